@@ -161,7 +161,7 @@ lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel,
 		target/positioning/release/martlet-lab --log warn lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet-lab --log warn lcs-upp --path radio --radio loss=0.005 --realtime \
-		--channels wolfssl_default,wolfssl,mbedtls,msquic,rustls,quinn,quinn_roused
+		--channels wolfssl_default,wolfssl,mbedtls,msquic,rustls,quinn,quinn_keep_alive
 
 lab-positioning-guest: packages-channels packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, in a guest with Debian's kernel (wolfSSL is GPL: not for release)
 	$(BUILD_POSITIONING)

@@ -312,7 +312,7 @@ impl Channel for Dtls {
         self.flush()
     }
 
-    fn rest(&mut self, most: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
+    fn idle(&mut self, most: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         let until = Instant::now() + most;
         while !self.closed && Instant::now() < until {
             match self.wait(until, other) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A channel without work is looked after until there is some: one with timers of its own, that is
 /// not, takes what lies in its socket when it is asked again for a round trip of minutes, and waits
 /// as long for what is lost next.
-const REST: Duration = Duration::from_secs(3600);
+const IDLE: Duration = Duration::from_secs(3600);
 
 /// What rounds are done with.
 enum Asker {
@@ -172,7 +172,7 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         writeln!(output, "{}", times.join(" "))?;
         output.flush()?;
         // What is asked next is all that may lie in its buffer: who asks waits for the answer.
-        asker.channel().rest(REST, Some(input.as_fd()))?;
+        asker.channel().idle(IDLE, Some(input.as_fd()))?;
     }
     asker.channel().close()?;
     Ok(())

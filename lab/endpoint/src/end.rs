@@ -62,7 +62,7 @@ impl End {
             no_delay: self.way.no_delay(),
             mtu: self.mtu,
             early_data: false,
-            rouse: self.way.rouse(),
+            keep_alive: self.way.keep_alive(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How often a UE says a word that keeps its radio awake: within the time that a grant takes, or
 /// there is none when it is needed.
-const ROUSE: Duration = Duration::from_millis(4);
+const KEEP_ALIVE: Duration = Duration::from_millis(4);
 
 /// A way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Way {
     /// own examples do.
     Untuned(Kind),
     /// A channel that keeps the radio awake while it waits for an answer.
-    Roused(Kind),
+    KeepAlive(Kind),
     /// The kernel's TLS and our kernel module.
     KernelModule,
 }
@@ -24,7 +24,7 @@ impl Way {
     /// Those that this build has and this machine can do.
     pub fn all() -> Vec<Way> {
         let mut all: Vec<_> = Kind::available().into_iter().map(Way::Channel).collect();
-        all.push(Way::Roused(Kind::Quinn));
+        all.push(Way::KeepAlive(Kind::Quinn));
         all.extend(Kind::from_name("wolfssl").map(Way::Untuned));
         if Kind::Ktls.is_available() && std::path::Path::new(martlet_lcs_kernel::PATH).exists() {
             all.push(Way::KernelModule);
@@ -37,7 +37,7 @@ impl Way {
         match self {
             Way::Channel(kind) => kind.name().into(),
             Way::Untuned(kind) => format!("{}_default", kind.name()),
-            Way::Roused(kind) => format!("{}_roused", kind.name()),
+            Way::KeepAlive(kind) => format!("{}_keep_alive", kind.name()),
             Way::KernelModule => "kernel_module".into(),
         }
     }
@@ -45,21 +45,21 @@ impl Way {
     /// By its name.
     pub fn from_name(name: &str) -> Option<Way> {
         let untuned = || Kind::from_name(name.strip_suffix("_default")?).map(Way::Untuned);
-        let roused = || {
+        let keep_alive = || {
             Some(Kind::Quinn)
-                .filter(|kind| name.strip_suffix("_roused") == Some(kind.name()))
-                .map(Way::Roused)
+                .filter(|kind| name.strip_suffix("_keep_alive") == Some(kind.name()))
+                .map(Way::KeepAlive)
         };
         match name {
             "kernel_module" => Some(Way::KernelModule),
-            _ => Kind::from_name(name).map(Way::Channel).or_else(untuned).or_else(roused),
+            _ => Kind::from_name(name).map(Way::Channel).or_else(untuned).or_else(keep_alive),
         }
     }
 
     /// Its channel.
     pub fn kind(self) -> Kind {
         match self {
-            Way::Channel(kind) | Way::Untuned(kind) | Way::Roused(kind) => kind,
+            Way::Channel(kind) | Way::Untuned(kind) | Way::KeepAlive(kind) => kind,
             Way::KernelModule => Kind::Ktls,
         }
     }
@@ -70,8 +70,8 @@ impl Way {
     }
 
     /// How often it keeps the radio awake; zero: never.
-    pub fn rouse(self) -> Duration {
-        if matches!(self, Way::Roused(_)) { ROUSE } else { Duration::ZERO }
+    pub fn keep_alive(self) -> Duration {
+        if matches!(self, Way::KeepAlive(_)) { KEEP_ALIVE } else { Duration::ZERO }
     }
 
     /// The paper's type of data path; 0: it protects nothing.
@@ -99,13 +99,13 @@ mod tests {
         for way in Way::all().into_iter().chain([
             Way::KernelModule,
             Way::Untuned(Kind::Rustls),
-            Way::Roused(Kind::Quinn),
+            Way::KeepAlive(Kind::Quinn),
         ]) {
             assert_eq!(Way::from_name(&way.name()), Some(way));
         }
         assert_eq!(Way::from_name("carrier_pigeon"), None);
         assert_eq!(
-            Way::from_name("rustls_roused"),
+            Way::from_name("rustls_keep_alive"),
             None,
             "over TCP a word would be part of the stream"
         );

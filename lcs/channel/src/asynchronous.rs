@@ -13,83 +13,87 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// Octets read at once.
+/// Maximum bytes per read.
 const READ: usize = 65_536;
-/// How long a peer may acknowledge nothing of what was sent before it is gone.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
+/// Time without an acknowledgement after which the peer is considered lost.
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One end of a connection: TLS over TCP, or QUIC.
-pub struct AsyncChannel(Way);
+pub struct AsyncChannel(Inner);
 
-enum Way {
+enum Inner {
     Tls(AsyncTls),
     Quic(Box<AsyncQuic>),
 }
 
 impl From<AsyncQuic> for AsyncChannel {
     fn from(quic: AsyncQuic) -> Self {
-        AsyncChannel(Way::Quic(quic.into()))
+        AsyncChannel(Inner::Quic(quic.into()))
     }
 }
 
 impl AsyncChannel {
-    /// Bring up TLS over TCP: both sides say what their handshake has to say until it is done,
-    /// within `limit`.
+    /// Performs the TLS handshake on a TCP connection within `limit`.
     ///
     /// # Errors
-    /// The peer is not who it has to be, says what is no TLS, or says nothing.
+    /// The handshake failed or timed out.
     pub async fn handshake(
         stream: TcpStream,
         engine: Box<dyn Engine>,
         limit: Duration,
     ) -> Result<Self, ChannelError> {
-        AsyncTls::handshake(stream, engine, limit).await.map(|tls| AsyncChannel(Way::Tls(tls)))
+        AsyncTls::handshake(stream, engine, limit).await.map(|tls| AsyncChannel(Inner::Tls(tls)))
     }
 
-    /// Wait for octets, and add them to `out`; false where the peer closed the connection. Nothing
-    /// is lost where the wait is given up.
+    /// Waits for bytes and appends them to `out`. False if the peer closed the connection.
+    ///
+    /// # Cancel safety
+    /// No data is lost.
     ///
     /// # Errors
     /// The connection broke.
     pub async fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
         match &mut self.0 {
-            Way::Tls(it) => it.receive(out).await,
-            Way::Quic(it) => it.receive(out).await,
+            Inner::Tls(it) => it.receive(out).await,
+            Inner::Quic(it) => it.receive(out).await,
         }
     }
 
-    /// Send octets. It is not to be given up: what was sent by then has no end.
+    /// Sends bytes.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: a part of the bytes may have been sent.
     ///
     /// # Errors
     /// The connection broke.
-    pub async fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
+    pub async fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
         match &mut self.0 {
-            Way::Tls(it) => it.send(octets).await,
-            Way::Quic(it) => it.send(octets).await,
+            Inner::Tls(it) => it.send(bytes).await,
+            Inner::Quic(it) => it.send(bytes).await,
         }
     }
 
-    /// Close the connection, so that the peer sees that nothing is missing.
+    /// Closes the connection gracefully.
     pub async fn close(self) {
         match self.0 {
-            Way::Tls(it) => it.close().await,
-            Way::Quic(it) => it.close().await,
+            Inner::Tls(it) => it.close().await,
+            Inner::Quic(it) => it.close().await,
         }
     }
 
-    /// How it came up.
+    /// How it was established.
     pub fn resumption(&self) -> Resumption {
         match &self.0 {
-            Way::Tls(it) => it.engine.resumption(),
-            Way::Quic(it) => it.resumption(),
+            Inner::Tls(it) => it.engine.resumption(),
+            Inner::Quic(it) => it.resumption(),
         }
     }
 
-    /// What protects it.
+    /// The protection.
     pub fn describe(&self) -> Description {
         match &self.0 {
-            Way::Tls(it) => it.engine.describe(),
-            Way::Quic(it) => it.describe(),
+            Inner::Tls(it) => it.engine.describe(),
+            Inner::Quic(it) => it.describe(),
         }
     }
 }
@@ -99,11 +103,10 @@ struct AsyncTls {
     engine: Box<dyn Engine>,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Octets of `output` that were written.
+    /// Bytes of `output` that were written.
     written: usize,
-    /// What came and was not asked for yet: kept here, so that nothing is lost where a wait is
-    /// given up.
-    came: Vec<u8>,
+    /// Received plaintext that was not read yet. It survives a cancelled `receive`.
+    received: Vec<u8>,
 }
 
 impl AsyncTls {
@@ -113,11 +116,17 @@ impl AsyncTls {
         limit: Duration,
     ) -> Result<Self, ChannelError> {
         stream.set_nodelay(true)?;
-        let give_up = GIVE_UP.as_millis() as u32;
+        let give_up = PEER_TIMEOUT.as_millis() as u32;
         setsockopt(&stream, TcpUserTimeout, &give_up).map_err(std::io::Error::from)?;
         let input = vec![0; 2048];
-        let mut channel =
-            AsyncTls { stream, engine, input, output: Vec::new(), written: 0, came: Vec::new() };
+        let mut channel = AsyncTls {
+            stream,
+            engine,
+            input,
+            output: Vec::new(),
+            written: 0,
+            received: Vec::new(),
+        };
         let done = tokio::time::timeout(limit, async {
             channel.flush().await?;
             while !channel.engine.may_send() {
@@ -131,7 +140,7 @@ impl AsyncTls {
         Ok(channel)
     }
 
-    /// Write what there is to write. Where this is dropped, it goes on where it was the next time.
+    /// Writes the pending output. Continues after a cancellation.
     async fn flush(&mut self) -> Result<(), ChannelError> {
         self.engine.pending(&mut self.output)?;
         self.write().await
@@ -146,11 +155,10 @@ impl AsyncTls {
         Ok(())
     }
 
-    /// Read once; false at the end of the wire.
+    /// Reads once. False at the end of the TCP stream.
     async fn read(&mut self) -> Result<bool, ChannelError> {
         let count = loop {
-            // Nothing is lost where this is dropped: what is waited for is that there is something
-            // to read.
+            // Cancel safe: it waits for readiness only.
             self.stream.readable().await?;
             match self.stream.try_read(&mut self.input) {
                 Ok(count) => break count,
@@ -161,20 +169,20 @@ impl AsyncTls {
         if count == 0 {
             return Ok(false);
         }
-        let opened = self.engine.open(&self.input[..count], &mut self.came);
-        // A connection that is used for much gets room for much.
+        let opened = self.engine.open(&self.input[..count], &mut self.received);
+        // A busy connection gets a larger buffer.
         if count == self.input.len() && count < READ {
             self.input.resize(READ, 0);
         }
-        // Also an alert that says what was wrong.
+        // Sends the alert too if `open` failed.
         let flushed = self.flush().await;
         opened.and(flushed).map(|()| true)
     }
 
     async fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
         loop {
-            if !self.came.is_empty() {
-                out.append(&mut self.came);
+            if !self.received.is_empty() {
+                out.append(&mut self.received);
                 return Ok(true);
             }
             if self.engine.is_closed() {
@@ -186,8 +194,8 @@ impl AsyncTls {
         }
     }
 
-    async fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        for piece in octets.chunks(FLIGHT) {
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        for piece in bytes.chunks(FLIGHT) {
             self.engine.seal(piece, &mut self.output)?;
             self.write().await?;
         }
@@ -196,28 +204,28 @@ impl AsyncTls {
 
     async fn close(mut self) {
         self.engine.close(&mut self.output);
-        // The peer may have gone already, or not read.
-        let _ = tokio::time::timeout(GIVE_UP, self.write()).await;
+        // The peer may have disconnected, or not read.
+        let _ = tokio::time::timeout(PEER_TIMEOUT, self.write()).await;
         let _ = self.stream.shutdown().await;
     }
 }
 
-/// Brings up connections of a UE, each of which goes on with what those before were given.
+/// Opens connections of a UE, each of which resumes the session of the one before.
 #[derive(Clone)]
 pub struct AsyncConnector {
     kind: Kind,
-    how: How,
+    client: Client,
     options: Options,
 }
 
 #[derive(Clone)]
-enum How {
+enum Client {
     Tls(Engines),
     Quic(Box<ClientConfig>, String),
 }
 
 /// A socket that is connected to an LMF.
-pub enum Reached {
+pub enum ConnectedSocket {
     /// For TLS.
     Tcp(std::net::TcpStream),
     /// For QUIC.
@@ -225,21 +233,21 @@ pub enum Reached {
 }
 
 impl AsyncConnector {
-    /// For a kind of channel ([`Kind::is_async`]), with what the UE accepts.
+    /// For a kind of channel ([`Kind::is_async`]), with the UE's trust.
     ///
     /// # Errors
-    /// The trust cannot be used, or this is no such kind.
+    /// The trust cannot be used, or the kind is not asynchronous.
     pub fn new(kind: Kind, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
-        let how = match kind {
-            Kind::Quinn => How::Quic(client_config(trust, options)?.into(), trust.name.clone()),
+        let client = match kind {
+            Kind::Quinn => Client::Quic(client_config(trust, options)?.into(), trust.name.clone()),
             _ => {
                 let none = || {
-                    ChannelError::Identity(format!("{} is not for a UE among many", kind.name()))
+                    ChannelError::Identity(format!("{} has no asynchronous channel", kind.name()))
                 };
-                How::Tls(client_engines(kind, trust)?.ok_or_else(none)?)
+                Client::Tls(client_engines(kind, trust)?.ok_or_else(none)?)
             }
         };
-        Ok(AsyncConnector { kind, how, options: options.clone() })
+        Ok(AsyncConnector { kind, client, options: options.clone() })
     }
 
     /// Its kind of channel.
@@ -247,30 +255,29 @@ impl AsyncConnector {
         self.kind
     }
 
-    /// A socket that is connected to the LMF. It may wait: for a thread where that may be.
+    /// Opens a socket to the LMF. It blocks: call it on a blocking thread.
     ///
     /// # Errors
-    /// Nobody is there.
-    pub fn reach(&self, to: SocketAddr) -> std::io::Result<Reached> {
-        match self.how {
-            How::Tls(_) => {
-                std::net::TcpStream::connect_timeout(&to, self.options.timeout).map(Reached::Tcp)
-            }
-            How::Quic(..) => {
+    /// Nothing listens there.
+    pub fn open_socket(&self, to: SocketAddr) -> std::io::Result<ConnectedSocket> {
+        match self.client {
+            Client::Tls(_) => std::net::TcpStream::connect_timeout(&to, self.options.timeout)
+                .map(ConnectedSocket::Tcp),
+            Client::Quic(..) => {
                 let socket = udp::bind(udp::any_for(to)).map_err(std::io::Error::other)?;
                 socket.connect(to)?;
-                Ok(Reached::Udp(socket))
+                Ok(ConnectedSocket::Udp(socket))
             }
         }
     }
 
-    /// Bring up a connection over what [`AsyncConnector::reach`] gave.
+    /// Performs the handshake on a socket from [`AsyncConnector::open_socket`].
     ///
     /// # Errors
-    /// The LMF is not who it has to be, or says nothing.
-    pub async fn bring_up(&self, over: Reached) -> Result<AsyncChannel, ChannelError> {
-        match (&self.how, over) {
-            (How::Tls(engines), Reached::Tcp(stream)) => {
+    /// The handshake failed or timed out.
+    pub async fn connect(&self, socket: ConnectedSocket) -> Result<AsyncChannel, ChannelError> {
+        match (&self.client, socket) {
+            (Client::Tls(engines), ConnectedSocket::Tcp(stream)) => {
                 stream.set_nonblocking(true)?;
                 AsyncChannel::handshake(
                     TcpStream::from_std(stream)?,
@@ -279,13 +286,13 @@ impl AsyncConnector {
                 )
                 .await
             }
-            (How::Quic(config, name), Reached::Udp(socket)) => {
+            (Client::Quic(config, name), ConnectedSocket::Udp(socket)) => {
                 let quic =
                     AsyncQuic::connect(socket, (**config).clone(), name, &self.options).await?;
                 Ok(quic.into())
             }
             _ => {
-                Err(ChannelError::Identity("the socket is of another kind than the channel".into()))
+                Err(ChannelError::Identity("the socket does not match the kind of channel".into()))
             }
         }
     }

@@ -1,29 +1,27 @@
-//! One end of a connection, and what waits for connections.
+//! The traits of a channel and of its listener, and their options.
 
 use crate::ChannelError;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How a channel behaves.
+/// Options of a channel.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long to wait for the peer, at the handshake and for octets.
+    /// Time limit of the handshake and of each receive.
     pub timeout: Duration,
-    /// How long to look for octets again and again before waiting for them: a processor for a
-    /// shorter wake-up.
+    /// Time to poll for data before sleeping: costs CPU time and saves the wakeup.
     pub spin: Duration,
-    /// Send at once what there is to send (TCP_NODELAY).
+    /// Disable Nagle's algorithm (TCP_NODELAY).
     pub no_delay: bool,
-    /// Octets of an IP packet of the path, for QUIC.
+    /// MTU of the path, for QUIC and UDP.
     pub mtu: u16,
-    /// Take octets that come with the first flight of who was here before (0-RTT), at the LMF's
-    /// end.
+    /// Accept 0-RTT data of returning UEs, at the LMF's end.
     pub early_data: bool,
-    /// How often a UE that waits for an answer over QUIC says a word, so that its radio keeps the
-    /// grant to send: what it sends next need not ask for one. It costs energy, and is for UEs
-    /// that measure in a row; zero: never.
-    pub rouse: Duration,
+    /// Interval of the keep-alive probes that a UE sends over QUIC while it waits for an answer.
+    /// They retain the radio's uplink grant, so that the next message needs no scheduling request.
+    /// They cost energy, and suit UEs with successive measurements. Zero: none.
+    pub keep_alive: Duration,
 }
 
 impl Default for Options {
@@ -34,23 +32,23 @@ impl Default for Options {
             no_delay: true,
             mtu: 1400,
             early_data: false,
-            rouse: Duration::ZERO,
+            keep_alive: Duration::ZERO,
         }
     }
 }
 
-/// How a connection came up.
+/// How a connection was established.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumption {
-    /// With certificates.
+    /// Full handshake with certificates.
     Full,
-    /// With what a connection before gave (RFC 8446, 2.2).
+    /// Resumed with a ticket (RFC 8446, 2.2).
     Resumed,
-    /// The same, and octets went with the first flight (RFC 8446, 2.3).
+    /// Resumed, with 0-RTT data (RFC 8446, 2.3).
     Early,
 }
 
-/// What protects a channel.
+/// The protection of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     /// Protocol version, such as `TLSv1.3`.
@@ -61,64 +59,62 @@ pub struct Description {
     pub library: String,
 }
 
-/// One end of a connection. Octets arrive in order and whole, in pieces of any size.
+/// One end of a connection: a reliable, ordered byte stream.
 pub trait Channel: Send {
-    /// Send octets.
+    /// Sends bytes.
     ///
     /// # Errors
     /// The connection broke.
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError>;
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError>;
 
-    /// Wait for octets, and add them to `out`; false where the peer closed the connection.
+    /// Waits for bytes and appends them to `out`. False if the peer closed the connection.
     ///
     /// # Errors
-    /// The connection broke, or nothing came within [`Options::timeout`].
+    /// The connection broke, or nothing arrived within [`Options::timeout`].
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError>;
 
-    /// Close the connection, so that the peer sees that nothing is missing.
-    ///
-    /// # Errors
-    /// The connection broke before.
-    fn close(&mut self) -> Result<(), ChannelError>;
-
-    /// What protects it.
-    fn describe(&self) -> Description;
-
-    /// Nothing is sent or asked for during this time, or until `other` can be read: what the
-    /// channel itself has to say, such as acknowledgements, goes out. It ends at once where the
-    /// channel has nothing to say by itself.
+    /// Closes the connection gracefully: the peer sees that it received everything.
     ///
     /// # Errors
     /// The connection broke.
-    fn rest(
+    fn close(&mut self) -> Result<(), ChannelError>;
+
+    /// The protection.
+    fn describe(&self) -> Description;
+
+    /// Services the protocol's own timers and packets, such as acknowledgements, for at most this
+    /// time or until `other` is readable. Returns at once for a protocol without timers.
+    ///
+    /// # Errors
+    /// The connection broke.
+    fn idle(
         &mut self,
-        _most: Duration,
+        _limit: Duration,
         _other: Option<BorrowedFd<'_>>,
     ) -> Result<(), ChannelError> {
         Ok(())
     }
 
-    /// How it came up.
+    /// How it was established.
     fn resumption(&self) -> Resumption {
         Resumption::Full
     }
 
-    /// Its socket, where the kernel makes its TLS records, so that who writes to the socket writes
-    /// to the channel. What was received before, and is not yet asked for, is nowhere but in
-    /// the socket.
+    /// The socket, if the kernel makes the TLS records: bytes written to the socket are sent on the
+    /// channel. Unread received bytes are all in the socket.
     fn kernel_socket(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// Waits for connections.
+/// Listens for connections.
 pub trait Listener: Send {
-    /// Where.
+    /// The local address.
     fn local_addr(&self) -> SocketAddr;
 
-    /// Wait for a connection, and bring it up.
+    /// Waits for a connection and performs its handshake.
     ///
     /// # Errors
-    /// It could not be brought up; others may come.
+    /// The handshake failed. The listener remains usable.
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError>;
 }

@@ -52,8 +52,8 @@ impl Connector {
     /// Open a connection and send `first` as 0-RTT data if the LMF's ticket permits, else right
     /// after the handshake. Returns whether it went as 0-RTT data, as [`Channel::resumption`] does.
     ///
-    /// Anybody who records 0-RTT data can replay it. The LMF accepts each ticket once, so it rejects
-    /// a replay; nevertheless send only what may safely be repeated.
+    /// Anybody who records 0-RTT data can replay it. The LMF accepts each ticket once, so it
+    /// rejects a replay; nevertheless send only what may safely be repeated.
     ///
     /// # Errors
     /// As [`Connector::connect`].

@@ -6,23 +6,22 @@ use std::sync::Arc;
 /// Makes the engine of each connection.
 pub type Engines = Arc<dyn Fn() -> Result<Box<dyn Engine>, ChannelError> + Send + Sync>;
 
-/// A TLS session: what came over the wire goes in, what is to go over it comes out.
+/// A TLS session: received wire bytes go in, wire bytes to send come out.
 pub trait Engine: Send {
-    /// Octets came over the wire: what they say is added to `plain`. What is to be answered, also
-    /// where this fails, is then in [`Engine::pending`].
+    /// Processes wire bytes and appends their plaintext to `plain`. Then send [`Engine::pending`],
+    /// also after an error.
     ///
     /// # Errors
-    /// TLS refuses them; the session is over.
+    /// TLS rejected them, and the session is over.
     fn open(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError>;
 
-    /// Protect octets: what is to go over the wire is added to `wire`. Only once the session is
-    /// ready.
+    /// Encrypts bytes and appends the records to `wire`. Only after [`Engine::may_send`].
     ///
     /// # Errors
     /// The session is over.
     fn seal(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> Result<(), ChannelError>;
 
-    /// What the session itself has to say, such as its handshake, is added to `wire`.
+    /// Appends the session's own messages, such as the handshake's, to `wire`.
     ///
     /// # Errors
     /// The session is over.
@@ -31,29 +30,28 @@ pub trait Engine: Send {
     /// Whether the handshake is done.
     fn is_ready(&self) -> bool;
 
-    /// Whether the peer said that nothing more comes.
+    /// Whether the peer sent close_notify.
     fn is_closed(&self) -> bool;
 
-    /// Say that nothing more comes: it is added to `wire`.
+    /// Appends close_notify to `wire`.
     fn close(&mut self, wire: &mut Vec<u8>);
 
-    /// What protects it.
+    /// The protection.
     fn describe(&self) -> Description;
 
-    /// Octets to go with the first flight, before the handshake is done; how many of them do.
-    /// Whoever sees that flight can send it again: nothing goes in it that may not be done
-    /// twice.
+    /// Adds 0-RTT data before the handshake; returns how many bytes are sent so. Anybody who
+    /// records 0-RTT data can replay it: send only what may safely be repeated.
     fn early(&mut self, _plain: &[u8]) -> usize {
         0
     }
 
-    /// Whether octets may be sent by now: with the first answer of the handshake already, or when
-    /// it is done.
+    /// Whether data may be sent: after the handshake, or with a server's first flight after 0-RTT
+    /// data.
     fn may_send(&self) -> bool {
         self.is_ready()
     }
 
-    /// How it came up.
+    /// How it was established.
     fn resumption(&self) -> Resumption {
         Resumption::Full
     }

@@ -1,21 +1,21 @@
-//! What may go wrong with a channel.
+//! The error of channels.
 
-/// Why a channel is not there, or no more.
+/// Why a channel failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// The network.
+    /// The network or the socket failed.
     #[error("the connection broke: {0}")]
     Io(#[from] std::io::Error),
-    /// TLS: a certificate that does not fit, an alert, a record that was changed.
+    /// TLS failed: untrusted certificate, alert, or modified record.
     #[error("TLS: {0}")]
     Tls(String),
-    /// The peer ended the connection without the end of TLS: what it sent last may be missing.
-    #[error("the connection was cut off")]
+    /// The peer ended the connection without close_notify, so data may be missing.
+    #[error("the connection was truncated")]
     Cut,
-    /// Nothing came for too long.
-    #[error("nothing came for too long")]
+    /// A time limit passed.
+    #[error("timeout: nothing received")]
     Timeout,
-    /// A certificate, a key or a name that cannot be used.
+    /// A certificate, key or name that cannot be used.
     #[error("{0}")]
     Identity(String),
 }

@@ -1,4 +1,4 @@
-//! What the LMF shows, and what a UE accepts.
+//! The LMF's certificate and key, and the certificates that a UE trusts.
 
 use crate::ChannelError;
 use rustls_pki_types as pki;
@@ -6,7 +6,7 @@ use rustls_pki_types as pki;
 /// A certificate chain and its key, in PEM.
 #[derive(Clone)]
 pub struct Identity {
-    /// The certificate, then those that vouch for it.
+    /// The certificate, then its issuers.
     pub certificates: String,
     /// The private key, PKCS #8.
     pub key: String,
@@ -19,10 +19,10 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// A certificate that vouches for itself, ECDSA with P-256, for these names and addresses.
+    /// A self-signed ECDSA P-256 certificate for these DNS names and IP addresses.
     ///
     /// # Errors
-    /// A name that a certificate cannot have.
+    /// A name is invalid.
     pub fn self_signed(names: &[&str]) -> Result<Self, ChannelError> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
         let wrong = |error: rcgen::Error| {
@@ -32,8 +32,7 @@ impl Identity {
         Ok(Identity { certificates: made.cert.pem(), key: made.signing_key.serialize_pem() })
     }
 
-    /// What a UE accepts that knows the first certificate of this identity, under a name or an
-    /// address of it.
+    /// The trust of a UE that has this certificate as its root, for one of its names or addresses.
     pub fn trust(&self, name: &str) -> Trust {
         Trust { roots: self.certificates.clone(), name: name.to_string() }
     }
@@ -52,18 +51,17 @@ impl Identity {
     /// It is not PEM.
     pub fn private_key(&self) -> Result<pki::PrivateKeyDer<'static>, ChannelError> {
         use pki::pem::PemObject;
-        pki::PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| {
-            ChannelError::Identity(format!("the private key is no PEM of a key: {error}"))
-        })
+        pki::PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| ChannelError::Identity(format!("the private key is not PEM: {error}")))
     }
 }
 
-/// What a UE accepts.
+/// The certificates that a UE trusts.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    /// Certificates, in PEM, of which one has to vouch for the LMF's.
+    /// Root certificates, PEM.
     pub roots: String,
-    /// The name or the address that the LMF's certificate has to be for.
+    /// The DNS name or IP address that the LMF's certificate has to contain.
     pub name: String,
 }
 
@@ -95,7 +93,7 @@ fn certificates(pem: &str) -> Result<Vec<pki::CertificateDer<'static>>, ChannelE
     let found: Result<Vec<_>, _> = pki::CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err(ChannelError::Identity("there is no certificate in the PEM".into())),
-        Err(error) => Err(ChannelError::Identity(format!("the certificates are no PEM: {error}"))),
+        Ok(_) => Err(ChannelError::Identity("the PEM contains no certificate".into())),
+        Err(error) => Err(ChannelError::Identity(format!("the certificates are not PEM: {error}"))),
     }
 }

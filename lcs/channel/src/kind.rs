@@ -69,7 +69,8 @@ impl Kind {
     }
 }
 
-/// Makes the engines of an LMF, one per connection. None for a kind without [`Engine`](crate::Engine).
+/// Makes the engines of an LMF, one per connection. None for a kind without
+/// [`Engine`](crate::Engine).
 ///
 /// # Errors
 /// The identity cannot be used.

@@ -1,10 +1,9 @@
-//! TLS records by the kernel (Type 2): the handshake is rustls's, in user space; then the kernel
-//! gets the keys and the numbers of the next records, and protects what is written to the socket
-//! itself.
+//! Kernel TLS (data path type 2): rustls performs the handshake in user space; then the kernel gets
+//! the keys and record sequence numbers, and encrypts what is written to the socket.
 //!
-//! The hand-over is exact: during the handshake no octet beyond the record that is needed is read
-//! from the socket, and all of rustls's own is sent before its keys are taken. So what the peer
-//! sends after its Finished is the kernel's to open, with the number that rustls counted to.
+//! The handshake reads the socket record by record, and sends everything before the keys are
+//! extracted. So the kernel decrypts every record after the peer's Finished, with the sequence
+//! number that rustls counted.
 
 use crate::records::Next;
 use crate::tcp::Wire;
@@ -26,12 +25,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 
-/// Octets read at once.
+/// Maximum bytes per receive.
 const READ: usize = 131_072;
-/// Octets of a record's header (RFC 8446, 5.1), the last two of which say how long the rest is.
+/// Bytes of a record header (RFC 8446, 5.1). The last two are the length.
 const HEADER: usize = 5;
 
-/// Whether this machine's kernel knows TLS. It loads the module for that where it has it.
+/// Whether the kernel supports TLS. The check loads its module if present.
 pub(crate) fn is_available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -51,11 +50,11 @@ pub(crate) struct Ktls {
     closed: bool,
     description: Description,
     resumption: Resumption,
-    /// Where tickets go.
+    /// Processes session tickets.
     next: Next,
 }
 
-/// What the connections of a UE have in common: with the tickets that it was given.
+/// The client configuration of a UE's connections, with the session tickets.
 #[derive(Clone)]
 pub(crate) struct Client {
     config: Arc<ClientConfig>,
@@ -72,10 +71,9 @@ impl Client {
 
 fn kernel(error: Errno) -> ChannelError {
     match error {
-        // What the kernel says of a record that does not open, of one that is too long, and of one
-        // that is none.
+        // A record that does not decrypt, is too long, or is malformed.
         Errno::EBADMSG | Errno::EMSGSIZE | Errno::EINVAL | Errno::EIO => {
-            ChannelError::Tls(format!("the kernel refuses a record: {error}"))
+            ChannelError::Tls(format!("the kernel rejected a record: {error}"))
         }
         other => ChannelError::Io(other.into()),
     }
@@ -101,13 +99,13 @@ fn crypto(
     }))
 }
 
-/// One record from the socket, and nothing of the next.
+/// Reads one record from the socket, and nothing of the next.
 fn record(wire: &Wire, into: &mut Vec<u8>) -> Result<(), ChannelError> {
     into.resize(HEADER, 0);
     wire.read_exact(into)?;
     let length = usize::from(u16::from_be_bytes([into[3], into[4]]));
-    // What is no record is refused by rustls, and not waited for: content types are 20 to 24,
-    // versions begin with 3.
+    // Pass a malformed header to rustls, which rejects it: content types are 20 to 24, versions
+    // begin with 3.
     if !(20..=24).contains(&into[0]) || into[1] != 3 {
         return Ok(());
     }
@@ -121,15 +119,15 @@ impl Ktls {
         client: &Client,
         options: &Options,
     ) -> Result<Self, ChannelError> {
-        let session = Session::client_to_hand_over(&client.config, &client.name)?;
+        let session = Session::client_for_key_export(&client.config, &client.name)?;
         Self::handshake(Wire::connect(to, options)?, session)
     }
 
     fn handshake(wire: Wire, mut session: Session) -> Result<Self, ChannelError> {
-        // Before it carries anything, so that a kernel without TLS is no puzzle for the peer.
+        // Before the first byte, so that a kernel without TLS fails before the peer is involved.
         setsockopt(wire.stream(), TcpUlp::default(), b"tls").map_err(|error| match error {
             Errno::ENOENT => {
-                ChannelError::Identity("this kernel has no TLS: load its module `tls`".into())
+                ChannelError::Identity("this kernel has no TLS: load the module `tls`".into())
             }
             other => ChannelError::Io(other.into()),
         })?;
@@ -138,12 +136,12 @@ impl Ktls {
             session.pending(&mut output)?;
             wire.write(&output)?;
             output.clear();
-            if session.is_over() {
+            if session.is_complete() {
                 break;
             }
             record(&wire, &mut input)?;
             if let Err(error) = session.open(&input, &mut Vec::new()) {
-                // The alert that says what was wrong.
+                // Sends the alert.
                 session.pending(&mut output)?;
                 let _ = wire.write(&output);
                 return Err(error);
@@ -152,13 +150,13 @@ impl Ktls {
         let mut description = session.describe();
         description.library = "the kernel's TLS, handshake by rustls 0.23".into();
         let resumption = session.resumption();
-        let (secrets, next) = session.hand_over()?;
+        let (secrets, next) = session.export_keys()?;
         setsockopt(wire.stream(), TcpTlsTx, &crypto(secrets.tx)?).map_err(kernel)?;
         setsockopt(wire.stream(), TcpTlsRx, &crypto(secrets.rx)?).map_err(kernel)?;
         Ok(Ktls { wire, input: vec![0; READ], closed: false, description, resumption, next })
     }
 
-    /// A record of TLS's own, which is not the application's.
+    /// Processes a record that is not application data.
     fn control(&mut self, kind: TlsGetRecordType, count: usize) -> Result<(), ChannelError> {
         /// RFC 8446, 6: close_notify.
         const CLOSE_NOTIFY: u8 = 0;
@@ -182,32 +180,31 @@ impl Ktls {
                 }
                 match tickets {
                     [] => Ok(()),
-                    _ => {
-                        Err(ChannelError::Tls("what follows a ticket is none, or it is cut".into()))
-                    }
+                    _ => Err(ChannelError::Tls(
+                        "malformed or truncated message after a ticket".into(),
+                    )),
                 }
             }
-            // New keys, for which kernels before 6.14 have no way: the end is clean, and a new
-            // connection has new keys.
+            // KeyUpdate is not supported before Linux 6.14: fail, and let a new connection have new
+            // keys.
             (kind, _) => Err(ChannelError::Tls(format!(
-                "the kernel cannot go on after a record of type {kind:?}"
+                "the kernel cannot process a record of type {kind:?}"
             ))),
         }
     }
 
-    /// Send an alert (RFC 8446, 6).
-    fn alert(&self, octets: [u8; 2]) -> Result<(), ChannelError> {
+    /// Sends an alert (RFC 8446, 6).
+    fn alert(&self, bytes: [u8; 2]) -> Result<(), ChannelError> {
         const ALERT: u8 = 21;
         let mut iov =
-            libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let mut space = [0u64; 4];
-        // SAFETY: it is made of integers and pointers, for which zero is a value.
+        // SAFETY: zero is a valid value of its integers and pointers.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = &mut iov;
         message.msg_iovlen = 1;
         message.msg_control = space.as_mut_ptr().cast();
-        // SAFETY: one octet of control data needs no more than `space` has, which is aligned for a
-        // header.
+        // SAFETY: `space` is large enough for one byte of control data, and aligned for a header.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(1) as _;
             let header = libc::CMSG_FIRSTHDR(&message);
@@ -218,7 +215,7 @@ impl Ktls {
         }
         let options = self.wire.options();
         until_done(self.wire.stream(), PollFlags::POLLOUT, options.spin, options.timeout, || {
-            // SAFETY: all that the message points to is on this stack.
+            // SAFETY: all pointers in the message are to this stack frame.
             match unsafe {
                 libc::sendmsg(self.wire.stream().as_raw_fd(), &message, libc::MSG_NOSIGNAL)
             } {
@@ -230,8 +227,8 @@ impl Ktls {
 }
 
 impl Channel for Ktls {
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        self.wire.write(octets)
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.wire.write(bytes)
     }
 
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
@@ -241,21 +238,22 @@ impl Channel for Ktls {
             }
             let (options, socket) = (self.wire.options(), self.wire.stream());
             let mut space = [0u8; 64];
-            let came = until_done(socket, PollFlags::POLLIN, options.spin, options.timeout, || {
-                let mut iov = [IoSliceMut::new(&mut self.input)];
-                let message = recvmsg::<()>(
-                    socket.as_raw_fd(),
-                    &mut iov,
-                    Some(&mut space),
-                    MsgFlags::empty(),
-                )?;
-                let kind = message.cmsgs()?.find_map(|it| match it {
-                    ControlMessageOwned::TlsGetRecordType(kind) => Some(kind),
-                    _ => None,
+            let received =
+                until_done(socket, PollFlags::POLLIN, options.spin, options.timeout, || {
+                    let mut iov = [IoSliceMut::new(&mut self.input)];
+                    let message = recvmsg::<()>(
+                        socket.as_raw_fd(),
+                        &mut iov,
+                        Some(&mut space),
+                        MsgFlags::empty(),
+                    )?;
+                    let kind = message.cmsgs()?.find_map(|it| match it {
+                        ControlMessageOwned::TlsGetRecordType(kind) => Some(kind),
+                        _ => None,
+                    });
+                    Ok((message.bytes, kind))
                 });
-                Ok((message.bytes, kind))
-            });
-            let (count, kind) = came.map_err(|error| match error {
+            let (count, kind) = received.map_err(|error| match error {
                 ChannelError::Io(error) => error
                     .raw_os_error()
                     .map_or(ChannelError::Io(error), |code| kernel(Errno::from_raw(code))),
@@ -276,9 +274,9 @@ impl Channel for Ktls {
 
     fn close(&mut self) -> Result<(), ChannelError> {
         // Warning, close_notify.
-        let said = self.alert([1, 0]);
+        let sent = self.alert([1, 0]);
         self.wire.end();
-        said
+        sent
     }
 
     fn describe(&self) -> Description {
@@ -294,7 +292,7 @@ impl Channel for Ktls {
     }
 }
 
-/// Waits for TLS over TCP.
+/// Listens for TLS over TCP.
 pub(crate) struct KtlsListener {
     listener: TcpListener,
     config: Arc<ServerConfig>,
@@ -321,6 +319,6 @@ impl Listener for KtlsListener {
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
         let (stream, _) = self.listener.accept()?;
         let wire = Wire::new(stream, &self.options)?;
-        Ok(Box::new(Ktls::handshake(wire, Session::server_to_hand_over(&self.config)?)?))
+        Ok(Box::new(Ktls::handshake(wire, Session::server_for_key_export(&self.config)?)?))
     }
 }

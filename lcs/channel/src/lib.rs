@@ -28,7 +28,7 @@ pub mod udp;
 mod unbuffered;
 pub mod wait;
 
-pub use asynchronous::{AsyncChannel, AsyncConnector, Reached};
+pub use asynchronous::{AsyncChannel, AsyncConnector, ConnectedSocket};
 pub use channel::{Channel, Description, Listener, Options, Resumption};
 pub use connector::Connector;
 pub use engine::{Engine, Engines};

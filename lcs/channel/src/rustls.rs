@@ -10,11 +10,11 @@ use rustls::{
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// The one cipher suite.
+/// The cryptography: one cipher suite.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites = vec![aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256];
-    // One datagram holds the first message with it.
+    // Key shares that fit with the ClientHello into one datagram.
     provider.kx_groups = vec![aws_lc_rs::kx_group::X25519, aws_lc_rs::kx_group::SECP256R1];
     Arc::new(provider)
 }
@@ -32,7 +32,7 @@ pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, Channel
     let config =
         builder.with_no_client_auth().with_single_cert(identity.chain()?, identity.private_key()?);
     let wrong =
-        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+        |error| ChannelError::Identity(format!("certificate and key do not match: {error}"));
     let mut config = config.map_err(wrong)?;
     config.session_storage = ServerSessionMemoryCache::new(SESSION_CACHE_SIZE);
     Ok(config)
@@ -55,13 +55,13 @@ pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig, ChannelError>
 struct Session {
     connection: Connection,
     closed: bool,
-    /// Octets came with the first flight.
+    /// 0-RTT data was sent or received.
     early: bool,
 }
 
 impl Session {
     fn engine(mut connection: Connection) -> Box<dyn Engine> {
-        // What is sealed is taken at once; no more than a message is ever in it.
+        // The output is taken at once, so the buffer holds one message at most.
         connection.set_buffer_limit(None);
         Box::new(Session { connection, closed: false, early: false })
     }
@@ -132,7 +132,7 @@ impl Engine for Session {
     }
 
     fn may_send(&self) -> bool {
-        // With what came early comes the right to answer before the handshake is done.
+        // After 0-RTT data a server may send before the end of the handshake.
         self.is_ready() || self.early && matches!(self.connection, Connection::Server(_))
     }
 
@@ -149,7 +149,7 @@ impl Engine for Session {
     }
 }
 
-/// What a connection negotiated.
+/// What the connection negotiated.
 pub(crate) fn describe(connection: &CommonState) -> Description {
     let version =
         connection.protocol_version().and_then(|version| version.as_str().map(str::to_string));
@@ -161,9 +161,8 @@ pub(crate) fn describe(connection: &CommonState) -> Description {
     }
 }
 
-/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A
-/// ticket is good for one connection: the sessions are kept here, and each is given away once, so
-/// that a flight that is sent again finds none.
+/// Makes the sessions of an LMF that accepts 0-RTT data. Sessions are cached here and each is used
+/// once, so replayed 0-RTT data finds no session.
 pub(crate) fn early_data_servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let mut config = server_config(identity)?;
     (config.max_early_data_size, config.send_half_rtt_data) = (MAX_EARLY_DATA, true);
@@ -174,7 +173,7 @@ pub(crate) fn early_data_servers(identity: &Identity) -> Result<Engines, Channel
     }))
 }
 
-/// Makes the sessions of a UE that sends octets with its first flight where it was there before.
+/// Makes the sessions of a UE that sends 0-RTT data when it resumes.
 pub(crate) fn early_data_clients(trust: &Trust) -> Result<Engines, ChannelError> {
     let mut config = client_config(trust)?;
     config.enable_early_data = true;

@@ -6,17 +6,16 @@ use nix::poll::PollFlags;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
-/// Octets read at once: the records of one of the largest messages.
+/// Maximum bytes per read: the records of one of the largest messages.
 const READ: usize = 81_920;
-/// Plain octets whose records are given to the kernel at once: more than one of the largest
-/// messages. To write record by record, so that the peer opens the first while others are sealed,
-/// gains less than the wake-ups cost: AES-GCM seals a record in a microsecond (`cargo bench --bench
-/// aes`).
+/// Plaintext bytes per write to the socket: more than the largest message. Writing record by record
+/// costs more in wakeups than the parallel decryption gains: AES-GCM encrypts a record in a
+/// microsecond (`cargo bench --bench aes`).
 pub(crate) const FLIGHT: usize = 262_144;
-/// Plain octets of the largest record (RFC 8446, 5.1).
+/// Maximum plaintext of a record (RFC 8446, 5.1), bytes.
 const RECORD: usize = 16_384;
 
-/// A TCP connection that does not block by itself.
+/// A non-blocking TCP connection with the waits of [`crate::wait`].
 pub struct Wire {
     stream: TcpStream,
     options: Options,
@@ -45,16 +44,16 @@ impl Wire {
     ///
     /// # Errors
     /// The connection broke, or took nothing within [`Options::timeout`].
-    pub fn write(&self, mut octets: &[u8]) -> Result<(), ChannelError> {
-        while !octets.is_empty() {
+    pub fn write(&self, mut bytes: &[u8]) -> Result<(), ChannelError> {
+        while !bytes.is_empty() {
             let wrote = until_done(
                 &self.stream,
                 PollFlags::POLLOUT,
                 self.options.spin,
                 self.options.timeout,
-                || (&self.stream).write(octets),
+                || (&self.stream).write(bytes),
             )?;
-            octets = &octets[wrote..];
+            bytes = &bytes[wrote..];
         }
         Ok(())
     }
@@ -69,7 +68,7 @@ impl Wire {
         })
     }
 
-    /// As many octets as are asked for, and not one more.
+    /// Reads exactly as many bytes as fit into `into`.
     pub(crate) fn read_exact(&self, mut into: &mut [u8]) -> Result<(), ChannelError> {
         while !into.is_empty() {
             match self.read(into)? {
@@ -90,7 +89,7 @@ impl Wire {
 
     /// Shuts down the sending direction.
     pub fn end(&self) {
-        // The peer may have gone already.
+        // The peer may have disconnected.
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 }
@@ -101,7 +100,7 @@ pub struct TlsChannel {
     engine: Box<dyn Engine>,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// What came with the end of the handshake, or before it.
+    /// Data received with the handshake.
     early: Vec<u8>,
 }
 
@@ -149,25 +148,24 @@ impl TlsChannel {
         Ok(())
     }
 
-    /// Read once; false at the end of the wire.
+    /// Reads once. False at the end of the stream.
     fn read(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
         let count = self.wire.read(&mut self.input)?;
         if count == 0 {
             return Ok(false);
         }
         let opened = self.engine.open(&self.input[..count], out);
-        // Also an alert that says what was wrong.
+        // Sends the alert too if `open` failed.
         let flushed = self.flush();
         opened.and(flushed).map(|()| true)
     }
 }
 
 impl Channel for TlsChannel {
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        // A socket as the system makes it is used as libraries use it themselves: a write for each
-        // record.
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        // Without TCP_NODELAY, as libraries do it themselves: a write per record.
         let at_once = if self.wire.options.no_delay { FLIGHT } else { RECORD };
-        for piece in octets.chunks(at_once) {
+        for piece in bytes.chunks(at_once) {
             self.engine.seal(piece, &mut self.output)?;
             self.wire.write(&self.output)?;
             self.output.clear();
@@ -208,7 +206,7 @@ impl Channel for TlsChannel {
     }
 }
 
-/// Waits for TLS over TCP.
+/// Listens for TLS over TCP.
 pub struct TlsListener {
     listener: TcpListener,
     engines: Engines,

@@ -1,4 +1,5 @@
-//! TLS whose handshake rustls makes, and whose records are made in place ([`crate::records`]).
+//! TLS over rustls's unbuffered API: rustls performs the handshake, [`crate::records`] encrypts and
+//! decrypts the records in place.
 
 use crate::records::{Next, Records};
 use crate::{
@@ -10,27 +11,27 @@ use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError, Un
 use rustls::{CommonState, ExtractedSecrets, HandshakeKind};
 use std::sync::Arc;
 
-/// Room for a flight of the handshake; more is made where it does not do.
+/// Initial size of the buffer for a handshake flight, bytes.
 const FLIGHT: usize = 4096;
 
-enum Shaking {
+enum Handshake {
     Client(UnbufferedClientConnection),
     Server(UnbufferedServerConnection),
 }
 
 enum Phase {
-    Shaking(Box<Shaking>),
+    Handshake(Box<Handshake>),
     Open(Box<Records>),
-    /// The handshake is done, and somebody else makes the records.
-    Over(Box<(ExtractedSecrets, Next)>),
+    /// The handshake is complete, and the keys wait to be exported.
+    Complete(Box<(ExtractedSecrets, Next)>),
     Failed,
 }
 
 /// A session.
 pub(crate) struct Session {
     phase: Phase,
-    /// Whether somebody else makes the records.
-    hand_over: bool,
+    /// Whether the keys are exported after the handshake, as for kernel TLS.
+    export_keys: bool,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
     closed: bool,
@@ -38,13 +39,12 @@ pub(crate) struct Session {
     description: Description,
 }
 
-/// One step of a handshake: whether it is done. It is the same for both sides, whose types have
-/// nothing in common.
+/// One step of a handshake. A macro, since the types of client and server have no common trait.
 macro_rules! step {
     ($connection:expr, $session:expr, $plain:expr) => {{
         let UnbufferedStatus { mut discard, state } =
             $connection.process_tls_records(&mut $session.incoming);
-        let mut turn = Turn::Again;
+        let mut step = Step::Again;
         let state = match state {
             Ok(state) => state,
             Err(error) => {
@@ -56,10 +56,10 @@ macro_rules! step {
             ConnectionState::EncodeTlsData(mut data) => {
                 encode(&mut $session.outgoing, |room| data.encode(room))?
             }
-            // It is sent in the order in which it was made.
+            // Output is sent in the order of its creation.
             ConnectionState::TransmitTlsData(data) => data.done(),
-            ConnectionState::BlockedHandshake => turn = Turn::Wait,
-            ConnectionState::WriteTraffic(_) => turn = Turn::Done,
+            ConnectionState::BlockedHandshake => step = Step::Wait,
+            ConnectionState::WriteTraffic(_) => step = Step::Done,
             ConnectionState::ReadTraffic(mut traffic) => {
                 while let Some(record) = traffic.next_record() {
                     let record = record.map_err(ChannelError::tls)?;
@@ -67,24 +67,24 @@ macro_rules! step {
                     discard += record.discard;
                 }
             }
-            // It may have closed behind the end of its handshake.
+            // The peer may close right after its Finished.
             ConnectionState::PeerClosed => $session.closed = true,
-            ConnectionState::Closed => turn = Turn::Wait,
-            // Early data, which these sessions do not take.
-            _ => return Err(ChannelError::Tls("the peer sends what nobody asked for".into())),
+            ConnectionState::Closed => step = Step::Wait,
+            // 0-RTT data, which these sessions do not accept.
+            _ => return Err(ChannelError::Tls("unexpected message from the peer".into())),
         }
         $session.incoming.drain(..discard.min($session.incoming.len()));
-        turn
+        step
     }};
 }
 
-enum Turn {
+enum Step {
     Again,
     Wait,
     Done,
 }
 
-/// A message of the handshake is added to `out`.
+/// Appends a handshake message to `out`.
 fn encode(
     out: &mut Vec<u8>,
     mut into: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
@@ -108,92 +108,93 @@ fn encode(
 }
 
 impl Session {
-    fn begin(shaking: Shaking, hand_over: bool) -> Result<Self, ChannelError> {
+    fn begin(handshake: Handshake, export_keys: bool) -> Result<Self, ChannelError> {
         let none = || "none".to_string();
         let library = "rustls 0.23, AWS-LC, records in place".into();
         let mut session = Session {
-            phase: Phase::Shaking(shaking.into()),
-            hand_over,
+            phase: Phase::Handshake(handshake.into()),
+            export_keys,
             incoming: Vec::new(),
             outgoing: Vec::new(),
             closed: false,
             resumption: Resumption::Full,
             description: Description { protocol: none(), cipher_suite: none(), library },
         };
-        // The client's first message.
-        session.shake(&mut Vec::new())?;
+        // Creates the ClientHello.
+        session.handshake(&mut Vec::new())?;
         Ok(session)
     }
 
-    fn engine(shaking: Shaking) -> Result<Box<dyn Engine>, ChannelError> {
-        Ok(Box::new(Session::begin(shaking, false)?))
+    fn engine(handshake: Handshake) -> Result<Box<dyn Engine>, ChannelError> {
+        Ok(Box::new(Session::begin(handshake, false)?))
     }
 
-    /// The client's end of a handshake whose keys are handed over.
-    pub(crate) fn client_to_hand_over(
+    /// A client session whose keys are exported after the handshake.
+    pub(crate) fn client_for_key_export(
         config: &Arc<rustls::ClientConfig>,
         name: &rustls::pki_types::ServerName<'static>,
     ) -> Result<Self, ChannelError> {
         let connection = UnbufferedClientConnection::new(config.clone(), name.clone())
             .map_err(ChannelError::tls)?;
-        Session::begin(Shaking::Client(connection), true)
+        Session::begin(Handshake::Client(connection), true)
     }
 
-    /// The server's end of a handshake whose keys are handed over.
-    pub(crate) fn server_to_hand_over(
+    /// A server session whose keys are exported after the handshake.
+    pub(crate) fn server_for_key_export(
         config: &Arc<rustls::ServerConfig>,
     ) -> Result<Self, ChannelError> {
         let connection =
             UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
-        Session::begin(Shaking::Server(connection), true)
+        Session::begin(Handshake::Server(connection), true)
     }
 
-    /// Whether the keys are there to be handed over.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over(_))
+    /// Whether the keys can be exported.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.phase, Phase::Complete(_))
     }
 
-    /// The keys, and what keys and tickets that come later are for. Nothing of the peer's that
-    /// comes after its handshake may have been given to this before.
-    pub(crate) fn hand_over(self) -> Result<(ExtractedSecrets, Next), ChannelError> {
+    /// Exports the keys, and the rest of the connection for later keys and tickets. No bytes after
+    /// the peer's Finished may have been passed to this session.
+    pub(crate) fn export_keys(self) -> Result<(ExtractedSecrets, Next), ChannelError> {
         match self.phase {
-            Phase::Over(it) if self.incoming.is_empty() => Ok(*it),
+            Phase::Complete(it) if self.incoming.is_empty() => Ok(*it),
             _ => Err(ChannelError::Tls(
-                "the handshake is not done, or too much was read of what follows it".into(),
+                "the handshake is incomplete, or bytes after it were read".into(),
             )),
         }
     }
 
-    /// Goes on with the handshake as far as it goes; then the records are ours.
-    fn shake(&mut self, plain: &mut Vec<u8>) -> Result<(), ChannelError> {
-        let Phase::Shaking(mut shaking) = std::mem::replace(&mut self.phase, Phase::Failed) else {
+    /// Continues the handshake as far as possible, then switches to [`Records`].
+    fn handshake(&mut self, plain: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let Phase::Handshake(mut handshake) = std::mem::replace(&mut self.phase, Phase::Failed)
+        else {
             return Ok(());
         };
-        let outcome = self.steps(&mut shaking, plain);
+        let outcome = self.steps(&mut handshake, plain);
         if outcome.is_err() {
-            // The alert that says what was wrong, and no more: what was wrong is not read again.
-            let _ = self.one(&mut shaking, plain);
+            // Creates the alert. The offending bytes are not read again.
+            let _ = self.step(&mut handshake, plain);
         }
         if !outcome? {
-            self.phase = Phase::Shaking(shaking);
+            self.phase = Phase::Handshake(handshake);
             return Ok(());
         }
-        let (secrets, next) = match *shaking {
-            Shaking::Client(it) => {
-                self.describe_it(&it);
+        let (secrets, next) = match *handshake {
+            Handshake::Client(it) => {
+                self.record_description(&it);
                 let (secrets, next) =
                     it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
                 (secrets, Next::Client(next))
             }
-            Shaking::Server(it) => {
-                self.describe_it(&it);
+            Handshake::Server(it) => {
+                self.record_description(&it);
                 let (secrets, next) =
                     it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
                 (secrets, Next::Server(next))
             }
         };
-        if self.hand_over {
-            self.phase = Phase::Over(Box::new((secrets, next)));
+        if self.export_keys {
+            self.phase = Phase::Complete(Box::new((secrets, next)));
             return Ok(());
         }
         let mut records = Records::new(secrets.tx, secrets.rx, next)?;
@@ -203,25 +204,33 @@ impl Session {
         opened
     }
 
-    /// Whether the handshake is done.
-    fn steps(&mut self, shaking: &mut Shaking, plain: &mut Vec<u8>) -> Result<bool, ChannelError> {
+    /// Performs steps until input is needed. True if the handshake is complete.
+    fn steps(
+        &mut self,
+        handshake: &mut Handshake,
+        plain: &mut Vec<u8>,
+    ) -> Result<bool, ChannelError> {
         loop {
-            match self.one(shaking, plain)? {
-                Turn::Again => {}
-                Turn::Wait => return Ok(false),
-                Turn::Done => return Ok(true),
+            match self.step(handshake, plain)? {
+                Step::Again => {}
+                Step::Wait => return Ok(false),
+                Step::Done => return Ok(true),
             }
         }
     }
 
-    fn one(&mut self, shaking: &mut Shaking, plain: &mut Vec<u8>) -> Result<Turn, ChannelError> {
-        Ok(match shaking {
-            Shaking::Client(it) => step!(it, self, plain),
-            Shaking::Server(it) => step!(it, self, plain),
+    fn step(
+        &mut self,
+        handshake: &mut Handshake,
+        plain: &mut Vec<u8>,
+    ) -> Result<Step, ChannelError> {
+        Ok(match handshake {
+            Handshake::Client(it) => step!(it, self, plain),
+            Handshake::Server(it) => step!(it, self, plain),
         })
     }
 
-    fn describe_it(&mut self, state: &CommonState) {
+    fn record_description(&mut self, state: &CommonState) {
         let library = std::mem::take(&mut self.description.library);
         self.description = Description { library, ..tls::describe(state) };
         if state.handshake_kind() == Some(HandshakeKind::Resumed) {
@@ -234,11 +243,13 @@ impl Engine for Session {
     fn open(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
         match &mut self.phase {
             Phase::Open(records) => records.open(wire, plain),
-            Phase::Shaking(_) => {
+            Phase::Handshake(_) => {
                 self.incoming.extend_from_slice(wire);
-                self.shake(plain)
+                self.handshake(plain)
             }
-            Phase::Over(_) | Phase::Failed => Err(ChannelError::Tls("the session is over".into())),
+            Phase::Complete(_) | Phase::Failed => {
+                Err(ChannelError::Tls("the session has failed".into()))
+            }
         }
     }
 
@@ -246,7 +257,7 @@ impl Engine for Session {
         wire.append(&mut self.outgoing);
         match &mut self.phase {
             Phase::Open(records) => records.seal(plain, wire),
-            _ => Err(ChannelError::Tls("the session is not ready".into())),
+            _ => Err(ChannelError::Tls("the handshake is not complete".into())),
         }
     }
 
@@ -290,11 +301,11 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     Ok(Arc::new(move || {
         let connection =
             UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
-        Session::engine(Shaking::Server(connection))
+        Session::engine(Handshake::Server(connection))
     }))
 }
 
-/// Makes the sessions of a UE, each of which may go on with what the one before was given.
+/// Makes the sessions of a UE, each of which resumes the one before if possible.
 pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     let mut config = tls::client_config(trust)?;
     config.enable_secret_extraction = true;
@@ -302,7 +313,7 @@ pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     Ok(Arc::new(move || {
         let connection = UnbufferedClientConnection::new(config.clone(), name.clone())
             .map_err(ChannelError::tls)?;
-        Session::engine(Shaking::Client(connection))
+        Session::engine(Handshake::Client(connection))
     }))
 }
 
@@ -312,7 +323,7 @@ mod tests {
     use rustls::{Connection, ServerConnection};
     use std::io::{Read, Write};
 
-    /// What each has to say goes to the other, until neither has anything.
+    /// Exchanges messages until neither side has any.
     fn exchange(ours: &mut dyn Engine, theirs: &mut Connection, read: &mut Vec<u8>) {
         loop {
             let mut wire = Vec::new();
@@ -326,8 +337,8 @@ mod tests {
             while theirs.wants_write() {
                 theirs.write_tls(&mut back).unwrap();
             }
-            // Octet by octet: each record in pieces.
-            back.chunks(1).for_each(|octet| ours.open(octet, read).unwrap());
+            // Byte by byte, so that each record arrives in pieces.
+            back.chunks(1).for_each(|byte| ours.open(byte, read).unwrap());
             if wire.is_empty() && back.is_empty() {
                 return;
             }
@@ -335,10 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_changes_its_keys_and_asks_for_ours_is_understood_and_understands() {
+    fn key_updates_of_the_peer_are_processed_and_answered() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let mut config = tls::server_config(&identity).unwrap();
-        // Tickets come between what the application says.
+        // Tickets arrive between application data.
         config.send_tls13_tickets = 3;
         let mut theirs: Connection = ServerConnection::new(Arc::new(config)).unwrap().into();
         let mut ours = clients(&identity.trust("lmf.example")).unwrap()().unwrap();
@@ -364,7 +375,7 @@ mod tests {
             assert_eq!(back, [round; 100], "round {round}");
         }
     }
-    /// The program of OpenSSL, which sends each line back from its end to its beginning.
+    /// `openssl s_server -rev`, which returns each line reversed.
     struct Reverser(std::process::Child);
 
     impl Drop for Reverser {
@@ -375,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn openssl_follows_when_our_key_has_sealed_all_that_it_may() {
+    fn openssl_accepts_our_key_update_at_the_record_limit() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let folder = std::env::temp_dir().join(format!("martlet-reverser-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -384,7 +395,7 @@ mod tests {
             format!("{}{}", identity.certificates, identity.key),
         )
         .unwrap();
-        // A port that was free a moment ago.
+        // A port that was free just now.
         let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let started = std::process::Command::new("openssl")
             .args(["s_server", "-accept", &at.to_string(), "-rev", "-cert"])
@@ -415,7 +426,7 @@ mod tests {
         });
         let name = identity.trust("lmf.example").server_name().unwrap();
         let connection = UnbufferedClientConnection::new(config, name).unwrap();
-        let mut session = Session::begin(Shaking::Client(connection), false).unwrap();
+        let mut session = Session::begin(Handshake::Client(connection), false).unwrap();
         let (mut wire, mut plain, mut input) = (Vec::new(), Vec::new(), [0; 4096]);
         session.pending(&mut wire).unwrap();
         stream.write_all(&wire).unwrap();
@@ -427,7 +438,7 @@ mod tests {
             stream.write_all(&wire).unwrap();
         }
         let Phase::Open(records) = &mut session.phase else { panic!("it is open") };
-        records.renew_after(3);
+        records.update_key_after(3);
         for n in 0..20 {
             wire.clear();
             session.seal(format!("line {n:02}\n").as_bytes(), &mut wire).unwrap();

@@ -89,7 +89,7 @@ async fn connect_to(
     connector: &AsyncConnector,
     at: SocketAddr,
 ) -> Result<AsyncChannel, ChannelError> {
-    connector.bring_up(connector.reach(at)?).await
+    connector.connect(connector.open_socket(at)?).await
 }
 
 /// Sends it, and waits until as much is back.
@@ -242,7 +242,8 @@ async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
                 incoming = listener.accept() => {
                     let tell = tell.clone();
                     tokio::spawn(async move {
-                        // What begins as a connection and is none ends with an error, or when nothing more comes.
+                        // What begins as a connection and is none ends with an error, or when
+                        // nothing more comes.
                         let Ok(channel) = incoming.unwrap().accept(Duration::from_millis(300)).await else { return };
                         let _ = tell.send(echo(channel).await.unwrap()).await;
                     });

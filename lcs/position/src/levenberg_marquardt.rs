@@ -7,8 +7,8 @@ const MAX_STEPS: usize = 60;
 /// the normal equations are singular.
 ///
 /// `normal` returns the normal equations at a point (J^T W J as its three elements, and J^T W r),
-/// `residual` the weighted sum of squared residuals. A step shorter than `tolerance` metres ends the
-/// search.
+/// `residual` the weighted sum of squared residuals. A step shorter than `tolerance` metres ends
+/// the search.
 pub(crate) fn minimise(
     mut at: Offset,
     tolerance: f64,

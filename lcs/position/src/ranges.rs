@@ -67,8 +67,8 @@ pub fn solve_ranges(measured: &[RangeMeasurement]) -> Result<Estimate, SolveErro
         east: sum.east + it.east / count,
         north: sum.north + it.north / count,
     });
-    // Start at the centre, and half-way between it and each anchor: at an anchor itself the gradient
-    // of its own distance is undefined.
+    // Start at the centre, and half-way between it and each anchor: at an anchor itself the
+    // gradient of its own distance is undefined.
     let between = |it: &Offset| Offset {
         east: (it.east + centre.east) / 2.0,
         north: (it.north + centre.north) / 2.0,

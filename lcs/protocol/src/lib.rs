@@ -3,13 +3,14 @@
 //!
 //! [`UeSide`] is the UE's end: it receives an establishment command over NAS, connects, binds its
 //! connection, and exchanges payloads. [`LmfSide`] is the LMF's end for all UEs: it sends each UE a
-//! binding identity over NAS, identifies the UE's channel by it, and maintains one connection per UE.
+//! binding identity over NAS, identifies the UE's channel by it, and maintains one connection per
+//! UE.
 //!
-//! Both are independent of the transport. Received bytes go in as they arrive, in pieces of any size;
-//! whole messages come out.
+//! Both are independent of the transport. Received bytes go in as they arrive, in pieces of any
+//! size; whole messages come out.
 //!
-//! Order of use: pass each input (`upp_cm`, `connected`, `received`, `handle_timeout` …), then execute
-//! `next_action` until it returns None, and call `handle_timeout` at `deadline`.
+//! Order of use: pass each input (`upp_cm`, `connected`, `received`, `handle_timeout` …), then
+//! execute `next_action` until it returns None, and call `handle_timeout` at `deadline`.
 #![forbid(unsafe_code)]
 
 mod actions;

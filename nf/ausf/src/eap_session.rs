@@ -1,5 +1,5 @@
-//! EAP session: the EAP-AKA' messages after the challenge (TS 29.509, 5.2.2.2.3; TS 33.501, 6.1.3.1,
-//! steps 7 to 12).
+//! EAP session: the EAP-AKA' messages after the challenge (TS 29.509, 5.2.2.2.3; TS 33.501,
+//! 6.1.3.1, steps 7 to 12).
 use crate::authenticate::{eap_challenge, failed};
 use crate::five_g_aka_confirmation::unknown;
 use crate::pending::{Authentication, Method};
@@ -54,12 +54,19 @@ impl Ausf {
             }
             Outcome::Failure(packet) => {
                 metrics::authentication_failed();
-                tracing::warn!(%supi, "authentication failed: wrong RES, or the UE rejected the challenge");
+                tracing::warn!(
+                    %supi,
+                    "authentication failed: wrong RES, or the UE rejected the challenge"
+                );
                 let reported = self
                     .report_result(&context(server, resynchronised), false, AuthType::EapAkaPrime)
                     .await;
                 if let Err(problem) = reported {
-                    tracing::warn!(%supi, %problem, "authentication result was not reported to the UDM");
+                    tracing::warn!(
+                        %supi,
+                        %problem,
+                        "authentication result was not reported to the UDM"
+                    );
                 }
                 Ok(final_result(packet, AuthResult::AuthenticationFailure))
             }

@@ -1,5 +1,5 @@
-//! 5G AKA confirmation: verifies the UE's RES* (TS 29.509, 5.2.2.2.2; TS 33.501, 6.1.3.2.0, steps 10
-//! to 12).
+//! 5G AKA confirmation: verifies the UE's RES* (TS 29.509, 5.2.2.2.2; TS 33.501, 6.1.3.2.0, steps
+//! 10 to 12).
 use crate::pending::{Authentication, Method};
 use crate::{Ausf, metrics};
 use martlet_sbi::Problem;
@@ -29,7 +29,8 @@ impl Ausf {
             tracing::warn!(supi = %authentication.supi, "authentication failed: wrong RES*");
             return Ok(ConfirmationDataResponse::new(AuthResult::AuthenticationFailure));
         }
-        // The UDM has to store the result before the serving network may use K_SEAF (TS 33.501, 6.1.4).
+        // The UDM has to store the result before the serving network may use K_SEAF (TS 33.501,
+        // 6.1.4).
         reported?;
         let mut response = ConfirmationDataResponse::new(AuthResult::AuthenticationSuccess);
         response.kseaf = Some(SecretHex(*k_seaf.as_octets()));

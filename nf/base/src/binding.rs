@@ -1,12 +1,12 @@
-//! Binding indications (TS 29.500, 5.2.3.2.5, 5.2.3.2.6 and 6.12): a producer of a set says that
-//! any member serves what it has made, and a consumer says with a request to another member which
-//! binding led it there.
+//! Binding indications (TS 29.500, 5.2.3.2.5, 5.2.3.2.6 and 6.12): a producer in an NF set
+//! indicates that any member serves the resource that it created; a consumer that reselects a
+//! member sends the binding with its request.
 use http::HeaderValue;
 use martlet_sbi::{BoxFuture, PathParams, Problem, Query, Request, Response, Route, headers};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use std::sync::Arc;
 
-/// The header of a request that goes where a binding leads.
+/// The header of a request to a producer selected by a binding.
 pub(crate) const ROUTING_BINDING: &str = "3gpp-sbi-routing-binding";
 
 /// A binding to an NF set.
@@ -14,18 +14,18 @@ pub(crate) const ROUTING_BINDING: &str = "3gpp-sbi-routing-binding";
 pub struct Binding {
     /// NF set identity (TS 23.003, 28.12), such as `set001.region01.amfset.5gc.mnc001.mcc001`.
     pub set: String,
-    /// The instance that is preferred.
+    /// The preferred instance.
     pub instance: Option<String>,
 }
 
 impl Binding {
-    /// The binding of a function by its profile, where it is a member of a set.
+    /// The binding of an NF instance with this profile, if it is a member of a set.
     pub fn of(profile: &NfProfile) -> Option<Self> {
         let set = profile.nf_set_id_list.as_ref()?.first()?.clone();
         Some(Binding { set, instance: Some(profile.nf_instance_id.to_string()) })
     }
 
-    /// Reads a header's value: the first indication that names a set.
+    /// Parses a header's value: returns the first indication that names a set.
     pub fn parse(text: &str) -> Option<Self> {
         text.split(',').find_map(|indication| {
             let all: Vec<(&str, &str)> = indication
@@ -38,15 +38,15 @@ impl Binding {
                     .map(|(_, value)| value.trim().to_string())
             };
             let level = of("bl")?;
-            // What is bound to one instance alone may still name its set, of which others serve it
-            // when it fails (6.12.1).
+            // A binding to one instance may name its set, whose members serve the resource if the
+            // instance fails (6.12.1).
             let known = matches!(level.as_str(), "nf-set" | "nf-instance");
             let set = of("nfset").filter(|_| known)?;
             Some(Binding { set, instance: of("nfinst") })
         })
     }
 
-    /// The type of the set's members, as its identity says.
+    /// The NF type of the set's members, from its identity.
     pub fn nf_type(&self) -> Option<NfType> {
         let kind = self
             .set
@@ -62,13 +62,13 @@ impl Binding {
         HeaderValue::from_str(&format!("bl=nf-set; nfset={}{instance}", self.set)).ok()
     }
 
-    /// What a header of an answer says.
-    pub(crate) fn of_answer(response: &Response) -> Option<Self> {
+    /// The binding in a response's header.
+    pub(crate) fn of_response(response: &Response) -> Option<Self> {
         Binding::parse(response.headers.get(headers::BINDING)?.to_str().ok()?)
     }
 }
 
-/// Routes whose answers tell with what they have made (201) that any member of the set serves it.
+/// Adds the binding indication to responses with status 201.
 pub(crate) fn indicate(routes: Vec<Route>, binding: Option<&Binding>) -> Vec<Route> {
     let Some(value) = binding.and_then(Binding::header) else { return routes };
     let with_header = |route: Route| {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_binding_is_read_as_it_is_written() {
+    fn a_binding_is_parsed_as_it_is_encoded() {
         let binding = Binding {
             set: "set1.smfset.5gc.mnc001.mcc001".into(),
             instance: Some("54804518".into()),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_set_binds_to_none() {
+    fn an_indication_without_a_set_is_no_binding() {
         for text in [
             "",
             "bl=nf-instance; nfinst=1",

@@ -1,9 +1,9 @@
-//! What functions say on their interfaces, in a file that Wireshark opens (pcapng): N2, N4, the SBI
-//! whatever carries it, and N1 before it is ciphered where that is asked for. Off unless [`start`]
-//! is called; then a message costs a copy.
+//! Captures the messages on N2, N4 and the SBI (over each binding), and optionally N1 before
+//! ciphering, in a pcapng file for Wireshark. Off unless [`start`] is called. A captured message
+//! costs a copy.
 //!
 //! Each packet is an "exported PDU" with the name of Wireshark's dissector and the addresses of
-//! both ends, since there need not have been a packet: a call within a process has none.
+//! both ends, since a call within a process has no packet.
 use martlet_sbi::{Encoded, Exchange, Tap};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
@@ -21,10 +21,11 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Messages that wait to be written; more are lost, rather than that a function waits for the disk.
-const MOST_WAITING: usize = 8192;
-/// Messages that are written in one piece.
-const MOST_TOGETHER: usize = 256;
+/// Capacity of the queue to the writer thread. A full queue drops messages, so that a network
+/// function never waits for the disk.
+const QUEUE: usize = 8192;
+/// Maximum number of messages per write.
+const BATCH: usize = 256;
 
 /// Tags of an exported PDU (Wireshark's `epan/exported_pdu.h`).
 const DISSECTOR: u16 = 12;
@@ -34,16 +35,16 @@ const PORT_TYPE: u16 = 24;
 const SOURCE_PORT: u16 = 25;
 const DESTINATION_PORT: u16 = 26;
 
-/// An interface, with the name of the dissector that reads it.
+/// A captured interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// NGAP.
     N2,
-    /// NAS, not ciphered.
+    /// NAS before ciphering.
     N1,
     /// PFCP.
     N4,
-    /// HTTP, as version 1.1 would write it.
+    /// HTTP, in the form of HTTP/1.1.
     Sbi,
 }
 
@@ -57,7 +58,7 @@ impl Link {
         }
     }
 
-    /// Wireshark's number of the transport: SCTP 1, TCP 2, UDP 3.
+    /// Wireshark's port type: SCTP 1, TCP 2, UDP 3.
     fn transport(self) -> u32 {
         match self {
             Link::N2 | Link::N1 => 1,
@@ -74,12 +75,12 @@ struct Sink {
 
 static SINK: OnceLock<Sink> = OnceLock::new();
 
-/// What a file begins with, and what makes its blocks: a section, and an interface for each name.
+/// A writer that holds the start of a file: a section, and an interface for each name.
 fn blocks(interfaces: &[&str]) -> std::io::Result<PcapNgWriter<Vec<u8>>> {
     let wrong = |error: pcap_file::PcapError| std::io::Error::other(error.to_string());
     let mut writer = PcapNgWriter::new(Vec::new()).map_err(wrong)?;
     for name in interfaces {
-        // Times are in nanoseconds.
+        // Timestamps are in nanoseconds.
         let name = InterfaceDescriptionOption::IfName(Cow::Owned((*name).to_owned()));
         let options = vec![name, InterfaceDescriptionOption::IfTsResol(9)];
         let interface = InterfaceDescriptionBlock {
@@ -96,7 +97,7 @@ fn named(file: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", file.display()))
 }
 
-/// Makes a new file, for its owner alone, in which processes write ([`join`]), an interface each.
+/// Creates a file (mode 0600) to which processes write with [`join`], an interface each.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -107,7 +108,7 @@ pub fn create(file: &Path, interfaces: &[&str]) -> std::io::Result<()> {
     opened.and_then(|mut open| open.write_all(begin.get_ref())).map_err(|error| named(file, &error))
 }
 
-/// Writes what is said from now on into a new file, for its owner alone; with `decipher` N1 too.
+/// Starts capturing to a new file (mode 0600); with `decipher` N1 too.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -117,19 +118,18 @@ pub fn start(file: &Path, decipher: bool) -> std::io::Result<()> {
     join(file, &all, 0, decipher)
 }
 
-/// Writes what is said from now on to the end of a file that was made for these interfaces, as the
-/// one of this place among them; with `decipher` N1 too. Other processes may write there at the
-/// same time.
+/// Starts capturing to a file that [`create`] made for these interfaces, as the interface with this
+/// index; with `decipher` N1 too. Other processes may write to the file concurrently.
 ///
 /// # Errors
 /// There is no such file.
-pub fn join(file: &Path, interfaces: &[&str], place: usize, decipher: bool) -> std::io::Result<()> {
+pub fn join(file: &Path, interfaces: &[&str], index: usize, decipher: bool) -> std::io::Result<()> {
     let writer = blocks(interfaces)?;
     let file = OpenOptions::new().append(true).open(file).map_err(|error| named(file, &error))?;
-    let (sender, packets) = sync_channel(MOST_WAITING);
+    let (sender, packets) = sync_channel(QUEUE);
     std::thread::Builder::new()
         .name("capture".into())
-        .spawn(move || write(file, writer, place as u32, &packets))?;
+        .spawn(move || write(file, writer, index as u32, &packets))?;
     let _ = SINK.set(Sink { packets: sender, decipher });
     Ok(())
 }
@@ -142,9 +142,7 @@ fn write(
 ) {
     while let Ok(first) = packets.recv() {
         writer.get_mut().clear();
-        for (timestamp, data) in
-            std::iter::once(first).chain(packets.try_iter().take(MOST_TOGETHER))
-        {
+        for (timestamp, data) in std::iter::once(first).chain(packets.try_iter().take(BATCH)) {
             let original_len = data.len() as u32;
             let data = Cow::Owned(data);
             let block = EnhancedPacketBlock {
@@ -158,7 +156,7 @@ fn write(
                 return;
             }
         }
-        // Whole blocks in one piece: the kernel puts nobody else's between them.
+        // One write of whole blocks: in append mode, those of other processes cannot interleave.
         if file.write_all(writer.get_ref()).is_err() {
             return;
         }
@@ -170,7 +168,7 @@ pub fn wants(link: Link) -> bool {
     SINK.get().is_some_and(|sink| link != Link::N1 || sink.decipher)
 }
 
-/// Takes a message from one end to the other, where its interface is captured.
+/// Captures a message if its interface is captured.
 pub fn record(link: Link, from: Option<SocketAddr>, to: Option<SocketAddr>, message: &[u8]) {
     let Some(sink) = SINK.get().filter(|_| wants(link)) else { return };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -210,9 +208,9 @@ fn exported(
     out
 }
 
-/// Captures what a function serves on the SBI.
+/// Captures the SBI exchanges that a network function serves.
 pub struct SbiCapture {
-    /// Where the function is.
+    /// The function's address.
     pub at: Option<SocketAddr>,
 }
 
@@ -223,13 +221,13 @@ impl Tap for SbiCapture {
 
     fn exchanged(&self, exchange: &Exchange<'_>) {
         let body = |head: String, body: &Option<Encoded>| {
-            let (kind, octets) =
+            let (kind, bytes) =
                 body.as_ref().map_or(("", &[][..]), |body| (&*body.content_type, &body.bytes[..]));
             let kind =
                 if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
             let mut text =
-                format!("{head}{kind}content-length: {}\r\n\r\n", octets.len()).into_bytes();
-            text.extend_from_slice(octets);
+                format!("{head}{kind}content-length: {}\r\n\r\n", bytes.len()).into_bytes();
+            text.extend_from_slice(bytes);
             text
         };
         let host = self.at.map_or(String::new(), |at| format!("host: {at}\r\n"));

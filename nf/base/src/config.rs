@@ -1,32 +1,32 @@
-//! The part of the configuration that all network functions share.
+//! The configuration that all network functions share.
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// Where a network function is and how it calls others: its section `sbi`.
+/// A network function's SBI configuration, from the section `sbi`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommonConfig {
     /// Address of its services.
     pub bind: SocketAddr,
-    /// `host:port` under which others reach it, where it differs from `bind`.
+    /// `host:port` for other network functions, if it differs from `bind`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertise: Option<String>,
     /// API root of the NRF.
     pub nrf: String,
-    /// `nfInstanceId`; made anew at each start where it is left out.
+    /// `nfInstanceId`. Left out: random at each start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<String>,
-    /// Milliseconds that a call to another function may take, retries included.
+    /// Time limit of a service call including retries, milliseconds.
     #[serde(default = "default_timeout")]
     pub timeout_ms: u32,
-    /// Seconds between heartbeats that are asked of the NRF.
+    /// Heartbeat interval to request from the NRF, seconds.
     #[serde(default = "default_heartbeat")]
     pub heartbeat_s: u16,
-    /// Whether its services are `https`, and so the NRF's.
+    /// Whether its services and the NRF's use `https`.
     #[serde(default)]
     pub https: bool,
-    /// File of the key with which the NRF's access tokens are checked (PEM). With it, tokens are
-    /// asked for, and asked of others (TS 33.501, 13.4.1).
+    /// File of the key that verifies the NRF's access tokens (PEM). With it, tokens are required
+    /// and sent (TS 33.501, 13.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_key: Option<String>,
 }
@@ -40,7 +40,7 @@ fn default_heartbeat() -> u16 {
 }
 
 impl CommonConfig {
-    /// Defaults for a function at an address with its NRF at another.
+    /// The defaults for a function and its NRF at these addresses.
     pub fn at(bind: SocketAddr, nrf: SocketAddr) -> Self {
         CommonConfig {
             bind,

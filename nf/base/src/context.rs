@@ -1,7 +1,7 @@
-//! What a network function knows of itself and how it reaches others.
+//! The context of a network function: its identity, and its clients of other functions.
 use crate::binding::{Binding, ROUTING_BINDING};
 use crate::discovery::{Criteria, Discovery};
-use crate::silence::Waiting;
+use crate::liveness_probe::PendingRequest;
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The surroundings of one network function.
+/// The context of one network function.
 pub struct NfContext {
     nf_type: NfType,
     instance_id: String,
@@ -32,7 +32,7 @@ impl NfContext {
     ) -> Result<Arc<Self>, StartError> {
         let Some((nrf_root, _)) = ApiRoot::split(&config.nrf) else {
             return Err(StartError(format!(
-                "sbi.nrf: {:?} is no API root; write http://HOST:PORT",
+                "sbi.nrf: {:?} is not an API root: write http://HOST:PORT",
                 config.nrf
             )));
         };
@@ -44,8 +44,8 @@ impl NfContext {
         }
         let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
-        // Calls to discovered producers report their failures, so that a dead producer is not
-        // chosen again.
+        // Failures of calls to discovered producers are reported to discovery, so that a failed
+        // producer is not selected again.
         let instance_id =
             config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         let tokens = config
@@ -81,13 +81,13 @@ impl NfContext {
         &self.root
     }
 
-    /// The NRF.
+    /// A client of the NRF.
     pub fn nrf(&self) -> Peer {
         self.nrf.clone()
     }
 
-    /// A producer of a service, discovered through the NRF. Answers are kept for their validity
-    /// period and dropped when the producer fails or the NRF tells of a change.
+    /// A producer of a service, discovered through the NRF. Results are cached for their validity
+    /// period, and dropped when the producer fails or the NRF notifies a change.
     pub async fn discover(
         &self,
         target: NfType,
@@ -98,12 +98,12 @@ impl NfContext {
         Ok(self.peer_at(root))
     }
 
-    /// A producer that is known.
+    /// A producer at this API root.
     pub fn peer_at(&self, root: ApiRoot) -> Peer {
         self.any.at(root)
     }
 
-    /// For callback operations, whose URI is whole.
+    /// A client for callbacks, whose URIs are absolute.
     pub fn callback_peer(&self) -> Peer {
         self.any.clone()
     }
@@ -140,13 +140,13 @@ impl Transport for Watched {
         request: Request,
     ) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(async move {
-            let moved = self.discovery.instead(to);
+            let moved = self.discovery.replacement(to);
             let to = moved.as_ref().unwrap_or(to);
             if !self.discovery.has_siblings(to) {
                 return self.once(to, request).await;
             }
             let again = request.copy();
-            let mut waiting = Waiting::new(&self.inner, &self.discovery, to, &request);
+            let mut waiting = PendingRequest::new(&self.inner, &self.discovery, to, &request);
             let answer = self.once(to, request).await;
             waiting.answered();
             // One that takes its time may be at work on the request: another one is not asked to do
@@ -183,13 +183,13 @@ impl Watched {
         if let (Some(tokens), Ok(response)) = (&self.tokens, &answer)
             && response.status == 401
         {
-            tokens.forget();
+            tokens.clear();
         }
         match &answer {
-            Err(problem) if problem.transport.is_some() => self.discovery.forget(to),
+            Err(problem) if problem.transport.is_some() => self.discovery.mark_failed(to),
             Ok(response) => {
-                if let Some(binding) = Binding::of_answer(response) {
-                    self.discovery.bound(to, binding);
+                if let Some(binding) = Binding::of_response(response) {
+                    self.discovery.add_binding(to, binding);
                 }
             }
             Err(_) => {}

@@ -1,5 +1,5 @@
-//! Which producer serves a request: asked of the NRF (TS 29.510, 5.3), kept while valid, forgotten
-//! when it fails.
+//! NF discovery (TS 29.510, 5.3): selects a producer from cached results of the NRF, and drops
+//! producers that fail.
 use crate::binding::Binding;
 use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Route};
 use martlet_sbi_api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
@@ -16,17 +16,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Answers kept at a time.
-const MOST_KEPT: usize = 512;
-/// How long a producer that failed is passed over while there is another.
-const SUSPICION: Duration = Duration::from_secs(10);
-/// Answers that are empty are asked for again after this time: the producer may just be starting.
-const EMPTY_VALID: Duration = Duration::from_millis(50);
+/// Maximum number of cached results.
+const CACHE_SIZE: usize = 512;
+/// Time that a failed producer is avoided while there is another.
+const AVOIDANCE: Duration = Duration::from_secs(10);
+/// Validity of an empty result: the producer may be starting.
+const EMPTY_VALIDITY: Duration = Duration::from_millis(50);
 
-/// Its feature 6: services come as a map (TS 29.510, 6.2.9).
+/// Feature 6, "Service-Map" (TS 29.510, 6.2.9).
 const SERVICE_MAP: &str = "20";
 
-/// What a producer has to serve; what is absent does not matter.
+/// What a producer has to serve. An absent criterion matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Criteria {
     /// The slice.
@@ -74,34 +74,33 @@ impl Criteria {
     }
 }
 
-/// An answer of the NRF.
-struct Found {
-    /// In the NRF's order; those as good as the first come first.
+/// A result of the NRF.
+struct DiscoveryResult {
+    /// In the NRF's order, the equally good ones first.
     roots: Vec<ApiRoot>,
-    /// How many are as good as the first.
+    /// The number of producers as good as the first.
     equals: usize,
     until: Instant,
 }
 
-/// Callers that come together share one cell, and so one request.
-type Cell = Arc<OnceCell<Found>>;
+/// Concurrent callers share a cell, and so a request.
+type Cell = Arc<OnceCell<DiscoveryResult>>;
 
-struct Kept {
+struct CacheEntry {
     target: NfType,
     cell: Cell,
 }
 
-/// The members of a set, as the NRF last said.
+/// The members of an NF set, as the NRF last reported.
 struct Members {
-    /// `nfInstanceId` of each; `None` until the NRF has said.
+    /// The `nfInstanceId` of each. None until the NRF has answered.
     instances: Option<Vec<String>>,
     until: Instant,
 }
 
 impl Members {
-    /// Whether somebody else than the one of a binding is there. Where that is not known yet,
-    /// somebody may be.
-    fn beside(&self, binding: &Binding) -> bool {
+    /// Whether the set has a member besides the binding's instance. True if not known yet.
+    fn has_other(&self, binding: &Binding) -> bool {
         let Some(instances) = &self.instances else { return true };
         match &binding.instance {
             Some(own) => instances.iter().any(|instance| instance != own),
@@ -112,17 +111,17 @@ impl Members {
 
 #[derive(Default)]
 struct State {
-    kept: HashMap<String, Kept>,
+    kept: HashMap<String, CacheEntry>,
     suspects: HashMap<ApiRoot, Instant>,
-    /// The sets of producers, by what the NRF or they themselves have said.
+    /// The bindings of producers.
     sets: HashMap<ApiRoot, Binding>,
-    /// Who the members of sets are.
+    /// The members of NF sets.
     members: HashMap<String, Members>,
-    /// Who serves for a member of a set that failed, and until when that is not asked again.
-    instead: HashMap<ApiRoot, (ApiRoot, Instant)>,
-    /// Producers that are asked whether they are there.
+    /// The replacement of a failed set member, and until when it is valid.
+    replacements: HashMap<ApiRoot, (ApiRoot, Instant)>,
+    /// Producers that are being probed.
     probed: HashSet<ApiRoot>,
-    /// Types whose changes the NRF was asked to tell of, and whether it has said that it does.
+    /// NF types with a subscription to status changes, and whether the NRF confirmed it.
     subscribed: HashMap<NfType, bool>,
 }
 
@@ -140,7 +139,7 @@ impl Discovery {
         Discovery { requester, nrf, own_root, state: Mutex::default(), turn: AtomicUsize::new(0) }
     }
 
-    /// The route on which the NRF tells of changes.
+    /// The route of the NRF's status notifications.
     pub(crate) fn routes(self: &Arc<Self>) -> Vec<Route> {
         NNRF_NFSTATUS_CALLBACK.routes(self.clone())
     }
@@ -149,7 +148,7 @@ impl Discovery {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The root of a producer.
+    /// The API root of a producer.
     pub(crate) async fn find(
         self: &Arc<Self>,
         target: NfType,
@@ -157,7 +156,7 @@ impl Discovery {
         criteria: &Criteria,
     ) -> Result<ApiRoot, Problem> {
         let query = || criteria.query(target.clone(), self.requester.clone(), api);
-        // Most ask for a service and nothing else: no query has to be made to look at what is kept.
+        // Most requests have no criteria: they need no query to find the cached result.
         let mut key = String::new();
         match *criteria == Criteria::default() {
             true => key.push_str(api),
@@ -170,26 +169,26 @@ impl Discovery {
         };
         self.choose(found).ok_or_else(|| {
             Problem::new(504, "TARGET_NF_NOT_REACHABLE")
-                .detail(format!("the NRF knows no {target} with {api} that fits"))
+                .detail(format!("the NRF has no matching {target} with {api}"))
         })
     }
 
-    /// The cell for a query: the one that is valid, or a new one.
+    /// The valid cell of a query, or a new one.
     fn cell(&self, key: String, target: &NfType) -> Cell {
         let mut state = self.state();
         let now = Instant::now();
-        let valid = |kept: &Kept| kept.cell.get().is_none_or(|found| found.until > now);
+        let valid = |kept: &CacheEntry| kept.cell.get().is_none_or(|found| found.until > now);
         if let Some(kept) = state.kept.get(&key).filter(|kept| valid(kept)) {
             return kept.cell.clone();
         }
-        if state.kept.len() >= MOST_KEPT {
+        if state.kept.len() >= CACHE_SIZE {
             state.kept.retain(|_, kept| valid(kept));
         }
-        if state.kept.len() >= MOST_KEPT {
+        if state.kept.len() >= CACHE_SIZE {
             state.kept.clear();
         }
         let cell = Cell::default();
-        state.kept.insert(key, Kept { target: target.clone(), cell: cell.clone() });
+        state.kept.insert(key, CacheEntry { target: target.clone(), cell: cell.clone() });
         cell
     }
 
@@ -198,7 +197,7 @@ impl Discovery {
         query: SearchQuery,
         target: NfType,
         api: &str,
-    ) -> Result<Found, Problem> {
+    ) -> Result<DiscoveryResult, Problem> {
         let told = self.subscribed(&target);
         let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> =
@@ -207,7 +206,7 @@ impl Discovery {
             if let (Some((_, root)), Some(binding)) =
                 (candidate(profile, api), Binding::of(profile))
             {
-                self.bound(&root, binding);
+                self.add_binding(&root, binding);
             }
         }
         candidates.sort_by_key(|(priority, _)| *priority);
@@ -216,15 +215,15 @@ impl Discovery {
         let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
         let valid = match (roots.is_empty(), told) {
             (false, _) => Duration::from_secs(result.validity_period.into()),
-            (true, true) => EMPTY_VALID,
-            // One that registers before the NRF tells of it would be missed.
+            (true, true) => EMPTY_VALIDITY,
+            // A producer that registers before the subscription is confirmed would be missed.
             (true, false) => Duration::ZERO,
         };
-        Ok(Found { roots, equals, until: Instant::now() + valid })
+        Ok(DiscoveryResult { roots, equals, until: Instant::now() + valid })
     }
 
-    /// Takes turns among the best that are not under suspicion, else any that is left.
-    fn choose(&self, found: &Found) -> Option<ApiRoot> {
+    /// Round robin among the best producers that are not avoided, else any other.
+    fn choose(&self, found: &DiscoveryResult) -> Option<ApiRoot> {
         let mut state = self.state();
         let now = Instant::now();
         state.suspects.retain(|_, until| *until > now);
@@ -236,38 +235,36 @@ impl Discovery {
         found.roots.iter().find(trusted).or(found.roots.first()).cloned()
     }
 
-    /// A producer is a member of a set.
-    pub(crate) fn bound(&self, root: &ApiRoot, binding: Binding) {
+    /// Records the binding of a producer.
+    pub(crate) fn add_binding(&self, root: &ApiRoot, binding: Binding) {
         let mut state = self.state();
-        if state.sets.len() < MOST_KEPT || state.sets.contains_key(root) {
+        if state.sets.len() < CACHE_SIZE || state.sets.contains_key(root) {
             state.sets.insert(root.clone(), binding);
         }
     }
 
-    /// Whether there are others that serve what a producer serves: members of its set. One that is
-    /// gone need not be among them any more.
+    /// Whether the producer's set has other members. A failed producer may have left the set.
     pub(crate) fn has_siblings(self: &Arc<Self>, root: &ApiRoot) -> bool {
         let state = &mut *self.state();
         let Some(binding) = state.sets.get(root) else { return false };
         let now = Instant::now();
         let known = state.members.get(&binding.set);
         if let Some(members) = known.filter(|members| members.until > now) {
-            return members.beside(binding);
+            return members.has_other(binding);
         }
-        // Who asks meanwhile does not wait for it.
         let members = Members {
             instances: known.and_then(|members| members.instances.clone()),
-            until: now + SUSPICION,
+            until: now + AVOIDANCE,
         };
-        let beside = members.beside(binding);
-        if state.members.len() < MOST_KEPT || known.is_some() {
+        let beside = members.has_other(binding);
+        if state.members.len() < CACHE_SIZE || known.is_some() {
             tokio::spawn(self.clone().ask_members(binding.clone()));
             state.members.insert(binding.set.clone(), members);
         }
         beside
     }
 
-    /// Asks the NRF who the members of a set are.
+    /// Requests the members of a set from the NRF.
     async fn ask_members(self: Arc<Self>, binding: Binding) {
         let Some(target) = binding.nf_type() else { return };
         self.subscribed(&target);
@@ -290,19 +287,19 @@ impl Discovery {
         }
     }
 
-    /// Who serves for a producer that failed a moment ago.
-    pub(crate) fn instead(&self, root: &ApiRoot) -> Option<ApiRoot> {
+    /// The replacement of a producer that failed recently.
+    pub(crate) fn replacement(&self, root: &ApiRoot) -> Option<ApiRoot> {
         let mut state = self.state();
-        if state.instead.is_empty() {
+        if state.replacements.is_empty() {
             return None;
         }
         let now = Instant::now();
-        state.instead.retain(|_, (_, until)| *until > now);
-        state.instead.get(root).map(|(other, _)| other.clone())
+        state.replacements.retain(|_, (_, until)| *until > now);
+        state.replacements.get(root).map(|(other, _)| other.clone())
     }
 
-    /// A producer failed: another member of its set (TS 29.500, 6.12.1), if it is of one, and the
-    /// binding that leads there.
+    /// Reselects another member of a failed producer's set (TS 29.500, 6.12.1). Returns its root
+    /// and the binding.
     pub(crate) async fn reselect(
         self: &Arc<Self>,
         root: &ApiRoot,
@@ -310,7 +307,7 @@ impl Discovery {
     ) -> Option<(ApiRoot, Binding)> {
         let binding = self.state().sets.get(root).cloned()?;
         let target = binding.nf_type()?;
-        // A callback goes to who gave its URI, and to nobody else.
+        // A callback has no other producer than its URI's.
         let service =
             Some(ServiceName::from(api)).filter(|name| !matches!(name, ServiceName::Other(_)))?;
         let query = SearchQuery {
@@ -323,7 +320,7 @@ impl Discovery {
         };
         let found = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
         let found = found
-            .inspect_err(|problem| tracing::debug!(%problem, "no other member of a set"))
+            .inspect_err(|problem| tracing::debug!(%problem, "NF set has no other member"))
             .ok()?;
         let member = |profile: &NfProfile| {
             Some((candidate(profile, api)?, profile.nf_instance_id.to_string()))
@@ -338,44 +335,48 @@ impl Discovery {
         });
         members.sort_by_key(|((priority, _), _)| *priority);
         let ((_, other), instance) = members.into_iter().next()?;
-        if state.instead.len() < MOST_KEPT {
-            state.instead.insert(root.clone(), (other.clone(), now + SUSPICION));
+        if state.replacements.len() < CACHE_SIZE {
+            state.replacements.insert(root.clone(), (other.clone(), now + AVOIDANCE));
         }
         state.sets.insert(other.clone(), Binding { instance: Some(instance), ..binding.clone() });
-        tracing::warn!(failed = %root, other = %other, set = binding.set, "another member of the set is asked");
+        tracing::warn!(
+            failed = %root,
+            other = %other,
+            set = binding.set,
+            "producer failed, another member of its set selected"
+        );
         Some((other, binding))
     }
 
-    /// Whether nobody asks a producer yet whether it is there.
+    /// Starts a probe. False if one is in progress.
     pub(crate) fn begin_probe(&self, root: &ApiRoot) -> bool {
         self.state().probed.insert(root.clone())
     }
 
-    /// It was asked.
+    /// Ends a probe.
     pub(crate) fn end_probe(&self, root: &ApiRoot) {
         self.state().probed.remove(root);
     }
 
-    /// A producer did not answer: what led to it is asked for again, and it is passed over for a
-    /// while.
-    pub(crate) fn forget(&self, root: &ApiRoot) {
+    /// A producer failed: drops the results that contain it, and avoids it for a while.
+    pub(crate) fn mark_failed(&self, root: &ApiRoot) {
         let mut state = self.state();
         state
             .kept
             .retain(|_, kept| kept.cell.get().is_none_or(|found| !found.roots.contains(root)));
-        if state.suspects.len() < MOST_KEPT {
-            state.suspects.insert(root.clone(), Instant::now() + SUSPICION);
+        if state.suspects.len() < CACHE_SIZE {
+            state.suspects.insert(root.clone(), Instant::now() + AVOIDANCE);
         }
     }
 
-    /// The NRF lost its memory: everything is asked for again, subscriptions too.
-    pub(crate) fn start_over(&self) {
+    /// The NRF was restarted: drops all results and subscriptions.
+    pub(crate) fn reset(&self) {
         let mut state = self.state();
         state.kept.clear();
         state.subscribed.clear();
     }
 
-    /// Whether the NRF tells of changes among producers of a type; if it was not asked to, it is.
+    /// Whether status changes of an NF type are notified. Subscribes if not yet done.
     fn subscribed(self: &Arc<Self>, target: &NfType) -> bool {
         let known = self.state().subscribed.get(target).copied();
         if known.is_none() {
@@ -385,7 +386,7 @@ impl Discovery {
         known.unwrap_or(false)
     }
 
-    /// Asks the NRF to tell of changes among producers of a type.
+    /// Subscribes to status changes of an NF type.
     async fn subscribe(self: Arc<Self>, target: NfType) {
         let data = SubscriptionData {
             nf_status_notification_uri: format!(
@@ -400,7 +401,11 @@ impl Discovery {
         match outcome {
             Ok(_) => drop(self.state().subscribed.insert(target, true)),
             Err(problem) => {
-                tracing::debug!(%problem, %target, "no subscription to status changes; answers are kept for their validity only");
+                tracing::debug!(
+                    %problem,
+                    %target,
+                    "subscription to status changes failed; results expire by their validity only"
+                );
                 self.state().subscribed.remove(&target);
             }
         }
@@ -411,7 +416,7 @@ impl NfStatusCallback for Discovery {
     async fn nf_status_notify(&self, body: NotificationData) -> Result<(), Problem> {
         let mut state = self.state();
         state.members.clear();
-        state.instead.clear();
+        state.replacements.clear();
         match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
             Some(changed) => state.kept.retain(|_, kept| kept.target != *changed),
             // The type of an instance that went is not told: what is dropped too much is only asked
@@ -422,7 +427,7 @@ impl NfStatusCallback for Discovery {
     }
 }
 
-/// Priority and root of an instance's service, where it is in working order.
+/// Priority and API root of an instance's service, if it is registered.
 fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
     if profile.nf_status != NfStatus::Registered {
         return None;
@@ -436,7 +441,7 @@ fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
 }
 
 fn root_of(profile: &NfProfile, service: &NfService) -> Option<ApiRoot> {
-    // No path, but all that there is of an address, in the profiles of free5GC's functions.
+    // free5GC's profiles have the absolute API root in apiPrefix.
     if let Some((root, path)) = service.api_prefix.as_deref().and_then(ApiRoot::split) {
         return Some(ApiRoot { prefix: path.trim_end_matches('/').to_string(), ..root });
     }

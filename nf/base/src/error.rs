@@ -1,7 +1,7 @@
-//! What keeps a network function from starting or running.
+//! The error of a network function that cannot start or run.
 use martlet_sbi::Problem;
 
-/// A message that tells a person what to do.
+/// What failed, why, and what to do.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct StartError(pub String);

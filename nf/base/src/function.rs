@@ -1,4 +1,4 @@
-//! What a network function is to the program that runs it.
+//! The interface between a network function and the program that runs it.
 use crate::{NfContext, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
@@ -6,28 +6,27 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use std::future::Future;
 use std::sync::Arc;
 
-/// A network function (TS 23.501, 6.2): configured, created, registered with the NRF, and run until
-/// told to end.
+/// A network function (TS 23.501, 6.2). It is configured, created, registered with the NRF, and run
+/// until the shutdown.
 pub trait NetworkFunction: Send + Sync + Sized + 'static {
     /// Its NF type (TS 29.510, 6.1.6.3.3).
     const TYPE: NfType;
     /// Its own section of the configuration.
     type Config: serde::de::DeserializeOwned + Default + Send;
 
-    /// Builds the function: opens what it stores in and listens on. An error says what to do.
+    /// Creates the function: opens its databases and sockets. The error says what to do.
     fn create(
         config: Self::Config,
         context: Arc<NfContext>,
     ) -> impl Future<Output = Result<Arc<Self>, StartError>> + Send;
 
-    /// The services that it produces.
+    /// Its services.
     fn routes(self: &Arc<Self>) -> Vec<Route>;
 
-    /// Adds what is particular to the function (`amfInfo`, `smfInfo`, slices) to the profile that
-    /// the NRF gets.
+    /// Adds members of its own (`amfInfo`, `smfInfo`, slices) to its NF profile.
     fn profile(&self, _profile: &mut NfProfile) {}
 
-    /// Works beside the services until the shutdown. An error ends the process.
+    /// Runs in the background until the shutdown. An error ends the process.
     fn run(
         self: Arc<Self>,
         shutdown: Shutdown,
@@ -38,8 +37,8 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
         }
     }
 
-    /// Answers a question that a person asks the running function, such as `martlet locate`; none
-    /// where it has no answer to such questions.
+    /// Answers a request of the command line, such as `martlet locate`. None if the request is not
+    /// for this function.
     fn ask(
         self: &Arc<Self>,
         _question: &str,
@@ -47,18 +46,18 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Whether it can do its work at this moment; the error says what is missing.
+    /// Whether it is ready. The error says what is missing.
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Takes a changed section of the configuration while it is at work; what it took, in words, or
-    /// none where it needs a new start for it.
+    /// Applies a changed configuration while running. Returns what was applied, as text; None if a
+    /// restart is needed.
     fn reload(self: &Arc<Self>, _config: Self::Config) -> Option<String> {
         None
     }
 
-    /// What `martlet status` shows of it.
+    /// Its part of `martlet status`.
     fn status(&self) -> serde_json::Value {
         serde_json::Value::Null
     }

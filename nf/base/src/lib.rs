@@ -1,5 +1,6 @@
-//! What every network function stands on: its configuration, its registration with the NRF, the
-//! discovery of others, and the program's means to start it, alone in a process or beside others.
+//! The base of every network function: common configuration, registration with the NRF, discovery
+//! of producers, access tokens, metrics, traces and captures, and the start of functions in a
+//! process.
 #![forbid(unsafe_code)]
 
 mod binding;
@@ -9,11 +10,11 @@ mod context;
 mod discovery;
 mod error;
 mod function;
+mod liveness_probe;
 mod metrics;
 pub mod oam;
 mod registration;
 mod shutdown;
-mod silence;
 mod start;
 pub mod tokens;
 pub mod traces;

@@ -1,4 +1,4 @@
-//! Metrics of the SBI, the same for every network function and binding.
+//! Metrics of the SBI, for every network function and binding.
 use martlet_sbi::{Exchange, Tap};
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, register_histogram_vec,
@@ -15,34 +15,34 @@ static REQUESTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
 });
 
 static SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
-    let buckets = prometheus::exponential_buckets(10e-6, 2.5, 14).expect("constants that fit");
+    let buckets = prometheus::exponential_buckets(10e-6, 2.5, 14).expect("valid constants");
     let labels = &["nf", "api", "operation"];
     register_histogram_vec!(
         "martlet_sbi_request_seconds",
-        "Time to serve an SBI request",
+        "Duration of served SBI requests",
         labels,
         buckets
     )
     .expect("registered once")
 });
 
-/// Counts what a network function serves.
+/// Counts the requests that a network function serves.
 pub struct SbiMetrics {
     /// Label `nf`.
     pub nf: &'static str,
 }
 
-/// Where an exchange is counted.
-type Counted = (IntCounter, Histogram);
+/// The counters of an exchange.
+type Counters = (IntCounter, Histogram);
 
 thread_local! {
-    /// By function, operation (where its declaration lies) and status: to look labels up each time takes longer than to count. It has
-    /// no more entries than the metrics have.
-    static KNOWN: RefCell<HashMap<(&'static str, usize, u16), Counted>> = RefCell::default();
+    /// By function, operation (address of its declaration) and status, since a lookup by labels
+    /// takes longer than counting. It has as many entries as the metrics.
+    static KNOWN: RefCell<HashMap<(&'static str, usize, u16), Counters>> = RefCell::default();
 }
 
 impl SbiMetrics {
-    fn counted(&self, api: &str, name: &str, status: u16) -> Counted {
+    fn counted(&self, api: &str, name: &str, status: u16) -> Counters {
         let text = match status {
             200 => "200",
             201 => "201",
@@ -56,12 +56,12 @@ impl SbiMetrics {
 
 impl Tap for SbiMetrics {
     fn exchanged(&self, exchange: &Exchange<'_>) {
-        let count = |(counter, seconds): &Counted| {
+        let count = |(counter, seconds): &Counters| {
             counter.inc();
             seconds.observe(exchange.duration.as_secs_f64());
         };
         let Some(operation) = exchange.operation else {
-            // Paths that match no operation share one label, so that a scan cannot fill the memory.
+            // Unknown paths share a label, so that a scan cannot exhaust the memory.
             return count(&self.counted("unknown", "unknown", exchange.status));
         };
         let key = (self.nf, std::ptr::from_ref(operation) as usize, exchange.status);

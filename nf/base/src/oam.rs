@@ -1,4 +1,4 @@
-//! The process's own endpoint for people and their tools: metrics, status, health. It carries no
+//! The OAM endpoint of the process: metrics, status, health and command line requests. It serves no
 //! 3GPP service.
 use crate::{AskSource, Ready};
 use http_body_util::Full;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// Gives the JSON of `/status`.
+/// Returns the JSON of `/status`.
 pub type StatusSource = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
-/// Connections served at a time; more are closed at once.
-const MOST_CONNECTIONS: usize = 32;
+/// Maximum number of connections. More are closed at once.
+const MAX_CONNECTIONS: usize = 32;
 
 /// A bound endpoint.
 pub struct OamServer {
@@ -28,7 +28,7 @@ pub struct OamServer {
 }
 
 impl OamServer {
-    /// Binds; the error says what to change.
+    /// Binds to the address. The error says what to change.
     pub async fn bind(address: SocketAddr, status: StatusSource) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await.map_err(|e| {
             let text = format!(
@@ -39,19 +39,19 @@ impl OamServer {
         Ok(OamServer { listener, status, ask: Vec::new(), ready: Arc::new(|| Ok(())) })
     }
 
-    /// Also answers questions to these functions, at `/ask/…`.
+    /// Serves command line requests to these functions at `/ask/…`.
     pub fn asking(mut self, functions: Vec<AskSource>) -> Self {
         self.ask = functions;
         self
     }
 
-    /// Says at `/readyz` whether this is ready.
+    /// Serves this readiness at `/readyz`.
     pub fn ready_when(mut self, ready: Ready) -> Self {
         self.ready = ready;
         self
     }
 
-    /// The address bound.
+    /// The bound address.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -68,7 +68,7 @@ impl OamServer {
                     continue;
                 }
             };
-            if connections.len() >= MOST_CONNECTIONS {
+            if connections.len() >= MAX_CONNECTIONS {
                 continue;
             }
             let (status, ask, ready) = (self.status.clone(), self.ask.clone(), self.ready.clone());
@@ -86,14 +86,14 @@ impl OamServer {
                 let mut builder = hyper::server::conn::http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(5));
                 if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
-                    tracing::debug!(%error, "a status connection ended with an error");
+                    tracing::debug!(%error, "OAM connection ended with an error");
                 }
             });
         }
     }
 }
 
-/// The answer to come of the first function that has one.
+/// The answer of the first function that handles the request.
 fn question(
     request: &hyper::Request<Incoming>,
     functions: &[AskSource],
@@ -134,7 +134,7 @@ fn answer(
             Ok(()) => (200, "text/plain", b"ready\n".to_vec()),
             Err(why) => (503, "text/plain", format!("{why}\n").into_bytes()),
         },
-        _ => (404, "text/plain", b"there are /metrics, /status, /healthz and /readyz\n".to_vec()),
+        _ => (404, "text/plain", b"available: /metrics, /status, /healthz and /readyz\n".to_vec()),
     };
     let mut response = hyper::Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A function's registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): made, kept alive,
-//! taken back.
+//! Registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): register, heartbeat,
+//! deregister.
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown};
 use martlet_sbi::{JsonPatch, OperationInfo, PatchItem};
 use martlet_sbi_api::common::{NfInstanceId, UriScheme};
@@ -12,13 +12,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between attempts to reach an NRF that is not there: short at first, since it may just be
-/// starting.
+/// Back-off between registration attempts: short at first, since the NRF may be starting.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(10);
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
-const FAREWELL: Duration = Duration::from_millis(300);
+const MAX_BACK_OFF: Duration = Duration::from_secs(5);
+const DEREGISTRATION_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The profile of a function: its address, its services, and what it adds itself.
+/// The NF profile of a function: address, services, and members of its own.
 pub(crate) fn profile<F: NetworkFunction>(
     function: &F,
     context: &NfContext,
@@ -60,7 +59,7 @@ fn fresh_id() -> NfInstanceId {
     text.parse().expect("a UUID is an NF instance identity")
 }
 
-/// The services that 3GPP knows, without what serves callbacks.
+/// The 3GPP services, without callbacks.
 fn services(
     served: &[&'static OperationInfo],
     endpoint: &IpEndPoint,
@@ -90,9 +89,9 @@ fn services(
     list
 }
 
-/// Registers, sends heartbeats, registers again where the NRF has forgotten, and deregisters at the
-/// shutdown.
-pub(crate) async fn keep(context: Arc<NfContext>, profile: NfProfile, shutdown: Shutdown) {
+/// Registers, sends heartbeats, registers again if the NRF has lost the registration, and
+/// deregisters at the shutdown.
+pub(crate) async fn maintain(context: Arc<NfContext>, profile: NfProfile, shutdown: Shutdown) {
     let nrf = NfManagementClient::new(context.nrf());
     let id = profile.nf_instance_id.to_string();
     let lives = async {
@@ -101,19 +100,19 @@ pub(crate) async fn keep(context: Arc<NfContext>, profile: NfProfile, shutdown: 
             context.set_registered(true);
             while heartbeat(&nrf, &id, interval).await {}
             context.set_registered(false);
-            context.discovery().start_over();
+            context.discovery().reset();
         }
     };
     tokio::select! {
         () = lives => {}
         () = shutdown.wait() => {
-            let goodbye = nrf.peer().within(FAREWELL);
+            let goodbye = nrf.peer().within(DEREGISTRATION_TIMEOUT);
             let _ = NfManagementClient::new(goodbye).deregister_nf_instance(&id).await;
         }
     }
 }
 
-/// Registers, however long it takes, and returns the interval of heartbeats that the NRF asks for.
+/// Registers, with retries until it succeeds. Returns the heartbeat interval that the NRF requests.
 async fn register(nrf: &NfManagementClient, id: &str, profile: &NfProfile) -> Duration {
     let mut back_off = FIRST_BACK_OFF;
     loop {
@@ -126,17 +125,21 @@ async fn register(nrf: &NfManagementClient, id: &str, profile: &NfProfile) -> Du
             }
             Err(problem) if problem.transport.is_some() => {
                 if back_off >= Duration::from_secs(1) {
-                    tracing::warn!(nrf = %nrf.peer().root(), %problem, "the NRF is not reached; is it running?");
+                    tracing::warn!(
+                        nrf = %nrf.peer().root(),
+                        %problem,
+                        "NRF not reachable, will retry"
+                    );
                 }
             }
-            Err(problem) => tracing::error!(%problem, "the NRF refuses the registration"),
+            Err(problem) => tracing::error!(%problem, "registration rejected by the NRF"),
         }
         tokio::time::sleep(back_off).await;
-        back_off = (back_off * 2).min(LONGEST_BACK_OFF);
+        back_off = (back_off * 2).min(MAX_BACK_OFF);
     }
 }
 
-/// Sends one heartbeat after the interval; false where the NRF knows the function no more.
+/// Sends a heartbeat after the interval. False if the NRF does not know the instance.
 async fn heartbeat(nrf: &NfManagementClient, id: &str, interval: Duration) -> bool {
     tokio::time::sleep(interval).await;
     let alive = PatchItem {
@@ -148,11 +151,11 @@ async fn heartbeat(nrf: &NfManagementClient, id: &str, interval: Duration) -> bo
     match nrf.update_nf_instance(id, JsonPatch(vec![alive])).await {
         Ok(_) => true,
         Err(problem) if problem.status() == 404 => {
-            tracing::info!("the NRF knows this function no more; registering again");
+            tracing::info!("registration lost at the NRF, registering again");
             false
         }
         Err(problem) => {
-            tracing::warn!(%problem, "a heartbeat did not reach the NRF");
+            tracing::warn!(%problem, "heartbeat failed");
             true
         }
     }

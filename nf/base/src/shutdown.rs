@@ -1,35 +1,35 @@
-//! One signal that ends everything in order.
+//! The shutdown signal of a process.
 use tokio::sync::watch;
 
-/// Told to all tasks; clones share it.
+/// The receiver of the signal. Clones share it.
 #[derive(Clone)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// Gives the signal.
+/// The sender of the signal.
 #[derive(Clone)]
 pub struct ShutdownTrigger(watch::Sender<bool>);
 
 impl Shutdown {
-    /// A signal that has not been given yet, and the means to give it.
+    /// A new signal: sender and receiver.
     pub fn new() -> (ShutdownTrigger, Shutdown) {
         let (sender, receiver) = watch::channel(false);
         (ShutdownTrigger(sender), Shutdown(receiver))
     }
 
-    /// Returns once the signal is given, or nobody is left who could give it.
+    /// Waits until the signal is sent or its sender is dropped.
     pub async fn wait(&self) {
         let mut receiver = self.0.clone();
         let _ = receiver.wait_for(|given| *given).await;
     }
 
-    /// Whether the signal was given.
+    /// Whether the signal was sent.
     pub fn is_triggered(&self) -> bool {
         *self.0.borrow()
     }
 }
 
 impl ShutdownTrigger {
-    /// Gives the signal.
+    /// Sends the signal.
     pub fn trigger(&self) {
         self.0.send_replace(true);
     }

@@ -1,4 +1,4 @@
-//! Starts network functions, alone in a process or beside others.
+//! Starts network functions, one or several per process.
 use crate::metrics::SbiMetrics;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, registration};
 use martlet_fabric::Fabric;
@@ -12,35 +12,35 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-/// What the functions of one process share.
+/// What the network functions of a process share.
 #[derive(Clone)]
 pub struct Environment {
-    /// How calls leave.
+    /// The transport of outgoing calls.
     pub bindings: Bindings,
-    /// Where each function also serves in shared memory, if it takes part in the machine's fabric.
+    /// The fabric of the machine, if the process is a member.
     pub fabric: Option<FabricBinding>,
-    /// Whether each function also listens at its own address.
+    /// Whether each function also serves HTTP at its own address.
     pub listen: bool,
-    /// What one server takes on.
+    /// Limits of a server.
     pub limits: ServerLimits,
-    /// Observers of every exchange that a function serves.
+    /// Observers of every served exchange.
     pub taps: Vec<Arc<dyn Tap>>,
     /// Ends the process.
     pub shutdown: Shutdown,
 }
 
-/// Asks a running function something; none where it has no answer to such questions.
+/// Passes a command line request to a running function. None if the request is not for it.
 pub type AskSource = Arc<
     dyn Fn(&str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> + Send + Sync,
 >;
 
-/// Hands a running function its section of the configuration anew; what it took of it, in words.
+/// Passes a changed configuration to a running function. Returns what was applied.
 pub type Reload = Arc<dyn Fn(Box<dyn std::any::Any>) -> Option<String> + Send + Sync>;
 
-/// Says whether a function can do its work at this moment, and else what is missing.
+/// Returns whether a function is ready, or what is missing.
 pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// A function at work.
+/// A running network function.
 pub struct RunningNf {
     /// Lower-case NF type, such as `amf`.
     pub name: &'static str,
@@ -57,32 +57,32 @@ pub struct RunningNf {
 }
 
 impl RunningNf {
-    /// What the function says of itself.
+    /// Its status.
     pub fn status(&self) -> serde_json::Value {
         (self.status)()
     }
 
-    /// The means to ask for the status later, from elsewhere.
+    /// A function that returns the status.
     pub fn status_source(&self) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
         self.status.clone()
     }
 
-    /// The means to ask the function something later, from elsewhere.
+    /// A function that passes command line requests.
     pub fn ask_source(&self) -> AskSource {
         self.ask.clone()
     }
 
-    /// The means to ask whether the function can do its work.
+    /// A function that returns the readiness.
     pub fn ready_source(&self) -> Ready {
         self.ready.clone()
     }
 
-    /// The means to hand the function its configuration anew: an `F::Config` in a box.
+    /// A function that passes a changed configuration, a boxed `F::Config`.
     pub fn reload_source(&self) -> Reload {
         self.reload.clone()
     }
 
-    /// Waits until the function has ended, by the shutdown or by an error.
+    /// Waits until the function ends, by the shutdown or an error.
     pub async fn finished(self) -> Result<(), StartError> {
         let outcome = self.work.await;
         for task in self.beside {
@@ -92,15 +92,15 @@ impl RunningNf {
         }
         match outcome {
             Ok(outcome) => outcome.map_err(|e| StartError(format!("{}: {e}", self.name))),
-            Err(error) => Err(StartError(format!("{} ended abnormally: {error}", self.name))),
+            Err(error) => Err(StartError(format!("{} panicked: {error}", self.name))),
         }
     }
 }
 
-/// How long a function waits for the manager of its fabric before it serves without it.
-const JOINING: Duration = Duration::from_millis(500);
+/// Time limit for joining the fabric. After it the function serves without it.
+const FABRIC_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Creates a function, makes its services reachable, registers it with the NRF, and lets it run.
+/// Creates a network function, serves its services, registers it with the NRF, and runs it.
 pub async fn start<F: NetworkFunction>(
     config: F::Config,
     common: &CommonConfig,
@@ -146,20 +146,18 @@ pub async fn start<F: NetworkFunction>(
         beside.push(tokio::spawn(server.instrument(span.clone())));
         // Whom the fabric does not know is called over HTTP/2: nobody finds that open before the
         // fabric knows us, unless its manager is away.
-        let _ = tokio::time::timeout(JOINING, fabric.joined()).await;
+        let _ = tokio::time::timeout(FABRIC_TIMEOUT, fabric.joined()).await;
     }
     if environment.listen {
         let server = HttpServer::bind(common.bind, router, limits).await.map_err(|e| {
-            named(StartError(format!(
-                "{e}; is another core running? Change sbi.{name} in the configuration"
-            )))
+            named(StartError(format!("{e}; is another core running? Else change sbi.{name}")))
         })?;
         beside.push(tokio::spawn(server.run().instrument(span.clone())));
     }
 
     let shutdown = environment.shutdown.clone();
     let (run, told) = (function.clone().run(shutdown.clone()), context.clone());
-    let registered = registration::keep(told, profile, shutdown);
+    let registered = registration::maintain(told, profile, shutdown);
     let is_nrf = name == "nrf";
     let work = tokio::spawn(
         async move {
@@ -168,7 +166,7 @@ pub async fn start<F: NetworkFunction>(
             }
             let registered = tokio::spawn(registered.in_current_span());
             let outcome = run.await;
-            // Bounded: the NRF may be gone already.
+            // With a time limit: the NRF may have ended.
             let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
             outcome
         }
@@ -181,7 +179,7 @@ pub async fn start<F: NetworkFunction>(
     let ready: Ready = Arc::new(move || {
         let registered = is_nrf || known.is_registered();
         let outcome =
-            registered.then_some(()).ok_or_else(|| "the NRF does not know it yet".to_string());
+            registered.then_some(()).ok_or_else(|| "not registered with the NRF yet".to_string());
         outcome.and_then(|()| asked.ready()).map_err(|why| format!("{name}: {why}"))
     });
     let told = function.clone();
@@ -190,8 +188,7 @@ pub async fn start<F: NetworkFunction>(
     Ok(RunningNf { name, instance_id, authority, status, ask, reload, ready, work, beside })
 }
 
-/// Serves HTTP over the fabric's sockets: to others of this machine, in whatever language they are
-/// written.
+/// Serves HTTP over the fabric's sockets, for functions in other languages on this machine.
 async fn over_sockets(
     fabric: Fabric,
     address: SocketAddr,
@@ -202,15 +199,15 @@ async fn over_sockets(
         match fabric.listen(address).await {
             Ok(listener) => HttpServer::over(listener, router.clone(), limits.clone()).run().await,
             Err(error) => {
-                tracing::warn!(%error, "no HTTP over the fabric's sockets; tried again in a second")
+                tracing::warn!(%error, "HTTP over the fabric's sockets failed, will retry")
             }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
-/// The lower-case name of a function's type.
+/// The NF type in lower case.
 fn name_of<F: NetworkFunction>() -> &'static str {
-    // Leaked once for each function that a process starts: a handful of bytes.
+    // Leaked once per started function: a few bytes.
     F::TYPE.as_str().to_ascii_lowercase().leak()
 }

@@ -1,6 +1,5 @@
-//! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer asks the NRF for one for each service
-//! that it calls, and a producer lets nobody in without. The NRF's own services and callbacks need
-//! none.
+//! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer requests one per service from the NRF,
+//! and a producer requires one. The NRF's own services and callbacks need none.
 use crate::StartError;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
@@ -16,27 +15,27 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A token is asked for anew so many seconds before it ends.
-const EARLY: u64 = 30;
-/// Tokens that a producer remembers to have checked.
-const MOST_REMEMBERED: usize = 1024;
+/// Seconds before its expiry that a token is renewed.
+const RENEWAL_MARGIN_S: u64 = 30;
+/// Maximum number of verified tokens that a producer caches.
+const CACHE_SIZE: usize = 1024;
 
-/// What a token says (TS 29.510, 6.3.5.2.4).
+/// The claims of a token (TS 29.510, 6.3.5.2.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// The NRF.
+    /// Issuer: the NRF's instance identity.
     pub iss: String,
-    /// The consumer.
+    /// Subject: the consumer's instance identity.
     pub sub: String,
-    /// NF type of the producers.
+    /// Audience: the NF type of the producers.
     pub aud: String,
-    /// Names of services, with spaces between them.
+    /// Service names, separated by spaces.
     pub scope: String,
-    /// Seconds since 1970 at which it ends.
+    /// Expiry, seconds since 1970.
     pub exp: u64,
 }
 
@@ -48,17 +47,39 @@ pub fn now() -> u64 {
 /// The protected header of every token: ECDSA with P-256 and SHA-256 (RFC 7518, 3.4).
 const HEADER: &str = r#"{"alg":"ES256","typ":"JWT"}"#;
 
-/// The NRF's key.
+/// Why a key file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: not {expected}: {reason}", file.display())]
+pub struct KeyError {
+    file: PathBuf,
+    expected: &'static str,
+    reason: String,
+}
+
+/// Why a token cannot be signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// The claims cannot be encoded as JSON.
+    #[error("the claims of a token cannot be encoded: {0}")]
+    Encode(#[from] serde_json::Error),
+    /// The system's random number generator failed.
+    #[error("a token cannot be signed: no random numbers")]
+    Random,
+}
+
+/// The NRF's private key.
 pub struct SigningKey(EcdsaKeyPair);
 
 impl SigningKey {
-    /// From PKCS #8 in PEM.
+    /// Loads a P-256 key from PKCS #8 in PEM.
     ///
     /// # Errors
-    /// The file holds no such key.
-    pub fn load(file: &Path) -> Result<Self, String> {
-        let wrong = |error: &dyn std::fmt::Display| {
-            format!("{} is no P-256 key in PKCS #8: {error}", file.display())
+    /// The file cannot be read or holds no such key.
+    pub fn load(file: &Path) -> Result<Self, KeyError> {
+        let wrong = |error: &dyn std::fmt::Display| KeyError {
+            file: file.into(),
+            expected: "a P-256 key in PKCS #8",
+            reason: error.to_string(),
         };
         let der = PrivatePkcs8KeyDer::from_pem_file(file).map_err(|e| wrong(&e))?;
         let key =
@@ -69,63 +90,65 @@ impl SigningKey {
     /// A JSON web token in compact form (RFC 7515, 3.1).
     ///
     /// # Errors
-    /// The system gives no random numbers.
-    pub fn sign(&self, claims: &Claims) -> Result<String, String> {
-        let claims = serde_json::to_vec(claims).map_err(|e| e.to_string())?;
+    /// The system's random number generator failed.
+    pub fn sign(&self, claims: &Claims) -> Result<String, SignError> {
+        let claims = serde_json::to_vec(claims)?;
         let text = format!(
             "{}.{}",
             BASE64_URL_SAFE_NO_PAD.encode(HEADER),
             BASE64_URL_SAFE_NO_PAD.encode(claims)
         );
         let signature =
-            self.0.sign(&SystemRandom::new(), text.as_bytes()).map_err(|e| e.to_string())?;
+            self.0.sign(&SystemRandom::new(), text.as_bytes()).map_err(|_| SignError::Random)?;
         Ok(format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_ref())))
     }
 }
 
-/// What checks tokens of the NRF.
+/// The NRF's public key, which verifies tokens.
 pub struct VerifyingKey(UnparsedPublicKey<Vec<u8>>);
 
 impl VerifyingKey {
-    /// From a SubjectPublicKeyInfo in PEM.
+    /// Loads a P-256 key from SubjectPublicKeyInfo in PEM.
     ///
     /// # Errors
-    /// The file holds no such key.
-    pub fn load(file: &Path) -> Result<Self, String> {
-        let wrong = |error: &dyn std::fmt::Display| {
-            format!("{} is no public P-256 key in PEM: {error}", file.display())
+    /// The file cannot be read or holds no such key.
+    pub fn load(file: &Path) -> Result<Self, KeyError> {
+        let wrong = |error: &dyn std::fmt::Display| KeyError {
+            file: file.into(),
+            expected: "a public P-256 key in PEM",
+            reason: error.to_string(),
         };
         let der = SubjectPublicKeyInfoDer::from_pem_file(file).map_err(|e| wrong(&e))?;
-        // The point, uncompressed, is what such a structure ends with (RFC 5480, 2.2).
+        // The structure ends with the uncompressed point (RFC 5480, 2.2).
         let point =
             der.len().checked_sub(65).and_then(|at| der.get(at..)).filter(|point| point[0] == 4);
         let point = point.ok_or_else(|| wrong(&"there is no uncompressed point in it"))?;
         Ok(VerifyingKey(UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point.to_vec())))
     }
 
-    /// What a token says that the NRF has signed, that is for this audience, and has not ended.
+    /// Verifies signature, audience and expiry of a token and returns its claims.
     ///
     /// # Errors
-    /// Why it is not taken.
+    /// Why it is invalid.
     pub fn check(&self, token: &str, audience: &str) -> Result<Claims, &'static str> {
-        let (text, signature) = token.rsplit_once('.').ok_or("it is no JSON web token")?;
-        let (header, claims) = text.split_once('.').ok_or("it is no JSON web token")?;
+        let (text, signature) = token.rsplit_once('.').ok_or("not a JSON web token")?;
+        let (header, claims) = text.split_once('.').ok_or("not a JSON web token")?;
         let open =
-            |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| "it is no JSON web token");
+            |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| "not a JSON web token");
         let header: serde_json::Value =
-            serde_json::from_slice(&open(header)?).map_err(|_| "its header is no JSON")?;
-        // No other algorithm is taken, whatever the token wishes.
+            serde_json::from_slice(&open(header)?).map_err(|_| "the header is not JSON")?;
+        // Other algorithms are rejected, whatever the header says.
         if header["alg"] != "ES256" || !header["crit"].is_null() {
-            return Err("its algorithm is not ES256");
+            return Err("the algorithm is not ES256");
         }
         self.0
             .verify(text.as_bytes(), &open(signature)?)
-            .map_err(|_| "its signature is not the NRF's")?;
-        let claims: Claims = serde_json::from_slice(&open(claims)?)
-            .map_err(|_| "its claims are not those of a token")?;
+            .map_err(|_| "the signature is not the NRF's")?;
+        let claims: Claims =
+            serde_json::from_slice(&open(claims)?).map_err(|_| "the claims are malformed")?;
         match (claims.exp > now(), claims.aud == audience) {
-            (false, _) => Err("it has ended"),
-            (_, false) => Err("it is for another type of function"),
+            (false, _) => Err("expired"),
+            (_, false) => Err("the audience is another NF type"),
             _ => Ok(claims),
         }
     }
@@ -136,7 +159,7 @@ fn is_open(api: &str) -> bool {
     api.ends_with("-callback") || matches!(api, "nnrf-nfm" | "nnrf-disc" | "oauth2")
 }
 
-/// The type of those who produce a service: `UDM` of `nudm-sdm`.
+/// The NF type of a service's producers: `UDM` of `nudm-sdm`.
 fn producer(api: &str) -> Option<String> {
     let name = api.split('-').next()?.strip_prefix('n')?;
     Some(name.to_ascii_uppercase())
@@ -147,17 +170,17 @@ pub(crate) struct Tokens {
     nrf: NrfAccessTokenClient,
     nf_type: NfType,
     instance_id: String,
-    /// By the name of the service: a token, and when it is asked for anew.
-    kept: Mutex<HashMap<&'static str, (http::HeaderValue, u64)>>,
+    /// Token and time of renewal by service name.
+    cache: Mutex<HashMap<&'static str, (http::HeaderValue, u64)>>,
 }
 
 impl Tokens {
     pub fn new(nrf: Peer, nf_type: NfType, instance_id: &str) -> Self {
         let nrf = NrfAccessTokenClient::new(nrf);
-        Tokens { nrf, nf_type, instance_id: instance_id.into(), kept: Mutex::default() }
+        Tokens { nrf, nf_type, instance_id: instance_id.into(), cache: Mutex::default() }
     }
 
-    /// Puts the token for the service into a request.
+    /// Adds the token for the service to a request.
     pub async fn attach(&self, request: &mut Request) -> Result<(), Problem> {
         let Some(api) =
             request.operation.map(|operation| operation.api).filter(|api| !is_open(api))
@@ -170,7 +193,7 @@ impl Tokens {
     }
 
     async fn token(&self, api: &'static str) -> Result<http::HeaderValue, Problem> {
-        let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner()).get(api).cloned();
+        let kept = self.cache.lock().unwrap_or_else(|e| e.into_inner()).get(api).cloned();
         if let Some((token, _)) = kept.filter(|(_, until)| *until > now()) {
             return Ok(token);
         }
@@ -184,25 +207,27 @@ impl Tokens {
         };
         let answer = self.nrf.access_token_request(request).await?;
         let token = http::HeaderValue::from_str(&format!("Bearer {}", answer.access_token));
-        let token = token.map_err(|_| Problem::system_failure("the NRF's token is none"))?;
-        let until = now() + u64::from(answer.expires_in.unwrap_or(60)).saturating_sub(EARLY).max(1);
-        self.kept.lock().unwrap_or_else(|e| e.into_inner()).insert(api, (token.clone(), until));
+        let token =
+            token.map_err(|_| Problem::system_failure("the NRF's token is not a header value"))?;
+        let until = now()
+            + u64::from(answer.expires_in.unwrap_or(60)).saturating_sub(RENEWAL_MARGIN_S).max(1);
+        self.cache.lock().unwrap_or_else(|e| e.into_inner()).insert(api, (token.clone(), until));
         Ok(token)
     }
 
-    /// A producer did not take a token: all are asked for anew.
-    pub fn forget(&self) {
-        self.kept.lock().unwrap_or_else(|e| e.into_inner()).clear();
+    /// A producer rejected a token: drops all tokens.
+    pub fn clear(&self) {
+        self.cache.lock().unwrap_or_else(|e| e.into_inner()).clear();
     }
 }
 
-/// Lets those in who have a token of the NRF for a service of this type of function.
+/// A guard that requires a token of the NRF for a service of this NF type.
 ///
 /// # Errors
 /// The file holds no public key.
 pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
-    let key = VerifyingKey::load(file)
-        .map_err(|error| StartError(format!("{error}; sbi.pki names the folder")))?;
+    let key =
+        VerifyingKey::load(file).map_err(|error| StartError(format!("{error}; see sbi.pki")))?;
     let remembered: Mutex<HashMap<String, Claims>> = Mutex::default();
     let check = move |headers: &http::HeaderMap, path: &str| {
         let api = path.trim_start_matches('/').split('/').next().unwrap_or_default();
@@ -219,9 +244,9 @@ pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
             Some(claims) => claims.clone(),
             None => {
                 let checked = key.check(token, own.as_str());
-                let claims = checked
-                    .map_err(|why| refused(format!("the access token is not taken: {why}")))?;
-                if remembered.len() >= MOST_REMEMBERED {
+                let claims =
+                    checked.map_err(|why| refused(format!("invalid access token: {why}")))?;
+                if remembered.len() >= CACHE_SIZE {
                     remembered.clear();
                 }
                 remembered.insert(token.to_string(), claims.clone());
@@ -242,7 +267,7 @@ pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
 mod tests {
     use super::*;
 
-    /// Made once with OpenSSL, for this test alone.
+    /// Generated with OpenSSL for this test.
     const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgBPz9qw+hiBDo5Mm7
 kHNqZHWUY8mRBIaUAbH3PGYeq1KhRANCAAQlxzB9eIWyk8Szcl8SwdoMd1o4Kzd1
@@ -261,7 +286,7 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
     }
 
     #[test]
-    fn a_token_is_taken_as_it_was_signed_for_its_audience_and_its_time_alone() {
+    fn a_token_is_valid_only_unmodified_for_its_audience_and_until_its_expiry() {
         let folder = std::env::temp_dir().join(format!("martlet-tokens-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (private, public) = (folder.join("private.pem"), folder.join("public.pem"));
@@ -273,18 +298,18 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         let claims = claims();
         let token = signer.sign(&claims).unwrap();
         assert_eq!(key.check(&token, "UDM"), Ok(claims.clone()));
-        assert_eq!(key.check(&token, "UDR"), Err("it is for another type of function"));
+        assert_eq!(key.check(&token, "UDR"), Err("the audience is another NF type"));
         let ended = signer.sign(&Claims { exp: now() - 1, ..claims.clone() }).unwrap();
-        assert_eq!(key.check(&ended, "UDM"), Err("it has ended"));
+        assert_eq!(key.check(&ended, "UDM"), Err("expired"));
         // Other claims under the same signature; no signature; an algorithm that is none.
         let other = signer.sign(&Claims { scope: "nudm-uecm".into(), ..claims.clone() }).unwrap();
         let mixed = [token.split('.').next(), other.split('.').nth(1), token.split('.').nth(2)]
             .map(Option::unwrap)
             .join(".");
-        assert_eq!(key.check(&mixed, "UDM"), Err("its signature is not the NRF's"));
+        assert_eq!(key.check(&mixed, "UDM"), Err("the signature is not the NRF's"));
         let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         let unsigned = format!("{none}.{}.", token.split('.').nth(1).unwrap());
-        assert_eq!(key.check(&unsigned, "UDM"), Err("its algorithm is not ES256"));
+        assert_eq!(key.check(&unsigned, "UDM"), Err("the algorithm is not ES256"));
         for wrong in ["", "a", "a.b", "a.b.c", "..", "é.é.é"] {
             assert!(key.check(wrong, "UDM").is_err(), "{wrong}");
         }

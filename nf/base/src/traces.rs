@@ -1,5 +1,5 @@
-//! Traces for a collector of OpenTelemetry (Jaeger, Tempo, the Collector): OTLP over HTTP, in
-//! protobuf. What the spans are is [`martlet_sbi::trace`]'s matter.
+//! Export of traces to an OpenTelemetry collector: OTLP over HTTP with protobuf. The spans come
+//! from [`martlet_sbi::trace`].
 use crate::StartError;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -17,23 +17,23 @@ use serde::Deserialize;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// A collector that takes longer is not waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// An answer is short: a longer one is none of a collector.
-const LONGEST_ANSWER: usize = 64 << 10;
-/// Spans that wait at most; more are dropped, and that is said.
-const MOST_WAITING: usize = 16_384;
+/// Time limit of an export.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of a collector's response, bytes.
+const MAX_RESPONSE: usize = 64 << 10;
+/// Capacity of the span queue. More spans are dropped and logged.
+const QUEUE: usize = 16_384;
 
-/// Where traces go.
+/// Configuration of traces.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TracesConfig {
-    /// URL of a collector's OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`; empty for no traces.
+    /// URL of the collector's OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. Empty: no
+    /// traces.
     pub endpoint: String,
-    /// Share of procedures that are traced, from 0 to 1. A procedure is traced whole or not at
-    /// all.
+    /// Ratio of traced procedures, from 0 to 1. A procedure is traced completely or not at all.
     pub ratio: f64,
-    /// Milliseconds that spans are gathered before they are sent.
+    /// Interval of exports, milliseconds.
     pub export_interval_ms: u64,
 }
 
@@ -44,7 +44,7 @@ impl Default for TracesConfig {
 }
 
 impl TracesConfig {
-    /// What is wrong, by the name of the value.
+    /// Checks the values. Returns key and message of each error.
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let mut wrong = Vec::new();
         if !self.endpoint.is_empty() && authority(&self.endpoint).is_none() {
@@ -54,27 +54,30 @@ impl TracesConfig {
             wrong.push(("endpoint", shape.to_string()));
         }
         if !(0.0..=1.0).contains(&self.ratio) {
-            wrong.push(("ratio", "write a share from 0 to 1".to_string()));
+            wrong.push(("ratio", "write a ratio from 0 to 1".to_string()));
         }
         if self.export_interval_ms == 0 {
-            wrong.push(("export_interval_ms", "0 would send each span alone: write 1000".to_string()));
+            wrong.push((
+                "export_interval_ms",
+                "0 would export each span separately: write 1000".to_string(),
+            ));
         }
         wrong
     }
 }
 
-/// Host and port of a URL without TLS.
+/// Host and port of an http URL.
 fn authority(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
     let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
     Some(format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80)))
 }
 
-/// The traces of this process. What has not been sent yet is sent when it is dropped.
+/// The trace exporter of the process. Dropping it exports the remaining spans.
 pub struct Traces(SdkTracerProvider);
 
-/// Makes traces from now on, where the configuration names a collector. `process` is what they are
-/// said to come from: `martlet` or, with one process for each function, `martlet-amf` and so on.
+/// Starts the export if an endpoint is configured. `process` is the service name: `martlet`, or
+/// `martlet-amf` and so on with one process per network function.
 ///
 /// # Errors
 /// The exporter cannot be made.
@@ -82,18 +85,17 @@ pub fn start(config: &TracesConfig, process: &str) -> Result<Option<Traces>, Sta
     if config.endpoint.is_empty() {
         return Ok(None);
     }
-    let wrong =
-        |error: String| StartError(format!("traces: {error}; `oam.traces` in the configuration"));
+    let wrong = |error: String| StartError(format!("traces: {error}; see oam.traces"));
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(Sender::new().map_err(|error| wrong(error.to_string()))?)
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(&config.endpoint)
-        .with_timeout(PATIENCE)
+        .with_timeout(EXPORT_TIMEOUT)
         .build()
         .map_err(|error| wrong(error.to_string()))?;
     let batches = BatchConfigBuilder::default()
-        .with_max_queue_size(MOST_WAITING)
+        .with_max_queue_size(QUEUE)
         .with_scheduled_delay(Duration::from_millis(config.export_interval_ms))
         .build();
     let resource = Resource::builder()
@@ -111,19 +113,19 @@ pub fn start(config: &TracesConfig, process: &str) -> Result<Option<Traces>, Sta
     global::set_tracer_provider(provider.clone());
     global::set_text_map_propagator(TraceContextPropagator::new());
     martlet_sbi::trace::enable();
-    tracing::info!(endpoint = config.endpoint, ratio = config.ratio, "procedures are traced");
+    tracing::info!(endpoint = config.endpoint, ratio = config.ratio, "exporting traces");
     Ok(Some(Traces(provider)))
 }
 
 impl Drop for Traces {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown_with_timeout(Duration::from_secs(1)) {
-            tracing::warn!(%error, "the last traces did not reach the collector");
+            tracing::warn!(%error, "exporting the last traces failed");
         }
     }
 }
 
-/// Sends batches, in the thread that gathers them: the functions' own runtime has no part in it.
+/// Sends batches on the exporter's thread, outside the network functions' runtime.
 #[derive(Debug)]
 struct Sender(tokio::runtime::Runtime);
 
@@ -142,14 +144,15 @@ impl HttpClient for Sender {
         'a: 'b,
         Self: 'b,
     {
-        let answer = self.0.block_on(async { tokio::time::timeout(PATIENCE, post(request)).await });
+        let answer =
+            self.0.block_on(async { tokio::time::timeout(EXPORT_TIMEOUT, post(request)).await });
         Box::pin(async move { answer? })
     }
 }
 
-/// One connection for each batch: they are rare.
+/// Opens a connection per batch, since batches are rare.
 async fn post(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-    let to = authority(&request.uri().to_string()).ok_or("no URL to send traces to")?;
+    let to = authority(&request.uri().to_string()).ok_or("the endpoint is not an http URL")?;
     let stream =
         tokio::net::TcpStream::connect(&to).await.map_err(|error| format!("{to}: {error}"))?;
     let (mut sender, connection) =
@@ -160,7 +163,7 @@ async fn post(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     parts.uri = parts.uri.path().parse()?;
     let answer = sender.send_request(Request::from_parts(parts, Full::new(body))).await?;
     let (parts, body) = answer.into_parts();
-    let body = Limited::new(body, LONGEST_ANSWER).collect().await?.to_bytes();
+    let body = Limited::new(body, MAX_RESPONSE).collect().await?.to_bytes();
     driven.abort();
     Ok(Response::from_parts(parts, body))
 }
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_collector_is_told() {
+    fn an_invalid_endpoint_is_reported() {
         let of = |endpoint: &str, ratio| TracesConfig {
             endpoint: endpoint.into(),
             ratio,

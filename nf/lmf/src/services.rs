@@ -55,7 +55,11 @@ impl LmfLocation for Lmf {
                 let shared = self.shared.clone();
                 tokio::spawn(async move {
                     if let Err(problem) = user_plane_connection::modify(&shared, &ue).await {
-                        tracing::info!(supi = %ue, %problem, "user plane connection was not modified after a change of AMF");
+                        tracing::info!(
+                            supi = %ue,
+                            %problem,
+                            "user plane connection was not modified after a change of AMF"
+                        );
                     }
                 });
                 Ok(())
@@ -64,7 +68,11 @@ impl LmfLocation for Lmf {
                 let shared = self.shared.clone();
                 tokio::spawn(async move {
                     if let Err(problem) = user_plane_connection::establish(&shared, &ue).await {
-                        tracing::info!(supi = %ue, %problem, "user plane connection requested by the UE was not established");
+                        tracing::info!(
+                            supi = %ue,
+                            %problem,
+                            "user plane connection requested by the UE was not established"
+                        );
                     }
                 });
                 Ok(())

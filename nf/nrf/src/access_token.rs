@@ -1,7 +1,7 @@
 //! Nnrf_AccessToken_Get (TS 29.510, 5.4.2.2; TS 33.501, 13.4.1.1): JSON web tokens signed with the
 //! NRF's key.
 use crate::Nrf;
-use martlet_nf::tokens::{Claims, SigningKey};
+use martlet_nf::tokens::{Claims, KeyError, SigningKey};
 use martlet_sbi::Problem;
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NrfAccessToken};
 
@@ -9,11 +9,9 @@ use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NrfAccessToke
 pub struct Signer(SigningKey);
 
 impl Signer {
-    /// From a private key in PEM.
-    pub fn load(file: &str) -> Result<Signer, String> {
-        SigningKey::load(file.as_ref())
-            .map(Signer)
-            .map_err(|error| format!("nrf.token_key: {error}"))
+    /// Loads a private key in PEM.
+    pub fn load(file: &str) -> Result<Signer, KeyError> {
+        SigningKey::load(file.as_ref()).map(Signer)
     }
 }
 
@@ -58,7 +56,7 @@ impl NrfAccessToken for Nrf {
         };
         let token = signer.0.sign(&claims);
         Ok(AccessTokenRsp {
-            access_token: token.map_err(Problem::system_failure)?,
+            access_token: token.map_err(|error| Problem::system_failure(error.to_string()))?,
             token_type: "Bearer".into(),
             expires_in: Some(self.config.token_s),
             scope: Some(body.scope),

@@ -60,7 +60,7 @@ impl NetworkFunction for Nrf {
             .as_deref()
             .map(access_token::Signer::load)
             .transpose()
-            .map_err(StartError)?;
+            .map_err(|error| StartError(format!("nrf.token_key: {error}")))?;
         Ok(Arc::new(Nrf {
             context,
             config,

@@ -1,5 +1,5 @@
-//! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile lacks
-//! does not restrict it.
+//! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile
+//! lacks does not restrict it.
 use martlet_sbi_api::common::{Dnn, Snssai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
@@ -59,8 +59,8 @@ pub fn as_result(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
 /// The feature "Service-Map" (TS 29.510, table 6.2.9-1).
 const SERVICE_MAP: usize = 6;
 
-/// Whether a feature is set in a bit map of hexadecimal digits, whose last digit holds features 1 to
-/// 4 (TS 29.571, 5.2.2).
+/// Whether a feature is set in a bit map of hexadecimal digits, whose last digit holds features 1
+/// to 4 (TS 29.571, 5.2.2).
 fn announces(features: &str, number: usize) -> bool {
     let digit = features.chars().rev().nth((number - 1) / 4).and_then(|digit| digit.to_digit(16));
     digit.is_some_and(|digit| digit >> ((number - 1) % 4) & 1 == 1)

@@ -61,8 +61,8 @@ pub struct NssfConfig {
     /// AMF sets for some slices. They precede `target_amf_set`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub amf_sets: Vec<AmfSetConfig>,
-    /// AMF set that serves the slices, such as `001-01-01-001` (MCC, MNC, region, set). Left out: the
-    /// requesting AMF keeps the UE.
+    /// AMF set that serves the slices, such as `001-01-01-001` (MCC, MNC, region, set). Left out:
+    /// the requesting AMF keeps the UE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_amf_set: Option<String>,
 }

@@ -64,8 +64,8 @@ pub fn for_registration(
     })
 }
 
-/// For a PDU session: the instance of its slice (TS 29.531, 5.2.2.2.3). `nrf` is the NRF of instances
-/// without one of their own.
+/// For a PDU session: the instance of its slice (TS 29.531, 5.2.2.2.3). `nrf` is the NRF of
+/// instances without one of their own.
 pub fn for_session(
     request: &SliceInfoForPduSession,
     supported: &[Snssai],

@@ -34,8 +34,8 @@ pub struct UeRequestConfig {
     pub five_qis: Vec<u8>,
     /// Maximum number of UE-requested flows per session.
     pub most: u8,
-    /// Maximum guaranteed bit rate of one flow in each direction, such as `1 Mbps`. Left out: no GBR
-    /// flows.
+    /// Maximum guaranteed bit rate of one flow in each direction, such as `1 Mbps`. Left out: no
+    /// GBR flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guaranteed: Option<String>,
 }

@@ -9,8 +9,8 @@ pub struct FilterError {
     reason: &'static str,
 }
 
-/// Parses `ethernet [type HEX] [vlan NUMBER] [priority NUMBER] [from ADDRESS] [to ADDRESS]`, for the
-/// downlink direction. None if the text is not an Ethernet filter.
+/// Parses `ethernet [type HEX] [vlan NUMBER] [priority NUMBER] [from ADDRESS] [to ADDRESS]`, for
+/// the downlink direction. None if the text is not an Ethernet filter.
 ///
 /// # Errors
 /// The text starts with `ethernet` but does not parse.

@@ -1,5 +1,5 @@
-//! Npcf_SMPolicyControl (TS 29.512): a session rule with the subscribed limits, a default PCC rule for
-//! all traffic, and PCC rules of the configured and UE-requested flows.
+//! Npcf_SMPolicyControl (TS 29.512): a session rule with the subscribed limits, a default PCC rule
+//! for all traffic, and PCC rules of the configured and UE-requested flows.
 use crate::config::FlowConfig;
 use crate::ue_initiated_resource_request::{self, Requested};
 use crate::{Pcf, PcfConfig, user_unknown};
@@ -198,7 +198,11 @@ impl Pcf {
                 let smf = SmfCallbackClient::new(pcf.context.callback_peer().about(&context.supi));
                 let uri = format!("{}/update", context.notification_uri);
                 if let Err(problem) = smf.sm_policy_update_notify(&uri, body).await {
-                    tracing::warn!(supi = %context.supi, %problem, "policy update notification failed");
+                    tracing::warn!(
+                        supi = %context.supi,
+                        %problem,
+                        "policy update notification failed"
+                    );
                 }
             }
         });

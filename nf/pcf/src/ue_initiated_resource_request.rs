@@ -1,5 +1,5 @@
-//! UE-initiated resource requests (TS 29.512, 4.2.4.17): granted within the configured limits, as PCC
-//! rules of the session.
+//! UE-initiated resource requests (TS 29.512, 4.2.4.17): granted within the configured limits, as
+//! PCC rules of the session.
 use crate::PcfConfig;
 use martlet_sbi::{Compact, Problem};
 use martlet_sbi_api::common::{Arp, BitRate};

@@ -16,8 +16,8 @@ use std::time::Duration;
 /// Interval of attempts to subscribe at the UDR.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Subscribes at the UDR to changes of all subscribers; retries until it succeeds. Subscribing again
-/// after a restart replaces the subscription.
+/// Subscribes at the UDR to changes of all subscribers; retries until it succeeds. Subscribing
+/// again after a restart replaces the subscription.
 pub async fn subscribe(udm: &Udm) {
     let root = udm.context.api_root();
     let subscription = SubscriptionDataSubscriptions {
@@ -74,7 +74,12 @@ impl UdrDataCallback for Udm {
             let supi = supi.clone();
             tokio::spawn(async move {
                 if let Err(problem) = consumer.sdm_change_notify(&reference, notification).await {
-                    tracing::info!(supi, uri = reference, %problem, "data change notification failed");
+                    tracing::info!(
+                        supi,
+                        uri = reference,
+                        %problem,
+                        "data change notification failed"
+                    );
                 }
             });
         }

@@ -200,8 +200,8 @@ const REGISTRATION_DATA_SETS: [(DataSetName, &str); 2] =
     [(DataSetName::Am, "AM"), (DataSetName::SmfSel, "SMF_SEL")];
 
 impl Udm {
-    /// The data sets that an AMF requests with each registration, in one request to the UDR. None if
-    /// not all are requested, or if the UDR only supports requests one by one.
+    /// The data sets that an AMF requests with each registration, in one request to the UDR. None
+    /// if not all are requested, or if the UDR only supports requests one by one.
     async fn provisioned(
         &self,
         supi: &str,

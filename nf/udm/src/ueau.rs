@@ -131,8 +131,8 @@ fn is_null_scheme(suci: &str) -> bool {
     suci.starts_with("suci-") && suci.rsplit('-').nth(2) == Some("0")
 }
 
-/// The problem for a text that does not parse as a SUCI: unsupported scheme, wrong scheme output, or
-/// malformed.
+/// The problem for a text that does not parse as a SUCI: unsupported scheme, wrong scheme output,
+/// or malformed.
 fn parse_problem(text: &str, detail: String) -> Problem {
     // suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2); a network identifier may contain
     // hyphens.
@@ -214,7 +214,10 @@ impl Subscriber {
 
     fn read(data: &AuthenticationSubscription, supi: &str) -> Result<Self, Problem> {
         let rejected = |what: &str| {
-            tracing::error!(%supi, "authentication data invalid: the subscriber's {what}; correct it with `martlet subscriber`");
+            tracing::error!(
+                %supi,
+                "authentication data invalid: the subscriber's {what}; correct it with `martlet subscriber`"
+            );
             Problem::new(403, "AUTHENTICATION_REJECTED").detail(format!("the subscriber's {what}"))
         };
         if !matches!(data.authentication_method, AuthMethod::FiveGAka | AuthMethod::EapAkaPrime) {

@@ -192,8 +192,8 @@ impl UdmUeContextManagement for Udm {
     }
 }
 
-/// Nudm_UECM_DeregistrationNotification to the previous AMF (TS 23.502, 4.2.2.2.2, step 14d), in the
-/// background.
+/// Nudm_UECM_DeregistrationNotification to the previous AMF (TS 23.502, 4.2.2.2.2, step 14d), in
+/// the background.
 fn notify_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
     let reason = match initial {
         true => DeregistrationReason::UeInitialRegistration,
@@ -204,7 +204,11 @@ fn notify_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistratio
     tokio::spawn(async move {
         let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
         if let Err(problem) = amf.deregistration_notify(&old.dereg_callback_uri, body).await {
-            tracing::info!(%supi, %problem, "deregistration notification to the previous AMF failed");
+            tracing::info!(
+                %supi,
+                %problem,
+                "deregistration notification to the previous AMF failed"
+            );
         }
     });
 }

@@ -1,5 +1,5 @@
-//! Nudr_DR_Notify: notifies subscribers of data changes (TS 29.504, 5.2.2.8). It polls the database,
-//! since `martlet subscriber` writes to it directly.
+//! Nudr_DR_Notify: notifies subscribers of data changes (TS 29.504, 5.2.2.8). It polls the
+//! database, since `martlet subscriber` writes to it directly.
 use crate::Udr;
 use crate::contexts::{NO_SUBSCRIBER, kind};
 use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
@@ -81,7 +81,12 @@ async fn notify(udr: &Udr, supi: &str) {
             .on_data_change(&watcher.callback_reference, body.clone())
             .await;
         if let Err(problem) = outcome {
-            tracing::info!(supi, uri = watcher.callback_reference, %problem, "data change notification failed");
+            tracing::info!(
+                supi,
+                uri = watcher.callback_reference,
+                %problem,
+                "data change notification failed"
+            );
         }
     }
     // The subscriber is deleted: remove its SDM subscriptions.

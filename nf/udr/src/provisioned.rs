@@ -1,4 +1,5 @@
-//! Provisioned subscription data in the types of TS 29.503 and TS 29.519, from the store's subscriber.
+//! Provisioned subscription data in the types of TS 29.503 and TS 29.519, from the store's
+//! subscriber.
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{
     Ambr, Area, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability,

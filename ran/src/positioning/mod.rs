@@ -27,7 +27,7 @@ pub struct PositioningConfig {
     pub timeout: Duration,
     /// How often it says a word over QUIC while it waits for an answer, so that its radio keeps
     /// the grant to send; zero: never.
-    pub rouse: Duration,
+    pub keep_alive: Duration,
     /// Octets of the largest IP packet to the LMF, for QUIC.
     pub mtu: u16,
     /// Where it is, and what is around.

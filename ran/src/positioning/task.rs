@@ -84,7 +84,7 @@ impl Task {
         let side = UeSide::new(Timers::default());
         let options = Options {
             timeout: config.timeout,
-            rouse: config.rouse,
+            keep_alive: config.keep_alive,
             mtu: config.mtu,
             ..Options::default()
         };
@@ -329,8 +329,8 @@ async fn channel(
     let its = connector.clone();
     // A socket belongs to the namespace in which it was made.
     let reached = tokio::task::spawn_blocking(move || {
-        Namespace::open(&netns, false)?.run(move || its.reach(to))
+        Namespace::open(&netns, false)?.run(move || its.open_socket(to))
     });
     let reached = reached.await.map_err(std::io::Error::other)??;
-    connector.bring_up(reached).await
+    connector.connect(reached).await
 }

@@ -31,7 +31,7 @@ pub struct PositioningSection {
     /// Milliseconds between words over QUIC while a UE waits for an answer, with which its radio
     /// keeps the grant to send; 0: none. For UEs that measure in a row; it costs energy.
     #[serde(default)]
-    pub rouse_ms: u32,
+    pub keep_alive_ms: u32,
     /// Octets of the largest IP packet to the LMF, for QUIC.
     #[serde(default = "mtu")]
     pub mtu: u16,
@@ -175,7 +175,7 @@ impl PositioningSection {
             trust: Trust { roots, name: self.name.clone() },
             channels: self.channels().unwrap_or_default(),
             timeout: Duration::from_secs(5),
-            rouse: Duration::from_millis(self.rouse_ms.into()),
+            keep_alive: Duration::from_millis(self.keep_alive_ms.into()),
             mtu: self.mtu,
             surroundings: Surroundings {
                 plmn,

@@ -2,7 +2,7 @@
 
 use super::session::{Session, SharedEndpoint, lock};
 use super::transport::{endpoint_config, server_config};
-use crate::asynchronous::GIVE_UP;
+use crate::asynchronous::PEER_TIMEOUT;
 use crate::udp;
 use crate::wait::until;
 use crate::{AsyncChannel, ChannelError, Description, Identity, Options, Resumption};
@@ -18,27 +18,28 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
-/// Datagrams of a connection that wait to be looked at: more than those of the largest message on a
-/// path of small packets. What is more is lost, as on any path, and comes again.
-const WAITING: usize = 256;
-/// Handshakes under way from which on a UE has to show that its address is its own before anything
-/// is kept for it (RFC 9000, 8.1.2).
-const SHAKING: usize = 64;
-/// How long an end that closes waits for what it sent to arrive.
-const FLUSH: Duration = Duration::from_secs(2);
-/// Octets of the largest datagram.
+/// Capacity of a connection's queue of received datagrams: more than the largest message needs.
+/// More are dropped, and retransmitted.
+const QUEUE: usize = 256;
+/// Handshakes in progress above which a UE's address is validated with a Retry packet first (RFC
+/// 9000,
+/// 8.1.2).
+const RETRY_THRESHOLD: usize = 64;
+/// Time limit of a graceful close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes of the largest datagram.
 const DATAGRAM: usize = 65_536;
 
 type Routes = Mutex<HashMap<ConnectionHandle, mpsc::Sender<ConnectionEvent>>>;
 
-/// What the connections of an LMF share.
+/// The state that the connections of an LMF share.
 struct Shared {
     socket: UdpSocket,
     endpoint: SharedEndpoint,
-    /// Where what comes for a connection goes.
+    /// The queue of each connection.
     routes: Routes,
-    /// Handshakes under way.
-    shaking: AtomicUsize,
+    /// Handshakes in progress.
+    handshaking: AtomicUsize,
 }
 
 impl Shared {
@@ -46,14 +47,13 @@ impl Shared {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, octets: &[u8], peer: SocketAddr) -> Result<(), ChannelError> {
-        done(SockRef::from(&self.socket).send_to(octets, &peer.into()))
+    fn send(&self, bytes: &[u8], peer: SocketAddr) -> Result<(), ChannelError> {
+        ignore_loss(SockRef::from(&self.socket).send_to(bytes, &peer.into()))
     }
 }
 
-/// A datagram that the kernel has no room for, or that nobody takes, is lost, as on any path: QUIC
-/// repeats it, and gives up by itself.
-fn done(sent: std::io::Result<usize>) -> Result<(), ChannelError> {
+/// Ignores a full send buffer and an absent peer: QUIC retransmits, and times out by itself.
+fn ignore_loss(sent: std::io::Result<usize>) -> Result<(), ChannelError> {
     match sent {
         Err(error)
             if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) =>
@@ -64,7 +64,7 @@ fn done(sent: std::io::Result<usize>) -> Result<(), ChannelError> {
     }
 }
 
-/// Where the datagrams of a connection come from and go to.
+/// The socket of a connection.
 enum Path {
     /// A UE's socket, connected to its LMF.
     Own(UdpSocket),
@@ -78,19 +78,21 @@ enum Path {
 }
 
 impl Path {
-    fn send(&self, octets: &[u8]) -> Result<(), ChannelError> {
+    fn send(&self, bytes: &[u8]) -> Result<(), ChannelError> {
         match self {
-            Path::Own(socket) => done(SockRef::from(socket).send(octets)),
-            Path::Shared { shared, peer, .. } => shared.send(octets, *peer),
+            Path::Own(socket) => ignore_loss(SockRef::from(socket).send(bytes)),
+            Path::Shared { shared, peer, .. } => shared.send(bytes, *peer),
         }
     }
 
-    /// Nothing is lost where this is dropped.
-    async fn next(&mut self, input: &mut [u8]) -> std::io::Result<Came> {
+    /// The next input. Cancel safe.
+    async fn next(&mut self, input: &mut [u8]) -> std::io::Result<Input> {
         match self {
-            Path::Own(socket) => socket.recv(input).await.map(Came::Datagram),
-            // It never ends: this has a sender, too.
-            Path::Shared { events, .. } => Ok(events.recv().await.map_or(Came::Time, Came::Event)),
+            Path::Own(socket) => socket.recv(input).await.map(Input::Datagram),
+            // The queue never ends, since `self` holds a sender.
+            Path::Shared { events, .. } => {
+                Ok(events.recv().await.map_or(Input::Timer, Input::Event))
+            }
         }
     }
 }
@@ -99,7 +101,7 @@ impl Drop for Path {
     fn drop(&mut self) {
         if let Path::Shared { shared, handle, tell, .. } = self {
             let mut routes = shared.routes();
-            // The handle may be another connection's by now.
+            // The handle may belong to another connection by now.
             if routes.get(handle).is_some_and(|route| route.same_channel(tell)) {
                 routes.remove(handle);
             }
@@ -107,24 +109,24 @@ impl Drop for Path {
     }
 }
 
-enum Came {
+enum Input {
     Datagram(usize),
     Event(ConnectionEvent),
-    Time,
+    Timer,
 }
 
 /// One end of a connection.
 pub(crate) struct AsyncQuic {
-    // Before the session, whose end lets its handle go to another connection.
+    // Dropped before the session, which frees its handle for another connection.
     path: Path,
     session: Session,
     input: Vec<u8>,
-    /// Since when something was written and nothing came.
+    /// Since when written data has not been answered.
     unanswered: Option<Instant>,
 }
 
 impl AsyncQuic {
-    /// A UE's, over a socket that is connected to its LMF.
+    /// A UE's connection, over a socket that is connected to the LMF.
     pub(crate) async fn connect(
         socket: std::net::UdpSocket,
         config: ClientConfig,
@@ -135,9 +137,9 @@ impl AsyncQuic {
         let (to, socket) = (socket.peer_addr()?, UdpSocket::from_std(socket)?);
         let mut session =
             Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
-        session.rouse(options.rouse);
+        session.set_keep_alive(options.keep_alive);
         let mut quic = AsyncQuic::new(Path::Own(socket), session, vec![0; DATAGRAM]);
-        quic.bring_up(options.timeout).await?;
+        quic.handshake(options.timeout).await?;
         quic.session.open_stream();
         Ok(quic)
     }
@@ -146,43 +148,45 @@ impl AsyncQuic {
         AsyncQuic { path, session, input, unanswered: None }
     }
 
-    async fn bring_up(&mut self, limit: Duration) -> Result<(), ChannelError> {
+    async fn handshake(&mut self, limit: Duration) -> Result<(), ChannelError> {
         let up = async {
             let AsyncQuic { path, session, .. } = self;
-            session.turn(Instant::now(), &mut |octets| path.send(octets))?;
+            session.drive(Instant::now(), &mut |bytes| path.send(bytes))?;
             while !self.session.is_up() {
-                self.turn().await?;
+                self.drive().await?;
             }
             Ok(())
         };
         tokio::time::timeout(limit, up).await.unwrap_or(Err(ChannelError::Timeout))
     }
 
-    /// A datagram or a timer of the connection, whichever comes first. Nothing is lost where this
-    /// is dropped.
-    async fn turn(&mut self) -> Result<(), ChannelError> {
+    /// Processes the next datagram or timer. Cancel safe.
+    async fn drive(&mut self) -> Result<(), ChannelError> {
         let AsyncQuic { path, session, input, unanswered } = self;
-        let given_up = unanswered.map(|since| since + GIVE_UP);
-        let deadline = session.deadline().into_iter().chain(given_up).min();
-        let came = tokio::select! {
+        let peer_timeout = unanswered.map(|since| since + PEER_TIMEOUT);
+        let deadline = session.deadline().into_iter().chain(peer_timeout).min();
+        let received = tokio::select! {
             biased;
-            came = path.next(input) => came,
-            () = until(deadline) => Ok(Came::Time),
+            received = path.next(input) => received,
+            () = until(deadline) => Ok(Input::Timer),
         };
         let (now, up) = (Instant::now(), session.is_up());
-        let mut out = |octets: &[u8]| path.send(octets);
-        match came {
-            Ok(Came::Datagram(count)) => {
+        let mut out = |bytes: &[u8]| path.send(bytes);
+        match received {
+            Ok(Input::Datagram(count)) => {
                 *unanswered = None;
                 session.datagram(now, &input[..count], &mut out)
             }
-            Ok(Came::Event(event)) => {
+            Ok(Input::Event(event)) => {
                 *unanswered = None;
                 session.event(now, event, &mut out)
             }
-            Ok(Came::Time) if given_up.is_some_and(|at| at <= now) => Err(ChannelError::Timeout),
-            Ok(Came::Time) => session.timeout(now, &mut out).map(|_| ()),
-            // Nobody is there. Later, anybody on the path could say so (RFC 9000, 14.2.1).
+            Ok(Input::Timer) if peer_timeout.is_some_and(|at| at <= now) => {
+                Err(ChannelError::Timeout)
+            }
+            Ok(Input::Timer) => session.handle_timeout(now, &mut out).map(|_| ()),
+            // An ICMP error ends only the handshake: later, anybody could forge it (RFC 9000,
+            // 14.2.1).
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && up => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -192,29 +196,29 @@ impl AsyncQuic {
         let before = out.len();
         loop {
             let AsyncQuic { path, session, .. } = self;
-            session.read(Instant::now(), out, &mut |octets| path.send(octets))?;
+            session.read(Instant::now(), out, &mut |bytes| path.send(bytes))?;
             if out.len() > before {
                 return Ok(true);
             }
             if self.session.is_over() {
                 return Ok(false);
             }
-            self.turn().await?;
+            self.drive().await?;
         }
     }
 
-    pub(crate) async fn send(&mut self, mut octets: &[u8]) -> Result<(), ChannelError> {
-        while !octets.is_empty() {
+    pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), ChannelError> {
+        while !bytes.is_empty() {
             let AsyncQuic { path, session, unanswered, .. } = self;
             let now = Instant::now();
-            // The LMF's side has its stream from the first octets of the UE on.
+            // The LMF has the stream after the UE's first bytes.
             let wrote = match session.has_stream() {
-                true => session.write(now, octets, &mut |octets| path.send(octets))?,
+                true => session.write(now, bytes, &mut |bytes| path.send(bytes))?,
                 false => 0,
             };
-            octets = &octets[wrote..];
+            bytes = &bytes[wrote..];
             match wrote {
-                0 => self.turn().await?,
+                0 => self.drive().await?,
                 _ => _ = unanswered.get_or_insert(now),
             }
         }
@@ -224,20 +228,20 @@ impl AsyncQuic {
     pub(crate) async fn close(mut self) {
         let flushed = async {
             let AsyncQuic { path, session, .. } = &mut self;
-            let waits = session.finish(Instant::now(), &mut |octets| path.send(octets))?;
+            let waits = session.finish(Instant::now(), &mut |bytes| path.send(bytes))?;
             while waits && !self.session.is_flushed() {
                 let AsyncQuic { path, session, .. } = &mut self;
-                session.read(Instant::now(), &mut Vec::new(), &mut |octets| path.send(octets))?;
+                session.read(Instant::now(), &mut Vec::new(), &mut |bytes| path.send(bytes))?;
                 if !self.session.is_flushed() {
-                    self.turn().await?;
+                    self.drive().await?;
                 }
             }
             Ok::<(), ChannelError>(())
         };
-        // The peer may have gone already.
-        let _ = tokio::time::timeout(FLUSH, flushed).await;
+        // The peer may have disconnected.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, flushed).await;
         let AsyncQuic { path, session, .. } = &mut self;
-        let _ = session.close(Instant::now(), &mut |octets| path.send(octets));
+        let _ = session.close(Instant::now(), &mut |bytes| path.send(bytes));
     }
 
     pub(crate) fn resumption(&self) -> Resumption {
@@ -249,7 +253,7 @@ impl AsyncQuic {
     }
 }
 
-/// Waits for QUIC connections of UEs, all on one socket.
+/// Listens for QUIC connections of UEs on one socket.
 pub struct AsyncListener {
     shared: Arc<Shared>,
     input: Vec<u8>,
@@ -257,10 +261,10 @@ pub struct AsyncListener {
 }
 
 impl AsyncListener {
-    /// Begins to listen.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// The address is taken, or the identity cannot be used.
+    /// The address is in use, or the identity cannot be used.
     pub fn bind(
         at: SocketAddr,
         identity: &Identity,
@@ -275,49 +279,52 @@ impl AsyncListener {
             socket: UdpSocket::from_std(socket)?,
             endpoint: Arc::new(Mutex::new(endpoint)),
             routes: Mutex::default(),
-            shaking: AtomicUsize::new(0),
+            handshaking: AtomicUsize::new(0),
         };
         Ok(AsyncListener { shared: Arc::new(shared), input: vec![0; DATAGRAM], output: Vec::new() })
     }
 
-    /// Where.
+    /// The local address.
     ///
     /// # Errors
-    /// The socket is no more.
+    /// The socket failed.
     pub fn local_addr(&self) -> Result<SocketAddr, ChannelError> {
         Ok(self.shared.socket.local_addr()?)
     }
 
-    /// How many connections there are, with those that come up or go.
+    /// The number of connections, including those in handshake or closing.
     pub fn connections(&self) -> usize {
         self.shared.routes().len()
     }
 
-    /// The next UE that begins a connection. What comes for the others goes to them from here, so
-    /// that this has to be waited for all the time; nothing is lost where the wait is given up.
+    /// The next new connection. It also dispatches datagrams to the other connections, so it has to
+    /// be polled all the time.
+    ///
+    /// # Cancel safety
+    /// No datagram is lost.
     ///
     /// # Errors
-    /// The socket broke.
+    /// The socket failed.
     pub async fn accept(&mut self) -> Result<Incoming, ChannelError> {
         loop {
             let (count, peer) = match self.shared.socket.recv_from(&mut self.input).await {
-                // What was sent before did not reach somebody.
+                // An ICMP error about an earlier datagram.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
                 received => received?,
             };
-            let (now, octets) = (Instant::now(), BytesMut::from(&self.input[..count]));
+            let (now, bytes) = (Instant::now(), BytesMut::from(&self.input[..count]));
             self.output.clear();
             let mut endpoint = lock(&self.shared.endpoint);
-            match endpoint.handle(now, peer, None, None, octets, &mut self.output) {
+            match endpoint.handle(now, peer, None, None, bytes, &mut self.output) {
                 Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                     drop(endpoint);
                     if let Some(route) = self.shared.routes().get(&handle) {
-                        // Where there is no room, it is lost.
+                        // A full queue drops the datagram.
                         let _ = route.try_send(event);
                     }
                 }
                 Some(DatagramEvent::NewConnection(incoming)) => {
-                    let busy = self.shared.shaking.load(Ordering::Relaxed) >= SHAKING;
+                    let busy = self.shared.handshaking.load(Ordering::Relaxed) >= RETRY_THRESHOLD;
                     if busy && incoming.may_retry() && !incoming.remote_address_validated() {
                         let answer = endpoint.retry(incoming, &mut self.output);
                         drop(endpoint);
@@ -353,7 +360,7 @@ struct Shaking(Arc<Shared>);
 
 impl Drop for Shaking {
     fn drop(&mut self) {
-        self.0.shaking.fetch_sub(1, Ordering::Relaxed);
+        self.0.handshaking.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -365,7 +372,7 @@ impl Incoming {
     pub async fn accept(mut self, limit: Duration) -> Result<AsyncChannel, ChannelError> {
         let Some(incoming) = self.incoming.take() else { return Err(ChannelError::Cut) };
         let (shared, peer) = (self.shared.clone(), self.peer);
-        shared.shaking.fetch_add(1, Ordering::Relaxed);
+        shared.handshaking.fetch_add(1, Ordering::Relaxed);
         let _shaking = Shaking(shared.clone());
         let mut output = Vec::new();
         let accepted = lock(&shared.endpoint).accept(incoming, Instant::now(), &mut output, None);
@@ -379,14 +386,14 @@ impl Incoming {
             }
         };
         let session = Session::new(shared.endpoint.clone(), handle, connection, peer);
-        let (tell, events) = mpsc::channel(WAITING);
+        let (tell, events) = mpsc::channel(QUEUE);
         shared.routes().insert(handle, tell.clone());
         let mut quic = AsyncQuic::new(
             Path::Shared { shared, peer, handle, tell, events },
             session,
             Vec::new(),
         );
-        quic.bring_up(limit).await?;
+        quic.handshake(limit).await?;
         Ok(quic.into())
     }
 

@@ -1,4 +1,5 @@
-//! How much may be on its way at once: a whole message, unless the path takes nothing at all.
+//! Congestion control for single messages: a whole message may be in flight, unless the path is
+//! dead.
 
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
@@ -6,36 +7,34 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Octets on their way before the first acknowledgement: one message, 65,795 octets, with its
-/// headers.
-pub(super) const WHOLE: u64 = 80_000;
-/// A window from which on quinn-proto does not pace: the message goes at once, and what the peer
-/// has said that it takes is then the limit ([`super::transport::RECEIVE`]).
+/// Initial window, bytes: one message of 65,795 bytes with its headers.
+pub(super) const MESSAGE: u64 = 80_000;
+/// A window above which quinn-proto does not pace. Flow control is then the limit
+/// ([`super::transport::RECEIVE_WINDOW`]).
 const WITHOUT_PACING: u64 = 1 << 40;
 
-/// A phone that is located has a message on its way, and then none. On radio a lost packet is no
-/// sign that somebody else needs the path, so that it changes nothing. With a window that each loss
-/// makes smaller, and that grows only when it is full, which one message now and then does not do,
-/// a path that loses 5 % ends at two packets for each round trip.
+/// A UE that is positioned sends single messages. On radio, loss is no sign of congestion, so it
+/// does not change the window: a window that shrinks with each loss, and grows only when full,
+/// would end at two packets per round trip on a path with 5 % loss.
 ///
-/// Where everything is lost for three time-outs (persistent congestion, RFC 9002, 7.6), the window
-/// begins again with two packets, and doubles with each round trip.
+/// Persistent congestion (RFC 9002, 7.6) resets the window to two packets. It then doubles with
+/// each round trip.
 #[derive(Debug, Clone)]
 pub(super) struct OneMessage {
     mtu: u64,
-    /// Smaller than [`WHOLE`] after persistent congestion.
+    /// Smaller than [`MESSAGE`] after persistent congestion.
     window: u64,
-    /// What was sent before says nothing of the path as it is now.
+    /// Acknowledgements of packets sent before this time are ignored.
     collapsed: Option<Instant>,
 }
 
-/// Makes them.
+/// Creates the controllers.
 #[derive(Debug)]
 pub(super) struct OneMessageConfig;
 
 impl ControllerFactory for OneMessageConfig {
     fn build(self: Arc<Self>, _now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(OneMessage { mtu: mtu.into(), window: WHOLE, collapsed: None })
+        Box::new(OneMessage { mtu: mtu.into(), window: MESSAGE, collapsed: None })
     }
 }
 
@@ -48,8 +47,8 @@ impl Controller for OneMessage {
         _limited: bool,
         _rtt: &RttEstimator,
     ) {
-        if self.window < WHOLE && self.collapsed.is_none_or(|at| sent > at) {
-            self.window = (self.window + bytes).min(WHOLE);
+        if self.window < MESSAGE && self.collapsed.is_none_or(|at| sent > at) {
+            self.window = (self.window + bytes).min(MESSAGE);
         }
     }
 
@@ -66,7 +65,7 @@ impl Controller for OneMessage {
     }
 
     fn window(&self) -> u64 {
-        if self.window < WHOLE { self.window } else { WITHOUT_PACING }
+        if self.window < MESSAGE { self.window } else { WITHOUT_PACING }
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
@@ -74,7 +73,7 @@ impl Controller for OneMessage {
     }
 
     fn initial_window(&self) -> u64 {
-        WHOLE
+        MESSAGE
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -88,10 +87,10 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_lost_packet_changes_nothing_and_a_dead_path_ends_it_for_a_while() {
+    fn loss_does_not_change_the_window_and_persistent_congestion_resets_it() {
         let now = Instant::now();
         let later = |ms| now + Duration::from_millis(ms);
-        let mut controller = OneMessage { mtu: 1372, window: WHOLE, collapsed: None };
+        let mut controller = OneMessage { mtu: 1372, window: MESSAGE, collapsed: None };
         controller.on_congestion_event(later(1), now, false, 1372);
         assert_eq!(controller.window(), WITHOUT_PACING);
         controller.on_congestion_event(later(900), later(2), true, 50_000);
@@ -102,7 +101,7 @@ mod tests {
         controller.mtu = 1372;
         controller.window += 1372;
         assert_eq!(controller.window(), 3 * 1372);
-        controller.window = WHOLE;
+        controller.window = MESSAGE;
         assert_eq!(controller.window(), WITHOUT_PACING);
     }
 }

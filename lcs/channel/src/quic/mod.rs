@@ -32,11 +32,11 @@ pub(crate) struct Quic {
     input: Vec<u8>,
 }
 
-fn send(socket: &UdpSocket, options: &Options, octets: &[u8]) -> Result<(), ChannelError> {
+fn send(socket: &UdpSocket, options: &Options, bytes: &[u8]) -> Result<(), ChannelError> {
     match until_done(socket, PollFlags::POLLOUT, options.spin, options.timeout, || {
-        socket.send(octets)
+        socket.send(bytes)
     }) {
-        // The peer is not there yet, or no more: QUIC repeats, and gives up by itself.
+        // The peer is not listening: QUIC retransmits, and times out by itself.
         Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             Ok(())
         }
@@ -44,11 +44,11 @@ fn send(socket: &UdpSocket, options: &Options, octets: &[u8]) -> Result<(), Chan
     }
 }
 
-/// Does something with the session that may send.
+/// Calls a session method that may send.
 macro_rules! with {
     ($quic:expr, $call:ident) => {{
         let Quic { socket, options, session, .. } = &mut *$quic;
-        session.$call(Instant::now(), &mut |octets| send(socket, options, octets))
+        session.$call(Instant::now(), &mut |bytes| send(socket, options, bytes))
     }};
 }
 
@@ -61,8 +61,8 @@ impl Quic {
         Self::connect_with(to, client_config(trust, options)?, &trust.name, options, &[])
     }
 
-    /// With what connections before were given; `first` goes with the first flight where it may,
-    /// and else when the handshake is done.
+    /// Connects with a client configuration, whose tickets resume. `first` is sent as 0-RTT data if
+    /// permitted, else after the handshake.
     pub(crate) fn connect_with(
         to: SocketAddr,
         config: ClientConfig,
@@ -75,16 +75,16 @@ impl Quic {
         socket.connect(to)?;
         let mut session =
             Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
-        session.rouse(options.rouse);
+        session.set_keep_alive(options.keep_alive);
         let mut quic = Self::new(socket, options, session)?;
         let early = quic.session.may_be_early() && !first.is_empty();
         if early {
             quic.session.open_stream();
             quic.send(first)?;
         }
-        quic.bring_up()?;
+        quic.handshake()?;
         if !(early && quic.session.settle_early()) {
-            // What was sent early, if anything was, is forgotten.
+            // Rejected 0-RTT data has to be sent again.
             quic.session.open_stream();
             quic.send(first)?;
         }
@@ -96,20 +96,20 @@ impl Quic {
         Ok(Quic { socket, options: options.clone(), session, input: vec![0; 65_536] })
     }
 
-    fn bring_up(&mut self) -> Result<(), ChannelError> {
+    fn handshake(&mut self) -> Result<(), ChannelError> {
         let until = Instant::now() + self.options.timeout;
-        with!(self, turn)?;
-        // What a UE sends with its first flight is answered at once.
+        with!(self, drive)?;
+        // 0-RTT data may be answered before the end of the handshake.
         while !self.session.is_up() {
             self.wait(until, None)?;
         }
         Ok(())
     }
 
-    /// A datagram, a timer of the connection, or the other thing: whichever comes first.
+    /// Processes the next datagram or timer; returns early if `other` becomes readable.
     fn wait(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         let Quic { socket, options, session, input } = self;
-        let mut out = |octets: &[u8]| send(socket, options, octets);
+        let mut out = |bytes: &[u8]| send(socket, options, bytes);
         let mut now = Instant::now();
         let spinning = now + options.spin;
         loop {
@@ -121,7 +121,7 @@ impl Quic {
                 Err(error) => return Err(error.into()),
             }
             now = Instant::now();
-            if session.timeout(now, &mut out)? {
+            if session.handle_timeout(now, &mut out)? {
                 return Ok(());
             }
             if now >= until {
@@ -141,20 +141,19 @@ impl Quic {
 }
 
 impl Channel for Quic {
-    fn send(&mut self, mut octets: &[u8]) -> Result<(), ChannelError> {
+    fn send(&mut self, mut bytes: &[u8]) -> Result<(), ChannelError> {
         let until = Instant::now() + self.options.timeout;
-        while !octets.is_empty() {
-            // The LMF's side has its stream from the first octets of the UE on.
+        while !bytes.is_empty() {
+            // The LMF has the stream after the UE's first bytes.
             let wrote = match self.session.has_stream() {
                 true => {
                     let Quic { socket, options, session, .. } = self;
-                    session.write(Instant::now(), octets, &mut |octets| {
-                        send(socket, options, octets)
-                    })?
+                    session
+                        .write(Instant::now(), bytes, &mut |bytes| send(socket, options, bytes))?
                 }
                 false => 0,
             };
-            octets = &octets[wrote..];
+            bytes = &bytes[wrote..];
             if wrote == 0 {
                 self.wait(until, None)?;
             }
@@ -166,7 +165,7 @@ impl Channel for Quic {
         let (before, until) = (out.len(), Instant::now() + self.options.timeout);
         loop {
             let Quic { socket, options, session, .. } = self;
-            session.read(Instant::now(), out, &mut |octets| send(socket, options, octets))?;
+            session.read(Instant::now(), out, &mut |bytes| send(socket, options, bytes))?;
             if out.len() > before {
                 return Ok(true);
             }
@@ -179,12 +178,12 @@ impl Channel for Quic {
 
     fn close(&mut self) -> Result<(), ChannelError> {
         let until = Instant::now() + self.options.timeout;
-        // What was sent has to arrive before the connection goes.
+        // Wait until the peer has everything before closing.
         if with!(self, finish)? {
             while !self.session.is_flushed() {
                 let Quic { socket, options, session, .. } = self;
-                session.read(Instant::now(), &mut Vec::new(), &mut |octets| {
-                    send(socket, options, octets)
+                session.read(Instant::now(), &mut Vec::new(), &mut |bytes| {
+                    send(socket, options, bytes)
                 })?;
                 if self.session.is_flushed() {
                     break;
@@ -199,8 +198,8 @@ impl Channel for Quic {
         self.session.resumption()
     }
 
-    fn rest(&mut self, most: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
-        let until = Instant::now() + most;
+    fn idle(&mut self, limit: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
+        let until = Instant::now() + limit;
         while !self.session.is_over() && Instant::now() < until {
             match self.wait(until, other) {
                 Ok(()) | Err(ChannelError::Timeout) => {}
@@ -218,21 +217,20 @@ impl Channel for Quic {
     }
 }
 
-/// Waits for QUIC: each peer gets a socket of its own, connected to it, on the same port.
+/// Listens for QUIC. Each peer gets a connected socket of its own, on the same port.
 pub(crate) struct QuicListener {
     socket: UdpSocket,
     config: Arc<ServerConfig>,
     options: Options,
-    /// What the last connections were called by their clients. A first datagram that comes again,
-    /// before the socket of its connection was there, is not another connection, which would
-    /// be waited for in vain.
-    taken: VecDeque<Vec<u8>>,
+    /// The destination connection IDs of recent first datagrams. A repeated first datagram that
+    /// arrives before the connection's socket exists must not start another connection.
+    recent: VecDeque<Vec<u8>>,
 }
 
-/// Of how many connections that is kept.
-const TAKEN: usize = 64;
+/// Capacity of `recent`.
+const RECENT: usize = 64;
 
-/// The destination connection identity of a long header (RFC 8999, 5.1).
+/// The destination connection ID of a long header (RFC 8999, 5.1).
 fn destination(datagram: &[u8]) -> Option<&[u8]> {
     let long = datagram.first()? & 0x80 != 0;
     let identity = datagram.get(6..)?.get(..usize::from(*datagram.get(5)?))?;
@@ -250,7 +248,7 @@ impl QuicListener {
             socket: udp::bind_shared(at)?,
             config,
             options: options.clone(),
-            taken: VecDeque::new(),
+            recent: VecDeque::new(),
         })
     }
 }
@@ -261,31 +259,32 @@ impl Listener for QuicListener {
     }
 
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
-        let mut octets = vec![0; 65_536];
+        let mut bytes = vec![0; 65_536];
         loop {
-            let (count, peer) = self.socket.recv_from(&mut octets)?;
-            let called = destination(&octets[..count]).map(<[u8]>::to_vec).unwrap_or_default();
-            if self.taken.contains(&called) {
+            let (count, peer) = self.socket.recv_from(&mut bytes)?;
+            let connection_id =
+                destination(&bytes[..count]).map(<[u8]>::to_vec).unwrap_or_default();
+            if self.recent.contains(&connection_id) {
                 continue;
             }
-            // Before anything is answered, so that all that follows comes to it.
+            // Before the answer, so that this socket gets all that follows.
             let socket = udp::bind_shared(self.local_addr())?;
             socket.connect(peer)?;
             let config = endpoint_config(&self.options)?;
-            let mut out = |octets: &[u8]| Ok(socket.send(octets).map(|_| ())?);
+            let mut out = |bytes: &[u8]| Ok(socket.send(bytes).map(|_| ())?);
             let accepted = Session::accept(
                 Instant::now(),
                 peer,
-                &octets[..count],
+                &bytes[..count],
                 self.config.clone(),
                 config,
                 &mut out,
             )?;
             if let Some(session) = accepted {
-                self.taken.truncate(TAKEN - 1);
-                self.taken.push_front(called);
+                self.recent.truncate(RECENT - 1);
+                self.recent.push_front(connection_id);
                 let mut quic = Quic::new(socket, &self.options, session)?;
-                quic.bring_up()?;
+                quic.handshake()?;
                 return Ok(Box::new(quic));
             }
         }

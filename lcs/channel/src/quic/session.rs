@@ -1,5 +1,4 @@
-//! One end of a QUIC connection, without I/O and without a clock: datagrams and the time go in,
-//! datagrams come out.
+//! One end of a QUIC connection without I/O: datagrams and the time go in, datagrams come out.
 
 use crate::{ChannelError, Description, Resumption};
 use bytes::BytesMut;
@@ -12,38 +11,37 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Datagrams of a short message, which fits into a slot of the air twice, and octets of one that
-/// has nothing in it but acknowledgements.
-const FEW: usize = 1;
-const SMALL: usize = 80;
-/// Datagrams behind the end of a long message on a path that loses some: with the last one's
-/// double, three, as many as have to come behind a lost one for it to be known (RFC 9002, 6.1.1).
-const BEHIND: usize = 2;
-/// A round trip from which on a lost message costs more than a second copy of each.
-const FAR: Duration = Duration::from_millis(5);
-/// How long an answer is waited for with the radio awake.
-const AWAKE: Duration = Duration::from_millis(250);
-/// How long the radio is kept awake when a part of the answer is there: its last part may have to
-/// be repeated on the air, and a grant that is lost by then costs the next message more than these
-/// words.
-const SOON: Duration = Duration::from_millis(20);
-/// The code of a close without an error.
-const DONE: VarInt = VarInt::from_u32(0);
+/// Maximum number of datagrams of a short message, which is sent twice.
+const SHORT_MESSAGE: usize = 1;
+/// Maximum size of a datagram with acknowledgements only, bytes.
+const ACK_ONLY: usize = 80;
+/// Probes after a long message on a lossy path. With the repeated last datagram these are three,
+/// the packet threshold of loss detection (RFC 9002, 6.1.1).
+const TAIL_PROBES: usize = 2;
+/// Round-trip time above which a lost message costs more than sending each twice.
+const DISTANT_RTT: Duration = Duration::from_millis(5);
+/// Maximum duration of keep-alive probes after a message.
+const KEEP_ALIVE_LIMIT: Duration = Duration::from_millis(250);
+/// Duration of keep-alive probes after the first part of an answer, whose rest may be retransmitted
+/// by the radio.
+const KEEP_ALIVE_AFTER_ANSWER: Duration = Duration::from_millis(20);
+/// Application error code of a graceful close.
+const NO_ERROR: VarInt = VarInt::from_u32(0);
 
-/// Where datagrams go.
+/// Sends a datagram.
 pub(super) type Out<'a> = dyn FnMut(&[u8]) -> Result<(), ChannelError> + 'a;
 
-/// What tells whose a datagram is: of one connection, or of all that share a socket.
+/// The endpoint that dispatches datagrams, of one connection or of all that share a socket.
 pub(super) type SharedEndpoint = Arc<Mutex<Endpoint>>;
 
 pub(super) fn lock(endpoint: &Mutex<Endpoint>) -> MutexGuard<'_, Endpoint> {
     endpoint.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One end.
+/// One end of a connection.
 pub(super) struct Session {
     endpoint: SharedEndpoint,
-    /// The endpoint has forgotten the connection.
+    /// The endpoint has removed the connection.
     drained: bool,
     handle: ConnectionHandle,
     connection: Connection,
@@ -52,23 +50,23 @@ pub(super) struct Session {
     output: Vec<u8>,
     connected: bool,
     lost: Option<ConnectionError>,
-    /// The peer finished its side of the stream.
+    /// The peer finished the stream.
     finished: bool,
-    /// How it came up.
+    /// How it was established.
     resumed: bool,
     early: bool,
-    /// The path has lost something.
+    /// The path has lost packets.
     lossy: bool,
-    /// It has, or the other end is far.
+    /// The path has lost packets, or its RTT is above [`DISTANT_RTT`].
     careful: bool,
-    /// How often a UE that waits for an answer says a word; zero: never.
-    rouse: Duration,
-    /// When it says the next, and until when.
-    rousing: Option<(Instant, Instant)>,
+    /// Interval of keep-alive probes; zero: none.
+    keep_alive: Duration,
+    /// Time of the next keep-alive probe, and end of the probes.
+    probing: Option<(Instant, Instant)>,
 }
 
 impl Session {
-    /// A UE's, which is not connected yet; nothing is sent before [`Session::turn`].
+    /// A UE's session. Nothing is sent before [`Session::drive`].
     pub(super) fn connect(
         now: Instant,
         to: SocketAddr,
@@ -84,7 +82,7 @@ impl Session {
         Ok(session)
     }
 
-    /// An LMF's, by the first datagram of a UE; none where that is no beginning.
+    /// An LMF's session, from a UE's first datagram. None if the datagram starts no connection.
     pub(super) fn accept(
         now: Instant,
         peer: SocketAddr,
@@ -108,7 +106,7 @@ impl Session {
         }
     }
 
-    /// Of a connection that an endpoint began or accepted.
+    /// For a connection of an endpoint.
     pub(super) fn new(
         endpoint: SharedEndpoint,
         handle: ConnectionHandle,
@@ -130,54 +128,50 @@ impl Session {
             early: false,
             lossy: false,
             careful: false,
-            rouse: Duration::ZERO,
-            rousing: None,
+            keep_alive: Duration::ZERO,
+            probing: None,
         }
     }
 
-    /// From now on a UE that waits for an answer says a word so often. A phone's radio may send
-    /// only where it was granted to, and has no grant when it had nothing to send; to ask for
-    /// one takes longer than a short message. So a UE that measures in a row keeps its
-    /// grant while it waits for what it answers next.
-    pub(super) fn rouse(&mut self, every: Duration) {
-        self.rouse = every;
+    /// Sets the interval of keep-alive probes while a UE waits for an answer. A radio sends only
+    /// with an uplink grant, which an idle UE has not; requesting one takes longer than a short
+    /// message.
+    pub(super) fn set_keep_alive(&mut self, interval: Duration) {
+        self.keep_alive = interval;
     }
 
-    /// Whether the handshake is done, or what a UE sent with its first flight may be answered
-    /// already.
+    /// Whether data can be exchanged: after the handshake, or after accepted 0-RTT data.
     pub(super) fn is_up(&self) -> bool {
         self.connected || self.connection.side().is_server() && self.stream.is_some()
     }
 
-    /// Whether octets can be written.
+    /// Whether the stream is open.
     pub(super) fn has_stream(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// A UE opens the stream; octets that are written before the handshake is done go with the
-    /// first flight.
+    /// Opens the stream, at the UE. Bytes written before the end of the handshake are 0-RTT data.
     pub(super) fn open_stream(&mut self) {
         self.stream = self.connection.streams().open(Dir::Bi);
     }
 
-    /// Whether octets may go with the first flight.
+    /// Whether 0-RTT data may be sent.
     pub(super) fn may_be_early(&self) -> bool {
         self.connection.has_0rtt()
     }
 
-    /// The handshake is done: whether what went with the first flight was taken. Where not, it is
-    /// forgotten.
+    /// After the handshake: whether the 0-RTT data was accepted. If not, the stream is discarded.
     pub(super) fn settle_early(&mut self) -> bool {
         self.early = self.connection.accepted_0rtt();
         self.early
     }
 
-    /// Send what there is to send, and see what happened.
-    pub(super) fn turn(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
+    /// Sends pending datagrams and processes events.
+    pub(super) fn drive(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.lossy = self.lossy || self.connection.stats().path.lost_packets > 0;
         // Before it is connected, nothing is known of it; and a handshake for which a program was
         // loaded says little of the path.
-        self.careful = self.lossy || self.connected && self.connection.rtt() > FAR;
+        self.careful = self.lossy || self.connected && self.connection.rtt() > DISTANT_RTT;
         let (mut flight, mut count) = (Vec::new(), 0);
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
@@ -202,10 +196,10 @@ impl Session {
             while let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
                 idle = false;
                 out(&self.output[..transmit.size])?;
-                if transmit.size > SMALL {
+                if transmit.size > ACK_ONLY {
                     count += 1;
                     if self.careful {
-                        flight.truncate(FEW);
+                        flight.truncate(SHORT_MESSAGE);
                         flight.push(self.output[..transmit.size].to_vec());
                     }
                 }
@@ -216,33 +210,34 @@ impl Session {
             }
         }
         if self.careful && self.connected && self.lost.is_none() {
-            self.make_sure(now, &flight, count, out)?;
+            self.protect_tail(now, &flight, count, out)?;
         }
         match &self.lost {
-            Some(ConnectionError::ApplicationClosed(close)) if close.error_code == DONE => Ok(()),
+            Some(ConnectionError::ApplicationClosed(close)) if close.error_code == NO_ERROR => {
+                Ok(())
+            }
             Some(ConnectionError::LocallyClosed) | None => Ok(()),
             Some(ConnectionError::TimedOut) => Err(ChannelError::Timeout),
             Some(reason) => Err(ChannelError::tls(reason)),
         }
     }
 
-    /// On a path that has lost something, or where it takes long to know that it has, the end of a
-    /// message has nothing behind it that would show that it is missing, so that it
-    /// would be repeated only after a time-out, which takes longer than the message. So a short
-    /// message is sent twice; of a long one the last datagram is, and two words more. What
-    /// comes twice, the peer passes over (RFC 9000, 12.3).
-    fn make_sure(
+    /// Protects the end of a message against loss, on a lossy or distant path: nothing follows it
+    /// that would reveal its loss, so it would be retransmitted only after a timeout. A short
+    /// message is sent twice; the last datagram of a long one is sent twice and followed by two
+    /// probes. The peer ignores duplicates (RFC 9000, 12.3).
+    fn protect_tail(
         &mut self,
         now: Instant,
         flight: &[Vec<u8>],
         count: usize,
         out: &mut Out<'_>,
     ) -> Result<(), ChannelError> {
-        if count <= FEW {
+        if count <= SHORT_MESSAGE {
             return flight.iter().try_for_each(|datagram| out(datagram));
         }
         flight.last().map_or(Ok(()), |last| out(last))?;
-        for _ in 0..BEHIND {
+        for _ in 0..TAIL_PROBES {
             self.connection.ping();
             self.output.clear();
             if let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
@@ -252,27 +247,26 @@ impl Session {
         Ok(())
     }
 
-    /// A datagram came.
+    /// A datagram arrived.
     pub(super) fn datagram(
         &mut self,
         now: Instant,
-        octets: &[u8],
+        bytes: &[u8],
         out: &mut Out<'_>,
     ) -> Result<(), ChannelError> {
         self.output.clear();
         let mut endpoint = lock(&self.endpoint);
-        match endpoint.handle(now, self.peer, None, None, BytesMut::from(octets), &mut self.output)
-        {
+        match endpoint.handle(now, self.peer, None, None, BytesMut::from(bytes), &mut self.output) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
             Some(DatagramEvent::Response(transmit)) => out(&self.output[..transmit.size])?,
             Some(DatagramEvent::NewConnection(incoming)) => endpoint.ignore(incoming),
             None => {}
         }
         drop(endpoint);
-        self.turn(now, out)
+        self.drive(now, out)
     }
 
-    /// What a datagram says that the endpoint has found to be this connection's.
+    /// An event from the shared endpoint for this connection.
     pub(super) fn event(
         &mut self,
         now: Instant,
@@ -280,17 +274,17 @@ impl Session {
         out: &mut Out<'_>,
     ) -> Result<(), ChannelError> {
         self.connection.handle_event(event);
-        self.turn(now, out)
+        self.drive(now, out)
     }
 
-    /// When [`Session::timeout`] is to be called, if nothing comes before.
+    /// When [`Session::handle_timeout`] is to be called, unless something happens before.
     pub(super) fn deadline(&mut self) -> Option<Instant> {
-        let rouse = self.rousing.map(|(next, _)| next);
-        self.connection.poll_timeout().into_iter().chain(rouse).min()
+        let probe = self.probing.map(|(next, _)| next);
+        self.connection.poll_timeout().into_iter().chain(probe).min()
     }
 
-    /// Whether it is time; if so, what is due is done.
-    pub(super) fn timeout(
+    /// Handles expired timers. Returns whether there were any.
+    pub(super) fn handle_timeout(
         &mut self,
         now: Instant,
         out: &mut Out<'_>,
@@ -298,44 +292,43 @@ impl Session {
         if self.deadline().is_none_or(|at| at > now) {
             return Ok(false);
         }
-        if let Some((next, until)) = self.rousing.filter(|(next, _)| *next <= now) {
-            self.rousing = (now < until).then_some((next.max(now) + self.rouse, until));
-            if self.rousing.is_some() && self.connected && self.lost.is_none() {
+        if let Some((next, until)) = self.probing.filter(|(next, _)| *next <= now) {
+            self.probing = (now < until).then_some((next.max(now) + self.keep_alive, until));
+            if self.probing.is_some() && self.connected && self.lost.is_none() {
                 self.connection.ping();
             }
         }
         if self.connection.poll_timeout().is_some_and(|at| at <= now) {
             self.connection.handle_timeout(now);
         }
-        self.turn(now, out).map(|()| true)
+        self.drive(now, out).map(|()| true)
     }
 
-    /// Octets for the stream, and how many of them it took; what the peer has no room for yet is
-    /// not taken.
+    /// Writes to the stream. Returns the number of accepted bytes, limited by flow control.
     pub(super) fn write(
         &mut self,
         now: Instant,
-        octets: &[u8],
+        bytes: &[u8],
         out: &mut Out<'_>,
     ) -> Result<usize, ChannelError> {
-        // Of nothing an empty frame would be sent.
-        let Some(stream) = self.stream.filter(|_| !octets.is_empty()) else { return Ok(0) };
+        // An empty write would send an empty frame.
+        let Some(stream) = self.stream.filter(|_| !bytes.is_empty()) else { return Ok(0) };
         if self.lost.is_some() {
             return Err(ChannelError::Cut);
         }
-        match self.connection.send_stream(stream).write(octets) {
+        match self.connection.send_stream(stream).write(bytes) {
             Ok(wrote) => {
-                if !self.rouse.is_zero() {
-                    self.rousing = Some((now + self.rouse, now + AWAKE));
+                if !self.keep_alive.is_zero() {
+                    self.probing = Some((now + self.keep_alive, now + KEEP_ALIVE_LIMIT));
                 }
-                self.turn(now, out).map(|()| wrote)
+                self.drive(now, out).map(|()| wrote)
             }
             Err(WriteError::Blocked) => Ok(0),
             Err(error) => Err(ChannelError::tls(error)),
         }
     }
 
-    /// What the stream has, added to `into`.
+    /// Appends the received bytes to `into`.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -364,43 +357,43 @@ impl Session {
                 Err(error) => break Err(ChannelError::tls(error)),
             }
         };
-        // The peer learns of the room that is there again.
+        // Sends the flow control update.
         if chunks.finalize().should_transmit() {
-            self.turn(now, out)?;
+            self.drive(now, out)?;
         }
         if into.len() > before
-            && let Some((_, until)) = &mut self.rousing
+            && let Some((_, until)) = &mut self.probing
         {
             // The rest of it, and what answers it, comes soon, or nothing does.
-            *until = now + SOON;
+            *until = now + KEEP_ALIVE_AFTER_ANSWER;
         }
         outcome
     }
 
-    /// Nothing more is written; false where that was so before.
+    /// Finishes the stream. False if it was finished before.
     pub(super) fn finish(&mut self, now: Instant, out: &mut Out<'_>) -> Result<bool, ChannelError> {
-        self.rousing = None;
+        self.probing = None;
         let Some(stream) = self.stream.filter(|_| self.lost.is_none()) else { return Ok(false) };
         if self.connection.send_stream(stream).finish().is_ok() {
-            self.turn(now, out)?;
+            self.drive(now, out)?;
         }
         Ok(true)
     }
 
-    /// Whether what was written has arrived, or the peer has no more use for it.
+    /// Whether the peer has acknowledged everything, or closed.
     pub(super) fn is_flushed(&mut self) -> bool {
         let gone = self.finished && self.connection.side().is_server();
         gone || self.lost.is_some() || self.connection.streams().send_streams() == 0
     }
 
-    /// The connection is over. Where the path loses some, it is said twice: nobody is there any
-    /// more who could say it again, and the other end would wait in vain.
+    /// Closes the connection. On a lossy path CONNECTION_CLOSE is sent twice, since it is not
+    /// retransmitted.
     pub(super) fn close(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
-        self.connection.close(now, DONE, bytes::Bytes::new());
+        self.connection.close(now, NO_ERROR, bytes::Bytes::new());
         let mut said = Vec::new();
-        self.turn(now, &mut |octets| {
-            said = octets.to_vec();
-            out(octets)
+        self.drive(now, &mut |bytes| {
+            said = bytes.to_vec();
+            out(bytes)
         })?;
         match self.careful && !said.is_empty() {
             true => out(&said),
@@ -408,7 +401,7 @@ impl Session {
         }
     }
 
-    /// Whether nothing more comes.
+    /// Whether the connection is over.
     pub(super) fn is_over(&self) -> bool {
         self.finished || self.lost.is_some()
     }
@@ -421,7 +414,7 @@ impl Session {
         }
     }
 
-    /// What was negotiated is in force once the handshake is done.
+    /// The protection, after the handshake.
     pub(super) fn describe(&self) -> Description {
         Description {
             protocol: "QUIC v1, TLSv1.3".into(),
@@ -438,7 +431,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Once it is drained, its handle may be another's.
+        // After draining, its handle may belong to another connection.
         if !self.drained {
             let _ = lock(&self.endpoint).handle_event(self.handle, EndpointEvent::drained());
         }

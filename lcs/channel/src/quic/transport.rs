@@ -1,4 +1,4 @@
-//! What the two ends say of themselves.
+//! The QUIC transport configuration of both ends.
 
 use super::congestion::OneMessageConfig;
 use crate::{ChannelError, Identity, Options, Trust, rustls as tls};
@@ -12,39 +12,37 @@ use std::time::Duration;
 
 /// The application protocol: QUIC has to have one (RFC 9001, 8.1).
 const ALPN: &[u8] = b"lcs-upp";
-/// A server may not answer more than three times what an unknown client sent, 1,200 octets at first
-/// (RFC 9000, 8.1): its first packet has to fit that.
-const FIRST: u16 = 3500;
-/// Octets that a peer may send before it is told that they were read: a few of the largest
-/// messages.
-pub(super) const RECEIVE: u32 = 262_144;
+/// Maximum initial MTU. A server may send three times the bytes of an unvalidated client, 1,200 at
+/// first (RFC 9000, 8.1), so its first packet has to fit into that.
+const MAX_INITIAL_MTU: u16 = 3500;
+/// Receive window, bytes: several of the largest messages.
+pub(super) const RECEIVE_WINDOW: u32 = 262_144;
 
-/// Datagrams after which the LMF acknowledges at once, if its answer has not done so before: more
-/// than a message has. Whatever goes down before the answer may have to be repeated on the air, and
-/// the answer waits behind it, since a radio keeps the order.
-const UNACKNOWLEDGED: u32 = 100;
+/// Ack-eliciting threshold of the LMF: more datagrams than a message has. The acknowledgement goes
+/// with the answer, since a separate one could delay the answer by a radio retransmission.
+const ACK_THRESHOLD: u32 = 100;
 
 pub(super) fn transport(options: &Options) -> TransportConfig {
     let mut transport = TransportConfig::default();
     // One stream, which the UE opens.
     transport.max_concurrent_bidi_streams(1u8.into()).max_concurrent_uni_streams(0u8.into());
-    transport.stream_receive_window(RECEIVE.into()).receive_window(RECEIVE.into());
+    transport.stream_receive_window(RECEIVE_WINDOW.into()).receive_window(RECEIVE_WINDOW.into());
     transport.datagram_receive_buffer_size(None);
-    // A phone is asked now and then: that nothing is said for long is no sign that it is gone.
+    // UEs are idle between requests, so there is no idle timeout.
     transport.max_idle_timeout(None);
-    // The path is known: its packets are as large as it says from the first on, or soon after.
+    // The MTU is configured: use it from the first packet, or soon after.
     let payload = options.mtu.saturating_sub(28).max(1200);
-    transport.initial_mtu(payload.min(FIRST));
+    transport.initial_mtu(payload.min(MAX_INITIAL_MTU));
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(payload);
-    transport.mtu_discovery_config((payload > FIRST).then_some(discovery));
+    transport.mtu_discovery_config((payload > MAX_INITIAL_MTU).then_some(discovery));
     transport.congestion_controller_factory(Arc::new(OneMessageConfig));
     transport.initial_rtt(Duration::from_millis(50));
     transport.enable_segmentation_offload(false);
     transport
 }
 
-/// What the connections of a UE have in common.
+/// The client configuration of a UE.
 pub(crate) fn client_config(
     trust: &Trust,
     options: &Options,
@@ -56,13 +54,13 @@ pub(crate) fn client_config(
     let mut config = ClientConfig::new(Arc::new(crypto));
     let mut transport = transport(options);
     let mut frequency = AckFrequencyConfig::default();
-    frequency.ack_eliciting_threshold(UNACKNOWLEDGED.into());
+    frequency.ack_eliciting_threshold(ACK_THRESHOLD.into());
     transport.ack_frequency_config(Some(frequency));
     config.transport_config(Arc::new(transport));
     Ok(config)
 }
 
-/// What the connections of an LMF have in common.
+/// The server configuration of an LMF.
 pub(super) fn server_config(
     identity: &Identity,
     options: &Options,
@@ -70,7 +68,7 @@ pub(super) fn server_config(
     let mut crypto = tls::server_config(identity)?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     if options.early_data {
-        // QUIC has its own limits of what may come (RFC 9001, 4.6.1).
+        // Flow control limits 0-RTT data in QUIC (RFC 9001, 4.6.1).
         crypto.max_early_data_size = u32::MAX;
     }
     let crypto = QuicServerConfig::try_from(crypto).map_err(ChannelError::tls)?;

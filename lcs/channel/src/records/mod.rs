@@ -1,8 +1,7 @@
-//! TLS 1.3 records (RFC 8446, 5) by keys that a handshake of rustls gave: what is sealed is written
-//! where it is sent from, and what is opened where it is wanted, so that nothing is copied in
-//! between.
+//! The TLS 1.3 record layer (RFC 8446, 5) with keys from a rustls handshake. It encrypts into the
+//! send buffer and decrypts into the destination, without a copy in between.
 //!
-//! The handshake, tickets for resumption, and new keys stay rustls's.
+//! rustls remains responsible for the handshake, session tickets and key derivation.
 
 #[cfg(test)]
 mod tests;
@@ -14,18 +13,18 @@ use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
 
-/// Octets of a record's header, the last two of which say how long the rest is.
+/// Bytes of a record header. The last two are the length.
 const HEADER: usize = 5;
 const TAG: usize = 16;
-/// Plain octets of the largest record, and what protection may add to it (RFC 8446, 5.1 and 5.2).
-const LARGEST: usize = 16_384;
+/// Maximum plaintext of a record, and maximum expansion by encryption (RFC 8446, 5.1 and 5.2).
+const MAX_PLAINTEXT: usize = 16_384;
 const EXPANSION: usize = 256;
-/// Records that one key seals (RFC 8446, 5.5, allows 2^24.5): then comes the next one.
-const MOST_RECORDS: u64 = 1 << 23;
-/// Records in a row that carry nothing of the application.
-const MOST_IDLE: u32 = 64;
-/// Octets of a handshake message that is spread over records.
-const MOST_HANDSHAKE: usize = 1 << 16;
+/// Records per key before a key update (RFC 8446, 5.5 permits 2^24.5).
+const MAX_RECORDS_PER_KEY: u64 = 1 << 23;
+/// Maximum number of successive records without application data.
+const MAX_EMPTY_RECORDS: u32 = 64;
+/// Maximum size of a fragmented handshake message, bytes.
+const MAX_HANDSHAKE: usize = 1 << 16;
 
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
@@ -33,7 +32,7 @@ const APPLICATION_DATA: u8 = 23;
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 
-/// Descriptions of alerts (RFC 8446, 6).
+/// Alert descriptions (RFC 8446, 6).
 mod alert {
     pub(super) const CLOSE_NOTIFY: u8 = 0;
     pub(super) const UNEXPECTED_MESSAGE: u8 = 10;
@@ -45,11 +44,11 @@ mod alert {
     pub(super) const USER_CANCELED: u8 = 90;
 }
 
-/// What is left of a rustls connection: the keys that come next, and where tickets go.
+/// The rest of a rustls connection: derives later keys and processes tickets.
 pub(crate) enum Next {
     Client(KernelConnection<ClientConnectionData>),
     Server(KernelConnection<ServerConnectionData>),
-    /// Of a test: there are no others.
+    /// In tests: no later keys.
     None,
 }
 
@@ -72,24 +71,24 @@ impl Next {
         }
     }
 
-    /// Only a client is given tickets.
+    /// Processes a session ticket, at a client.
     pub(crate) fn ticket(&mut self, payload: &[u8]) -> Result<(), rustls::Error> {
         match self {
             Next::Client(it) => it.handle_new_session_ticket(payload),
-            _ => Err(rustls::Error::General("a server is given a ticket".into())),
+            _ => Err(rustls::Error::General("a server received a session ticket".into())),
         }
     }
 }
 
-/// A key with the number of its next record.
+/// A key with the sequence number of its next record.
 struct Key {
     key: LessSafeKey,
     iv: [u8; 12],
     number: u64,
 }
 
-/// What was wrong with a record: the alert, and words.
-type Wrong = (u8, &'static str);
+/// Why a record was rejected: alert description and text.
+type Rejection = (u8, &'static str);
 
 impl Key {
     fn new((number, secrets): Secrets) -> Result<Self, ChannelError> {
@@ -100,24 +99,24 @@ impl Key {
     }
 
     fn of(number: u64, key: &[u8], iv: &[u8]) -> Result<Self, ChannelError> {
-        let wrong =
+        let rejection =
             || ChannelError::Tls("a key or an initialization vector of another length".into());
-        let iv = iv.try_into().map_err(|_| wrong())?;
-        let key = UnboundKey::new(&AES_128_GCM, key).map_err(|_| wrong())?;
+        let iv = iv.try_into().map_err(|_| rejection())?;
+        let key = UnboundKey::new(&AES_128_GCM, key).map_err(|_| rejection())?;
         Ok(Key { key: LessSafeKey::new(key), iv, number })
     }
 
-    /// RFC 8446, 5.3: no number is used twice.
+    /// The nonce of the next record (RFC 8446, 5.3). No sequence number is used twice.
     fn nonce(&mut self) -> Nonce {
         let mut nonce = self.iv;
-        for (octet, of_number) in nonce[4..].iter_mut().zip(self.number.to_be_bytes()) {
-            *octet ^= of_number;
+        for (byte, of_number) in nonce[4..].iter_mut().zip(self.number.to_be_bytes()) {
+            *byte ^= of_number;
         }
         self.number += 1;
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// A record with at most [`LARGEST`] octets is added to `wire`.
+    /// Encrypts at most [`MAX_PLAINTEXT`] bytes and appends the record to `wire`.
     fn seal(&mut self, kind: u8, plain: &[u8], wire: &mut Vec<u8>) -> Result<(), ChannelError> {
         let start = wire.len();
         let [high, low] = ((plain.len() + 1 + TAG) as u16).to_be_bytes();
@@ -134,22 +133,22 @@ impl Key {
             &[kind],
             rest,
         );
-        done.map_err(|_| ChannelError::Tls("a record was not sealed".into()))
+        done.map_err(|_| ChannelError::Tls("encryption failed".into()))
     }
 
-    /// What a record says is added to `plain`; its content type.
+    /// Decrypts a record, appends its content to `plain` and returns its content type.
     fn open(
         &mut self,
         header: [u8; HEADER],
         sealed: &[u8],
         plain: &mut Vec<u8>,
-    ) -> Result<u8, Wrong> {
+    ) -> Result<u8, Rejection> {
         let at = plain.len();
         let Some(inner) = sealed.len().checked_sub(TAG).filter(|inner| *inner > 0) else {
             return Err((alert::BAD_RECORD_MAC, "a record without content"));
         };
-        if inner > LARGEST + 1 {
-            // RFC 8446, 5.4: with its padding.
+        if inner > MAX_PLAINTEXT + 1 {
+            // Including its padding (RFC 8446, 5.4).
             return Err((alert::RECORD_OVERFLOW, "a record is too long"));
         }
         plain.resize(at + inner, 0);
@@ -161,8 +160,8 @@ impl Key {
             plain.truncate(at);
             return Err((alert::BAD_RECORD_MAC, "a record does not open"));
         }
-        // The content type is the last octet that is not padding.
-        let Some(last) = plain[at..].iter().rposition(|octet| *octet != 0) else {
+        // The content type is the last byte that is not padding.
+        let Some(last) = plain[at..].iter().rposition(|byte| *byte != 0) else {
             plain.truncate(at);
             return Err((alert::UNEXPECTED_MESSAGE, "a record of padding alone"));
         };
@@ -172,22 +171,22 @@ impl Key {
     }
 }
 
-/// Records in both directions.
+/// The record layer of a connection.
 pub(crate) struct Records {
     tx: Key,
     rx: Key,
     next: Next,
-    /// A record that is not whole.
+    /// An incomplete record.
     input: Vec<u8>,
-    /// A handshake message that is not whole.
+    /// An incomplete handshake message.
     handshake: Vec<u8>,
-    /// What is to be sent beside what is sealed.
+    /// Alerts and key updates to send.
     output: Vec<u8>,
     idle: u32,
-    /// Records that one of our keys seals.
-    most: u64,
+    /// Records per key before a key update.
+    max_records: u64,
     closed: bool,
-    /// We said that nothing more comes.
+    /// close_notify was sent.
     ended: bool,
     failed: Option<&'static str>,
 }
@@ -206,7 +205,7 @@ impl Records {
             handshake: Vec::new(),
             output: Vec::new(),
             idle: 0,
-            most: MOST_RECORDS,
+            max_records: MAX_RECORDS_PER_KEY,
             closed: false,
             ended: false,
             failed: None,
@@ -217,12 +216,12 @@ impl Records {
         self.closed
     }
 
-    /// What is to be sent beside what is sealed: alerts, and new keys.
+    /// Appends alerts and key updates to `wire`.
     pub(crate) fn pending(&mut self, wire: &mut Vec<u8>) {
         wire.append(&mut self.output);
     }
 
-    /// Octets came over the wire: what they say is added to `plain`.
+    /// Processes wire bytes and appends their plaintext to `plain`.
     pub(crate) fn open(
         &mut self,
         mut wire: &[u8],
@@ -233,13 +232,14 @@ impl Records {
         }
         while !self.closed {
             if !self.input.is_empty() {
-                // What is missing of it: its header first.
-                let whole =
-                    length_of(&self.input).map_err(|wrong| self.fail(wrong))?.unwrap_or(HEADER);
+                // Complete it: first the header.
+                let whole = length_of(&self.input)
+                    .map_err(|rejection| self.fail(rejection))?
+                    .unwrap_or(HEADER);
                 let taken = (whole - self.input.len()).min(wire.len());
                 self.input.extend_from_slice(&wire[..taken]);
                 wire = &wire[taken..];
-                match length_of(&self.input).map_err(|wrong| self.fail(wrong))? {
+                match length_of(&self.input).map_err(|rejection| self.fail(rejection))? {
                     Some(whole) if whole == self.input.len() => {
                         let mut record = std::mem::take(&mut self.input);
                         let taken = self.record(&record, plain);
@@ -252,7 +252,7 @@ impl Records {
                 }
                 continue;
             }
-            match length_of(wire).map_err(|wrong| self.fail(wrong))? {
+            match length_of(wire).map_err(|rejection| self.fail(rejection))? {
                 Some(whole) if whole <= wire.len() => {
                     let (record, rest) = wire.split_at(whole);
                     wire = rest;
@@ -267,16 +267,17 @@ impl Records {
         Ok(())
     }
 
-    /// A whole record.
+    /// Processes a complete record.
     fn record(&mut self, record: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
         let Some((header, sealed)) = record.split_first_chunk::<HEADER>() else { return Ok(()) };
         let at = plain.len();
-        let kind = self.rx.open(*header, sealed, plain).map_err(|wrong| self.fail(wrong))?;
+        let kind =
+            self.rx.open(*header, sealed, plain).map_err(|rejection| self.fail(rejection))?;
         self.idle = if kind == APPLICATION_DATA && plain.len() > at { 0 } else { self.idle + 1 };
-        if self.idle > MOST_IDLE {
+        if self.idle > MAX_EMPTY_RECORDS {
             plain.truncate(at);
             return Err(
-                self.fail((alert::UNEXPECTED_MESSAGE, "too many records that carry nothing"))
+                self.fail((alert::UNEXPECTED_MESSAGE, "too many records without application data"))
             );
         }
         if kind == APPLICATION_DATA && self.handshake.is_empty() {
@@ -285,83 +286,79 @@ impl Records {
         let content = plain.split_off(at);
         let done = match kind {
             HANDSHAKE => self.handshake(&content),
-            // RFC 8446, 5.1: nothing else comes between the pieces of a handshake message.
+            // Fragments of a handshake message must not be interleaved (RFC 8446, 5.1).
             _ if !self.handshake.is_empty() => {
-                Err((alert::UNEXPECTED_MESSAGE, "a handshake message is cut off"))
+                Err((alert::UNEXPECTED_MESSAGE, "a fragmented handshake message is interrupted"))
             }
             ALERT => self.alert(&content),
-            _ => Err((alert::UNEXPECTED_MESSAGE, "a record of a kind that does not belong here")),
+            _ => Err((alert::UNEXPECTED_MESSAGE, "a record of an unexpected type")),
         };
-        done.map_err(|wrong| self.fail(wrong))
+        done.map_err(|rejection| self.fail(rejection))
     }
 
-    fn alert(&mut self, content: &[u8]) -> Result<(), Wrong> {
+    fn alert(&mut self, content: &[u8]) -> Result<(), Rejection> {
         match content {
             [_, alert::CLOSE_NOTIFY] => {
                 self.closed = true;
                 Ok(())
             }
-            // The end that it announces comes in an alert of its own (RFC 8446, 6.1).
+            // close_notify follows in an alert of its own (RFC 8446, 6.1).
             [_, alert::USER_CANCELED] => Ok(()),
             [_, _] => {
-                // It is not answered.
-                self.failed = Some("the peer has ended the connection with an alert");
-                Err((alert::CLOSE_NOTIFY, "the peer has ended the connection with an alert"))
+                // An alert is not answered.
+                self.failed = Some("the peer sent a fatal alert");
+                Err((alert::CLOSE_NOTIFY, "the peer sent a fatal alert"))
             }
-            _ => Err((alert::DECODE_ERROR, "an alert of another length")),
+            _ => Err((alert::DECODE_ERROR, "malformed alert")),
         }
     }
 
-    /// Messages after the handshake: tickets, and new keys (RFC 8446, 4.6).
-    fn handshake(&mut self, content: &[u8]) -> Result<(), Wrong> {
-        if content.is_empty() || self.handshake.len() + content.len() > MOST_HANDSHAKE {
-            return Err((alert::UNEXPECTED_MESSAGE, "a handshake message without end"));
+    /// Post-handshake messages: session tickets and key updates (RFC 8446, 4.6).
+    fn handshake(&mut self, content: &[u8]) -> Result<(), Rejection> {
+        if content.is_empty() || self.handshake.len() + content.len() > MAX_HANDSHAKE {
+            return Err((alert::UNEXPECTED_MESSAGE, "a handshake message is empty or too long"));
         }
         self.handshake.extend_from_slice(content);
         while let [kind, a, b, c, rest @ ..] = self.handshake.as_slice() {
             let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
-            if length > MOST_HANDSHAKE {
+            if length > MAX_HANDSHAKE {
                 return Err((alert::DECODE_ERROR, "a handshake message is too long"));
             }
             let Some(message) = rest.get(..length) else { break };
             match (*kind, message) {
                 (NEW_SESSION_TICKET, message) => {
-                    // A server is given none.
-                    let wrong = if matches!(self.next, Next::Client(_)) {
+                    let rejection = if matches!(self.next, Next::Client(_)) {
                         alert::DECODE_ERROR
                     } else {
                         alert::UNEXPECTED_MESSAGE
                     };
                     self.next
                         .ticket(message)
-                        .map_err(|_| (wrong, "a ticket that cannot be kept"))?;
+                        .map_err(|_| (rejection, "an invalid session ticket"))?;
                 }
                 (KEY_UPDATE, [asked @ (0 | 1)]) if rest.len() == 1 => {
                     let asked = *asked == 1;
                     self.rx = self.next.rx().ok().and_then(|it| Key::new(it).ok()).ok_or(NO_KEY)?;
-                    // Who asks often before it is answered is answered once (RFC 8446, 4.6.3);
-                    // after our end nothing comes.
+                    // Several requests before the answer are answered once (RFC 8446, 4.6.3), and
+                    // none after close_notify.
                     if asked && self.output.is_empty() && !self.ended {
-                        self.renew()?;
+                        self.update_key()?;
                     }
                 }
                 (KEY_UPDATE, [_]) if rest.len() == 1 => {
-                    return Err((
-                        alert::ILLEGAL_PARAMETER,
-                        "a change of keys that asks for what there is not",
-                    ));
+                    return Err((alert::ILLEGAL_PARAMETER, "a KeyUpdate with an invalid request"));
                 }
                 (KEY_UPDATE, [_]) => {
-                    return Err((alert::UNEXPECTED_MESSAGE, "a change of keys within a record"));
-                }
-                (KEY_UPDATE, _) => {
-                    return Err((alert::DECODE_ERROR, "a change of keys of another length"));
-                }
-                _ => {
                     return Err((
                         alert::UNEXPECTED_MESSAGE,
-                        "a handshake message that does not belong here",
+                        "a KeyUpdate that does not end its record",
                     ));
+                }
+                (KEY_UPDATE, _) => {
+                    return Err((alert::DECODE_ERROR, "a KeyUpdate of the rejection length"));
+                }
+                _ => {
+                    return Err((alert::UNEXPECTED_MESSAGE, "an unexpected handshake message"));
                 }
             }
             self.handshake.drain(..4 + length);
@@ -369,15 +366,15 @@ impl Records {
         Ok(())
     }
 
-    /// The peer is told of our next key, which is used from then on.
-    fn renew(&mut self) -> Result<(), Wrong> {
+    /// Sends KeyUpdate and switches to the next key.
+    fn update_key(&mut self) -> Result<(), Rejection> {
         self.tx.seal(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0], &mut self.output).map_err(|_| NO_KEY)?;
         self.tx = self.next.tx().ok().and_then(|it| Key::new(it).ok()).ok_or(NO_KEY)?;
         Ok(())
     }
 
-    /// The connection is over; the peer learns why.
-    fn fail(&mut self, (alert, why): Wrong) -> ChannelError {
+    /// Ends the connection with an alert.
+    fn fail(&mut self, (alert, why): Rejection) -> ChannelError {
         if self.failed.is_none() && !self.ended {
             let _ = self.tx.seal(ALERT, &[2, alert], &mut self.output);
         }
@@ -385,17 +382,17 @@ impl Records {
         ChannelError::Tls(why.into())
     }
 
-    /// Octets of the application are protected: their records are added to `wire`.
+    /// Encrypts application data and appends the records to `wire`.
     pub(crate) fn seal(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> Result<(), ChannelError> {
         if let Some(why) = self.failed {
             return Err(ChannelError::Tls(why.into()));
         }
         if self.ended {
-            return Err(ChannelError::Tls("something is sent after the end".into()));
+            return Err(ChannelError::Tls("data sent after close_notify".into()));
         }
-        for piece in plain.chunks(LARGEST) {
-            if self.tx.number >= self.most {
-                self.renew().map_err(|wrong| self.fail(wrong))?;
+        for piece in plain.chunks(MAX_PLAINTEXT) {
+            if self.tx.number >= self.max_records {
+                self.update_key().map_err(|rejection| self.fail(rejection))?;
             }
             wire.append(&mut self.output);
             self.tx.seal(APPLICATION_DATA, piece, wire)?;
@@ -403,7 +400,7 @@ impl Records {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// Appends close_notify to `wire`.
     pub(crate) fn close(&mut self, wire: &mut Vec<u8>) {
         self.pending(wire);
         if self.failed.is_none() && !self.ended {
@@ -412,42 +409,42 @@ impl Records {
         self.ended = true;
     }
 
-    /// For a test: a new key after so many records.
+    /// Sets the number of records per key, for tests.
     #[cfg(test)]
-    pub(crate) fn renew_after(&mut self, records: u64) {
-        self.most = records;
+    pub(crate) fn update_key_after(&mut self, records: u64) {
+        self.max_records = records;
     }
 }
 
-const NO_KEY: Wrong = (alert::INTERNAL_ERROR, "there are no new keys");
+const NO_KEY: Rejection = (alert::INTERNAL_ERROR, "no further key could be derived");
 
-/// Octets of the record that begins here; none where its header is not whole.
-fn length_of(octets: &[u8]) -> Result<Option<usize>, Wrong> {
-    let Some(header) = octets.first_chunk::<HEADER>() else { return Ok(None) };
+/// The size of the record that begins here. None if its header is incomplete.
+fn length_of(bytes: &[u8]) -> Result<Option<usize>, Rejection> {
+    let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
     match header[0] {
-        APPLICATION_DATA if length <= LARGEST + EXPANSION => Ok(Some(HEADER + length)),
+        APPLICATION_DATA if length <= MAX_PLAINTEXT + EXPANSION => Ok(Some(HEADER + length)),
         APPLICATION_DATA => Err((alert::RECORD_OVERFLOW, "a record is too long")),
-        _ => Err((alert::UNEXPECTED_MESSAGE, "a record that is not protected")),
+        _ => Err((alert::UNEXPECTED_MESSAGE, "an unencrypted record")),
     }
 }
 
-/// Both ends with keys of a test.
+/// Two connected record layers with test keys.
 fn pair() -> (Records, Records) {
-    let key = |octet: u8| Key::of(0, &[octet; 16], &[octet; 12]).expect("a key");
+    let key = |byte: u8| Key::of(0, &[byte; 16], &[byte; 12]).expect("a key");
     (Records::with(key(1), key(2), Next::None), Records::with(key(2), key(1), Next::None))
 }
 
-/// For a fuzzer: octets that come between records that were made well, and pieces of those.
+/// Fuzz target: arbitrary bytes, also between valid records.
 #[doc(hidden)]
 pub fn fuzz(data: &[u8]) {
     let (mut one, mut other) = pair();
     let (mut wire, mut opened) = (Vec::new(), Vec::new());
     let Some((cut, data)) = data.split_first() else { return };
-    one.seal(data, &mut wire).expect("it is sealed");
-    // Its own kinds of content, well protected.
+    one.seal(data, &mut wire).expect("it is encrypted");
+    // A correctly encrypted record of arbitrary type.
     let kind = data.first().copied().unwrap_or(0);
-    one.tx.seal(kind, &data[..data.len().min(200)], &mut wire).expect("it is sealed");
+    one.tx.seal(kind, &data[..data.len().min(200)], &mut wire).expect("it is encrypted");
     for piece in wire.chunks(usize::from(*cut) + 1) {
         if other.open(piece, &mut opened).is_err() {
             break;

@@ -1,4 +1,4 @@
-//! Records as they are made and read.
+//! Tests of the record layer.
 
 use super::*;
 
@@ -10,8 +10,8 @@ fn sealed(plain: &[u8]) -> (Vec<u8>, Records) {
 }
 
 #[test]
-fn octets_come_back_however_they_are_cut() {
-    for length in [1, 100, LARGEST - 1, LARGEST, LARGEST + 1, 65_795] {
+fn records_are_decrypted_however_they_are_split() {
+    for length in [1, 100, MAX_PLAINTEXT - 1, MAX_PLAINTEXT, MAX_PLAINTEXT + 1, 65_795] {
         let plain: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
         for cut in [1, 4, 5, 6, 21, 1000, 16_405, 70_000] {
             if length > 20_000 && cut < 1000 {
@@ -20,13 +20,13 @@ fn octets_come_back_however_they_are_cut() {
             let (wire, mut other) = sealed(&plain);
             let mut opened = Vec::new();
             wire.chunks(cut).for_each(|piece| other.open(piece, &mut opened).unwrap());
-            assert!(opened == plain, "{length} octets in pieces of {cut}");
+            assert!(opened == plain, "{length} bytes in pieces of {cut}");
         }
     }
 }
 
 #[test]
-fn a_record_that_was_changed_doubled_or_left_out_ends_the_connection_with_an_alert() {
+fn a_modified_repeated_or_missing_record_ends_the_connection_with_an_alert() {
     let (mut one, _) = pair();
     let (mut first, mut second) = (Vec::new(), Vec::new());
     one.seal(b"first", &mut first).unwrap();
@@ -40,14 +40,14 @@ fn a_record_that_was_changed_doubled_or_left_out_ends_the_connection_with_an_ale
         assert!(error.contains("does not open"), "{error}");
         let mut alert = Vec::new();
         other.pending(&mut alert);
-        // The peer is told, once, and nothing is taken from it any more.
+        // One alert is sent, and no further input is accepted.
         assert_eq!(alert.len(), HEADER + 2 + 1 + TAG);
         assert!(other.open(&first, &mut opened).is_err() && other.seal(b"x", &mut alert).is_err());
     }
 }
 
 #[test]
-fn what_is_no_record_of_the_application_is_refused() {
+fn malformed_records_are_rejected() {
     for wire in [
         // A handshake record, an alert without protection, one that is too long, one without a
         // tag.
@@ -64,10 +64,10 @@ fn what_is_no_record_of_the_application_is_refused() {
 }
 
 #[test]
-fn padding_is_taken_off_up_to_the_largest_record_and_no_further() {
+fn padding_is_removed_up_to_the_maximum_record_size() {
     // RFC 8446, 5.4: content, its type, and zeros; with them at most 2^14 + 1 octets.
     for (content, padding, good) in
-        [(3, 0, true), (3, 500, true), (3, LARGEST - 3, true), (3, LARGEST - 2, false)]
+        [(3, 0, true), (3, 500, true), (3, MAX_PLAINTEXT - 3, true), (3, MAX_PLAINTEXT - 2, false)]
     {
         let (mut one, mut other) = pair();
         let (mut inner, mut wire) = (vec![7; content], Vec::new());
@@ -83,7 +83,7 @@ fn padding_is_taken_off_up_to_the_largest_record_and_no_further() {
 }
 
 #[test]
-fn a_warning_that_its_user_left_is_no_end_and_other_alerts_are() {
+fn user_canceled_is_ignored_and_other_alerts_end_the_connection() {
     let (mut one, mut other) = pair();
     let (mut wire, mut opened) = (Vec::new(), Vec::new());
     one.tx.seal(ALERT, &[1, alert::USER_CANCELED], &mut wire).unwrap();
@@ -97,7 +97,7 @@ fn a_warning_that_its_user_left_is_no_end_and_other_alerts_are() {
 }
 
 #[test]
-fn the_end_is_told_from_a_cut_and_empty_records_have_an_end() {
+fn close_notify_differs_from_truncation_and_empty_records_are_limited() {
     let (mut one, mut other) = pair();
     let mut wire = Vec::new();
     one.seal(b"last", &mut wire).unwrap();
@@ -108,15 +108,14 @@ fn the_end_is_told_from_a_cut_and_empty_records_have_an_end() {
 
     let (mut one, mut other) = pair();
     let mut wire = Vec::new();
-    for _ in 0..=MOST_IDLE {
+    for _ in 0..=MAX_EMPTY_RECORDS {
         one.tx.seal(APPLICATION_DATA, &[], &mut wire).unwrap();
     }
     assert!(other.open(&wire, &mut Vec::new()).is_err());
 }
 
-/// What the peer is told of records of these kinds with these contents: the description of the
-/// alert.
-fn told(records: &[(u8, &[u8])]) -> u8 {
+/// The alert description sent for records of these types and contents.
+fn alert_for(records: &[(u8, &[u8])]) -> u8 {
     let (mut one, mut other) = pair();
     let mut wire = Vec::new();
     records.iter().for_each(|(kind, content)| one.tx.seal(*kind, content, &mut wire).unwrap());
@@ -133,7 +132,7 @@ fn told(records: &[(u8, &[u8])]) -> u8 {
 }
 
 #[test]
-fn each_error_has_the_alert_that_the_standard_names_for_it() {
+fn each_error_sends_the_alert_of_rfc_8446() {
     let update = [KEY_UPDATE, 0, 0, 1, 0];
     for (records, alert) in [
         (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 7][..])][..], alert::ILLEGAL_PARAMETER),
@@ -162,12 +161,12 @@ fn each_error_has_the_alert_that_the_standard_names_for_it() {
         (&[(24, &[1, 0, 0])], alert::UNEXPECTED_MESSAGE),
         (&[(0, &[0; 30])], alert::UNEXPECTED_MESSAGE),
     ] {
-        assert_eq!(told(records), alert, "{records:?}");
+        assert_eq!(alert_for(records), alert, "{records:?}");
     }
 }
 
 #[test]
-fn after_the_end_nothing_is_said() {
+fn nothing_is_sent_after_close_notify() {
     let (mut one, mut other) = pair();
     let mut wire = Vec::new();
     one.close(&mut wire);

@@ -1,5 +1,5 @@
-//! The suite that every kind of channel passes. `lab/channels` runs the same files over the channels
-//! of other TLS libraries.
+//! The suite that every kind of channel passes. `lab/channels` runs the same files over the
+//! channels of other TLS libraries.
 
 mod conformance;
 mod interop;

@@ -69,7 +69,8 @@ impl Connection {
         self.sessions.contains(session)
     }
 
-    /// Completes the establishment. Returns the buffered payloads in order; None if it was complete.
+    /// Completes the establishment. Returns the buffered payloads in order; None if it was
+    /// complete.
     pub(super) fn complete(&mut self) -> Option<Vec<Payload>> {
         if !matches!(self.state, State::Establishing(_)) {
             return None;

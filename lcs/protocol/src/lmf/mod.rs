@@ -110,8 +110,8 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.channels.get(&channel)
     }
 
-    /// Sends ESTABLISHMENT COMMAND to a UE. `binding` has to be unguessable and unused. Returns false
-    /// if the UE has a connection, established or in progress.
+    /// Sends ESTABLISHMENT COMMAND to a UE. `binding` has to be unguessable and unused. Returns
+    /// false if the UE has a connection, established or in progress.
     ///
     /// # Errors
     /// The limit of connections is reached.
@@ -146,8 +146,8 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.nas(&ue, &UppCm::EstablishmentReject(back_off.map(BackOff::at_least)));
     }
 
-    /// Sends MODIFICATION COMMAND: this LMF serves the connection in place of another. False if the UE
-    /// has no connection, or another procedure is in progress.
+    /// Sends MODIFICATION COMMAND: this LMF serves the connection in place of another. False if the
+    /// UE has no connection, or another procedure is in progress.
     pub fn modify(&mut self, now: Instant, ue: &Ue, source_lmf: Option<Vec<u8>>) -> bool {
         let Some(connection) = self
             .connections

@@ -1,5 +1,5 @@
-//! UE side and LMF side, connected by simulated NAS that loses messages and a channel that splits its
-//! bytes anywhere.
+//! UE side and LMF side, connected by simulated NAS that loses messages and a channel that splits
+//! its bytes anywhere.
 
 mod unauthenticated;
 

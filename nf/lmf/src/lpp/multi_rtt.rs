@@ -64,8 +64,8 @@ pub(crate) async fn multi_rtt(
     Ok(measured.nr_multi_rtt_meas_list_r16.iter().filter_map(one).collect())
 }
 
-/// The difference in metres of a report, in the UE's choice of steps (TS 38.133, 10.1.25.3.1: as for
-/// RSTD).
+/// The difference in metres of a report, in the UE's choice of steps (TS 38.133, 10.1.25.3.1: as
+/// for RSTD).
 fn difference(report: &NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16) -> Option<f64> {
     use NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16 as Report;
     match report {

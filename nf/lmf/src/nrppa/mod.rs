@@ -253,8 +253,8 @@ impl Shared {
         Ok(pending.next(Instant::now() + self.nrppa_timeout()).await?.message)
     }
 
-    /// Sends a non-UE-associated request to these gNBs, or to all. Returns the responses that arrive
-    /// within `limit`, at most `answers`.
+    /// Sends a non-UE-associated request to these gNBs, or to all. Returns the responses that
+    /// arrive within `limit`, at most `answers`.
     async fn request_from_gnbs(
         self: &Arc<Self>,
         gnbs: Option<Vec<GlobalRanNodeId>>,

@@ -1,5 +1,5 @@
-//! TRP information exchange (TS 38.455, 8.5.6): the positions of the gNBs' transmission and reception
-//! points.
+//! TRP information exchange (TS 38.455, 8.5.6): the positions of the gNBs' transmission and
+//! reception points.
 use super::{QUEUE, Received};
 use crate::Shared;
 use martlet_lcs_position::GeoPoint;

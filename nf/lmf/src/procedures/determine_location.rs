@@ -21,8 +21,8 @@ use martlet_sbi_api::nlmf_location::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Determines a UE's position from its measurements, requested over the user plane if the UE supports
-/// that, else over NAS. Without LPP, from the gNB's measurements or the cell.
+/// Determines a UE's position from its measurements, requested over the user plane if the UE
+/// supports that, else over NAS. Without LPP, from the gNB's measurements or the cell.
 pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<LocationData, Problem> {
     let supi = input
         .supi
@@ -57,7 +57,11 @@ async fn session(
         match user_plane_connection::establish(shared, ue).await {
             Ok(()) => return Session::open(shared, ue, Carrier::UserPlane).await.map(Some),
             Err(problem) if lpp => {
-                tracing::info!(supi = %ue, %problem, "user plane connection not established, using the control plane");
+                tracing::info!(
+                    supi = %ue,
+                    %problem,
+                    "user plane connection not established, using the control plane"
+                );
             }
             Err(problem) => return Err(problem),
         }
@@ -221,7 +225,11 @@ async fn network_based(
             Ok(data)
         }
         Err(problem) => {
-            tracing::info!(supi = %ue, %problem, "the gNB has no measurements of the UE, using its cell");
+            tracing::info!(
+                supi = %ue,
+                %problem,
+                "the gNB has no measurements of the UE, using its cell"
+            );
             cell_id_position(shared, input)
         }
     }

@@ -1,5 +1,5 @@
-//! The task that owns the user plane connections of all UEs: it passes inputs to the protocol's state
-//! machine and executes the actions that this returns.
+//! The task that owns the user plane connections of all UEs: it passes inputs to the protocol's
+//! state machine and executes the actions that this returns.
 use crate::procedures::user_plane_connection;
 use crate::{Shared, metrics};
 use martlet_lcs_channel::{Kind, until};
@@ -189,7 +189,11 @@ impl Connections {
                     tokio::spawn(async move {
                         let sent = shared.send_nas(&ue, N1MessageClass::UppCmi, None, bytes).await;
                         if let Err(problem) = sent {
-                            tracing::info!(supi = %ue, %problem, "UPP-CM message was not delivered");
+                            tracing::info!(
+                                supi = %ue,
+                                %problem,
+                                "UPP-CM message was not delivered"
+                            );
                             let _ = shared.connections.send(Command::Unreachable { ue }).await;
                         }
                     });

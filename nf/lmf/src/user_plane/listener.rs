@@ -200,7 +200,12 @@ async fn serve(
     let kind = pending.kind();
     let mut channel = pending.accept().await?;
     metrics::channel(kind.name());
-    tracing::debug!(channel = id.0, kind = kind.name(), resumption = ?channel.resumption(), "channel established");
+    tracing::debug!(
+        channel = id.0,
+        kind = kind.name(),
+        resumption = ?channel.resumption(),
+        "channel established"
+    );
     let (sender, mut commands) = mpsc::channel(SEND_QUEUE);
     if connections.send(Command::ChannelOpened { channel: id, kind, sender }).await.is_err() {
         return Ok(());

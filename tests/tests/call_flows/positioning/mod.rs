@@ -161,7 +161,7 @@ impl Testbed {
             trust,
             channels: vec![Kind::Rustls],
             timeout: LIMIT,
-            rouse: Duration::ZERO,
+            keep_alive: Duration::ZERO,
             mtu: 1400,
             surroundings: Surroundings::at(at, plmn, cells(), PathLoss::default()),
             truth: None,

@@ -1,17 +1,18 @@
-//! A member of a set that lets a request's time run out: it may take its time, or stand still. It
-//! is asked whether it is there at all; one that says nothing is passed over, and another member
-//! gets what comes next. What timed out itself is not repeated: it may have been done.
+//! Liveness probe of a member of an NF set whose answer timed out: it may be slow or dead. A member
+//! that does not answer the probe is avoided, and another one gets the next requests. The request
+//! that timed out is not repeated, since it may have been executed.
 use crate::discovery::Discovery;
 use http::{HeaderMap, Method};
 use martlet_sbi::{ApiRoot, Body, Request, Transport};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long one that is there may take to say anything.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit of the probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A request that waits for its answer. Whoever sent it gives up by dropping it.
-pub(crate) struct Waiting<'a> {
+/// A request without an answer so far. Dropping it before [`PendingRequest::answered`] starts a
+/// probe.
+pub(crate) struct PendingRequest<'a> {
     inner: &'a Arc<dyn Transport>,
     discovery: &'a Arc<Discovery>,
     to: &'a ApiRoot,
@@ -20,7 +21,7 @@ pub(crate) struct Waiting<'a> {
     answered: bool,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> PendingRequest<'a> {
     /// For a request to a producer.
     pub fn new(
         inner: &'a Arc<dyn Transport>,
@@ -33,7 +34,7 @@ impl<'a> Waiting<'a> {
             .strip_prefix(&to.prefix)
             .and_then(|path| path.split('/').nth(1))
             .unwrap_or_default();
-        Waiting {
+        PendingRequest {
             inner,
             discovery,
             to,
@@ -43,13 +44,13 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Something came back.
+    /// An answer arrived.
     pub fn answered(&mut self) {
         self.answered = true;
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         let over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -65,13 +66,13 @@ impl Drop for Waiting<'_> {
                 target: format!("{}/", to.prefix),
                 headers: HeaderMap::new(),
                 body: Body::empty(),
-                deadline: Some(Instant::now() + PATIENCE),
+                deadline: Some(Instant::now() + PROBE_TIMEOUT),
             };
-            // Any answer will do, also that there is no such thing.
-            let answer = tokio::time::timeout(PATIENCE, inner.send(&to, probe)).await;
+            // Any answer shows that it lives, also an error.
+            let answer = tokio::time::timeout(PROBE_TIMEOUT, inner.send(&to, probe)).await;
             if !matches!(answer, Ok(Ok(_))) {
-                tracing::warn!(producer = %to, "it answers nothing at all");
-                discovery.forget(&to);
+                tracing::warn!(producer = %to, "producer does not answer the liveness probe");
+                discovery.mark_failed(&to);
                 discovery.reselect(&to, &api).await;
             }
             discovery.end_probe(&to);
