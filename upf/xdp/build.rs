@@ -17,8 +17,7 @@ fn main() {
     }
 }
 
-/// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own
-/// headers.
+/// The instructions that all kernels from 5.12 on take, and where Debian has the CPU's own headers.
 fn arguments() -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-mcpu=v3", "-Wall", "-Wno-unused-function", "-Werror"].map(String::from).into();

@@ -12,11 +12,11 @@ pub const CLASSES: usize = 3;
 pub struct GovernorConfig {
     /// Whether it is at work.
     pub enabled: bool,
-    /// °C below which the board is to stay: below that of the processor's own throttling.
+    /// °C below which the board is to stay: below that of the CPU's own throttling.
     pub set_point: f64,
-    /// Seconds that it looks ahead.
+    /// Prediction horizon in seconds.
     pub window_s: f64,
-    /// Seconds between two looks.
+    /// Seconds between steps.
     pub interval_s: f64,
     /// QFIs of flows that are shaped before others.
     pub lowest: Vec<u8>,
@@ -37,12 +37,12 @@ impl Default for GovernorConfig {
     }
 }
 
-/// What is seen at a look.
+/// Input of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
     /// °C.
     pub temperature: f64,
-    /// Share of the processor's time since the last look, 0 to 1.
+    /// Share of the CPU's time since the last look, 0 to 1.
     pub load: f64,
     /// Bits per second that each class forwarded since then.
     pub rates: [f64; CLASSES],
@@ -50,10 +50,10 @@ pub struct Seen {
     pub met: bool,
 }
 
-/// What is done until the next look.
+/// Decision for the next interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Decision {
-    /// Packets are taken in batches.
+    /// Whether packets are processed in batches.
     pub batching: bool,
     /// Bits per second that each class may have; none: as much as there is.
     pub limits: [Option<u64>; CLASSES],
@@ -126,7 +126,7 @@ impl Governor {
         &self.model
     }
 
-    /// Takes a look, and says what is to be done. To be called once an interval.
+    /// Runs one step; call it once per interval.
     pub fn look(&mut self, seen: &Seen) -> Decision {
         self.learn(seen);
         let (load, rates) = self.smoothed(seen);

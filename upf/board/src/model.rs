@@ -1,5 +1,5 @@
-//! How warm load makes a board: *T(next) − T = a + b · load + c · T*, over spans of the same
-//! length, fitted on line by recursive least squares that forget.
+//! Thermal model of a board: *T(next) − T = a + b · load + c · T* over equal spans, fitted online
+//! by recursive least squares with forgetting.
 type Vector = [f64; 3];
 
 /// The model.

@@ -1,4 +1,4 @@
-//! What Linux says of the board (`/proc`, `/sys`), below a root. What a board lacks is not there.
+//! Sensors of the board from `/proc` and `/sys` below a root. Missing sensors are omitted.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Sensors {
     root: PathBuf,
-    /// Busy and all of the processor's time at the last reading.
+    /// Busy and all of the CPU's time at the last reading.
     jiffies: Option<(u64, u64)>,
     /// Energy counters at the last reading, in microjoules.
     energy: Vec<(String, u64)>,
@@ -17,13 +17,13 @@ pub struct Sensors {
 /// One look at all sensors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// Share of the processors' time that was used since the last reading: 0 to 1.
+    /// Share of the CPUs' time that was used since the last reading: 0 to 1.
     pub cpu: Option<f64>,
     /// Bytes of memory, and of those that are available.
     pub memory: Option<(u64, u64)>,
     /// Temperatures in °C, with the names of their sensors.
     pub temperatures: Vec<(String, f64)>,
-    /// Frequencies of the processors in hertz, with their names.
+    /// Frequencies of the CPUs in hertz, with their names.
     pub frequencies: Vec<(String, f64)>,
     /// Power in watts, with the names of their sensors.
     pub power: Vec<(String, f64)>,
@@ -35,7 +35,7 @@ impl Reading {
         self.temperatures.iter().map(|(_, celsius)| *celsius).max_by(f64::total_cmp)
     }
 
-    /// The frequency of the slowest processor.
+    /// The frequency of the slowest CPU.
     pub fn frequency(&self) -> Option<f64> {
         self.frequencies.iter().map(|(_, hertz)| *hertz).min_by(f64::total_cmp)
     }
@@ -87,8 +87,8 @@ impl Sensors {
         &self.root
     }
 
-    /// Reads all of them. The processor's share and what counts energy are known from the second
-    /// reading on.
+    /// Reads all of them. The CPU's share and what counts energy are known from the second reading
+    /// on.
     pub fn read(&mut self) -> Reading {
         let now = Instant::now();
         let seconds = now.duration_since(self.at).as_secs_f64();

@@ -1,5 +1,4 @@
-//! A board that is not there: heat as a first-order model, told through the files that Linux would
-//! have.
+//! A simulated board: a first-order thermal model behind the files that Linux would have.
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -19,7 +18,7 @@ pub struct BoardConfig {
     pub full_watts: f64,
     /// Seconds in which 63 % of a change of temperature are done.
     pub time_constant_s: f64,
-    /// °C from which the processor throttles itself; it goes on until it is 5 K cooler.
+    /// °C from which the CPU throttles itself; it goes on until it is 5 K cooler.
     pub throttle: f64,
     /// Hertz, and hertz while it throttles.
     pub hertz: [f64; 2],
@@ -97,8 +96,7 @@ impl SimulatedBoard {
         self.load
     }
 
-    /// Watts at the load that it had last. A slower processor draws less for the same share of its
-    /// time.
+    /// Watts at the load that it had last. A slower CPU draws less for the same share of its time.
     pub fn watts(&self) -> f64 {
         self.config.idle_watts
             + (self.config.full_watts - self.config.idle_watts) * self.load * self.capacity()

@@ -1,9 +1,8 @@
 //! Waiting until the programs that run have ended.
 //!
-//! Programs run where no thread can take the processor from them. So once this thread has run on
-//! each processor, all of them have ended; it takes some microseconds. Where it may not run
-//! everywhere, or on a real-time kernel, where programs can be interrupted by threads, the kernel
-//! is asked, which takes some milliseconds.
+//! Programs run non-preemptible, so once this thread has run on every CPU all earlier runs have
+//! ended; that takes microseconds. Where the affinity is restricted or the kernel is PREEMPT_RT, an
+//! update of a map of maps waits for the RCU grace period instead, which takes milliseconds.
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -32,7 +31,7 @@ impl GracePeriod {
     }
 }
 
-/// Has this thread run on each processor; false where it may not.
+/// Has this thread run on each CPU; false where it may not.
 fn visit_all_processors() -> bool {
     let this = Pid::from_raw(0);
     let Ok(before) = sched_getaffinity(this) else { return false };

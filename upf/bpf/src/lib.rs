@@ -1,5 +1,5 @@
-//! What programs of the kernel are used with, whoever they are: the UPF's (`upf/xdp`) and the
-//! switch's (`upf/switch/xdp`).
+//! Helpers for BPF programs: shared memory, test runs and grace periods. Used by `upf/xdp` and
+//! `upf/switch/xdp`.
 //!
 //! | module | what it is |
 //! | --- | --- |

@@ -1,6 +1,5 @@
-//! Memory that this process shares with the kernel: an array of programs, or a ring of a socket.
-//! Programs read it, and write some of it, at the same time: user space reads and writes whole
-//! words there, or what nobody else looks at.
+//! Memory shared with the kernel: an array map or a socket ring. The kernel accesses it
+//! concurrently, so shared words are atomics.
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;

@@ -44,9 +44,9 @@ impl Run<'_> {
         Ok(Ran { action: options.retval, bytes: options.data_size_out as usize, duration })
     }
 
-    /// Runs a program on so many live frames, which go where it says: Linux takes `fast_teids` of them
-    /// before it looks at what else comes to this processor, 256 at the most. Pages are used
-    /// again: such a program writes the whole of each frame.
+    /// Runs a program on so many live frames, which go where it says: Linux takes `fast_teids` of
+    /// them before it looks at what else comes to this CPU, 256 at the most. Pages are used again:
+    /// such a program writes the whole of each frame.
     ///
     /// # Errors
     /// The kernel does not do it; a signal came ([`io::ErrorKind::Interrupted`]) before all were

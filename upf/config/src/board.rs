@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct BoardSection {
     /// Below it are `proc` and `sys` with the board's sensors.
     pub root: PathBuf,
-    /// A board that is not there, whose sensors are files below `root`.
+    /// A simulated board, whose sensors are files below `root`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedConfig>,
 }
@@ -30,9 +30,9 @@ pub struct SimulatedConfig {
     pub full_rate: f64,
     /// Load without packets, 0 to 1.
     pub base_load: f64,
-    /// Share of the load of packets that is spared when they are taken in batches, 0 to 1.
+    /// Share of the packet load that batching saves, 0 to 1.
     pub batching_saving: f64,
-    /// So many of its seconds pass in one.
+    /// Speed of the simulation: simulated seconds per second.
     pub speed: f64,
 }
 

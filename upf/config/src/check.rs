@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, said such that it can be put right.
+//! Checks of the configuration; each finding says how to correct it.
 use super::{DatapathChoice, N6Mode, Pool, UpfConfig};
 use martlet_config::Finding;
 

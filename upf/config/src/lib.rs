@@ -41,7 +41,7 @@ pub struct UpfConfig {
     pub kernel: KernelLimits,
     /// The `xdp` datapath.
     pub xdp: XdpConfig,
-    /// What is told of packets.
+    /// Telemetry.
     pub telemetry: TelemetryConfig,
     /// The board that it runs on.
     pub board: BoardSection,
@@ -58,9 +58,9 @@ pub enum DatapathChoice {
     /// A socket and a TUN device: runs everywhere.
     #[default]
     Kernel,
-    /// Programs in the kernel, before it makes packets of its own.
+    /// XDP programs.
     Xdp,
-    /// A programmable switch, with one of the others behind it.
+    /// A programmable switch in front of one of the other datapaths.
     Switch,
 }
 
@@ -81,34 +81,31 @@ pub struct N4Config {
     pub n1: u8,
     /// Seconds between heartbeats to an SMF; 0 sends none.
     pub heartbeat_s: u64,
-    /// Seconds for which the sessions of an SMF are kept that does not answer heartbeats.
+    /// Seconds for which sessions of an unreachable SMF are retained.
     pub retention_s: u64,
     /// SMFs with an association at a time.
     pub associations: usize,
     /// Sessions at a time.
     pub sessions: usize,
-    /// Requests under way and answers kept for repetition at a time.
+    /// Pending requests and cached responses at a time.
     pub transactions: usize,
     /// Applications with packet flow descriptions at a time.
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
-    /// Name servers whose answers to UEs are believed: they tell which addresses an application
-    /// has that PFDs describe by domain names. Without any, such PFDs are refused: whoever may
-    /// send answers decides what an application is.
+    /// Trusted DNS servers. Their responses to UEs tell the addresses of applications that PFDs
+    /// describe by domain names. Without any, such PFDs are rejected: an untrusted server could
+    /// decide what an application is.
     pub name_servers: Vec<IpAddr>,
-    /// Addresses of one application that are known by its names, and flows beside them.
+    /// Learned addresses of one application, in addition to its flow descriptions.
     pub addresses_per_application: usize,
-    /// Seconds for which an address holds at least, however soon its answer ends: flows go on for
-    /// longer than that.
+    /// Minimum lifetime of a learned address in seconds, whatever the TTL: flows may outlive it.
     pub dns_min_hold_s: u64,
-    /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for
-    /// none.
+    /// Load in per cent from which SMFs are requested to send fewer new sessions; at 100 none.
     pub overload_percent: u8,
-    /// Seconds for which that is asked.
+    /// Validity of that request in seconds.
     pub overload_s: u64,
-    /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for
-    /// nobody.
+    /// Seconds that a stopping UPF waits for SMFs to move their sessions; 0: it does not wait.
     pub graceful_release_s: u64,
 }
 
@@ -143,8 +140,8 @@ impl Default for N4Config {
 pub struct N3Config {
     /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
     pub address: SocketAddr,
-    /// Where GTP-U is served over IPv6 beside that: F-TEIDs then have both addresses. Without it
-    /// N3 and N9 have the IP version of `address` alone.
+    /// IPv6 address of GTP-U in addition: F-TEIDs then have both addresses. Without it N3 and N9
+    /// use the IP version of `address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address6: Option<Ipv6Addr>,
     /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the
@@ -178,7 +175,7 @@ impl Default for N3Config {
     }
 }
 
-/// Exits of N6; as `bpf/structs.h` has it.
+/// Maximum number of network instances of N6; equal to `bpf/structs.h`.
 pub const MAX_NETWORK_INSTANCES: usize = 7;
 
 /// How N6 reaches the data network.
@@ -187,11 +184,11 @@ pub const MAX_NETWORK_INSTANCES: usize = 7;
 pub enum N6Mode {
     /// The machine routes between the interface and its others; the data network has a route back.
     Routing,
-    /// As routing, and addresses of UEs are translated to those of the machine on their way out.
+    /// As routing, with NAT of UE addresses to the machine's.
     Nat,
-    /// The interface is made, and nothing passed on: UEs reach the machine itself.
+    /// The interface is created without forwarding: UEs reach the machine only.
     Local,
-    /// No interface is made: UEs reach each other, and other packets are dropped.
+    /// No interface: UEs reach each other, other packets are dropped.
     None,
 }
 
@@ -215,8 +212,8 @@ pub struct N6Config {
     /// Data networks of Ethernet sessions, each with a TAP device. In others UEs reach each other
     /// alone.
     pub ethernet: Vec<EthernetConfig>,
-    /// Ways to data networks beside the common one, which the kernel's routes are: packets take
-    /// one by the network instance of their FAR.
+    /// Network instances with an interface of their own, selected by the network instance of the
+    /// FAR. All other packets follow the kernel's routes.
     pub network_instances: Vec<NetworkInstanceConfig>,
 }
 
@@ -231,11 +228,11 @@ pub struct EthernetConfig {
     pub interface: String,
 }
 
-/// A way to a data network.
+/// A network instance of N6.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkInstanceConfig {
-    /// The network instance of FARs (TS 29.244, 8.2.4) whose packets take it.
+    /// Network instance of FARs (TS 29.244, 8.2.4).
     pub network_instance: String,
     /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they
     /// go through the kernel.
@@ -246,7 +243,7 @@ pub struct NetworkInstanceConfig {
 }
 
 impl N6Config {
-    /// The network instances of the exits, in their order.
+    /// Names of the network instances, in order.
     pub fn network_instance_names(&self) -> Vec<Vec<u8>> {
         self.network_instances
             .iter()
@@ -277,8 +274,8 @@ pub struct DnnConfig {
     pub name: String,
     /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
     pub pools: Vec<String>,
-    /// SMFs may have the UPF give UEs addresses of these pools, and IPv6 prefixes of `n6.pools6`
-    /// (TS 29.244, 5.21). They give none of them by themselves then.
+    /// The UPF may allocate UE addresses of these pools, and IPv6 prefixes of `n6.pools6`, on
+    /// request of SMFs (TS 29.244, 5.21). SMFs allocate none of them then.
     #[serde(default)]
     pub allocate: bool,
 }
@@ -293,11 +290,11 @@ pub struct KernelLimits {
     pub buffer_packets_per_session: usize,
     /// Packets that wait for all UEs.
     pub buffer_packets: usize,
-    /// Error Indications and extension header notifications sent in a second.
+    /// Error Indications and other unsolicited GTP-U messages per second.
     pub error_indications_per_second: u32,
-    /// Milliseconds of its maximum bit rate that a flow may send at once.
+    /// Burst size as milliseconds at the maximum bit rate.
     pub mbr_burst_ms: u64,
-    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    /// Whether packets between two UEs are switched locally; else they leave over N6 and return.
     pub local_switching: bool,
     /// Link addresses that one Ethernet session may have.
     pub link_addresses: usize,
@@ -346,7 +343,7 @@ impl UpfConfig {
         self.n6.pools6.iter().filter_map(|text| pool6(text)).collect()
     }
 
-    /// What is wrong with it.
+    /// Checks it.
     pub fn check(&self) -> Vec<Finding> {
         check::check(self)
     }

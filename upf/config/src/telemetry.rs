@@ -2,18 +2,17 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is told, and of how many.
+/// Telemetry settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
     /// Sessions of which metrics and `martlet top` show each by itself; all are in the sums. 0:
     /// none.
     pub sessions: usize,
-    /// The time that a packet takes is measured of one in so many, which is made a power of two; 0
-    /// measures none.
+    /// Latency sampling: one of `sample` packets (rounded to a power of two) is timed; 0: none.
     pub sample: u32,
-    /// The folder into which packets of N6 are captured. Left out, they never are: they are what
-    /// people say.
+    /// Directory of N6 captures. Without it captures are refused: they hold the traffic of
+    /// subscribers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captures: Option<PathBuf>,
 }

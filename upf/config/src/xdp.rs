@@ -21,20 +21,18 @@ pub enum XdpMode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct XdpConfig {
-    /// Interfaces towards gNBs and, for packets that do not need the kernel on their way, data
-    /// networks. Left out: the one that has the address of N3.
+    /// Interfaces towards gNBs and, to bypass the kernel, data networks. Default: the one with the
+    /// address of N3.
     pub interfaces: Vec<String>,
     /// How programs are attached.
     pub mode: XdpMode,
-    /// A folder of the BPF file system, as `/sys/fs/bpf/martlet`, in which attached programs are
-    /// kept. When the process is killed they go on with the sessions of then, and the next
-    /// process takes them over once its SMF has restored these. Left out, programs end with
-    /// the process, however it ends.
+    /// Directory in the BPF file system, as `/sys/fs/bpf/martlet`, where attached programs are
+    /// pinned. After a crash they keep forwarding, and the next process takes them over once its
+    /// SMF has restored the sessions. Without it programs end with the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<PathBuf>,
-    /// Packets leave for data networks directly over one of the interfaces, by the kernel's
-    /// routes. Otherwise, and where it has to find the way, to translate addresses or to
-    /// answer, the kernel forwards them.
+    /// Whether packets leave to data networks directly, by the kernel's routes. Packets that need
+    /// NAT, neighbour resolution or an ICMP reply go through the kernel in any case.
     pub direct: bool,
     /// Sessions at a time.
     pub sessions: u32,
@@ -42,20 +40,20 @@ pub struct XdpConfig {
     pub rules: u32,
     /// SDF filters of all sessions at a time.
     pub filters: u32,
-    /// Packets under way from each receive queue to the buffer over AF_XDP; a power of two, each
-    /// with 2 KiB of memory. What finds no room there comes by the ring; with 0 all do.
+    /// Frames of the AF_XDP socket of each receive queue, for packets to buffer; a power of two, 2
+    /// KiB each. Overflow uses the ring; 0: ring only.
     pub sockets: u32,
-    /// Bytes of the ring in which packets to be buffered come from the programs; a power of two.
+    /// Size in bytes of the ring for packets to buffer; a power of two.
     pub ring: u32,
     /// Packets that wait for one UE; a BAR may suggest fewer.
     pub buffer_packets_per_session: usize,
     /// Packets that wait for all UEs.
     pub buffer_packets: usize,
-    /// Error Indications and extension header notifications sent in a second.
+    /// Error Indications and other unsolicited GTP-U messages per second.
     pub error_indications_per_second: u32,
-    /// Milliseconds of its maximum bit rate that a flow may send at once.
+    /// Burst size as milliseconds at the maximum bit rate.
     pub mbr_burst_ms: u64,
-    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    /// Whether packets between two UEs are switched locally; else they leave over N6 and return.
     pub local_switching: bool,
     /// Events that wait for N4.
     pub events: usize,

@@ -1,4 +1,4 @@
-//! What is counted of packets, whatever the datapath.
+//! Packet counters and drop reasons of all datapaths.
 use crate::telemetry::Latency;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ pub enum DropReason {
     ForeignSource,
     /// No PDR of the session matches.
     NoRule,
-    /// The FAR says so.
+    /// The FAR drops.
     Action,
     /// A gate is closed.
     Gate,
@@ -26,17 +26,17 @@ pub enum DropReason {
     Quota,
     /// The buffer of the session, or of all, is full.
     BufferFull,
-    /// Buffered, and dropped as N4 asked or with its session.
+    /// Buffered, then dropped on request of N4 or with the session.
     BufferDropped,
-    /// An extension header that has to be understood and is not.
+    /// An unknown GTP-U extension header with comprehension required.
     UnknownExtension,
-    /// N3 did not take it.
+    /// Transmission on N3 failed.
     N3,
-    /// N6 did not take it.
+    /// Transmission on N6 failed.
     N6,
-    /// There is no public address and port for it, or nothing in it can be translated.
+    /// No public address and port available, or not translatable.
     Nat,
-    /// The thermal governor takes load from the board.
+    /// Shaped by the thermal governor.
     Thermal,
 }
 
@@ -83,7 +83,7 @@ impl DropReason {
         }
     }
 
-    /// What a person is told of it.
+    /// Explanation for operators.
     pub fn explanation(self) -> &'static str {
         match self {
             DropReason::Malformed => {
@@ -157,7 +157,7 @@ pub struct Counters {
     pub end_markers_sent: Count,
     /// End Markers received.
     pub end_markers_received: Count,
-    /// Packets that came in: from interfaces, from the kernel, and datagrams at the GTP-U port.
+    /// Received packets: from interfaces, from the kernel, and datagrams at the GTP-U port.
     pub received_packets: Count,
     /// Packets left to the kernel: not ours, or for it to answer or put together.
     pub passed_packets: Count,
@@ -185,7 +185,7 @@ impl Counters {
         &self.dropped[reason as usize]
     }
 
-    /// All numbers, with the names that status and metrics give them; drops are apart.
+    /// All counters but drops, with their names in status and metrics.
     pub fn named(&self) -> [(&'static str, u64); 16] {
         [
             ("uplink_packets", self.uplink_packets.get()),

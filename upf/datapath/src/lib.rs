@@ -1,9 +1,8 @@
-//! What N4 asks of whatever carries the packets: a kernel socket and TUN device, XDP, or a switch
-//! with one of them.
+//! The trait [`Datapath`] of whatever carries packets: a socket and a TUN device, XDP, or a switch
+//! in front of either; what datapaths count; and the conformance suite that all of them pass.
 //!
-//! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets
-//! there from what it has is the datapath's affair. [`conformance`](crate::conformance) holds every
-//! datapath to what is written here.
+//! N4 gives a datapath the complete, checked state of a session ([`Change`]); the datapath computes
+//! the difference. [`conformance`](crate::conformance) checks every datapath against this contract.
 pub mod checksum;
 pub mod conformance;
 pub mod counters;
@@ -31,46 +30,41 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
-/// Which TEIDs a datapath finds at once; see [`Datapath::fast_teids`].
+/// Whether a datapath finds a TEID without a slow lookup; see [`Datapath::fast_teids`].
 pub type TeidFilter = Box<dyn Fn(u32) -> bool + Send>;
 
-/// Carries packets as rules say.
+/// Forwards packets by the rules of sessions.
 pub trait Datapath: Send + 'static {
     /// Its name in configuration, status and metrics.
     fn name(&self) -> &'static str;
 
-    /// What it can do of the features that a UP function tells (TS 29.244, 8.2.25); those that N4
-    /// does by itself are added to them.
+    /// The UP function features that it supports (TS 29.244, 8.2.25), beside those of N4 itself.
     fn features(&self) -> UpFunctionFeatures;
 
-    /// Makes a session what the change says, or leaves everything as it was and says why. From its
-    /// return on:
+    /// Applies a change completely, or not at all and returns the error. When it returns:
     /// - packets meet the new rules;
-    /// - packets that were buffered, and that the new rules forward, have gone out in the order in
-    ///   which they came, and before any packet that came later; those that the new rules drop are
-    ///   gone;
-    /// - end markers have gone out behind the last packet on their tunnel.
+    /// - buffered packets that the new rules forward have left in order, before any newer packet;
+    ///   those that the new rules drop are dropped;
+    /// - end markers have left after the last packet of their tunnel.
     ///
-    /// State of rules that stay (usage counted, tokens of a bit rate) stays.
+    /// Unchanged rules keep their state (counted usage, tokens of a rate).
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError>;
 
-    /// Ends a session, drops what it buffered, and gives the usage since it was last taken. A
-    /// session that does not exist has none.
+    /// Removes a session, drops its buffered packets, and returns the usage since the last report.
+    /// Empty if the session does not exist.
     fn remove(&mut self, seid: u64) -> Vec<Usage>;
 
-    /// Removes several sessions, and gives what each of them has used since it was last asked, in
-    /// their order. What it takes to know that no packet is counted any more it takes once for
-    /// all.
+    /// Removes several sessions and returns the usage of each, in order. The grace period is waited
+    /// for once.
     fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
         seids.iter().map(|seid| self.remove(*seid)).collect()
     }
 
-    /// Gives the usage of some rules of a session since it was last taken, and starts it anew.
-    /// Quotas count on.
+    /// Returns the usage of some URRs since the last call and restarts it. Quotas continue.
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
 
-    /// Bytes that a session has had forwarded since it was made, from the UE and to it: to see
-    /// what is busy, not to account for.
+    /// Bytes forwarded since the session began, uplink and downlink: to detect busy sessions, not
+    /// for accounting.
     fn forwarded(&self, seid: u64) -> [u64; 2];
 
     /// When a session last had a packet forwarded; `None` if never.
@@ -82,16 +76,15 @@ pub trait Datapath: Send + 'static {
     /// Where it puts its events.
     fn events(&self) -> EventSender;
 
-    /// What it has counted.
+    /// Its counters.
     fn counters(&self) -> Arc<Counters>;
 
-    /// What sessions have sent, received and lost; in the order in which they are asked for.
+    /// Traffic and drops of sessions, in the order of `seids`.
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         vec![Traffic::default(); seids.len()]
     }
 
-    /// Says of a TEID whether packets of its tunnel would be found at once, where that is not the
-    /// same for all: such ones are given out first.
+    /// Which TEIDs are found without a slow lookup, where that differs. N4 allocates those first.
     fn fast_teids(&self) -> Option<TeidFilter> {
         None
     }
@@ -101,13 +94,12 @@ pub trait Datapath: Send + 'static {
         Vec::new()
     }
 
-    /// Traces packets until a moment after the last call, and gives those since the call before.
-    /// The error says why it cannot.
+    /// Traces packets for a few seconds after each call, and returns those since the call before.
     fn trace(&self, _wish: TraceRequest) -> Result<TraceBatch, CommandError> {
         Err(CommandError::Unsupported { datapath: self.name(), command: "tracing" })
     }
 
-    /// Begins to write packets of N6 into a new file of a folder. The error says why it cannot.
+    /// Starts a capture of N6 into a new file of a directory.
     fn begin_capture(
         &self,
         _folder: &Path,
@@ -121,8 +113,7 @@ pub trait Datapath: Send + 'static {
         None
     }
 
-    /// Has flows of low priority have no more than this together, and packets be taken in batches
-    /// or not.
+    /// Limits the rates of flow classes, and switches batching on or off.
     fn shape(&mut self, _shaping: &Shaping) {}
 
     /// Bytes forwarded of flows of each class, as [`Shaping`] has them.
@@ -130,32 +121,30 @@ pub trait Datapath: Send + 'static {
         [0; CLASSES]
     }
 
-    /// Loads the programs that carry packets anew, and has them take the place of those that do,
-    /// without losing a packet. With `sample`, the time of one of so many packets is taken from
-    /// then on. The error says why it cannot.
+    /// Reloads the XDP programs without losing a packet. With `sample`, one of `sample` packets is
+    /// timed from then on.
     fn renew(&self, _sample: Option<u32>) -> Result<(), CommandError> {
         Err(CommandError::Unsupported { datapath: self.name(), command: "program reloads" })
     }
 
-    /// How full its fullest table is, in per cent: what N4 tells as load.
+    /// Fill level of its fullest table in per cent, reported as load by N4.
     fn fullness(&self) -> u8 {
         0
     }
 
-    /// What it says of itself beside that, for people: interfaces, how full its tables are.
-    /// Nothing, unless it has more to say.
+    /// Further status for operators, such as interfaces; null if there is none.
     fn details(&self) -> serde_json::Value {
         serde_json::Value::Null
     }
 }
 
-/// What the thermal governor asks for.
+/// Limits set by the thermal governor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shaping {
-    /// Bits per second for the flows of each class together; none: as many as there are. The
-    /// classes: flows with a guaranteed bit rate, those of the lowest priority, all others.
+    /// Bits per second of each flow class; `None`: no limit. Classes: flows with a guaranteed bit
+    /// rate, flows of the lowest priority, all others.
     pub limits: [Option<u64>; CLASSES],
-    /// Packets are taken in batches.
+    /// Whether packets are processed in batches.
     pub batching: bool,
 }
 
@@ -168,21 +157,21 @@ pub fn class_of<'a>(qers: impl Iterator<Item = &'a Qer> + Clone, lowest: &[u8]) 
     if qfi.is_some_and(|qfi| lowest.contains(&qfi)) { 1 } else { 2 }
 }
 
-/// A session as it shall be from now on.
+/// The new state of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
     /// All its rules, resolved.
     pub session: &'a Session,
-    /// Tunnels on which an end marker goes out.
+    /// Tunnels that get an end marker.
     pub end_markers: &'a [Tunnel],
-    /// What is buffered is dropped before anything else (DROBU).
+    /// Drop buffered packets first (DROBU).
     pub drop_buffered: bool,
     /// The next packet that is buffered is notified again, though one was already.
     pub renotify: bool,
 }
 
 impl<'a> Change<'a> {
-    /// Rules alone.
+    /// A change without end markers or flags.
     pub fn to(session: &'a Session) -> Self {
         Change { session, end_markers: &[], drop_buffered: false, renotify: false }
     }
@@ -210,17 +199,17 @@ pub struct Usage {
     pub uplink_packets: u64,
     /// Packets to the UE.
     pub downlink_packets: u64,
-    /// When the first of them came.
+    /// Time of the first packet.
     pub first: Option<SystemTime>,
-    /// When the last of them came.
+    /// Time of the last packet.
     pub last: Option<SystemTime>,
 }
 
-/// What a datapath tells by itself.
+/// Events of a datapath.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A packet came for a session whose FAR says to buffer and notify; one event until it is
-    /// forwarded again.
+    /// The first buffered packet of a session whose FAR has BUFF and NOCP set; once until packets
+    /// are forwarded again.
     DownlinkData {
         /// Session.
         seid: u64,
@@ -238,7 +227,7 @@ pub enum Event {
         /// The tunnel endpoint identifier that it does not know.
         teid: u32,
     },
-    /// A name server's answer went to a UE whose session asks for names
+    /// A DNS response to a UE whose session detects applications by name
     /// ([`Session::asks_for_dns`]).
     Answer {
         /// The server.
@@ -246,8 +235,7 @@ pub enum Event {
         /// What it answers.
         answer: Box<Answer>,
     },
-    /// A usage reporting rule reached its volume; one event until its usage is taken, or its quota
-    /// renewed.
+    /// A URR reached a volume limit; once until its usage is taken or its quota renewed.
     UsageReached {
         /// Session.
         seid: u64,
@@ -263,7 +251,7 @@ pub enum Event {
 pub enum Reached {
     /// The threshold: report and go on.
     Threshold,
-    /// The quota: report, and no packet passes until there is a new one.
+    /// The quota: report, and drop packets until a new quota is granted.
     Quota,
 }
 
@@ -271,7 +259,7 @@ pub enum Reached {
 /// its next occasion, except for Error Indications, which their sender repeats.
 pub type EventSender = mpsc::Sender<Event>;
 
-/// What comes from a datapath by itself.
+/// The event channels of a datapath.
 pub struct Signals {
     /// Events for N4.
     pub events: mpsc::Receiver<Event>,

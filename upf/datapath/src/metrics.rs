@@ -5,8 +5,7 @@ use prometheus::proto::MetricFamily;
 use prometheus::{IntCounterVec, Opts};
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
-/// The counters of all datapaths of this process, added up when someone asks, so that a packet is
-/// counted once only.
+/// The counters of all datapaths of this process, summed at each scrape.
 static DATAPATHS: Mutex<Vec<Weak<Counters>>> = Mutex::new(Vec::new());
 
 /// Shows the counters of a datapath for as long as it lives.

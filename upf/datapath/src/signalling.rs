@@ -1,13 +1,13 @@
-//! GTP-U messages other than packets (TS 29.281, 7), for every datapath whose user space gets them.
+//! GTP-U signalling (TS 29.281, 7), for all datapaths.
 use crate::counters::{Counters, DropReason};
 use crate::{Event, EventSender};
 use martlet_gtpu::{Message, echo_response};
 use std::net::SocketAddr;
 
-/// What goes back to the sender of a datagram, at the port that it came from.
+/// The reply to a datagram, sent to its source port.
 pub type Reply = Option<Vec<u8>>;
 
-/// Takes a message, and gives the answer to it.
+/// Handles a message and returns the reply.
 pub fn take(
     message: Message<'_>,
     from: SocketAddr,
@@ -24,9 +24,9 @@ pub fn take(
         }
         Message::ErrorIndication { teid, .. } => {
             counters.error_indications_received.add(1);
-            // The tunnel is told by its TEID and by who sent this; the sender's word on its address
-            // may be of no use behind a translator. A full channel loses it: the peer
-            // sends another with the next packet.
+            // TEID and source address identify the tunnel; the address within the message may be
+            // wrong behind a NAT. If the channel is full the event is dropped: the peer repeats it
+            // with the next packet.
             let event = Event::ErrorIndication { peer: from.ip(), teid };
             if events.try_send(event).is_err() {
                 tracing::debug!(peer = %from, teid, "Error Indication lost: too many events wait");

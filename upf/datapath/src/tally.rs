@@ -1,10 +1,9 @@
-//! What a usage reporting rule has counted since that was last taken: of each session there are
-//! some, so they are small.
+//! Usage of a URR since the last report, in little memory.
 use crate::Usage;
 use martlet_upf_rules::Direction;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Bytes and packets from and to the UE, and when the first and the last of them came.
+/// Bytes and packets of both directions, and the times of the first and the last packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     bytes: [u64; 2],
@@ -14,7 +13,7 @@ pub struct Tally {
     last: u64,
 }
 
-/// The place of a direction among two.
+/// The array index of a direction.
 pub fn place(direction: Direction) -> usize {
     match direction {
         Direction::Uplink => 0,
@@ -52,7 +51,7 @@ impl Tally {
         self.last = self.last.max(nanoseconds(last));
     }
 
-    /// Adds what another one gave.
+    /// Adds another usage.
     pub fn add_usage(&mut self, usage: &Usage) {
         let both = [
             (usage.uplink_bytes, usage.uplink_packets),
@@ -71,7 +70,7 @@ impl Tally {
         self.bytes
     }
 
-    /// Gives it as a rule's, and starts anew.
+    /// Returns the usage of a URR and restarts.
     pub fn take(&mut self, urr: u32) -> Usage {
         let Tally { bytes, packets, first, last } = std::mem::take(self);
         Usage {

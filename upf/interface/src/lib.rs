@@ -1,6 +1,5 @@
-//! What a network interface says of itself, and what is asked of it, through `ioctl`
-//! (`netdevice(7)`, `linux/ethtool.h`): of the network namespace of the calling thread, which need
-//! not be that of `/sys`.
+//! Properties and settings of a network interface by `ioctl` (`netdevice(7)`, `linux/ethtool.h`),
+//! in the calling thread's network namespace.
 use socket2::{Domain, Socket, Type};
 use std::ffi::c_void;
 use std::io;

@@ -1,4 +1,4 @@
-//! The forwarder without sockets: what would leave is kept.
+//! A forwarder without sockets, which keeps the packets that it sends.
 use super::Carrier;
 use super::egress::Egress;
 use super::forwarder::Forwarder;

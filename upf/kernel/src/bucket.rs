@@ -1,7 +1,7 @@
 //! A token bucket: polices a bit rate.
 use std::time::{Duration, Instant};
 
-/// Tokens are bits times 10⁹, so that no rate is lost to rounding however often time is looked at.
+/// Tokens are bits times 10⁹, so that rounding loses no rate.
 #[derive(Debug, Clone)]
 pub(super) struct Bucket {
     rate: u64,
@@ -24,7 +24,7 @@ impl Bucket {
         Bucket { rate, burst, tokens, filled: now }
     }
 
-    /// The same with another rate: what is in it stays.
+    /// Changes the rate; the tokens stay.
     pub fn at_rate(mut self, rate: u64, burst: Duration, now: Instant) -> Self {
         self.has(0, now);
         let fresh = Bucket::new(rate, burst, now);

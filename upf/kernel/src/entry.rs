@@ -22,7 +22,7 @@ pub(super) struct Entry {
 }
 
 pub(super) struct State {
-    /// Set when the session is removed, for those who still hold it.
+    /// Set when the session is removed while other references exist.
     pub removed: bool,
     /// See [`Session::asks_for_dns`].
     pub asks_for_dns: bool,
@@ -141,7 +141,7 @@ impl State {
         }
     }
 
-    /// Takes new rules; what those that stay have counted stays.
+    /// Sets new rules; unchanged rules keep their counters.
     pub fn take_rules(
         &mut self,
         session: &Session,
@@ -217,8 +217,8 @@ impl State {
         self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
     }
 
-    /// Whether an address is not one of the UE's. Link-local ones are its own affair where it has
-    /// IPv6 (RFC 4862, 5.3).
+    /// Whether an address is not the UE's. Link-local addresses are allowed with IPv6 (RFC 4862,
+    /// 5.3).
     pub fn is_foreign(&self, source: IpAddr) -> bool {
         let link_local = matches!(source, IpAddr::V6(source) if source.is_unicast_link_local())
             && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
@@ -321,8 +321,7 @@ impl UrrState {
                 quota_reported: false,
             };
         };
-        // A quota that N4 gave anew counts from 0; `quota_given` tells it from one that merely
-        // stayed.
+        // A renewed quota starts at 0; `quota_given` distinguishes it from an unchanged one.
         if state.urr.quota_given != urr.quota_given {
             state.quota_used = [0; 2];
             state.quota_reported = false;

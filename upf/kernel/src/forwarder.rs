@@ -1,5 +1,5 @@
-//! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come
-//! as bytes, and leave through an [`Egress`].
+//! The forwarder: sessions by TEID and address, and the processing of packets. Without sockets:
+//! packets are bytes and leave through an [`Egress`].
 use super::egress::Egress;
 use super::entry::{Entry, State};
 use super::lan::Lan;
@@ -69,8 +69,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Who has the smallest network with an address behind it: a look-up for each length that there
-    /// is.
+    /// Longest prefix match of framed routes: one lookup for each prefix length.
     fn behind(&self, address: IpAddr) -> Option<&Arc<Entry>> {
         let (mut from, first) = (Reverse(u8::MAX), IpAddr::from([0, 0, 0, 0]));
         loop {
@@ -108,7 +107,7 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Has the time be counted that the packets take which came at `since`.
+    /// Enables latency samples of packets received at `since`.
     pub fn sampled(&self, since: Instant) -> Sampled<'_> {
         Sampled { counters: &self.counters, since }
     }
@@ -140,7 +139,7 @@ impl<O: Egress> Forwarder<O> {
         Forwarder { network_instances, ..self }
     }
 
-    /// Flows with these QFIs are shaped before others.
+    /// QFIs of the flows that are shaped first.
     pub fn lowest(mut self, qfis: Vec<u8>) -> Self {
         self.shaper.lowest = qfis;
         self
@@ -169,8 +168,8 @@ impl<O: Egress> Forwarder<O> {
         self
     }
 
-    /// Whether a packet is for one of them: from a UE, it could be sent in the name of others, or
-    /// have their tunnels be taken for gone.
+    /// Whether a packet is for a tunnel endpoint of ours: a UE could inject into tunnels of others
+    /// or fake Error Indications.
     pub(super) fn is_tunnel(&self, flow: &Flow) -> bool {
         let to = flow
             .ports
@@ -295,7 +294,7 @@ impl<O: Egress> Forwarder<O> {
         tables.by_ue.extend(ue.into_iter().map(|address| (address, entry.clone())));
     }
 
-    /// Networks behind a UE come and go; the system sends their packets to N6 meanwhile.
+    /// Framed routes change: update the kernel's routes to N6.
     fn route(&self, entry: &Arc<Entry>, before: &BTreeSet<Prefix>, now: &BTreeSet<Prefix>) {
         if before == now {
             return;
@@ -368,8 +367,7 @@ impl<O: Egress> Forwarder<O> {
         state.notified = false;
     }
 
-    /// Has the packets that wait meet the rules again, in the order in which they came. Those that
-    /// are still to be buffered wait on, in the same order.
+    /// Processes buffered packets again, in order. Those that must still be buffered stay.
     fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) {
         let waiting = state.take_buffer();
         if waiting.is_empty() {

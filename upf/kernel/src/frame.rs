@@ -24,12 +24,12 @@ impl<'a> Frame<'a> {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Cuts off what lies behind so many bytes of the packet.
+    /// Truncates the packet.
     pub fn trim(&mut self, length: usize) {
         self.end = self.end.min(self.start.saturating_add(length));
     }
 
-    /// Passes over so many bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, bytes: usize) {
         self.start = self.start.saturating_add(bytes).min(self.end);
     }

@@ -11,8 +11,8 @@ use std::os::fd::AsRawFd;
 pub struct Gtpu(Vec<(IpAddr, UdpSocket)>);
 
 impl Gtpu {
-    /// Binds to the addresses of N3 in the network namespace of the calling thread. `buffer` is
-    /// what each direction may hold, in bytes. The error says what a person can do.
+    /// Binds to the addresses of N3 in the calling thread's network namespace. `buffer`: socket
+    /// buffer size in bytes.
     pub fn open(n3: &N3Config, buffer: usize) -> Result<Self, OpenError> {
         let second =
             n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));
@@ -43,7 +43,7 @@ impl Gtpu {
 
 fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    // The system may grant less; what it grants has to do.
+    // The kernel may grant less, which is acceptable.
     let _ = socket.set_recv_buffer_size(buffer);
     let _ = socket.set_send_buffer_size(buffer);
     if address.is_ipv6() {
@@ -53,7 +53,7 @@ fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Takes datagrams of IPv6 without a checksum, too: tunnels may do without (RFC 6935).
+/// Accepts IPv6 datagrams without a UDP checksum (RFC 6935).
 fn without_checksum(socket: &Socket) -> io::Result<()> {
     const UDP_NO_CHECK6_RX: libc::c_int = 102;
     let on: libc::c_int = 1;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// An address that was not seen for so long may be another session's (IEEE 802.1Q, 8.8.3).
 const AGE: Duration = Duration::from_secs(300);
-/// Between two looks for old addresses, whoever sends how many.
+/// Minimum interval between purges of old addresses.
 const CLEANING: Duration = Duration::from_secs(1);
 
 /// One such network.
@@ -63,7 +63,7 @@ impl LearnedNames {
     }
 }
 
-/// Makes the TAP devices.
+/// Creates the TAP devices.
 pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, OpenError> {
     let one = |lan: &martlet_upf_config::EthernetConfig| {
         let device = netns::within(config.n6.netns.as_deref(), || {
@@ -106,8 +106,7 @@ impl Lan {
         lock(&self.learnt).forget(|of, _| of == seid);
     }
 
-    /// Notes whose an address is. False for one of another session, for a group's, and for one too
-    /// many.
+    /// Learns a source address. False: another session's, a group address, or the limit is reached.
     pub fn learn(&self, source: [u8; 6], seid: u64, now: Instant) -> bool {
         if source[0] & 1 != 0 {
             return false;
@@ -170,8 +169,8 @@ impl<O: Egress> Forwarder<O> {
         self.to_lan(lan, None, frame, &flow, now);
     }
 
-    /// To the session that has the address; else to all, and to the TAP device. `from` is where it
-    /// came from: a session, or the device.
+    /// Forwards a frame to the session that owns the address, else floods it. `from` is the source
+    /// session or the device.
     pub(super) fn to_lan(
         &self,
         lan: &Lan,

@@ -61,15 +61,14 @@ use tokio::sync::mpsc;
 /// The datapath of sockets and a TUN device.
 pub struct KernelDatapath {
     carrier: Carrier<Sockets>,
-    // In the order in which they end: no packet is read any more when the translation goes.
+    // Dropped in this order: no packet is read when the NAT is removed.
     _threads: Threads,
     _nat: Option<Nat>,
     _exits: NetworkInstances,
 }
 
 impl KernelDatapath {
-    /// Makes the socket and the device, if there is to be one, and starts to carry packets. Blocks
-    /// for as long as that takes. The error says what a person can do.
+    /// Opens the sockets and devices and starts forwarding. Blocks until done.
     pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), OpenError> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
         let (failure, failures) = mpsc::channel(4);

@@ -11,8 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 impl<O: Egress> Forwarder<O> {
-    /// Takes a datagram that starts `start` bytes into `buffer` and fills the rest; `local` is the
-    /// address it came to.
+    /// Handles a datagram at offset `start` of `buffer`; `local` is its destination address.
     pub(super) fn take_datagram(
         &self,
         buffer: &mut [u8],
@@ -67,7 +66,7 @@ impl<O: Egress> Forwarder<O> {
         None
     }
 
-    /// The end of forwarded data goes on as they did, behind the last of them.
+    /// Forwards an end marker after the data.
     fn relay_end_marker(&self, teid: u32) {
         let Some(entry) = self.by_teid(teid) else { return };
         let state = lock(&entry.state);

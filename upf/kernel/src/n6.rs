@@ -8,8 +8,7 @@ use std::fs::File;
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// Makes the TUN device with the first address of each pool, which routes the pool to it; none
-/// where there is to be none.
+/// Creates the TUN device with the first address of each pool, or none with mode `none`.
 pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
     if config.n6.mode == N6Mode::None {
         tracing::info!("there is no N6: UEs reach each other alone");
@@ -53,7 +52,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
     })
 }
 
-/// Makes a TUN device for each exit, over which the kernel gets what leaves by it.
+/// Creates a TUN device for each network instance.
 pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, OpenError> {
     netns::within(config.n6.netns.as_deref(), || {
         let netlink = Netlink::open().map_err(|error| {
@@ -74,9 +73,8 @@ pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, Ope
     })
 }
 
-/// Has the kernel not tell UEs of a shorter way to each other: what it passes on between them comes
-/// back by the device that it left by, and the only way there is. It asks for both settings, so
-/// that one that is on suffices.
+/// Disables ICMP redirects: packets between UEs leave and enter by the same device. The kernel
+/// disables them only if both settings are 0.
 pub fn without_redirects(interface: &str) {
     for of in ["all", interface] {
         if let Err(error) =

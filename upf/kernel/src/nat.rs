@@ -41,7 +41,7 @@ fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>
     let table: String =
         interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let pools = pools.join(", ");
-    // Made and deleted first, so that what an earlier run left behind is gone.
+    // Created and deleted first, to remove leftovers of an earlier run.
     let rules = format!(
         "table ip upf_{table} {{}}\ndelete table ip upf_{table}\ntable ip upf_{table} {{\nchain \
          postrouting {{\ntype nat hook postrouting priority 100; policy accept\nip saddr {{ \

@@ -36,8 +36,7 @@ impl Netlink {
         self.request(NEW_LINK, 0, &body)
     }
 
-    /// Makes a pair of linked interfaces, each with its name and link address, that ask nobody for
-    /// link addresses.
+    /// Creates a veth pair without ARP, with these names and MAC addresses.
     pub fn pair(&self, ends: [(&str, [u8; 6]); 2], mtu: u32) -> io::Result<()> {
         let [mut body, peer] = ends.map(|(name, address)| {
             // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
@@ -59,7 +58,7 @@ impl Netlink {
         self.request(NEW_LINK, CREATE_ONLY, &body)
     }
 
-    /// Takes an interface away.
+    /// Deletes an interface.
     pub fn delete(&self, index: u32) -> io::Result<()> {
         const DELETE_LINK: u16 = 17;
         let mut body = vec![0, 0, 0, 0];
@@ -96,7 +95,7 @@ impl Netlink {
         self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
     }
 
-    /// Makes, or takes away, the way to a network through an interface.
+    /// Adds or removes a route.
     pub fn route(&self, index: u32, network: IpAddr, prefix: u8, make: bool) -> io::Result<()> {
         const NEW_ROUTE: u16 = 24;
         const DELETE_ROUTE: u16 = 25;
@@ -116,8 +115,7 @@ impl Netlink {
         }
     }
 
-    /// Has a table of routes know one way alone: over an interface, to a router or to hosts on the
-    /// link.
+    /// Sets a routing table to a single default route.
     pub fn default_route(&self, table: u32, oif: u32, via: Option<Ipv4Addr>) -> io::Result<()> {
         const NEW_ROUTE: u16 = 24;
         let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
@@ -215,7 +213,7 @@ impl Netlink {
         Ok(None)
     }
 
-    /// Sends a request and waits for the kernel's word on it.
+    /// Sends a request and waits for the acknowledgement.
     fn request(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         let answer = self.exchange(kind, REQUEST_WITH_ACK | flags, body)?;
         let field =

@@ -1,14 +1,14 @@
-//! Something done in a named network namespace. A socket or device made there stays there, whoever
-//! uses it.
+//! Runs code in a named network namespace. Sockets and devices stay in the namespace where they are
+//! created.
 use martlet_upf_datapath::OpenError;
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::path::Path;
 
-/// Where `ip netns` keeps its names.
+/// Directory of the names of `ip netns`.
 const NAMES: &str = "/run/netns";
 
-/// Has the calling thread live in a namespace from now on; without a name, where it is.
+/// Moves the calling thread into a namespace; without a name it stays.
 pub fn enter(name: Option<&str>) -> Result<(), OpenError> {
     let Some(name) = name else { return Ok(()) };
     let path = Path::new(NAMES).join(name);

@@ -1,15 +1,15 @@
-//! Several ways to data networks: what leaves by one of them enters the kernel over an interface of
-//! its own, for which a rule names a table of routes that knows this way alone.
+//! Network instances of N6: packets of each enter the kernel by an interface of their own, and a
+//! rule selects a routing table with the instance's default route.
 use super::netlink::Netlink;
 use martlet_upf_config::{N6Config, UpfConfig};
 use martlet_upf_datapath::OpenError;
 use nix::net::if_::if_nametoindex;
 use std::net::Ipv4Addr;
 
-/// Tables of routes from here on, one for each exit.
+/// Number of the first routing table; one for each instance.
 const FIRST_TABLE: u32 = 7_700;
 
-/// The name of the interface of the n-th exit, beside that of N6; exits count from 1.
+/// Interface name of the n-th network instance, from 1.
 pub fn interface(n6: &N6Config, n: usize) -> String {
     format!("{}e{n}", n6.interface.chars().take(12).collect::<String>())
 }
@@ -22,7 +22,7 @@ pub struct NetworkInstances {
 }
 
 impl NetworkInstances {
-    /// Sets up the way of each exit; its interface has to be there. In the network namespace of N6.
+    /// Sets up rules and routes in the namespace of N6. The interfaces must exist.
     pub fn open(config: &UpfConfig) -> Result<NetworkInstances, OpenError> {
         let mut network_instances =
             NetworkInstances { netns: config.n6.netns.clone(), made: Vec::new() };
@@ -45,9 +45,8 @@ impl NetworkInstances {
                     ))
                 })?;
                 let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
-                // UEs are not reached by the interface that their packets enter by. Where the
-                // reverse path is filtered on all interfaces, the loose filter
-                // takes them, given that there is an address.
+                // Packets to UEs leave by another interface, so the reverse path filter must be
+                // off, or loose with an address.
                 let all = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter");
                 let filtered = all.is_ok_and(|all| all.trim() != "0");
                 if filtered {
@@ -103,7 +102,7 @@ impl Drop for NetworkInstances {
     }
 }
 
-/// Which exit a network instance is: from 1 on; 0 for the common one.
+/// The index of a network instance from 1; 0 is the default.
 pub fn network_instance_of(names: &[Vec<u8>], instance: Option<&[u8]>) -> usize {
     let Some(instance) = instance.filter(|_| !names.is_empty()) else { return 0 };
     names.iter().position(|name| name == instance).map_or(0, |n| n + 1)

@@ -1,6 +1,5 @@
-//! Sessions of Ethernet frames, and unstructured ones, beside another datapath, which carries
-//! packets of IP alone: it leaves their tunnels to the GTP-U sockets that both share, and gives
-//! what comes for them from the data network.
+//! Ethernet and unstructured sessions for a datapath that carries IP only. That datapath passes
+//! their tunnels to the shared GTP-U sockets, and their downlink packets to this.
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
@@ -43,8 +42,7 @@ pub struct NonIpSessions {
 }
 
 impl NonIpSessions {
-    /// Makes the networks of `upf.n6.ethernet`. What is carried counts in `counters`. The error
-    /// says what a person can do.
+    /// Creates the networks of `upf.n6.ethernet`. Traffic is added to `counters`.
     pub fn open(
         config: &UpfConfig,
         gtpu: &Arc<Gtpu>,

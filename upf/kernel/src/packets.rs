@@ -1,4 +1,4 @@
-//! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
+//! Packet pipeline: classify, enforce, count, forward or buffer (TS 29.244, 5.2.1).
 use super::egress::Egress;
 use super::entry::{Entry, State, Target};
 use super::forwarder::{Forwarder, lock};
@@ -81,7 +81,7 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Tells a UE its IPv6 prefix, in its session's default flow (TS 23.501, 5.8.2.2.3).
+    /// Sends a Router Advertisement in the default flow of the session (TS 23.501, 5.8.2.2.3).
     fn advertise(&self, entry: &Entry, state: &mut State, asked: &Flow, now: Instant) {
         let drop = |reason| self.counters.dropped(reason);
         let Some(prefix) = state.prefix() else { return drop(DropReason::ForeignSource) };
@@ -134,7 +134,7 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// A packet that waited meets the rules of its session again. It lies behind its headroom.
+    /// Processes a buffered packet again.
     pub(super) fn downlink_again(
         &self,
         entry: &Entry,

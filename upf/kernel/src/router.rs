@@ -1,5 +1,4 @@
-//! The first hop of an IPv6 session: a UE asks for its prefix, and gets it (RFC 4861, 4.1 and 4.2;
-//! TS 23.501, 5.8.2.2.3).
+//! Router Advertisements for IPv6 sessions (RFC 4861, 4.1 and 4.2; TS 23.501, 5.8.2.2.3).
 use martlet_upf_rules::Flow;
 use std::net::{IpAddr, Ipv6Addr};
 

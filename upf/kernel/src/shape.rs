@@ -1,4 +1,4 @@
-//! Flows of low priority shaped, for the board to stay cool.
+//! Traffic shaping for the thermal governor.
 use super::bucket::Bucket;
 use super::egress::Egress;
 use super::forwarder::{Forwarder, lock};
@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a thread lets packets gather, where they are taken in batches.
+/// Batching interval of a thread.
 const GATHER: Duration = Duration::from_micros(500);
 
-/// What the thermal governor asks for.
+/// Limits set by the thermal governor.
 #[derive(Default)]
 pub(super) struct Shaper {
     /// QFIs of flows that are shaped before others.
@@ -25,7 +25,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    /// Whether a packet of a class may pass; its tokens are taken then.
+    /// Whether a packet of a class conforms; takes its tokens.
     pub fn admits(&self, class: usize, bytes: usize, now: Instant) -> bool {
         if !self.on.load(Ordering::Relaxed) {
             return true;
@@ -39,7 +39,7 @@ impl Shaper {
         has
     }
 
-    /// Lets packets gather for a moment, where they are to be taken in batches.
+    /// Waits for the batching interval if batching is on.
     pub fn gather(&self) {
         if self.batching.load(Ordering::Relaxed) {
             std::thread::sleep(GATHER);

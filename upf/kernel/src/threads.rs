@@ -1,4 +1,4 @@
-//! The threads that carry packets: one from each address of N3, one from N6 where there is one.
+//! The forwarding threads: one per N3 address, and one for N6.
 use super::batch::Batch;
 use super::egress::Egress;
 use super::forwarder::Forwarder;
@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Packets taken from the device before it is looked for the end.
+/// Packets read from the device between checks for the end.
 const AT_A_TIME: usize = 64;
 
 /// The threads; they end with this.
@@ -103,7 +103,7 @@ impl Drop for Threads {
     }
 }
 
-/// Waits until there is something to read; false when the end has come.
+/// Waits until a descriptor is readable; false at the end.
 fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
     let mut waiting = [
         PollFd::new(source.as_fd(), PollFlags::POLLIN),

@@ -5,8 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Makes a device in the network namespace of the calling thread. It is gone when the file is
-/// closed. Reading and writing never wait.
+/// Creates a nonblocking device in the calling thread's network namespace. It ends with the file.
 pub(super) fn create(name: &str) -> Result<File, OpenError> {
     open(name, libc::IFF_TUN)
 }

@@ -25,15 +25,15 @@ pub(super) struct Association {
     pub node: NodeId,
     /// Where requests to it go.
     pub peer: SocketAddr,
-    /// When it started, by its own word.
+    /// Its recovery time stamp.
     pub recovery: RecoveryTimeStamp,
     pub since: SystemTime,
     /// It answers heartbeats.
     pub reachable: bool,
     pub sessions: BTreeSet<u64>,
-    /// What it can do.
+    /// Its CP function features.
     pub features: CpFunctionFeatures,
-    /// What it was last told of our load.
+    /// The load last reported to it.
     pub told: ReportedLoad,
     /// It is about to be released: usage of its sessions is reported.
     pub graceful_release: Option<GracefulRelease>,
@@ -46,9 +46,8 @@ impl N4 {
         request: AssociationSetupRequest,
         now: Moment,
     ) -> Message {
-        // One of the same node is replaced with all its sessions, whatever the recovery time stamps
-        // say (6.2.6.2.2). An SMF that was started again and knows its sessions asks for
-        // them to be kept.
+        // A new association of the same node replaces the old one with its sessions, independent of
+        // recovery time stamps (6.2.6.2.2), unless the SMF requests session retention.
         if let Some(old) = self.association_of(&request.node_id)
             && request.retention.is_some()
             && let Some(association) = self.associations.get_mut(&old)
@@ -168,7 +167,7 @@ impl N4 {
             .is_some_and(|a| a.peer.ip() == from || a.node == NodeId::Ip(from))
     }
 
-    /// The association of a node, for messages that come from it.
+    /// The association of a node, by source address.
     pub(super) fn association_from(&self, node: &NodeId, from: IpAddr) -> Option<u64> {
         let known = self.association_of(node).filter(|id| self.is_peer(*id, from));
         if known.is_none() {
@@ -186,7 +185,7 @@ impl N4 {
         known
     }
 
-    /// A session, for the SMF whose it is: to others it is not there.
+    /// A session of the peer; other peers get "session context not found".
     pub(super) fn session_of(&self, from: IpAddr, seid: u64) -> Option<&Context> {
         let context = self.sessions.get(&seid)?;
         let owns = cp_address(&context.cp()) == from || self.is_peer(context.association, from);
@@ -196,7 +195,7 @@ impl N4 {
         owns.then_some(context)
     }
 
-    /// Ends an association with all its sessions, without a word on N4.
+    /// Removes an association with all its sessions, without signalling.
     pub(super) fn end_association(&mut self, id: u64) {
         let Some(association) = self.associations.remove(&id) else { return };
         let sessions: Vec<u64> = association.sessions.iter().copied().collect();

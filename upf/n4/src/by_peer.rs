@@ -1,5 +1,5 @@
-//! Sessions by what a peer calls them or their tunnels. There are few peers: each has a table of
-//! its own, so that its address is not kept with every entry.
+//! Sessions by peer and by the peer's SEID or TEID. One table per peer, so that entries do not
+//! repeat its address.
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ impl<K: Eq + Hash> ByPeer<K> {
         self.0.entry(peer).or_default().insert(key, seid);
     }
 
-    /// The session that there is, or this one from now on.
+    /// Returns the existing session, or inserts this one.
     pub fn get_or_insert(&mut self, peer: IpAddr, key: K, seid: u64) -> u64 {
         *self.0.entry(peer).or_default().entry(key).or_insert(seid)
     }

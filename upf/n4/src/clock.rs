@@ -1,7 +1,7 @@
 //! Time as PFCP has it.
 use std::time::{Instant, SystemTime};
 
-/// A point in time, by both clocks: one that never goes back, and the one that people read.
+/// A point in time on the monotonic and on the wall clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// For intervals.
@@ -17,7 +17,7 @@ impl Moment {
     }
 }
 
-/// Seconds since 1900, as NTP and PFCP count them; they start anew in 2036 (RFC 5905, 6).
+/// NTP seconds since 1900, which wrap in 2036 (RFC 5905, 6).
 pub(super) fn ntp_seconds(wall: SystemTime) -> u32 {
     const FROM_1900_TO_1970: u64 = 2_208_988_800;
     let unix = wall.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -1,4 +1,4 @@
-//! What N4 keeps of a session beside its rules.
+//! State of a session in N4 beside its rules.
 use super::Moment;
 use super::ue_address::Lease;
 use martlet_pfcp::ie::*;
@@ -25,7 +25,7 @@ pub(super) struct Context {
     pub idle_since: Option<Instant>,
 }
 
-/// What a notification of downlink data says.
+/// Content of a downlink data report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Notification {
     pub pdr: u16,

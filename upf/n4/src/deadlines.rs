@@ -1,8 +1,8 @@
-//! What is due when. Each alarm is set once at most.
+//! Deadlines, ordered by time. Each is set at most once.
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-/// What is due.
+/// A deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Deadline {
     /// A heartbeat to an SMF.

@@ -15,9 +15,8 @@ use std::net::IpAddr;
 pub(super) type Removed = HashMap<u64, Vec<Usage>>;
 
 impl N4 {
-    /// Has the datapath remove the sessions of several requests at once, since it takes some time
-    /// until no packet of a session is counted any more, and as long for many. Gives what each
-    /// of them has used.
+    /// Removes the sessions of several deletion requests with one grace period. Returns the usage
+    /// of each.
     pub(super) fn remove_all(&mut self, requests: impl Iterator<Item = (IpAddr, u64)>) -> Removed {
         let seids: BTreeSet<u64> = requests
             .filter(|(from, seid)| self.session_of(*from, *seid).is_some())

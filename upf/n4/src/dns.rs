@@ -1,4 +1,4 @@
-//! Addresses of applications that PFDs describe by names, as answers of DNS tell them.
+//! Addresses of applications that PFDs describe by domain names, learned from DNS responses.
 use super::deadlines::Deadline;
 use super::pfd::{Applications, no_packet};
 use super::{Moment, N4};
@@ -11,13 +11,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Sessions are told of new addresses no more often than this: each time, all that detect such an
-/// application get new rules.
+/// Minimum interval between rule updates for learned addresses: each update touches all sessions
+/// that detect such an application.
 const PAUSE: Duration = Duration::from_millis(100);
 /// However long an answer holds, an address is forgotten after this.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// What is known of names.
+/// Learned addresses by name.
 #[derive(Default)]
 pub(super) struct LearnedAddresses {
     /// By application: addresses, until when they hold, and the application without them.
@@ -51,8 +51,7 @@ fn flow_with(address: IpAddr) -> Option<SdfRule> {
 }
 
 impl N4 {
-    /// Takes over applications as PFDs tell of them. Of those whose names are as before, what is
-    /// known stays.
+    /// Updates the applications from PFDs. Learned addresses of unchanged names stay.
     pub(super) fn take_applications(&mut self, mut applications: Applications) {
         let mut before = std::mem::take(&mut self.addresses_of.by_application);
         for (id, application) in
@@ -119,7 +118,7 @@ impl N4 {
         }
     }
 
-    /// Has sessions detect what is known now, without what is known no longer.
+    /// Updates the sessions to the addresses that are known now.
     pub(super) fn names_due(&mut self, now: Moment) {
         let mut changed = std::mem::take(&mut self.addresses_of.news);
         for known in self.addresses_of.by_application.values_mut() {

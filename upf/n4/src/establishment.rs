@@ -58,7 +58,7 @@ impl N4 {
             )
             .into());
         }
-        // One that comes again when its answer is no longer known makes no second session.
+        // A late retransmission does not create a second session.
         let peer = cp_address(&request.cp_fseid);
         if self.by_cp.get(peer, &request.cp_fseid.seid).is_some() {
             let why = "there is a session with this CP F-SEID";
@@ -142,7 +142,7 @@ impl N4 {
         }
     }
 
-    /// Notes where the tunnels of a session lead.
+    /// Indexes the peers of a session's tunnels.
     pub(super) fn index_remote(&mut self, session: &Session) {
         for tunnel in session.remote_tunnels() {
             self.remote.insert(tunnel, session.seid);

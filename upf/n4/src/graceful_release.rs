@@ -1,5 +1,5 @@
-//! Graceful release of an association (TS 29.244, 6.2.8 and 5.18): at its own end the UP function
-//! asks for it and waits; at the CP function's wish it reports what sessions have used first.
+//! Graceful release of an association (TS 29.244, 6.2.8 and 5.18): requested by the UP function at
+//! its shutdown, or by the CP function, after all usage is reported.
 use super::report::{Pending, report};
 use super::{Moment, N4};
 use martlet_pfcp::ie::*;
@@ -14,15 +14,15 @@ const WINDOW: usize = 64;
 const SARR: u8 = 1;
 const URSS: u8 = 2;
 
-/// Sessions of an association whose last usage is to be reported.
+/// Progress of a graceful release: sessions with unreported usage.
 pub(super) struct GracefulRelease {
     left: VecDeque<u64>,
     under_way: usize,
 }
 
 impl N4 {
-    /// Asks all SMFs to move their sessions away, and takes no new ones. False where there is
-    /// nobody to ask.
+    /// Requests the release of all associations and rejects new sessions. False if there is no
+    /// association.
     pub fn leave(&mut self, now: Moment) -> bool {
         let ids: Vec<u64> = self.associations.keys().copied().collect();
         if ids.is_empty() || self.settings.release.is_zero() {
@@ -40,12 +40,12 @@ impl N4 {
         true
     }
 
-    /// When it has waited long enough for its associations to end: at once, where none is left.
+    /// The time by which it stops waiting for releases; now if no association is left.
     pub fn release_deadline(&self, now: Moment) -> Option<Instant> {
         self.releasing.map(|at| if self.associations.is_empty() { now.instant } else { at })
     }
 
-    /// Whether an association takes no new sessions.
+    /// Whether an association rejects new sessions.
     pub(super) fn is_releasing(&self, association: u64) -> bool {
         self.releasing.is_some()
             || self.associations.get(&association).is_some_and(|a| a.graceful_release.is_some())
@@ -86,7 +86,7 @@ impl N4 {
         self.continue_graceful_release(id, 0, now);
     }
 
-    /// So many of the reports have been answered, or will not be.
+    /// Counts answered or lost reports and sends the next ones.
     pub(super) fn continue_graceful_release(&mut self, id: u64, answered: usize, now: Moment) {
         let Some(mut graceful_release) =
             self.associations.get_mut(&id).and_then(|a| a.graceful_release.take())
@@ -111,7 +111,7 @@ impl N4 {
         }
     }
 
-    /// Reports what a session has used since the last time; false where that is nothing.
+    /// Reports the usage of a session; false if there is none.
     fn report_all(&mut self, association: u64, seid: u64, now: Moment) -> bool {
         let Some(context) = self.sessions.get(&seid) else { return false };
         let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();

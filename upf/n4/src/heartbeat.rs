@@ -1,5 +1,4 @@
-//! Heartbeats both ways, restart of an SMF, and one that is out of reach (TS 29.244, 6.2.2; TS
-//! 23.527, 4.2 and 4.3).
+//! Heartbeats, and restart or failure of an SMF
 use super::deadlines::Deadline;
 use super::report::Pending;
 use super::{Moment, N4};
@@ -8,7 +7,7 @@ use martlet_pfcp::{HeartbeatRequest, HeartbeatResponse, Message};
 use std::net::SocketAddr;
 
 impl N4 {
-    /// Anyone may ask, with or without an association.
+    /// Heartbeats are answered without an association, too.
     pub(super) fn heartbeat(
         &mut self,
         from: SocketAddr,
@@ -27,7 +26,7 @@ impl N4 {
         HeartbeatResponse { recovery: self.recovery }.into()
     }
 
-    /// An SMF told when it started: another time than before means that it has lost its sessions.
+    /// A changed recovery time stamp means that the SMF restarted and lost its sessions.
     pub(super) fn heard_of(&mut self, id: u64, recovery: RecoveryTimeStamp, now: Moment) {
         let Some(association) = self.associations.get_mut(&id) else { return };
         if association.recovery != recovery {

@@ -1,7 +1,7 @@
 //! The N4 server: PFCP (TS 29.244) with SMFs, above a datapath.
 //!
-//! [`N4`] knows no socket and no clock: datagrams, events of the datapath and the time come in,
-//! datagrams go out. [`run`] puts it on a UDP socket. One file for each procedure.
+//! [`N4`] is sans-IO: it takes datagrams, events of the datapath and the time, and returns
+//! datagrams. One file for each procedure.
 mod association;
 mod by_peer;
 mod clock;

@@ -6,19 +6,19 @@ use martlet_pfcp::ie::*;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// A change of load of less than this is not told, in per cent.
+/// Smaller changes of load are not reported, in per cent.
 const STEP: u8 = 2;
-/// Over which time the share is taken in which N4 was at work.
+/// Window of the measurement of N4's utilization.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// What an SMF was last told.
+/// The load last reported to an SMF.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReportedLoad {
     load: Option<u8>,
     overload: Option<(u8, Instant)>,
 }
 
-/// How much N4 has to do.
+/// Utilization of N4.
 #[derive(Default)]
 pub(super) struct Work {
     since: Option<Instant>,
@@ -40,7 +40,7 @@ impl Work {
     }
 
     fn share(&self, now: Instant) -> u8 {
-        // After a window without any work the one before says nothing any more.
+        // Without work for a window the previous value is void.
         let quiet =
             self.since.is_none_or(|since| now.saturating_duration_since(since) > 2 * WINDOW);
         if quiet { 0 } else { self.share }
@@ -48,20 +48,19 @@ impl Work {
 }
 
 impl N4 {
-    /// A message took so long: for the load that is told.
+    /// Records the processing time of a message for the load metric.
     pub fn worked(&mut self, busy: Duration, now: Moment) {
         self.work.took(busy, now.instant);
     }
 
-    /// How loaded it is, in per cent: how many of its sessions there are, how full its tables, how
-    /// busy N4.
+    /// Load in per cent: the maximum of session count, table usage and utilization.
     pub(super) fn load(&self, now: Instant) -> u8 {
         let sessions = self.sessions.len() * 100 / self.settings.sessions.max(1);
         sessions.min(100).max(self.datapath.fullness().into()).max(self.work.share(now).into())
             as u8
     }
 
-    /// The share of new sessions that SMFs are to go elsewhere with, in per cent.
+    /// The requested reduction of new sessions in per cent.
     pub(super) fn reduction(&self, load: u8) -> u8 {
         let from = self.settings.overload_percent.min(100);
         if self.releasing.is_some() {
@@ -74,8 +73,7 @@ impl N4 {
         (u32::from(load - from) * 100 / span).clamp(1, 100) as u8
     }
 
-    /// Adds to a message what its receiver wants to know of load, where that has changed since it
-    /// was told.
+    /// Adds load and overload control information if it changed since the last report.
     pub(super) fn add_load_control(&mut self, to: IpAddr, message: &mut Message, now: Moment) {
         let (load, overload) = match message {
             Message::SessionEstablishmentResponse(m) => (&mut m.load, &mut m.overload),
@@ -102,7 +100,7 @@ impl N4 {
             told.load = Some(metric);
         }
         let reduction = self.reduction(metric);
-        // ReportedLoad anew before it is over, and once more when it ends.
+        // Repeated before it expires, and once at its end.
         let period = self.settings.overload;
         let known =
             told.overload.filter(|(_, at)| now.instant.saturating_duration_since(*at) < period / 2);
@@ -129,7 +127,7 @@ impl N4 {
         }
     }
 
-    /// Grows with each thing told, through restarts too (8.2.31).
+    /// Increases with each report, also across restarts (8.2.31).
     fn load_sequence(&mut self) -> SequenceNumber {
         self.last_load = self.last_load.wrapping_add(1);
         SequenceNumber(self.last_load)

@@ -40,9 +40,8 @@ pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_upf_associations", "PFCP associations").expect("registered once")
 });
 
-/// Has the metrics registered that N4 and datapaths use, before anybody has a lock of theirs. Who
-/// gathers metrics holds the registry while it waits for those locks: one that registered itself at
-/// its first use, under such a lock, would wait for the registry for ever.
+/// Registers the metrics of N4 before any lock is held. A scrape holds the registry while it waits
+/// for those locks, so registration under a lock would deadlock.
 pub fn register() {
     register_vecs();
     LazyLock::force(&N4_REPEATED);

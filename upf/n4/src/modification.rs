@@ -25,8 +25,7 @@ impl N4 {
         request: SessionModificationRequest,
         now: Moment,
     ) -> (Option<u64>, Message) {
-        // A session may be taken over by another SMF that is associated: then it gives its own end
-        // (5.22.2).
+        // Another associated SMF may take over a session by a new F-SEID (5.22.2).
         let takes_over = request.cp_fseid.is_some() && self.is_known(from);
         let Some(context) = self.session_of(from, seid).or(self
             .sessions
@@ -123,9 +122,8 @@ impl N4 {
         }
         updated.end_markers.sort_by_key(|tunnel| (tunnel.peer, tunnel.teid));
         updated.end_markers.dedup();
-        // Usage of rules that go is taken before they go; what is not applied in the end is not
-        // lost, but then counts from here on, which no refusal that a datapath gives after
-        // the checks above is likely to show.
+        // Usage of removed rules is read first. If the datapath then rejects the change, that usage
+        // is kept and counting restarts.
         let gone: Vec<Urr> =
             old.urrs.values().filter(|urr| !session.urrs.contains_key(&urr.id)).cloned().collect();
         let gone_ids: Vec<u32> = gone.iter().map(|urr| urr.id).collect();
@@ -174,7 +172,7 @@ impl N4 {
     }
 }
 
-/// Tunnels that a FAR took and takes no longer: an end marker for the session goes on each of them.
+/// Tunnels that a FAR no longer uses and that get an end marker.
 fn changed_tunnels(old: &Session, new: &Session) -> Vec<martlet_upf_rules::Tunnel> {
     let kept = new.remote_tunnels();
     let gone = old.fars.values().filter_map(|far| far.tunnel);

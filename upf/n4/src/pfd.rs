@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What is known of applications.
+/// Applications provisioned by PFD management.
 pub(super) type Applications = HashMap<Vec<u8>, Arc<Application>>;
 
 /// The application that a PDR names.
@@ -30,7 +30,7 @@ pub(super) fn find(
 }
 
 impl N4 {
-    /// Only an SMF that is associated may tell.
+    /// PFDs are accepted from associated SMFs only.
     pub(super) fn manage_pfds_of(
         &mut self,
         from: SocketAddr,
@@ -46,7 +46,7 @@ impl N4 {
         }
     }
 
-    /// Takes over what a request tells of applications, or nothing of it.
+    /// Applies a PFD management request completely or not at all.
     fn manage_pfds(&mut self, request: PfdManagementRequest) -> Message {
         match self.try_manage_pfds(request) {
             Ok(applications) => {

@@ -11,7 +11,7 @@ use martlet_upf_datapath::DatapathError;
 use martlet_upf_rules::RuleError;
 use std::net::IpAddr;
 
-/// Why, as an answer says it.
+/// The cause and the offending IE of a rejection.
 #[derive(Debug, Clone)]
 pub(super) struct Rejection {
     pub cause: Cause,

@@ -1,4 +1,4 @@
-//! PFCP session reports (TS 29.244, 6.3.5): what the datapath tells becomes a request to the SMF.
+//! PFCP session reports (TS 29.244, 6.3.5): events of the datapath become requests to the SMF.
 use super::context::Notification;
 use super::deadlines::Deadline;
 use super::{Moment, N4};
@@ -68,7 +68,7 @@ impl N4 {
         self.send(to, Some(cp.seid), request, pending, now)
     }
 
-    /// A packet came for a session that buffers.
+    /// Downlink data arrived for a buffering session.
     pub(super) fn downlink_data(
         &mut self,
         seid: u64,
@@ -109,7 +109,7 @@ impl N4 {
         }
     }
 
-    /// The SMF has not heard of the downlink data: the next packet tells of it again.
+    /// The report was lost: the next packet triggers another.
     fn notify_again(&mut self, seid: u64) {
         let Some(context) = self.sessions.get(&seid) else { return };
         let session = context.session();
@@ -119,7 +119,7 @@ impl N4 {
         }
     }
 
-    /// A peer does not know a tunnel: the SMF of each session that sends into it is told.
+    /// Error Indication: report it to the SMF of each session that sends into the tunnel.
     pub(super) fn error_indication(&mut self, peer: IpAddr, teid: u32, now: Moment) {
         let sessions: Vec<u64> = self.remote.sessions((peer, teid));
         if sessions.is_empty() {
@@ -201,7 +201,7 @@ impl N4 {
         }
     }
 
-    /// A request of ours that nobody answered.
+    /// A request timed out.
     pub(super) fn unanswered(&mut self, pending: Pending, now: Moment) {
         metrics::N4_UNANSWERED.with_label_values(&[pending.name()]).inc();
         match pending {

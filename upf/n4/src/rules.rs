@@ -78,12 +78,12 @@ fn missing(failed: FailedRuleId) -> RuleError {
     RuleError::failure(failed, format!("{failed:?} does not exist"))
 }
 
-/// What a modification brings beside the rules themselves.
+/// Side effects of a modification: end markers and flags.
 #[derive(Default)]
 pub(super) struct Updated {
     pub created: Vec<CreatedPdr>,
     pub end_markers: Vec<Tunnel>,
-    /// A FAR was told anew to buffer and notify.
+    /// A FAR was set to buffer and notify again.
     pub renotify: bool,
 }
 

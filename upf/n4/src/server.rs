@@ -1,4 +1,4 @@
-//! What comes in on N4, and who takes care of it.
+//! Dispatch of messages, events and deadlines.
 use super::association::Association;
 use super::by_peer::ByPeer;
 use super::clock::ntp_seconds;
@@ -29,7 +29,7 @@ const DELETION: u8 = 54;
 /// A datagram to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// To whom.
+    /// Destination.
     pub to: SocketAddr,
     /// What.
     pub bytes: Vec<u8>,
@@ -82,7 +82,7 @@ impl N4 {
             applications: Applications::new(),
             addresses_of: LearnedAddresses::default(),
             work: Work::default(),
-            // Newer than what was told before a restart, for a thousand messages a second.
+            // Above the sequence numbers used before a restart, up to 1,000 messages per second.
             last_load: ntp_seconds(start.wall).wrapping_mul(1000),
             releasing: None,
             deadlines: Deadlines::default(),
@@ -93,7 +93,7 @@ impl N4 {
         }
     }
 
-    /// What has to be sent; to be asked for after each call.
+    /// Takes the datagrams to send; call it after each other call.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.out)
     }
@@ -103,7 +103,7 @@ impl N4 {
         [self.deadlines.next(), self.requests.next_due()].into_iter().flatten().min()
     }
 
-    /// Takes a datagram.
+    /// Handles a datagram.
     pub fn receive(&mut self, from: SocketAddr, bytes: &[u8], now: Moment) {
         let (header, body) = match Header::decode(bytes) {
             Ok(header) => header,
@@ -156,7 +156,7 @@ impl N4 {
         }
     }
 
-    /// Whether a request has not come before; if it has, it gets the same answer again.
+    /// Whether a request is new; a retransmission gets the same response again.
     fn is_new(&mut self, from: SocketAddr, bytes: &[u8], header: &Header, now: Moment) -> bool {
         match self.answers.seen_as(from, header.sequence, bytes, now.instant) {
             Seen::New => return true,
@@ -182,8 +182,7 @@ impl N4 {
         self.out.push(Outgoing { to, bytes });
     }
 
-    /// Takes datagrams that came together, in their order. Deletions of sessions that follow upon
-    /// each other are carried out together.
+    /// Handles datagrams in order. Consecutive session deletions are carried out together.
     pub fn receive_all<'a>(
         &mut self,
         datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>,
@@ -221,7 +220,7 @@ impl N4 {
         }
     }
 
-    /// The answer to a request: with the SEID of its header, and `None` if there is none to send.
+    /// The response to a request with its header's SEID; `None` if there is none.
     fn carry_out(
         &mut self,
         from: SocketAddr,
@@ -277,7 +276,7 @@ impl N4 {
         }
     }
 
-    /// Sends a request; false while too many are under way.
+    /// Sends a request; false while too many are pending.
     pub(super) fn send(
         &mut self,
         to: SocketAddr,
@@ -298,7 +297,7 @@ impl N4 {
         true
     }
 
-    /// Takes an event of the datapath.
+    /// Handles an event of the datapath.
     pub fn event(&mut self, event: Event, now: Moment) {
         match event {
             Event::DownlinkData { seid, pdr, qfi, dscp } => {
@@ -310,7 +309,7 @@ impl N4 {
         }
     }
 
-    /// Does what is due by now.
+    /// Handles expired deadlines.
     pub fn poll(&mut self, now: Moment) {
         for due in self.requests.due(now.instant) {
             match due {

@@ -1,4 +1,4 @@
-//! What N4 has to know of its surroundings.
+//! Settings of N4.
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::Limits;
 use martlet_upf_config::TelemetryConfig;
@@ -7,7 +7,7 @@ use martlet_upf_rules::RuleLimits;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// What N4 has to know of its surroundings.
+/// Settings of N4.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Our Node ID.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub transactions: Limits,
     /// Interval of heartbeats to SMFs.
     pub heartbeat: Option<Duration>,
-    /// How long sessions are kept of an SMF that does not answer.
+    /// How long sessions of an unreachable SMF are retained.
     pub retention: Duration,
     /// SMFs at a time.
     pub associations: usize,
@@ -32,19 +32,19 @@ pub struct Settings {
     pub sessions: usize,
     /// Most rules of a session.
     pub rules: RuleLimits,
-    /// What is told of packets.
+    /// Telemetry.
     pub telemetry: TelemetryConfig,
     /// Applications at a time.
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
-    /// Name servers whose answers tell which addresses an application has.
+    /// Trusted DNS servers.
     pub name_servers: Vec<IpAddr>,
-    /// Addresses of one application that are known by its names.
+    /// Learned addresses of one application.
     pub addresses_per_application: usize,
     /// How long they hold at least.
     pub dns_min_hold: Duration,
-    /// Per cent of load from which on SMFs are asked for fewer sessions.
+    /// Load in per cent from which SMFs are requested to send fewer new sessions; at 100 none.
     pub overload_percent: u8,
     /// For how long.
     pub overload: Duration,

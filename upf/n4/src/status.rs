@@ -1,4 +1,4 @@
-//! What N4 says of itself.
+//! Status, traces and captures for operators.
 use super::N4;
 use crate::top::{SessionTraffic, Snapshot, top};
 use martlet_upf_datapath::CommandError;
@@ -80,7 +80,7 @@ impl N4 {
         named.collect()
     }
 
-    /// What metrics are made of.
+    /// A snapshot for metrics.
     pub fn snapshot(&self) -> Snapshot {
         let most = self.settings.telemetry.sessions;
         Snapshot {
@@ -116,7 +116,7 @@ impl N4 {
         top(self.datapath.name(), &counters, &sessions, self.sessions.len(), &tables)
     }
 
-    /// Packets since the last call, for who traces; the error says why there are none.
+    /// Traced packets since the last call.
     pub fn trace(&self, request: TraceRequest) -> Result<Value, CommandError> {
         let batch = self.datapath.trace(request)?;
         let session =
@@ -134,7 +134,7 @@ impl N4 {
         Ok(json!({"packets": packets, "missed": batch.missed}))
     }
 
-    /// Begins a capture of N6, as four numbers say (see [`CaptureRequest::parse`]).
+    /// Starts a capture of N6; see [`CaptureRequest::parse`] for the format.
     pub fn begin_capture(&self, request: &str) -> Result<Value, CommandError> {
         let request = CaptureRequest::parse(request)
             .ok_or_else(|| CommandError::Parameters(request.to_owned()))?;

@@ -1,4 +1,4 @@
-//! Tunnel endpoint identifiers that this UP function gives out (TS 29.244, 5.5.3).
+//! Allocation of TEIDs by the UP function (TS 29.244, 5.5.3).
 use super::pfd::{self, Applications};
 use super::settings::Settings;
 use super::ue_address::{Lease, Leasing};
@@ -8,7 +8,7 @@ use martlet_upf_datapath::TeidFilter;
 use martlet_upf_rules::{Found, LocalTunnel, RuleError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Tries to draw one that the datapath finds at once.
+/// Attempts to draw a TEID that the datapath finds without a slow lookup.
 const TRIES: usize = 8;
 
 /// Those that are in use. They are drawn at random, so that one cannot be guessed from another.
@@ -68,7 +68,7 @@ pub(super) struct Choice<'a> {
 /// A tunnel for a PDR.
 struct Local {
     tunnel: LocalTunnel,
-    /// We chose it, and tell so.
+    /// Chosen here: included in the response.
     chosen: bool,
 }
 

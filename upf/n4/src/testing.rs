@@ -1,4 +1,4 @@
-//! An SMF made by hand, and what it asks for.
+//! A scripted SMF for tests.
 use crate::{Moment, N4, Outgoing, Settings};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;

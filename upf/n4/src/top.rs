@@ -1,10 +1,10 @@
-//! Everything as JSON, for who shows it.
+//! The snapshot as JSON for `martlet top`.
 use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume, balance};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// A session's traffic, with what names it.
+/// Traffic of a session with its identity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionTraffic {
     /// Our SEID.
@@ -17,7 +17,7 @@ pub struct SessionTraffic {
     pub waiting: u64,
 }
 
-/// What is gathered of one UPF.
+/// A snapshot of one UPF.
 #[derive(Default)]
 pub struct Snapshot {
     /// What its datapath has counted.
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub tables: Vec<TableUsage>,
 }
 
-/// Drops by the names of their reasons, without those that are 0.
+/// Nonzero drop counters by reason.
 pub(crate) fn drops(of: impl IntoIterator<Item = (DropReason, u64)>) -> Value {
     let all: Map<String, Value> = of
         .into_iter()

@@ -1,5 +1,4 @@
-//! Addresses of UEs that this UP function gives out (TS 29.244, 5.21): of the pools of a data
-//! network, one of each IP version for a session.
+//! UE address allocation by the UP function
 use super::settings::Settings;
 use martlet_pfcp::IeValue;
 use martlet_pfcp::ie::{FailedRuleId, NetworkInstance, Pdi, UeIpAddress};
@@ -7,7 +6,7 @@ use martlet_upf_rules::{RuleError, UeAddress};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A run of addresses or prefixes. Those that are given back are given out again as late as can be.
+/// A range of addresses or prefixes. Released ones are reused as late as possible.
 struct Run {
     first: u64,
     count: u64,

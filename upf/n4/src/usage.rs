@@ -152,7 +152,7 @@ impl N4 {
         self.report_usage(seid, urr, UsageReportTrigger::TIMTH, now);
     }
 
-    /// A time quota is over: no packet passes until there is a new one.
+    /// A time quota is exhausted: packets are dropped until a new one.
     pub(super) fn time_quota_over(&mut self, seid: u64, urr: u32, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         let mut session = context.session();
@@ -165,7 +165,7 @@ impl N4 {
         self.report_usage(seid, urr, UsageReportTrigger::TIMQU, now);
     }
 
-    /// Looks whether a session has been idle, and reports it once until it is no longer.
+    /// Reports user plane inactivity of a session once.
     pub(super) fn maybe_idle(&mut self, seid: u64, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         let Some(timeout) = context.rules().inactivity else { return };

@@ -89,7 +89,7 @@ fn the_time_of_some_packets_is_taken() {
         let counters = bench.datapath.counters();
         let taken: u64 =
             counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
-        // Runs on several processors may each be short of one.
+        // Runs on several CPUs may each be short of one.
         assert!((8..=16).contains(&taken), "{taken} of 64, where one of 4 is asked for");
         let p50 = counters.latency.quantile(0.5).expect("a time");
         assert!((32..1_000_000).contains(&p50), "{p50} ns");

@@ -29,7 +29,7 @@ impl From<&CreateBar> for Bar {
 }
 
 impl Bar {
-    /// Takes over what an update says; what it does not say stays.
+    /// Applies an update; absent IEs leave their fields unchanged.
     pub fn update(&mut self, ie: &UpdateBar) {
         if let Some(units) = ie.notification_delay {
             self.notification_delay = delay(units.0);

@@ -1,6 +1,4 @@
-//! Rules of one session by their identity. A session has a few of each kind and there are many
-//! sessions, so they lie in a vector that is no longer than needed: a tree has room for eleven
-//! where there are two.
+//! Rules of a session by ID, in a compact sorted vector: sessions have few rules of each kind.
 use std::ops::Index;
 
 /// A map of few entries, in the order of their keys.

@@ -1,8 +1,8 @@
-//! Why a rule cannot be taken.
+//! Why a rule is rejected.
 use martlet_pfcp::IeValue;
 use martlet_pfcp::ie::{Cause, FailedRuleId};
 
-/// Why a rule cannot be taken, with what the answer on N4 says of it.
+/// Why a rule is rejected, with cause and offending IE for the response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct RuleError {

@@ -1,5 +1,4 @@
-//! What PDRs have beside plain addresses: Ethernet (TS 23.501, 5.6.10.2), and networks behind the
-//! UE (5.6.14).
+//! Optional parts of a PDR: Ethernet filters (TS 23.501, 5.6.10.2) and framed routes (5.6.14).
 use super::{Direction, Flow, FrameRule, RuleError};
 use martlet_pfcp::ie::{FailedRuleId, Pdi};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

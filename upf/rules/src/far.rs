@@ -67,7 +67,7 @@ impl Far {
         }
     }
 
-    /// From a request to make one.
+    /// From a Create IE.
     pub fn create(ie: &CreateFar) -> Result<Self, RuleError> {
         let id = ie.far_id.0;
         let mut far =
@@ -84,8 +84,7 @@ impl Far {
         Ok(far)
     }
 
-    /// Takes over what an update says; what it does not say stays. Gives the tunnel on which end
-    /// markers are asked for: the one that packets took until now (TS 29.244, 5.5.2).
+    /// Applies an update; absent IEs leave their fields unchanged.
     pub fn update(&mut self, ie: &UpdateFar) -> Result<Option<Tunnel>, RuleError> {
         let old = self.tunnel;
         if let Some(apply) = ie.apply_action {

@@ -1,4 +1,4 @@
-//! What of an IP packet rules look at.
+//! The header fields of IP packets that rules match.
 use super::EthernetHeader;
 use std::net::IpAddr;
 

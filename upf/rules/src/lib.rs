@@ -1,5 +1,5 @@
-//! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a
-//! datapath carries out.
+//! The rules of a PFCP session (TS 29.244, 5.2): PDR, FAR, QER, URR and BAR, checked and ready for
+//! a datapath.
 mod application;
 mod bar;
 mod by_id;
@@ -33,7 +33,7 @@ pub use shared::{SharedById, shared};
 pub use stored::StoredSession;
 pub use urr::{Urr, VolumeLimit};
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the UE.

@@ -130,8 +130,7 @@ impl Pdr {
         Ok(pdr)
     }
 
-    /// Takes over what an update says; what it does not say stays. A PDI replaces the one before as
-    /// a whole.
+    /// Applies an update; absent IEs leave their fields unchanged.
     pub fn update(&mut self, ie: &UpdatePdr, found: Found) -> Result<(), RuleError> {
         if let Some(removal) = ie.outer_header_removal {
             gtpu(self.id, removal)?;

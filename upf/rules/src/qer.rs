@@ -61,7 +61,7 @@ impl From<&CreateQer> for Qer {
 }
 
 impl Qer {
-    /// Takes over what an update says; what it does not say stays.
+    /// Applies an update; absent IEs leave their fields unchanged.
     pub fn update(&mut self, ie: &UpdateQer) {
         if let Some(gate) = ie.gate_status {
             self.gate = gate;

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 /// Port ranges of one side of a rule.
 const MOST_PORTS: usize = 16;
 
-/// Why a flow description is not taken.
+/// Why a flow description is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the flow description {text:?} {why}")]
 pub struct SdfRuleError {

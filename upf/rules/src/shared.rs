@@ -1,5 +1,5 @@
-//! Rules that many sessions have alike, kept once: usage reporting, QoS and uplink forwarding rules
-//! mostly are the same for all UEs of a data network.
+//! Interning of rules: URRs, QERs and uplink FARs are mostly equal for all UEs of a data network
+//! and stored once.
 use super::ById;
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};

@@ -1,5 +1,5 @@
-//! Sessions as they are kept: what many of them have alike once, and of each what is its alone. Of
-//! most sessions of a data network that is no more than tunnels and addresses.
+//! Sessions in compact form: content equal in many sessions is stored once. Most sessions differ in
+//! TEIDs and addresses only.
 use super::{Session, UeAddress, shared};
 use martlet_pfcp::ie::FSeid;
 use std::net::{IpAddr, Ipv4Addr};

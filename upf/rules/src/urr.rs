@@ -70,7 +70,7 @@ fn seconds(value: u32) -> Duration {
 }
 
 impl Urr {
-    /// From a request to make one.
+    /// From a Create IE.
     pub fn create(ie: &CreateUrr) -> Result<Self, RuleError> {
         let method = ie.measurement_method.0;
         let urr = Urr {
@@ -90,7 +90,7 @@ impl Urr {
         Ok(urr)
     }
 
-    /// Takes over what an update says; what it does not say stays.
+    /// Applies an update; absent IEs leave their fields unchanged.
     pub fn update(&mut self, ie: &UpdateUrr) -> Result<(), RuleError> {
         if let Some(method) = ie.measurement_method {
             (self.duration, self.volume) = (method.0 & 1 != 0, method.0 & 2 != 0);

@@ -1,4 +1,4 @@
-//! What every datapath has to pass, whatever carries its packets: [`checks`] played on a [`Rig`].
+//! Conformance suite for datapaths: [`checks`] run on a [`Rig`].
 //!
 //! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A
 //! check panics where the datapath does not do what [`Datapath`](crate::Datapath)

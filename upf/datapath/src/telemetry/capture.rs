@@ -12,15 +12,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Most bytes of a packet that are kept; as `bpf/telemetry.h` has it.
+/// Maximum captured bytes of a packet; equal to `bpf/telemetry.h`.
 pub const LONGEST: u32 = 2048;
-/// What a file begins with, and what precedes each packet, in bytes.
+/// Sizes of the file header and of a packet header in bytes.
 const FILE_HEADER: u64 = 24;
 const PACKET_HEADER: u64 = 16;
-/// Bytes that are written at once.
+/// Size of the write buffer in bytes.
 const AT_ONCE: usize = 1 << 18;
 
-/// What is captured, and how much at the most.
+/// Limits of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureRequest {
     /// Bytes of each packet, at most [`LONGEST`].
@@ -48,7 +48,7 @@ impl CaptureRequest {
     }
 }
 
-/// How far a capture is.
+/// Progress of a capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureStatus {
@@ -58,24 +58,24 @@ pub struct CaptureStatus {
     pub packets: u64,
     /// Bytes of it.
     pub bytes: u64,
-    /// Packets that were to be captured and found no room on their way to it.
+    /// Packets lost between the programs and the file.
     pub dropped: u64,
-    /// Why it ended; none while it goes on.
+    /// Why it ended; `None` while it is active.
     pub ended: Option<String>,
 }
 
-/// A file under way.
+/// An open capture file.
 pub struct CaptureFile {
     file: PcapWriter<BufWriter<File>>,
     request: CaptureRequest,
     packets: u64,
     bytes: u64,
-    /// What is added to the machine's time since its start.
+    /// Offset from the monotonic clock to the wall clock.
     clock: Duration,
 }
 
 impl CaptureFile {
-    /// Makes a file of its own in a folder; nobody but its owner may read it.
+    /// Creates a file that only its owner can read.
     pub fn create(folder: &Path, request: CaptureRequest) -> io::Result<(Self, PathBuf)> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -97,8 +97,8 @@ impl CaptureFile {
         Ok((CaptureFile { file, request, packets: 0, bytes: FILE_HEADER, clock }, path))
     }
 
-    /// Writes a packet that came at a time since the machine started, as far as it is there, of
-    /// `length` bytes. False: there is no room for it any more.
+    /// Writes a packet received at a monotonic time; `length` is its original length. False: a
+    /// limit is reached.
     pub fn write(&mut self, time: Duration, packet: &[u8], length: u32) -> io::Result<bool> {
         let packet = packet.get(..self.request.snap as usize).unwrap_or(packet);
         let bytes = PACKET_HEADER + packet.len() as u64;
@@ -117,7 +117,7 @@ impl CaptureFile {
         (self.packets, self.bytes)
     }
 
-    /// Writes what is still here.
+    /// Flushes the file.
     pub fn finish(self) -> io::Result<()> {
         self.file.into_writer().flush()
     }
@@ -136,7 +136,7 @@ fn since_start() -> Duration {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 
-/// What a capture and those who ask for it share.
+/// State shared between a capture and its observers.
 #[derive(Debug)]
 pub struct Shared {
     status: Mutex<CaptureStatus>,
@@ -164,12 +164,12 @@ impl Shared {
         self.end.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody wants its end.
+    /// Whether its end is requested.
     pub fn is_to_end(&self) -> bool {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Tells how far it is.
+    /// Updates the progress.
     pub fn tell(&self, (packets, bytes): (u64, u64), dropped: u64, ended: Option<String>) {
         let status = &mut *self.lock();
         (status.packets, status.bytes, status.dropped) = (packets, bytes, dropped);

@@ -1,4 +1,4 @@
-//! How long packets take, by powers of two.
+//! Latency histogram with power-of-two classes.
 use crate::counters::Count;
 
 /// Classes of times; as `bpf/telemetry.h` has them.
@@ -11,7 +11,7 @@ pub fn upper_end(class: usize) -> Option<u64> {
     (class + 1 < CLASSES).then(|| 1 << (class as u32 + FIRST))
 }
 
-/// How long packets took of those that were looked at.
+/// Latency of the sampled packets.
 #[derive(Debug, Default)]
 pub struct Latency {
     /// Packets of each class.
@@ -21,7 +21,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Adds a packet that took so many nanoseconds.
+    /// Adds a sample in nanoseconds.
     pub fn add(&self, nanoseconds: u64) {
         let class = (u64::BITS - (nanoseconds >> FIRST).leading_zeros()) as usize;
         if let Some(count) = self.classes.get(class.min(CLASSES - 1)) {

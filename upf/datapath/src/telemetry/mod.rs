@@ -1,5 +1,4 @@
-//! What the UPF tells people and their tools of packets: traffic and drops of each session, how
-//! full tables are, how long packets take, and packets themselves to who traces.
+//! Telemetry: traffic and drops of sessions, table usage, latency, traces and captures.
 //!
 //! | file | what is in it |
 //! | --- | --- |
@@ -29,7 +28,7 @@ pub struct Volume {
     pub packets: u64,
 }
 
-/// What a session has sent, received and lost since it began.
+/// Traffic and drops of a session since it began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// From the UE.
@@ -45,14 +44,14 @@ pub struct Traffic {
 pub struct TableUsage {
     /// Its name.
     pub table: &'static str,
-    /// Places in use.
+    /// Entries in use.
     pub used: u64,
-    /// Places.
+    /// Maximum number of entries.
     pub capacity: u64,
 }
 
-/// Packets that came in, and packets of which it is known what became: equal whenever none is on
-/// its way. `waiting` is how many wait in buffers.
+/// Received packets, and packets with a known outcome: equal unless packets are in flight.
+/// `waiting` is the number of buffered packets.
 ///
 /// A packet that is passed from one UE to another is counted in both directions, and one that was
 /// counted as forwarded and could not leave is among the drops, too.

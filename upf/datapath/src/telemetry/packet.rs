@@ -1,4 +1,4 @@
-//! What a person reads of a frame: where it came from, its tunnel, and the packet in it.
+//! A one-line summary of a frame: addresses, tunnel, and inner packet.
 use martlet_gtpu::Message;
 use martlet_upf_rules::Flow;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ fn link(frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// One line of a frame, which may be cut off. `length` is what it had.
+/// Summarizes a frame, which may be truncated. `length` is its original length.
 pub fn summary(frame: &[u8], length: u32) -> String {
     let Some((at, protocol)) = link(frame) else { return format!("{length} bytes, cut off") };
     let packet = frame.get(at..).unwrap_or_default();
@@ -46,7 +46,7 @@ pub fn summary(frame: &[u8], length: u32) -> String {
 
 /// The flow of a packet that may be cut off, and where its transport header is.
 fn flow(packet: &[u8]) -> Option<(Flow, usize)> {
-    // A flow is read of whole packets: what is cut off is filled up.
+    // The parser needs complete packets: pad truncated ones.
     let length = match packet.first()? >> 4 {
         4 => usize::from(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?)),
         6 => 40 + usize::from(u16::from_be_bytes(packet.get(4..6)?.try_into().ok()?)),

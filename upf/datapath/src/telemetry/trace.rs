@@ -1,10 +1,10 @@
-//! Packets shown to who traces, with the rules that they met.
+//! Traced packets with the rules that they matched.
 use super::packet;
 use crate::counters::DropReason;
 use martlet_upf_rules::Session;
 use serde_json::{Value, json};
 
-/// What is traced.
+/// Filter of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TraceRequest {
     /// Also packets that are forwarded.
@@ -22,7 +22,7 @@ pub struct Traced {
     pub seid: Option<u64>,
     /// The PDR that it met.
     pub pdr: Option<u16>,
-    /// The interface that it came from.
+    /// Input interface.
     pub ifindex: u32,
     /// Bytes of the frame.
     pub length: u32,
@@ -30,17 +30,17 @@ pub struct Traced {
     pub frame: Vec<u8>,
 }
 
-/// What was traced since the last time.
+/// Packets traced since the last call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceBatch {
-    /// Packets, in the order in which each processor saw them.
+    /// Packets, ordered per CPU.
     pub packets: Vec<Traced>,
-    /// So many found no room.
+    /// Packets lost because the buffer was full.
     pub missed: u64,
 }
 
 impl Traced {
-    /// As JSON, with what its rules say. `session` is the session that it met.
+    /// As JSON with its rules. `session` is the matched session.
     pub fn told(&self, session: Option<&Session>) -> Value {
         let pdr = self.pdr.and_then(|id| session?.pdrs.get(&id));
         let hex: String = self.frame.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -62,7 +62,7 @@ impl Traced {
     }
 }
 
-/// What a person is told of a reason, with the rule that it comes from.
+/// Explains a drop reason with the rule that caused it.
 fn why(reason: DropReason, session: Option<&Session>, pdr: Option<u16>) -> String {
     let found = pdr.and_then(|id| session?.pdrs.get(&id));
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");

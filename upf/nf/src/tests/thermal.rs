@@ -67,7 +67,7 @@ async fn burden(governed: bool, seconds: f64) -> Outcome {
     outcome
 }
 
-/// Sends full load from the UE, whatever the processor has time for.
+/// Sends full load from the UE, whatever the CPU has time for.
 fn send(mut bench: Bench, teid: u32, stop: &AtomicBool) {
     let packet = udp_packet((UE, 9000), (bench.remote(), 7000), &[0; 972]);
     let message = g_pdu(teid, Some(9), &packet);

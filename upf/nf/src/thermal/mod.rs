@@ -33,7 +33,7 @@ impl Board {
         if at.is_none_or(|at| at.elapsed() >= fresh) {
             let cpu = last.cpu;
             *last = sensors.read();
-            // Two readings within one tick of the clock say nothing of the processor.
+            // Two readings within one tick of the clock say nothing of the CPU.
             last.cpu = last.cpu.or(cpu);
             *at = Some(Instant::now());
         }

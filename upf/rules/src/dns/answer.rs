@@ -1,4 +1,4 @@
-//! Answers of DNS (RFC 1035), as far as they tell addresses.
+//! DNS responses (RFC 1035), as far as they contain addresses.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The port of name servers.
@@ -9,7 +9,7 @@ const MOST_RECORDS: usize = 64;
 const LONGEST: usize = 255;
 const MOST_JUMPS: usize = 16;
 
-/// What a name server answers.
+/// Addresses in a DNS response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
     /// The name that was asked for, and those that it stands for, in lower case.

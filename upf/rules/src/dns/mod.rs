@@ -1,10 +1,9 @@
-//! Names of hosts that packet flow descriptions tell of (TS 29.244, 8.2.39): what they look like,
-//! and which addresses DNS says that they have.
+//! Domain names of packet flow descriptions (TS 29.244, 8.2.39): patterns, and their addresses from
+//! DNS responses.
 //!
-//! A UE asks DNS before it sends to a host, and the answer comes through the UPF. Datapaths show N4
-//! the answers that UEs get whose session detects an application by names
-//! ([`Event::Answer`]); N4 adds the addresses to the application's
-//! flows for as long as the answer holds.
+//! UEs query DNS through the UPF before they connect. Datapaths copy the responses to N4 for
+//! sessions that detect an application by name ([`Event::Answer`]); N4 adds the addresses to the
+//! application's flows until the record expires.
 mod answer;
 mod pattern;
 #[cfg(any(test, feature = "testing"))]

@@ -18,8 +18,7 @@ const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
 const TICKS_PER_SECOND: u128 = 16_000_000_000;
 
 impl Forwarder {
-    /// The buckets of the rates that several rules share: those that stay as they are, and new
-    /// ones.
+    /// Allocates the buckets of shared rates: existing ones and new ones.
     pub(super) fn buckets(
         &self,
         state: &mut State,

@@ -1,7 +1,7 @@
-//! A session made, changed and removed in the programs' tables.
+//! Creation, change and removal of a session in the BPF maps.
 //!
-//! Packets meet a session's rules of before or those of now, never a mixture: new rules are written
-//! where no packet finds them yet, and each entrance then leads to them in one step.
+//! Packets see either the old or the new rules of a session: new rules are written unreferenced,
+//! then each lookup key is switched to them atomically.
 use super::allowance::{bucket, shared_rates};
 use super::compile::{LookupKey, Plan, plan};
 use super::filters;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Places in the tables that a change has taken.
+/// Table entries allocated by a change.
 #[derive(Default)]
 pub(super) struct Taken {
     rules: Vec<Place>,
@@ -89,8 +89,7 @@ impl Forwarder {
             }
         };
         let mut made = self.write(state, &mut entry, session, &plan, &mut taken);
-        // Who changes rules faster than programs let go of those of before is slowed down, and not
-        // refused.
+        // Rule changes faster than the grace period are delayed, not rejected.
         while made.is_err() && state.wait_for_retired(&self.programs, &mut entry) {
             std::mem::take(&mut taken).release(&self.programs, state);
             made = self.write(state, &mut entry, session, &plan, &mut taken);
@@ -163,7 +162,7 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Writes all that is new where no packet finds it, and gives where the entrances are to lead.
+    /// Writes the new rules unreferenced, and returns the new targets of the lookup keys.
     fn write(
         &self,
         state: &mut State,
@@ -301,7 +300,7 @@ impl Forwarder {
         Ok(at)
     }
 
-    /// Has packets meet the new rules, and keeps of the old ones what they have counted.
+    /// Switches packets to the new rules and keeps the counters of the old ones.
     fn switch(
         &self,
         state: &mut State,

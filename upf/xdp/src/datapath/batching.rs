@@ -1,12 +1,11 @@
-//! Packets taken in batches: interfaces wait a moment before they interrupt the processor again, if
-//! their driver is one that interrupts (Linux, `networking/napi.rst`).
+//! Interrupt mitigation: interfaces delay their interrupts (Linux, `networking/napi.rst`).
 use std::fs;
 use std::path::PathBuf;
 
 /// Nanoseconds that they wait, and how often without being interrupted.
 const BATCHED: [(&str, &str); 2] = [("gro_flush_timeout", "200000"), ("napi_defer_hard_irqs", "4")];
 
-/// The settings of some interfaces; as they were once this is gone.
+/// NAPI settings of the interfaces, restored on drop.
 pub(super) struct Batching {
     /// Files with what they said before, and what they say for batches.
     files: Vec<(PathBuf, String, &'static str)>,

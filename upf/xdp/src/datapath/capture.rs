@@ -1,6 +1,5 @@
-//! Packets of N6 that the programs show, written to a file by a thread of their own. A frame that
-//! goes to a socket of AF_XDP goes nowhere else, and these have to go on: programs copy them into a
-//! ring.
+//! Capture of N6 to a file by a thread. Frames sent to AF_XDP sockets are consumed, so programs
+//! copy captured packets into a ring.
 use super::forwarder::{Forwarder, lock};
 use crate::loader::Programs;
 use martlet_upf_datapath::CommandError;

@@ -1,4 +1,4 @@
-//! A session as the programs read it, before it has its places in their tables.
+//! Compiles a session to the structs of the programs.
 use super::filters::{self, Compiled};
 use crate::loader::types::{rule, rule_cold, rule_flag as r};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};

@@ -1,11 +1,10 @@
-//! Which programs packets meet: attached, kept beyond a process that is killed, taken over from one
-//! before, and replaced while packets run.
+//! Life cycle of the programs: attach, pin, take over, replace.
 use crate::loader::{Attachment, Mode, Pins, Program, Programs, XdpError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Once no session has come for so long, those of before are taken for restored.
+/// Sessions count as restored after this time without a new one.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// Programs on interfaces.
@@ -87,8 +86,8 @@ impl Controller {
         }
     }
 
-    /// Puts our programs in the place of those of an earlier process, once the sessions are there;
-    /// to be called from time to time. What the kernel refuses is tried again.
+    /// Replaces the programs of an earlier process once the sessions are restored; call it
+    /// periodically. Retries after errors.
     pub fn take_over(&self, programs: &Programs) {
         let waiting = *lock(&self.waiting);
         let Some((end, last)) = waiting else { return };
@@ -107,8 +106,7 @@ impl Controller {
         }
     }
 
-    /// Puts the programs as they are loaded now in the place of those that are attached, each
-    /// without a packet between them.
+    /// Replaces the attached programs by the loaded ones, atomically.
     pub fn replace(&self, programs: &Programs) -> Result<(), XdpError> {
         for (program, attachment) in lock(&self.attached).iter_mut() {
             programs.replace(attachment, *program)?;

@@ -14,7 +14,7 @@ pub(super) const RULE_ASKS: u32 = 0x2000_0000;
 const NO_PORT: u64 = 0x1_0000;
 const GUARD: u64 = 0x8000_0000_8000_0000;
 
-/// A filter: what is compared first, and the seldom asked rest, if there is any.
+/// A compiled filter: the candidate and its optional further fields.
 pub(super) struct Compiled {
     pub candidates: Vec<candidate>,
     pub rest: Option<filter>,

@@ -1,4 +1,4 @@
-//! What the datapath consists of, and what it tells.
+//! The state of the datapath, its counters and status.
 use super::state::State;
 use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
@@ -136,8 +136,7 @@ impl Forwarder {
         }
     }
 
-    /// The end of forwarded data goes on as they did. What came before it was carried by programs,
-    /// before user space had its turn.
+    /// Forwards an end marker after the data.
     pub fn relay_end_marker(&self, teid: u32) {
         let state = self.lock();
         let entry = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid));

@@ -1,4 +1,4 @@
-//! Lists that most sessions have empty: an empty one is no more than a pointer.
+//! Lists that are empty for most sessions: an empty one takes a null pointer.
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
@@ -31,7 +31,7 @@ impl<K: 'static, V: 'static> Empty for BTreeMap<K, V> {
     }
 }
 
-/// A list that is seldom anything but empty.
+/// A lazily allocated list.
 pub(super) struct LazyBox<T>(Option<Box<T>>);
 
 impl<T> Default for LazyBox<T> {

@@ -1,6 +1,5 @@
-//! The link between the kernel and the programs: a pair of interfaces. What the kernel routes to
-//! UEs it sends into the outer one, and the programs find it at the inner one; what they leave to
-//! the kernel comes out of the outer one.
+//! The veth pair between kernel and programs. The kernel routes downlink packets to the outer end;
+//! the programs receive them at the inner end and pass packets to the kernel through it.
 use crate::loader::LINK_MAC;
 use martlet_interface::Feature;
 use martlet_upf_config::{N6Mode, Pool, UpfConfig};

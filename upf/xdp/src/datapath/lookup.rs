@@ -1,5 +1,4 @@
-//! Where tunnels and addresses lead: to rules that lie at a place of theirs, or to others by way of
-//! a table.
+//! Lookup keys in the BPF maps: the rule cache, the cells and the framed routes.
 use super::apply::Taken;
 use super::compile::{LookupKey, Plan};
 use super::filters;
@@ -12,14 +11,13 @@ use martlet_upf_kernel::netns;
 use martlet_upf_rules::{Prefix, UeAddress};
 use std::net::Ipv4Addr;
 
-/// An entrance that leads to a list; as `bpf/structs.h` has it.
+/// Target bit of a candidate list; equal to `bpf/structs.h`.
 pub(super) const LIST: u32 = 0x8000_0000;
-/// What an entrance leads to is found by its key; user space's own mark.
+/// Target bit of a rule in the cache; used by user space only.
 pub(super) const CACHED: u32 = 0x4000_0000;
 
 impl Forwarder {
-    /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule
-    /// that has one of its own.
+    /// Allocates a cache slot for a rule that is the only target of a key.
     pub(super) fn cache_rule(
         &self,
         state: &mut State,
@@ -33,7 +31,7 @@ impl Forwarder {
         })
     }
 
-    /// A place at which packets find a list by its key, where there is one.
+    /// Allocates a cache slot for a list, if one is free.
     pub(super) fn cache_list(
         &self,
         state: &mut State,
@@ -50,7 +48,7 @@ impl Forwarder {
         Some(place)
     }
 
-    /// The places at which packets find what an entrance leads to, where there are such.
+    /// The two cache slots of a key, if it has any.
     pub(super) fn cache_slots_of(&self, lookup_key: LookupKey) -> Option<[u32; 2]> {
         match lookup_key {
             // 0 stands for none.
@@ -63,14 +61,14 @@ impl Forwarder {
         }
     }
 
-    /// Whether packets would find what a tunnel leads to at once.
+    /// Whether a cache slot of a TEID is free.
     pub fn has_cache_slot(&self, teid: u32) -> bool {
         let homes = self.cache_slots_of(LookupKey::Teid(teid));
         homes.is_some_and(|homes| self.lock().rule_slots.has_cache_slot(homes))
     }
 
-    /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first
-    /// there, and then no longer here, so that packets find the one or the other.
+    /// Switches a lookup key from the target `before` to another or to none: the new entry is
+    /// written before the old one is removed.
     pub(super) fn enter(
         &self,
         state: &mut State,

@@ -85,7 +85,7 @@ const INSTANCES: usize = martlet_upf_config::MAX_NETWORK_INSTANCES + 1;
 
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {
-    /// Ends first: it keeps the forwarder.
+    /// Dropped first: it holds the forwarder.
     captures: Mutex<Captures>,
     forwarder: Arc<Forwarder>,
     frames: Arc<Mutex<NonIpRules>>,
@@ -102,13 +102,12 @@ pub struct XdpDatapath {
 }
 
 impl XdpDatapath {
-    /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a
-    /// person can do.
+    /// Loads and attaches the programs. Blocks until done.
     pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), OpenError> {
         Self::open_to_measure(config, 0)
     }
 
-    /// The same with programs that measure what packets cost, of so many sessions.
+    /// The same with the benchmark programs for `bench` sessions.
     pub fn open_to_measure(
         config: &UpfConfig,
         bench: u32,
@@ -132,9 +131,8 @@ impl XdpDatapath {
         Ok((verdict, out))
     }
 
-    /// Loads the programs anew, with their tables as they are, and puts them in the place of those
-    /// that run, without a packet between them. With `sample`, the time of one of so many
-    /// packets is taken from then on.
+    /// Reloads the programs with their maps and replaces them atomically. With `sample`, one of
+    /// `sample` packets is timed.
     ///
     /// # Errors
     /// The kernel refuses them; those of before go on.

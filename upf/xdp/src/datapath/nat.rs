@@ -1,5 +1,4 @@
-//! Flows whose addresses the programs translate: taken away once their time is over, or their
-//! session is gone.
+//! Removal of NAT flows that expired or whose session ended.
 use super::forwarder::Forwarder;
 use super::state::State;
 use crate::loader::{Programs, types};

@@ -1,6 +1,5 @@
-//! Sessions that the programs do not carry: those of Ethernet frames, and unstructured ones. The
-//! programs leave their tunnels to the socket, and what comes for them from the data network to the
-//! ring.
+//! Ethernet and unstructured sessions, which programs pass to user space: tunnels to the socket,
+//! downlink packets to the ring.
 use super::forwarder::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;

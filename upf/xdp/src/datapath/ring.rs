@@ -1,11 +1,11 @@
-//! What the programs tell user space: by sockets that frames come to (AF_XDP), and by a ring, which
-//! takes all else, and frames that find no socket or no room in it.
+//! Events of the programs, by AF_XDP sockets and by a ring, which takes the overflow and all other
+//! events.
 use crate::loader::{Programs, Receiver, XdpError, types};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a program told.
+/// An event of a program.
 pub(super) enum UserEvent {
     /// A packet waits, behind those of its session with lower numbers.
     Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
@@ -24,7 +24,7 @@ pub(super) enum UserEvent {
 /// Sockets that programs know at the most; as `bpf/structs.h` has it.
 const MOST_SOCKETS: u32 = 64;
 
-/// The ring, and the sockets beside it.
+/// The ring and the sockets.
 pub(super) struct Ring {
     buffer: libbpf_rs::RingBuffer<'static>,
     inbox: Arc<Mutex<Vec<UserEvent>>>,
@@ -52,8 +52,7 @@ impl Ring {
         Ok(Ring { buffer, inbox, sockets: Vec::new(), came: 0, lost: 0 })
     }
 
-    /// Has frames come by sockets, one at each receive queue of some interfaces, with room for so
-    /// many frames each. Where that cannot be, they come by the ring.
+    /// Opens an AF_XDP socket at each receive queue. Frames use the ring where that fails.
     pub fn open_sockets(&mut self, programs: &Programs, interfaces: &[(String, u32)], room: u32) {
         for (name, ifindex) in interfaces.iter().filter(|_| room > 0) {
             let mut opened = 0;

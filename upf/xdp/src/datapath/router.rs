@@ -1,5 +1,4 @@
-//! The first hop of an IPv6 session: the programs leave a UE's ROUTER SOLICITATION to the socket,
-//! and it is answered here (RFC 4861; TS 23.501, 5.8.2.2.3).
+//! Router Advertisements for IPv6 sessions (RFC 4861, 4.1 and 4.2; TS 23.501, 5.8.2.2.3).
 use super::compile::LookupKey;
 use super::forwarder::Forwarder;
 use super::state::Entry;

@@ -1,6 +1,5 @@
-//! Where rules lie: most at a place that their key says (`find_home` in `bpf/classify.h`), others
-//! behind those. What is given back is given out again only once no program can be looking at it
-//! any more.
+//! Allocation of rule entries: cache slots (`cache_find` in `bpf/classify.h`) and overflow entries.
+//! Released entries are reused after a grace period.
 use super::slots::{GRACE_PERIOD, Slots};
 use crate::loader::{Programs, types};
 use std::collections::{HashMap, VecDeque};

@@ -1,4 +1,4 @@
-//! Flows of low priority shaped, for the board to stay cool.
+//! Traffic shaping for the thermal governor.
 use super::allowance::bucket;
 use super::compile::Planned;
 use super::forwarder::{Forwarder, lock};

@@ -1,9 +1,8 @@
-//! Which entries of a table are in use. What is given back is given out again only once no program
-//! can be looking at it any more.
+//! Allocation of table entries. Released entries are reused after a grace period.
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// No program runs for as long as this.
+/// Longer than any program runs.
 pub(super) const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// Entries of a table, in runs of a power of two. Entry 0 is never given out.
@@ -45,7 +44,7 @@ impl Slots {
         if let Some(end) = self.next.checked_add(1 << class).filter(|end| *end <= self.most) {
             return Some(std::mem::replace(&mut self.next, end));
         }
-        // Who changes rules faster than programs let go of them is slowed down, and not refused.
+        // Rule changes faster than the grace period are delayed, not rejected.
         let (since, ..) = *self.released.iter().find(|(.., given)| *given == class)?;
         std::thread::sleep(GRACE_PERIOD.saturating_sub(since.elapsed()));
         self.collect();

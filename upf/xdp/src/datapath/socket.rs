@@ -1,5 +1,4 @@
-//! GTP-U that is not for the programs: signalling, packets of tunnels that nobody knows, and those
-//! that came in parts.
+//! GTP-U in user space: signalling, unknown tunnels, and reassembled packets.
 use super::forwarder::Forwarder;
 use crate::loader::{LINK_MAC, Program};
 use martlet_gtpu::{

@@ -1,4 +1,4 @@
-//! What is known of sessions beside what the programs have in their tables.
+//! State of sessions in user space.
 use super::compile::{Limit, LookupKey};
 use super::lazy_box::LazyBox;
 use super::nat::Flows;

@@ -1,5 +1,4 @@
-//! Packets that wait for their UE: kept here in the order in which the programs gave them, and sent
-//! by running the programs on them once the rules let them pass.
+//! Buffered packets, kept in order and sent by running the programs on them once the rules forward.
 //!
 //! A packet counts as pending from when a program gives it until it has left or is dropped. While a
 //! session has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends
@@ -17,8 +16,7 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
-/// How often the ring is emptied for one change of rules: what comes faster than it is sent waits
-/// for its next turn.
+/// Maximum number of drains of the ring per rule change.
 const TURNS: usize = 64;
 
 /// Whether a packet came before another one of its session; numbers begin anew after 2^32.

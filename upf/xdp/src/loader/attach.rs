@@ -1,6 +1,5 @@
-//! Programs on interfaces, for as long as the [`Attachment`] lives: the kernel takes them off when
-//! the process ends, however it ends. Those that are pinned stay when it is killed, and the next
-//! process takes them over.
+//! Attachment of programs to interfaces. Programs detach with the process, unless pinned: then the
+//! next process takes them over.
 use crate::loader::XdpError;
 use crate::loader::load::{Program, Programs};
 use crate::loader::pin::{self, Pins};

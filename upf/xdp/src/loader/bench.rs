@@ -1,5 +1,4 @@
-//! What a packet costs, by running programs very often on packets that are made anew each time
-//! (`bpf/bench.h`).
+//! Benchmark of programs on generated packets (`bpf/bench.h`).
 use crate::loader::load::{Program, Programs};
 use crate::loader::{XdpError, types};
 use martlet_bpf::Run;

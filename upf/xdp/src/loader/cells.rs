@@ -1,5 +1,5 @@
-//! Entrances by key, in cells: see `bpf/classify.h`. Only user space writes them, one step at a
-//! time, so that programs find every key that stays at every moment.
+//! Hash cells of lookup keys (`bpf/classify.h`). User space is the only writer, and each step keeps
+//! all other keys visible.
 use crate::loader::load::table_error;
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};

@@ -1,4 +1,4 @@
-//! Why programs are not loaded or attached, said such that a person can do something about it.
+//! Errors of loading and attaching programs.
 use std::io;
 
 /// Why programs are not loaded or attached.

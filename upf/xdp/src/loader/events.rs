@@ -1,5 +1,4 @@
-//! What programs tell user space, and what they are told while they run: counters, events, the
-//! time, next hops that have changed.
+//! Counters, events and clock of the programs, and invalidation of next hops.
 use crate::loader::load::{Program, Programs, table_error, tick};
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
@@ -13,7 +12,7 @@ impl Programs {
         self.generation().fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What all processors have counted.
+    /// What all CPUs have counted.
     ///
     /// # Errors
     /// The kernel does not tell.

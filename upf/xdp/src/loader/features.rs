@@ -1,4 +1,4 @@
-//! What the programs ask of a kernel, and whether it has it.
+//! Kernel features that the programs need.
 use libbpf_rs::libbpf_sys as sys;
 use std::ffi::c_int;
 

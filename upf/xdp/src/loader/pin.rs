@@ -1,6 +1,5 @@
-//! Programs that stay attached when the process ends without a word, and are taken over by the next
-//! one: their links are kept in a folder of the BPF file system, each with the name of its
-//! interface.
+//! Pinned programs: their links are in a directory of the BPF file system, named after the
+//! interfaces.
 use crate::loader::XdpError;
 use libbpf_rs::libbpf_sys as sys;
 use std::ffi::CString;

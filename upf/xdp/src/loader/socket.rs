@@ -1,6 +1,5 @@
-//! Frames taken from programs by sockets of their own (AF_XDP; Linux,
-//! Documentation/networking/af_xdp.rst): memory that is shared with the kernel, and two rings of
-//! places in it, of those that are free and of those with a frame.
+//! AF_XDP receive sockets (Linux, `networking/af_xdp.rst`): shared memory with a fill ring and an
+//! RX ring.
 //!
 //! The kernel copies (`XDP_COPY`): where it did not, all packets of the queue would come by this
 //! memory, those that go on, too.

@@ -1,4 +1,4 @@
-//! What the programs know of packets beside the counters of rules: see `bpf/telemetry.h`.
+//! Telemetry of the programs (`bpf/telemetry.h`).
 use crate::loader::load::{Programs, table_error};
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
@@ -15,7 +15,7 @@ pub(crate) struct TelemetryTables {
     pub trace: Table<types::trace>,
 }
 
-/// What is traced.
+/// Filter of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceRequest {
     /// Also packets that are forwarded.
@@ -42,7 +42,7 @@ pub(crate) fn sample_mask(one_in: u32) -> u64 {
 }
 
 impl Programs {
-    /// What all processors have counted of packets and their time.
+    /// What all CPUs have counted of packets and their time.
     ///
     /// # Errors
     /// The kernel does not tell.

@@ -1,5 +1,5 @@
-//! Packets sent over links, and counted at their other end (`BPF_F_TEST_XDP_LIVE_FRAMES`):
-//! generator and receiver are programs, too, so that what lies between them is what is measured.
+//! Traffic generator and sink over links (`BPF_F_TEST_XDP_LIVE_FRAMES`). Both are programs, so that
+//! only the path between them is measured.
 use crate::loader::attach::{Attachment, Mode};
 use crate::loader::bench::BenchPath;
 use crate::loader::load::{Program, Programs, Sizes, table_error};
@@ -92,9 +92,8 @@ impl Traffic {
     }
 
     /// Attaches the generator's programs to two interfaces that have no packets. The kernel calls
-    /// programs that are attached directly, and others only after it has rewritten code and
-    /// waited for all processors: without this each [`send`](Self::send) would take half a
-    /// millisecond more.
+    /// programs that are attached directly, and others only after it has rewritten code and waited
+    /// for all CPUs: without this each [`send`](Self::send) would take half a millisecond more.
     ///
     /// # Errors
     /// The kernel does not attach them.
@@ -110,8 +109,8 @@ impl Traffic {
     }
 
     /// Sends so many packets, of sessions drawn at random beginning with `seed`, in runs of at most
-    /// `batch`. Returns when they are sent, and where the links are virtual, what one processor
-    /// does with them is done, too.
+    /// `batch`. Returns when they are sent, and where the links are virtual, what one CPU does with
+    /// them is done, too.
     ///
     /// # Errors
     /// The kernel does not do it.
