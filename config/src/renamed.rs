@@ -65,6 +65,7 @@ const SMF: &[Row] = &[
     ("smf.state.key_file", "smf.context_store.key_file", ""),
     ("smf.state.interval_ms", "smf.context_store.flush_interval_ms", ""),
     ("smf.state.lease_ms", "smf.context_store.lease_ms", ""),
+    ("smf.set.watch_ms", "smf.set.health_check_ms", ""),
 ];
 
 const LMF: &[Row] = &[

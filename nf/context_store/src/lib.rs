@@ -16,6 +16,7 @@
 //! | `lease` | whether this process still owns its contexts |
 //! | `takeover` | contexts of another member of the set |
 //! | `persisted` | what an NF implements for the stored form of its contexts |
+//! | `restoration` | gives stored contexts back to the NF after a restart |
 //! | `database` | the SQL tables of contexts and members, in SQLite and PostgreSQL |
 //!
 //! ```
@@ -56,12 +57,14 @@ mod instance_id;
 mod lease;
 mod persisted;
 mod queue;
+mod restoration;
 mod takeover;
 mod write_behind;
 
 pub use config::ContextStoreConfig;
 pub use instance_id::stable_instance_id;
 pub use martlet_store::StoreError;
-pub use persisted::{PersistedContext, restore};
+pub use persisted::PersistedContext;
+pub use restoration::restore;
 pub use takeover::PeerContexts;
 pub use write_behind::{ContextStore, StoredContexts, Superseded};

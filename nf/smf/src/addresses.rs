@@ -1,54 +1,20 @@
-//! Address pools: an address that is given back is used again as late as possible.
-use crate::DnnConfig;
+//! IP address pools of data networks. A released address is assigned again as late as possible.
+use crate::config::{DnnConfig, Ipv4Network, Ipv6Network, PoolError, parse_ipv4, parse_ipv6};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
 
-/// Network address and prefix length.
-pub fn parse(text: &str) -> Result<(Ipv4Addr, u8), String> {
-    let wrong = || format!("{text:?} is no IPv4 network: write for example 10.45.0.0/16");
-    let (address, length) = text.split_once('/').ok_or_else(wrong)?;
-    let (address, length): (Ipv4Addr, u8) =
-        (address.parse().map_err(|_| wrong())?, length.parse().map_err(|_| wrong())?);
-    if !(8..=30).contains(&length) {
-        return Err(format!("{text}: a pool has a prefix of 8 to 30 bits"));
-    }
-    let network = Ipv4Addr::from(u32::from(address) & (u32::MAX << (32 - length)));
-    if network != address {
-        return Err(format!("{text}: the network's own address is {network}/{length}"));
-    }
-    Ok((address, length))
-}
-
-/// Network address and prefix length of an IPv6 pool.
-pub fn parse6(text: &str) -> Result<(Ipv6Addr, u8), String> {
-    let wrong = || format!("{text:?} is no IPv6 network: write for example fd45::/48");
-    let (address, length) = text.split_once('/').ok_or_else(wrong)?;
-    let (address, length): (Ipv6Addr, u8) =
-        (address.parse().map_err(|_| wrong())?, length.parse().map_err(|_| wrong())?);
-    if !(32..=62).contains(&length) {
-        return Err(format!(
-            "{text}: each session gets 64 bits of it, so a pool has a prefix of 32 to 62 bits"
-        ));
-    }
-    let network = Ipv6Addr::from(u128::from(address) & (u128::MAX << (128 - length)));
-    if network != address {
-        return Err(format!("{text}: the network's own address is {network}/{length}"));
-    }
-    Ok((address, length))
-}
-
-/// The addresses of a session.
+/// The IP addresses of a session. Field names are part of the stored format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addresses {
     pub ipv4: Option<Ipv4Addr>,
-    /// Upper half of the addresses of its IPv6 prefix.
+    /// The /64 prefix: upper half of its addresses.
     pub prefix: Option<u64>,
 }
 
 impl Addresses {
-    /// The first address of the IPv6 prefix.
+    /// First address of the IPv6 prefix.
     pub fn ipv6(&self) -> Option<Ipv6Addr> {
         self.prefix.map(|prefix| Ipv6Addr::from(u128::from(prefix) << 64))
     }
@@ -65,162 +31,167 @@ impl std::fmt::Display for Addresses {
     }
 }
 
-/// Addresses that may have been given in the moment before an SMF was killed.
-const UNKNOWN: u64 = 64;
+/// Addresses that a killed process may have assigned without storing them.
+const UNSTORED: u64 = 64;
 
 struct Pool {
-    /// First and last address for UEs.
+    /// First and last address that is assigned.
     first: u64,
     last: u64,
-    /// The next one that was never used.
+    /// The next address that was never assigned.
     next: u64,
-    given_back: VecDeque<u64>,
+    /// Released addresses, the oldest first.
+    released: VecDeque<u64>,
     used: HashSet<u64>,
 }
 
 impl Pool {
     fn new(first: u64, last: u64) -> Self {
-        Pool { first, last, next: first, given_back: VecDeque::new(), used: HashSet::new() }
+        Pool { first, last, next: first, released: VecDeque::new(), used: HashSet::new() }
     }
 
-    fn of_ipv4((network, length): (Ipv4Addr, u8)) -> Self {
+    fn of_ipv4((network, length): Ipv4Network) -> Self {
         let network = u32::from(network);
         let broadcast = network | (u32::MAX >> length);
-        // The first is the gateway's.
+        // The first address is the gateway's.
         Pool::new((network + 2).into(), (broadcast - 1).into())
     }
 
-    /// Of prefixes of 64 bits, each as the upper half of its addresses.
-    fn of_ipv6((network, length): (Ipv6Addr, u8)) -> Self {
+    /// A pool of /64 prefixes, each as the upper half of its addresses.
+    fn of_ipv6((network, length): Ipv6Network) -> Self {
         let network = (u128::from(network) >> 64) as u64;
-        // The first is the gateway's.
+        // The first prefix is the gateway's.
         Pool::new(network + 1, network | (u64::MAX >> length))
     }
 
-    fn take(&mut self) -> Option<u64> {
+    fn allocate(&mut self) -> Option<u64> {
         loop {
             let address = match self.next <= self.last {
                 true => {
                     self.next += 1;
                     self.next - 1
                 }
-                false => self.given_back.pop_front()?,
+                false => self.released.pop_front()?,
             };
-            // A fixed one may be in use.
+            // It may be in use as a static address.
             if self.used.insert(address) {
                 return Some(address);
             }
         }
     }
 
-    fn take_fixed(&mut self, address: u64) -> bool {
+    fn allocate_static(&mut self, address: u64) -> bool {
         (self.first..=self.last).contains(&address) && self.used.insert(address)
     }
 
-    /// One that is in use already. Those before it that are not are free again; `next` goes on
-    /// behind it, and a little further, since the last ones given may not be known.
-    fn keep(&mut self, address: u64) -> bool {
-        if !self.take_fixed(address) {
+    /// Marks the address of a restored session as in use. Skips addresses after it, which may be
+    /// assigned to sessions that were not stored.
+    fn mark_used(&mut self, address: u64) -> bool {
+        if !self.allocate_static(address) {
             return false;
         }
         let next =
-            self.next.max(address.saturating_add(1 + UNKNOWN)).min(self.last.saturating_add(1));
-        self.given_back.extend((self.next..next).filter(|skipped| *skipped != address));
+            self.next.max(address.saturating_add(1 + UNSTORED)).min(self.last.saturating_add(1));
+        self.released.extend((self.next..next).filter(|skipped| *skipped != address));
         self.next = next;
         true
     }
 
-    fn give_back(&mut self, address: u64) {
+    fn release(&mut self, address: u64) {
         if self.used.remove(&address) && address < self.next {
-            self.given_back.push_back(address);
+            self.released.push_back(address);
         }
     }
 }
 
-/// The pools of a data network.
+/// The pools of one data network.
 #[derive(Default)]
 struct Network {
     ipv4: Option<Pool>,
     ipv6: Option<Pool>,
 }
 
-/// The pools by data network.
+/// The pools of all data networks.
 pub struct Pools(Mutex<HashMap<String, Network>>);
 
 impl Pools {
-    pub fn new(dnns: &[DnnConfig]) -> Result<Self, String> {
+    /// Creates the configured pools.
+    ///
+    /// # Errors
+    /// A pool is not a valid network.
+    pub fn new(dnns: &[DnnConfig]) -> Result<Self, PoolError> {
         let one = |dnn: &DnnConfig| {
-            let ipv4 = (!dnn.pool.is_empty()).then(|| parse(&dnn.pool)).transpose()?;
-            let ipv6 = (!dnn.pool6.is_empty()).then(|| parse6(&dnn.pool6)).transpose()?;
+            let ipv4 = (!dnn.pool.is_empty()).then(|| parse_ipv4(&dnn.pool)).transpose()?;
+            let ipv6 = (!dnn.pool6.is_empty()).then(|| parse_ipv6(&dnn.pool6)).transpose()?;
             let network = Network { ipv4: ipv4.map(Pool::of_ipv4), ipv6: ipv6.map(Pool::of_ipv6) };
             Ok((dnn.name.to_ascii_lowercase(), network))
         };
-        Ok(Pools(Mutex::new(dnns.iter().map(one).collect::<Result<_, String>>()?)))
+        Ok(Pools(Mutex::new(dnns.iter().map(one).collect::<Result<_, PoolError>>()?)))
     }
 
     fn pools(&self) -> MutexGuard<'_, HashMap<String, Network>> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Whether a data network has IPv4, and IPv6.
+    /// Whether a data network has IPv4 and IPv6 addresses.
     pub fn families(&self, dnn: &str) -> (bool, bool) {
         let pools = self.pools();
         let network = pools.get(&dnn.to_ascii_lowercase());
         network.map_or((false, false), |network| (network.ipv4.is_some(), network.ipv6.is_some()))
     }
 
-    /// An address in a data network: a fixed one where there is one; `None` where it is in use, or
-    /// all are.
-    pub fn take(&self, dnn: &str, fixed: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
+    /// Allocates an IPv4 address: the subscriber's static one if there is one. `None` if it, or every
+    /// address, is in use.
+    pub fn allocate_ipv4(&self, dnn: &str, static_address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let mut pools = self.pools();
         let pool = pools.get_mut(&dnn.to_ascii_lowercase())?.ipv4.as_mut()?;
-        match fixed {
-            Some(fixed) => pool.take_fixed(u32::from(fixed).into()).then_some(fixed),
-            None => pool.take().map(|address| Ipv4Addr::from(address as u32)),
+        match static_address {
+            Some(address) => pool.allocate_static(u32::from(address).into()).then_some(address),
+            None => pool.allocate().map(|address| Ipv4Addr::from(address as u32)),
         }
     }
 
-    /// A prefix of 64 bits in a data network, as the upper half of its addresses.
-    pub fn take6(&self, dnn: &str, fixed: Option<Ipv6Addr>) -> Option<u64> {
+    /// Allocates a /64 prefix, returned as the upper half of its addresses: the one of the
+    /// subscriber's static address if there is one.
+    pub fn allocate_ipv6(&self, dnn: &str, static_address: Option<Ipv6Addr>) -> Option<u64> {
         let mut pools = self.pools();
         let pool = pools.get_mut(&dnn.to_ascii_lowercase())?.ipv6.as_mut()?;
-        match fixed.map(|address| (u128::from(address) >> 64) as u64) {
-            Some(fixed) => pool.take_fixed(fixed).then_some(fixed),
-            None => pool.take(),
+        match static_address.map(|address| (u128::from(address) >> 64) as u64) {
+            Some(prefix) => pool.allocate_static(prefix).then_some(prefix),
+            None => pool.allocate(),
         }
     }
 
-    /// Takes the addresses that a session has from before this SMF was started again. New ones come
-    /// from beyond them, as long as there are any. False where they are not to be had; then
-    /// none is taken.
-    pub fn keep(&self, dnn: &str, addresses: &Addresses) -> bool {
+    /// Marks the addresses of a restored session as in use, all or none. Returns `false` if one is
+    /// not in a pool, or in use.
+    pub fn mark_used(&self, dnn: &str, addresses: &Addresses) -> bool {
         let mut pools = self.pools();
         let Some(network) = pools.get_mut(&dnn.to_ascii_lowercase()) else { return false };
         if let Some(ipv4) = addresses.ipv4
-            && !network.ipv4.as_mut().is_some_and(|pool| pool.keep(u32::from(ipv4).into()))
+            && !network.ipv4.as_mut().is_some_and(|pool| pool.mark_used(u32::from(ipv4).into()))
         {
             return false;
         }
         if let Some(prefix) = addresses.prefix
-            && !network.ipv6.as_mut().is_some_and(|pool| pool.keep(prefix))
+            && !network.ipv6.as_mut().is_some_and(|pool| pool.mark_used(prefix))
         {
             if let (Some(pool), Some(ipv4)) = (&mut network.ipv4, addresses.ipv4) {
-                pool.give_back(u32::from(ipv4).into());
+                pool.release(u32::from(ipv4).into());
             }
             return false;
         }
         true
     }
 
-    /// Gives addresses back.
-    pub fn give_back(&self, dnn: &str, addresses: &Addresses) {
+    /// Releases addresses.
+    pub fn release(&self, dnn: &str, addresses: &Addresses) {
         let mut pools = self.pools();
         let Some(network) = pools.get_mut(&dnn.to_ascii_lowercase()) else { return };
         if let (Some(pool), Some(ipv4)) = (&mut network.ipv4, addresses.ipv4) {
-            pool.give_back(u32::from(ipv4).into());
+            pool.release(u32::from(ipv4).into());
         }
         if let (Some(pool), Some(prefix)) = (&mut network.ipv6, addresses.prefix) {
-            pool.give_back(prefix);
+            pool.release(prefix);
         }
     }
 
@@ -255,65 +226,54 @@ mod tests {
     }
 
     #[test]
-    fn every_address_once_and_the_oldest_again() {
+    fn each_address_is_assigned_once_and_released_ones_in_their_order() {
         let pools = pools("10.0.0.0/29");
-        let all: Vec<_> = std::iter::from_fn(|| pools.take("internet", None)).collect();
+        let all: Vec<_> = std::iter::from_fn(|| pools.allocate_ipv4("internet", None)).collect();
         let expected: Vec<Ipv4Addr> = (2..=6).map(|n| Ipv4Addr::new(10, 0, 0, n)).collect();
         assert_eq!(all, expected);
         for address in [all[3], all[1]] {
-            pools.give_back("internet", &Addresses { ipv4: Some(address), ..Default::default() });
+            pools.release("internet", &Addresses { ipv4: Some(address), ..Default::default() });
         }
-        assert_eq!(pools.take("internet", None), Some(all[3]));
-        assert_eq!(pools.take("internet", None), Some(all[1]));
-        assert_eq!(pools.take("internet", None), None);
+        assert_eq!(pools.allocate_ipv4("internet", None), Some(all[3]));
+        assert_eq!(pools.allocate_ipv4("internet", None), Some(all[1]));
+        assert_eq!(pools.allocate_ipv4("internet", None), None);
     }
 
     #[test]
-    fn a_fixed_address_is_given_to_one() {
+    fn a_static_address_is_assigned_once() {
         let pools = pools("10.0.0.0/29");
         let fixed = Ipv4Addr::new(10, 0, 0, 3);
-        assert_eq!(pools.take("internet", Some(fixed)), Some(fixed));
-        assert_eq!(pools.take("internet", Some(fixed)), None);
-        assert_eq!(pools.take("internet", Some(Ipv4Addr::new(10, 0, 1, 3))), None);
-        let others: Vec<_> = std::iter::from_fn(|| pools.take("internet", None)).collect();
+        assert_eq!(pools.allocate_ipv4("internet", Some(fixed)), Some(fixed));
+        assert_eq!(pools.allocate_ipv4("internet", Some(fixed)), None);
+        assert_eq!(pools.allocate_ipv4("internet", Some(Ipv4Addr::new(10, 0, 1, 3))), None);
+        let others: Vec<_> = std::iter::from_fn(|| pools.allocate_ipv4("internet", None)).collect();
         assert!(!others.contains(&fixed) && others.len() == 4);
-        pools.give_back("internet", &Addresses { ipv4: Some(fixed), ..Default::default() });
-        assert_eq!(pools.take("internet", None), Some(fixed));
+        pools.release("internet", &Addresses { ipv4: Some(fixed), ..Default::default() });
+        assert_eq!(pools.allocate_ipv4("internet", None), Some(fixed));
     }
 
     #[test]
-    fn networks_are_checked() {
-        assert!(parse("10.45.0.0/16").is_ok());
-        for wrong in ["10.45.0.1/16", "10.45.0.0", "10.45.0.0/31", "x/16", "10.0.0.0/7"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn prefixes_of_64_bits() {
+    fn each_64_bit_prefix_is_assigned_once() {
         let pools = pools("10.0.0.0/29");
         let fixed: Ipv6Addr = "fd45:0:0:3::".parse().unwrap();
-        assert_eq!(pools.take6("internet", Some(fixed)), Some(0xfd45_0000_0000_0003));
-        let all: Vec<_> = std::iter::from_fn(|| pools.take6("internet", None)).collect();
+        assert_eq!(pools.allocate_ipv6("internet", Some(fixed)), Some(0xfd45_0000_0000_0003));
+        let all: Vec<_> = std::iter::from_fn(|| pools.allocate_ipv6("internet", None)).collect();
         assert_eq!((all.len(), all[0], all[2]), (14, 0xfd45_0000_0000_0001, 0xfd45_0000_0000_0004));
-        assert_eq!(pools.take6("internet", Some(fixed)), None);
+        assert_eq!(pools.allocate_ipv6("internet", Some(fixed)), None);
         let back = Addresses { prefix: Some(all[0]), ..Default::default() };
-        pools.give_back("internet", &back);
-        assert_eq!(pools.take6("internet", None), Some(all[0]));
-        for wrong in ["fd45::1/60", "fd45::/64", "fd45::/16", "10.0.0.0/8"] {
-            assert!(parse6(wrong).is_err(), "{wrong}");
-        }
+        pools.release("internet", &back);
+        assert_eq!(pools.allocate_ipv6("internet", None), Some(all[0]));
     }
 
     #[test]
-    fn addresses_of_before_are_passed_over() {
+    fn addresses_of_restored_sessions_are_skipped() {
         let pools = pools("10.0.0.0/16");
-        let kept = Addresses {
+        let restored = Addresses {
             ipv4: Some(Ipv4Addr::new(10, 0, 0, 9)),
             prefix: Some(0xfd45_0000_0000_0002),
         };
-        assert!(pools.keep("internet", &kept) && !pools.keep("internet", &kept));
-        let next = pools.take("internet", None).unwrap();
+        assert!(pools.mark_used("internet", &restored) && !pools.mark_used("internet", &restored));
+        let next = pools.allocate_ipv4("internet", None).unwrap();
         assert!(u32::from(next) > u32::from(Ipv4Addr::new(10, 0, 0, 9)) + 64, "{next}");
     }
 }

@@ -1,10 +1,11 @@
 //! The SMF's section of the configuration.
+use crate::packet_filter::PacketFilter;
 use martlet_config::Finding;
 use martlet_context_store::ContextStoreConfig;
 use martlet_sbi_api::common::Snssai;
 use martlet_store::UpSecurityPolicy;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// A slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,30 +31,28 @@ impl SliceConfig {
 pub struct DnnConfig {
     /// Data network name.
     pub name: String,
-    /// IPv4 addresses for UEs, such as `10.45.0.0/16`, of which the first one is the gateway's;
-    /// empty for none.
+    /// IPv4 pool for UEs, such as `10.45.0.0/16`; the first address is the gateway's. Empty for
+    /// none.
     pub pool: String,
-    /// IPv6 network such as `fd45::/48`, of which each session gets 64 bits and the gateway the
-    /// first; empty for none.
+    /// IPv6 pool such as `fd45::/48`, of which each session gets a /64; the first is the gateway's.
+    /// Empty for none.
     pub pool6: String,
-    /// DNS servers that UEs are told, IPv4 and IPv6.
+    /// DNS servers for UEs, IPv4 and IPv6.
     pub dns: Vec<IpAddr>,
-    /// Proxies for the IP multimedia subsystem that UEs are told.
+    /// P-CSCF addresses for UEs (IMS).
     pub pcscf: Vec<IpAddr>,
-    /// MTU that UEs are told.
+    /// MTU for UEs.
     pub mtu: u16,
-    /// Whether it takes Ethernet sessions.
+    /// Whether it supports Ethernet sessions.
     pub ethernet: bool,
-    /// Where the data of unstructured sessions go, over UDP, such as `[fd99::1]:4000`; the session
-    /// is known there by an address of `pool6`. Left out, there are no such sessions.
+    /// UDP endpoint for the data of unstructured sessions, such as `[fd99::1]:4000`. The session's
+    /// address comes from `pool6`. If absent, unstructured sessions are rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unstructured: Option<SocketAddrV6>,
-    /// Whether sessions are always on, whatever UEs ask for (TS 23.501, 5.6.13); else those are
-    /// whose UEs ask for it.
+    /// Whether all sessions are always-on (TS 23.501, 5.6.13); otherwise those whose UEs request it.
     pub always_on: bool,
-    /// Protection of the user plane between UEs and gNBs for subscribers whose subscription says
-    /// nothing of it (TS 33.501, 6.6.1): `integrity` and `ciphering`, each `required`,
-    /// `preferred` or `not_needed`. Left out, gNBs do as they like.
+    /// User plane security policy for subscriptions without one (TS 33.501, 6.6.1): `integrity` and
+    /// `ciphering`, each `required`, `preferred` or `not_needed`. If absent, gNBs decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_security: Option<UpSecurityPolicy>,
 }
@@ -79,30 +78,100 @@ fn default_mtu() -> u16 {
     1400
 }
 
+/// Why the text of an address pool is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// Not an IPv4 network.
+    #[error("{0:?} is not an IPv4 network: write for example 10.45.0.0/16")]
+    NotIpv4(String),
+    /// Not an IPv6 network.
+    #[error("{0:?} is not an IPv6 network: write for example fd45::/48")]
+    NotIpv6(String),
+    /// A prefix length that leaves too few or too many addresses.
+    #[error("{text}: the prefix of a pool has {min} to {max} bits")]
+    PrefixLength {
+        /// The configured text.
+        text: String,
+        /// Shortest prefix.
+        min: u8,
+        /// Longest prefix.
+        max: u8,
+    },
+    /// Bits are set after the prefix.
+    #[error("{text}: not a network address: write {network}")]
+    HostBits {
+        /// The configured text.
+        text: String,
+        /// The network that contains the address.
+        network: String,
+    },
+}
+
+/// Network address and prefix length of an IPv4 pool.
+pub(crate) type Ipv4Network = (Ipv4Addr, u8);
+/// Network address and prefix length of an IPv6 pool.
+pub(crate) type Ipv6Network = (Ipv6Addr, u8);
+
+fn check_prefix(text: &str, length: u8, min: u8, max: u8) -> Result<(), PoolError> {
+    match (min..=max).contains(&length) {
+        true => Ok(()),
+        false => Err(PoolError::PrefixLength { text: text.into(), min, max }),
+    }
+}
+
+/// Reads an IPv4 pool such as `10.45.0.0/16`.
+pub(crate) fn parse_ipv4(text: &str) -> Result<Ipv4Network, PoolError> {
+    let parts = text.split_once('/').and_then(|(address, length)| {
+        Some((address.parse::<Ipv4Addr>().ok()?, length.parse::<u8>().ok()?))
+    });
+    let (address, length) = parts.ok_or_else(|| PoolError::NotIpv4(text.into()))?;
+    check_prefix(text, length, 8, 30)?;
+    let network = Ipv4Addr::from(u32::from(address) & (u32::MAX << (32 - length)));
+    if network != address {
+        let network = format!("{network}/{length}");
+        return Err(PoolError::HostBits { text: text.into(), network });
+    }
+    Ok((address, length))
+}
+
+/// Reads an IPv6 pool such as `fd45::/48`. Each session gets a /64 of it.
+pub(crate) fn parse_ipv6(text: &str) -> Result<Ipv6Network, PoolError> {
+    let parts = text.split_once('/').and_then(|(address, length)| {
+        Some((address.parse::<Ipv6Addr>().ok()?, length.parse::<u8>().ok()?))
+    });
+    let (address, length) = parts.ok_or_else(|| PoolError::NotIpv6(text.into()))?;
+    check_prefix(text, length, 32, 62)?;
+    let network = Ipv6Addr::from(u128::from(address) & (u128::MAX << (128 - length)));
+    if network != address {
+        let network = format!("{network}/{length}");
+        return Err(PoolError::HostBits { text: text.into(), network });
+    }
+    Ok((address, length))
+}
+
 /// A UPF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpfConfig {
-    /// Its N4 address.
+    /// N4 address.
     pub n4: SocketAddr,
-    /// Data networks that it leads to; all where empty.
+    /// Data networks that it serves; all if empty.
     #[serde(default)]
     pub dnns: Vec<String>,
-    /// Slices that it serves; all where empty.
+    /// Slices that it serves; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<SliceConfig>,
-    /// Tracking areas that it serves before others do; where empty, all alike.
+    /// Tracking areas for which it is preferred; no preference if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tacs: Vec<u32>,
-    /// Tracking areas whose gNBs reach it (its service area); where empty, all do. A session whose
-    /// UE leaves it keeps it as its anchor, behind a UPF that reaches the UE's gNB (TS 23.502,
-    /// 4.9.1).
+    /// Service area: tracking areas whose gNBs reach it; all if empty. A session whose UE leaves it
+    /// keeps the UPF as its anchor, behind an intermediate UPF (TS 23.502, 4.9.1).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_area: Vec<u32>,
 }
 
 impl UpfConfig {
-    /// One that leads everywhere.
+    /// A UPF that serves every data network, slice and tracking area.
     pub fn at(n4: SocketAddr) -> Self {
         UpfConfig {
             n4,
@@ -114,7 +183,7 @@ impl UpfConfig {
     }
 }
 
-/// How many sessions a slice, or a data network in it, may have at a time.
+/// Limit for the number of sessions of a slice, or of a data network in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitConfig {
@@ -123,39 +192,39 @@ pub struct LimitConfig {
     /// Slice differentiator, 24 bits.
     #[serde(default)]
     pub sd: Option<u32>,
-    /// The data network; empty for the slice as a whole.
+    /// The data network; empty for the whole slice.
     #[serde(default)]
     pub dnn: String,
-    /// Sessions at a time.
+    /// Maximum number of sessions.
     pub max_sessions: usize,
 }
 
 impl LimitConfig {
-    /// Whether sessions of that slice and data network count.
-    pub fn is_of(&self, slice: Snssai, dnn: &str) -> bool {
+    /// Whether the limit counts sessions of that slice and data network.
+    pub fn applies_to(&self, slice: Snssai, dnn: &str) -> bool {
         Snssai::new(self.sst, self.sd) == slice
             && (self.dnn.is_empty() || self.dnn.eq_ignore_ascii_case(dnn))
     }
 }
 
-/// A UPF between gNBs and the anchors of sessions, with an exit of its own (uplink classifier; TS
-/// 23.501, 5.6.4.2).
+/// An uplink classifier: a UPF before the anchor with its own access to the data network (TS 23.501,
+/// 5.6.4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchingConfig {
     /// Data network of the sessions that go through it.
     pub dnn: String,
-    /// Tracking areas of their UEs; all where empty.
+    /// Tracking areas of their UEs; all if empty.
     #[serde(default)]
     pub tacs: Vec<u32>,
     /// N4 address of the UPF, which is among `upfs`.
     pub via: SocketAddr,
-    /// What leaves there, each an `IPFilterRule` for the downlink, such as `permit out ip from
+    /// Traffic that leaves at the classifier: downlink `IPFilterRule`s such as `permit out ip from
     /// 10.98.0.0/16 to assigned`.
     pub local: Vec<String>,
 }
 
-/// The SMF's end of N4.
+/// The N4 endpoint of the SMF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N4Config {
@@ -163,9 +232,9 @@ pub struct N4Config {
     pub bind: IpAddr,
     /// UDP port.
     pub port: u16,
-    /// Milliseconds after which a request is repeated.
+    /// T1: milliseconds until a request is retransmitted (TS 29.244, 6.4).
     pub t1_ms: u32,
-    /// How often a request is sent in all.
+    /// N1: transmissions of a request in total.
     pub n1: u8,
     /// Seconds between heartbeats.
     pub heartbeat_s: u32,
@@ -183,27 +252,27 @@ impl Default for N4Config {
     }
 }
 
-/// Whether usage is charged.
+/// Charging mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChargingMode {
-    /// No CHF is asked.
+    /// No charging.
     #[default]
     None,
-    /// The CHF is told what was used.
+    /// Usage is reported to the CHF.
     Offline,
-    /// The CHF is also asked before something is used.
+    /// The CHF also grants quota before usage.
     Online,
 }
 
-/// What becomes of sessions whose CHF does not answer (TS 32.290, 5.5.1).
+/// Handling of sessions when the CHF fails (TS 32.290, 5.5.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// They go on, and are not charged.
+    /// They continue without charging.
     #[default]
     Continue,
-    /// They are refused, or end.
+    /// They are rejected or released.
     Refuse,
 }
 
@@ -211,11 +280,11 @@ pub enum OnFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChargingConfig {
-    /// Whether.
+    /// Charging mode.
     pub mode: ChargingMode,
-    /// Without a CHF.
+    /// Failure handling.
     pub on_failure: OnFailure,
-    /// Rating group of all traffic.
+    /// Rating group of traffic without its own charging rule.
     pub rating_group: u32,
 }
 
@@ -229,32 +298,32 @@ impl Default for ChargingConfig {
     }
 }
 
-/// The set of which an SMF is (TS 23.501, 5.22). Its members store their sessions in one
-/// `context_store.database`, and have pools and N4 addresses of their own.
+/// The SMF set of this SMF (TS 23.501, 5.22). Its members share one `context_store.database`. Each
+/// has its own pools and N4 address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetConfig {
     /// Identity of the set: letters and digits.
     pub id: String,
-    /// Number of this one among its members, 0 to 127.
+    /// Number of this SMF in the set, 0 to 127.
     pub member: u8,
     /// MCC and MNC without a separator, such as `00101`.
-    #[serde(default = "usual_plmn")]
+    #[serde(default = "default_plmn")]
     pub plmn: String,
-    /// Priority of this one among those that the NRF names, the lowest first.
+    /// Priority of this SMF in the NRF; the lowest value is preferred.
     #[serde(default)]
     pub priority: u16,
-    /// Milliseconds between looks at the other members: two without an answer, and their sessions
-    /// are taken over.
-    #[serde(default = "watch_ms")]
-    pub watch_ms: u32,
+    /// Milliseconds between health checks of the other members. After two failed checks their
+    /// sessions are taken over.
+    #[serde(default = "default_health_check_ms")]
+    pub health_check_ms: u32,
 }
 
-fn usual_plmn() -> String {
+fn default_plmn() -> String {
     "00101".into()
 }
 
-fn watch_ms() -> u32 {
+fn default_health_check_ms() -> u32 {
     1000
 }
 
@@ -271,11 +340,13 @@ impl SetConfig {
             || self.id.len() > 32
             || !self.id.chars().all(|c| c.is_ascii_alphanumeric())
         {
-            findings
-                .push(Finding::new("id", "the identity of a set has 1 to 32 letters and digits"));
+            findings.push(Finding::new(
+                "id",
+                "not an identity of a set: write 1 to 32 letters and digits",
+            ));
         }
         if self.member > 127 {
-            findings.push(Finding::new("member", "a member has a number from 0 to 127"));
+            findings.push(Finding::new("member", "not a member number: write 0 to 127"));
         }
         if !matches!(self.plmn.len(), 5 | 6) || !self.plmn.chars().all(|c| c.is_ascii_digit()) {
             findings.push(Finding::new(
@@ -287,7 +358,7 @@ impl SetConfig {
     }
 }
 
-/// What the SMF needs to know.
+/// The section `smf` of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SmfConfig {
@@ -297,7 +368,7 @@ pub struct SmfConfig {
     pub dnns: Vec<DnnConfig>,
     /// UPFs, the preferred first.
     pub upfs: Vec<UpfConfig>,
-    /// UPFs between gNBs and anchors.
+    /// Uplink classifiers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branching: Vec<BranchingConfig>,
     /// N4.
@@ -306,29 +377,27 @@ pub struct SmfConfig {
     pub charging: ChargingConfig,
     /// The store that lets sessions outlive this process.
     pub context_store: ContextStoreConfig,
-    /// The set of which it is.
+    /// The SMF set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<SetConfig>,
-    /// Sessions at a time.
+    /// Maximum number of sessions.
     pub max_sessions: usize,
-    /// Of these, sessions of slices and of data networks in them.
+    /// Further limits for slices and data networks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitConfig>,
-    /// Seconds that a UE waits before it asks again for a session that there is no room for
-    /// (T3396, T3584, T3585); 0 lets it try at once.
+    /// Back-off time of a UE that was rejected because of a limit (T3396, T3584, T3585), in seconds;
+    /// 0 for none.
     pub back_off_s: u32,
-    /// Events that wait for one session's task.
+    /// Queued events per session.
     pub session_queue: usize,
-    /// Seconds for which a session of SSC mode 3 is beside the one that takes over from it.
+    /// SSC mode 3: seconds until the old session is released after a relocation.
     pub ssc3_s: u32,
-    /// T3591: a modification command without an answer is sent again (TS 24.501, 10.3), in
-    /// milliseconds.
+    /// T3591: milliseconds until a modification command is retransmitted (TS 24.501, 10.3).
     pub t3591_ms: u32,
-    /// T3592: a release command without an answer is sent again (TS 24.501, 10.3), in
-    /// milliseconds.
+    /// T3592: milliseconds until a release command is retransmitted (TS 24.501, 10.3).
     pub t3592_ms: u32,
-    /// Seconds after which a session that nothing was heard of is looked at: its UE may be gone,
-    /// or its UPF have it alone. 0 for never.
+    /// Seconds without events after which the SMF checks that an AMF serves the UE, and the UPF that
+    /// the SMF has the session. 0 for never.
     pub audit_s: u32,
 }
 
@@ -364,13 +433,13 @@ impl Default for SmfConfig {
 }
 
 impl SmfConfig {
-    /// How long nothing may be heard of a session.
-    pub fn audit(&self) -> std::time::Duration {
+    /// Time without events until a session is audited.
+    pub fn audit_interval(&self) -> std::time::Duration {
         let seconds = if self.audit_s == 0 { u32::MAX } else { self.audit_s };
         std::time::Duration::from_secs(seconds.into())
     }
 
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
@@ -380,35 +449,34 @@ impl SmfConfig {
             ("upfs", self.upfs.is_empty()),
         ] {
             if empty {
-                wrong(name.into(), "one at least is needed".into());
+                wrong(name.into(), "empty: write one at least".into());
             }
         }
         for (n, dnn) in self.dnns.iter().enumerate() {
             if dnn.name.is_empty() {
-                wrong(format!("dnns[{n}].name"), "a data network has a name".into());
+                wrong(
+                    format!("dnns[{n}].name"),
+                    "empty: write the name of the data network".into(),
+                );
             }
             if let Some(error) =
-                (!dnn.pool.is_empty()).then(|| crate::addresses::parse(&dnn.pool).err()).flatten()
+                (!dnn.pool.is_empty()).then(|| parse_ipv4(&dnn.pool).err()).flatten()
             {
-                wrong(format!("dnns[{n}].pool"), error);
+                wrong(format!("dnns[{n}].pool"), error.to_string());
             }
-            if let Some(error) = (!dnn.pool6.is_empty())
-                .then(|| crate::addresses::parse6(&dnn.pool6).err())
-                .flatten()
+            if let Some(error) =
+                (!dnn.pool6.is_empty()).then(|| parse_ipv6(&dnn.pool6).err()).flatten()
             {
-                wrong(format!("dnns[{n}].pool6"), error);
+                wrong(format!("dnns[{n}].pool6"), error.to_string());
             }
             if dnn.pool.is_empty() && dnn.pool6.is_empty() && !dnn.ethernet {
                 wrong(
                     format!("dnns[{n}].pool"),
-                    "a data network needs pool, pool6, both, or ethernet".into(),
+                    "no addresses: set pool, pool6, or ethernet".into(),
                 );
             }
             if dnn.unstructured.is_some() && dnn.pool6.is_empty() {
-                wrong(
-                    format!("dnns[{n}].pool6"),
-                    "unstructured sessions are known by addresses of it".into(),
-                );
+                wrong(format!("dnns[{n}].pool6"), "unstructured sessions need an IPv6 pool".into());
             }
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
                 wrong(format!("dnns[{n}].name"), format!("{} occurs twice", dnn.name));
@@ -433,7 +501,7 @@ impl SmfConfig {
         let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
         for (n, limit) in self.limits.iter().enumerate() {
             if !self.slices.iter().any(|slice| slice.snssai() == Snssai::new(limit.sst, limit.sd)) {
-                wrong(format!("limits[{n}].sst"), "it is no slice of smf.slices".into());
+                wrong(format!("limits[{n}].sst"), "not a slice of smf.slices: add it there".into());
             }
             if !limit.dnn.is_empty()
                 && !self.dnns.iter().any(|dnn| dnn.name.eq_ignore_ascii_case(&limit.dnn))
@@ -458,20 +526,15 @@ impl SmfConfig {
                     format!("{name} is not among smf.dnns: add it there"),
                 );
             }
-            let filter = |text: &String| crate::filter::Filter {
-                description: text.clone(),
-                ..Default::default()
-            };
+            let filter =
+                |text: &String| PacketFilter { description: text.clone(), ..Default::default() };
             if let Some(why) =
                 branching.local.iter().find_map(|text| filter(text).components().err())
             {
-                wrong(format!("branching[{n}].local"), why.into());
+                wrong(format!("branching[{n}].local"), why.to_string());
             }
             if branching.local.is_empty() {
-                wrong(
-                    format!("branching[{n}].local"),
-                    "nothing would leave there: write a filter".into(),
-                );
+                wrong(format!("branching[{n}].local"), "empty: write a filter".into());
             }
         }
         for (name, value) in [
@@ -480,7 +543,7 @@ impl SmfConfig {
             ("n4.n1", self.n4.n1.into()),
         ] {
             if value == 0 {
-                wrong(name.into(), "0 lets no session come up".into());
+                wrong(name.into(), "0 allows no session: write a positive number".into());
             }
         }
         findings
@@ -492,7 +555,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_right_and_mistakes_are_told_by_place() {
+    fn defaults_are_valid_and_invalid_values_are_reported_by_path() {
         assert_eq!(SmfConfig::default().check(), []);
         let dnn = DnnConfig {
             name: "internet".into(),
@@ -506,5 +569,16 @@ mod tests {
         let config = SmfConfig { dnns: vec![dnn], upfs: vec![upf], ..SmfConfig::default() };
         let paths: Vec<_> = config.check().into_iter().map(|f| f.path).collect();
         assert_eq!(paths, ["dnns[0].pool", "upfs[0].dnns[0]"]);
+    }
+
+    #[test]
+    fn pools_are_network_addresses_with_enough_bits() {
+        assert!(parse_ipv4("10.45.0.0/16").is_ok() && parse_ipv6("fd45::/48").is_ok());
+        for invalid in ["10.45.0.1/16", "10.45.0.0", "10.45.0.0/31", "x/16", "10.0.0.0/7"] {
+            assert!(parse_ipv4(invalid).is_err(), "{invalid}");
+        }
+        for invalid in ["fd45::1/60", "fd45::/64", "fd45::/16", "10.0.0.0/8"] {
+            assert!(parse_ipv6(invalid).is_err(), "{invalid}");
+        }
     }
 }

@@ -1,66 +1,56 @@
 //! The SMF: PDU sessions, from the UE's request to the UPF's rules (TS 23.501, 6.2.2; TS 29.502; TS
 //! 29.244).
 //!
-//! A session's context ([`session`]) belongs to one task ([`task`]), in which its procedures run
-//! one after the other ([`procedures`]). Requests of the AMF and reports of the UPF reach it as
-//! events.
+//! | module | content |
+//! | --- | --- |
+//! | `services` | what other NFs call: each request becomes an event of its session |
+//! | `task` | one task per session, which dispatches events to procedures |
+//! | `procedures` | the procedures of TS 23.502, one file each |
+//! | `set`, `restart` | takeover within an SMF set, and restoration after a restart |
+//! | `session` | the context of a session, with its states |
+//! | `n4` | associations with UPFs, PFCP requests and the rules of a session |
 #![forbid(unsafe_code)]
 
 mod addresses;
 mod config;
-mod filter;
-mod flows;
 mod limits;
 mod metrics;
 mod n1;
 mod n4;
+mod packet_filter;
 mod persisted;
-mod place;
 mod procedures;
-mod protection;
+mod qos_flows;
+mod restart;
 mod services;
 mod session;
-mod sessions;
+mod session_event;
+mod session_table;
 mod set;
+mod shared;
 mod task;
+mod up_security;
 mod usage;
+mod user_plane_path;
 
 pub use config::{
     BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N4Config, OnFailure,
-    SetConfig, SliceConfig, SmfConfig, UpfConfig,
+    PoolError, SetConfig, SliceConfig, SmfConfig, UpfConfig,
 };
 
 use addresses::Pools;
-use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
-use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
-use sessions::Sessions;
-use std::sync::{Arc, Weak};
+use session_table::SessionTable;
+pub use shared::Smf;
+use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Sessions that are restored at the same time: what a UPF that has just started is asked at once.
-const RESTORATIONS: usize = 64;
-
-/// The SMF.
-pub struct Smf {
-    context: Arc<NfContext>,
-    instance_id: NfInstanceId,
-    config: SmfConfig,
-    pools: Pools,
-    sessions: Sessions,
-    limits: limits::RoomLimits,
-    n4: n4::N4,
-    /// The stored sessions.
-    contexts: ContextStore,
-    /// Sessions that are restored at their UPF at the same time.
-    restorations: Semaphore,
-    /// For the tasks of sessions, which outlive the request that began them.
-    itself: Weak<Smf>,
-}
+/// Sessions that are restored at UPFs at the same time.
+const MAX_RESTORATIONS: usize = 64;
 
 impl NetworkFunction for Smf {
     const TYPE: NfType = NfType::Smf;
@@ -70,17 +60,17 @@ impl NetworkFunction for Smf {
         let instance_id = context.instance_id().parse();
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
-        let pools = Pools::new(&config.dnns).map_err(StartError)?;
+        let pools = Pools::new(&config.dnns).map_err(|e| StartError(format!("smf.dnns: {e}")))?;
         let (contexts, stored) = persisted::open(&config)?;
-        let elsewhere = match contexts.is_enabled() {
-            true => set::elsewhere(&config).map_err(persisted::start_error)?,
+        let peers = match contexts.is_enabled() {
+            true => set::all_sessions(&config).map_err(persisted::start_error)?,
             false => Vec::new(),
         };
         let n4 = n4::N4::open(&config, stored.recovery, contexts.is_enabled()).await?;
-        let sessions =
-            Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
-        let restorations = Semaphore::new(RESTORATIONS);
-        let limits = limits::RoomLimits::new(&config.limits);
+        let member = config.set.as_ref().map_or(0, |set| set.member);
+        let sessions = SessionTable::new(config.max_sessions, member);
+        let restorations = Semaphore::new(MAX_RESTORATIONS);
+        let limits = limits::SessionLimits::new(&config.limits);
         let smf = Arc::new_cyclic(|itself| {
             let itself = itself.clone();
             Smf {
@@ -96,7 +86,7 @@ impl NetworkFunction for Smf {
                 itself,
             }
         });
-        persisted::restore(&smf, stored, elsewhere);
+        restart::restore(&smf, stored, peers);
         Ok(smf)
     }
 
@@ -124,17 +114,17 @@ impl NetworkFunction for Smf {
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
-        tokio::spawn(set::watch(self.clone(), shutdown.clone()));
+        tokio::spawn(set::health_check::run(self.clone(), shutdown.clone()));
         tokio::select! {
             ended = self.n4.run(&self.sessions, shutdown.clone()) => ended,
-            Err(ended) = set::fence(&self, &shutdown) => Err(ended),
+            Err(ended) = set::lease::watch(&self, &shutdown) => Err(ended),
         }
     }
 
     fn ready(&self) -> Result<(), String> {
         match self.n4.is_associated() {
             true => Ok(()),
-            false => Err("no UPF is associated".into()),
+            false => Err("no UPF is associated: check smf.upfs".into()),
         }
     }
 

@@ -1,46 +1,45 @@
-//! How many sessions a slice, or a data network in a slice, may have at a time (`smf.limits`):
-//! beyond, UEs are refused with a cause that says which of both is full, and wait (TS 24.501, 6.2.7
-//! and 6.2.8; T3584 and T3585).
-use crate::LimitConfig;
+//! Limits for the number of sessions of a slice, or of a data network in a slice (`smf.limits`). A
+//! rejected UE gets the cause and the back-off timer of TS 24.501, 6.2.7 and 6.2.8 (T3584, T3585).
+use crate::config::LimitConfig;
 use martlet_nas::GsmCause;
 use martlet_sbi_api::common::Snssai;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What of its limits a session takes, for as long as it lasts.
-pub type Room = Vec<OwnedSemaphorePermit>;
+/// A session's share of the limits; dropping it makes room for another session.
+pub type LimitPermits = Vec<OwnedSemaphorePermit>;
 
-/// All limits, with what is free of each.
-pub struct RoomLimits(Vec<(LimitConfig, Arc<Semaphore>)>);
+/// All limits with their free permits.
+pub struct SessionLimits(Vec<(LimitConfig, Arc<Semaphore>)>);
 
-impl RoomLimits {
-    /// With nothing taken.
+impl SessionLimits {
+    /// Limits without sessions.
     pub fn new(config: &[LimitConfig]) -> Self {
         let limit =
             |limit: &LimitConfig| (limit.clone(), Arc::new(Semaphore::new(limit.max_sessions)));
-        RoomLimits(config.iter().map(limit).collect())
+        SessionLimits(config.iter().map(limit).collect())
     }
 
-    /// Takes room for one session.
+    /// Acquires the permits for a session.
     ///
     /// # Errors
-    /// What is full: cause #67 for the data network in the slice, #69 for the slice.
-    pub fn take(&self, slice: Snssai, dnn: &str) -> Result<Room, GsmCause> {
-        let mut room = Vec::new();
-        for (limit, free) in self.0.iter().filter(|(limit, _)| limit.is_of(slice, dnn)) {
-            room.push(free.clone().try_acquire_owned().map_err(
+    /// The reached limit: cause #67 for the data network in the slice, #69 for the slice.
+    pub fn acquire(&self, slice: Snssai, dnn: &str) -> Result<LimitPermits, GsmCause> {
+        let mut permits = Vec::new();
+        for (limit, free) in self.0.iter().filter(|(limit, _)| limit.applies_to(slice, dnn)) {
+            permits.push(free.clone().try_acquire_owned().map_err(
                 |_| match limit.dnn.is_empty() {
                     true => GsmCause::InsufficientResourcesForSpecificSlice,
                     false => GsmCause::InsufficientResourcesForSpecificSliceAndDnn,
                 },
             )?);
         }
-        Ok(room)
+        Ok(permits)
     }
 
-    /// The same for a session that is there already, whether there is room for it or not.
-    pub fn keep(&self, slice: Snssai, dnn: &str) -> Room {
-        let of = self.0.iter().filter(|(limit, _)| limit.is_of(slice, dnn));
+    /// Acquires the free permits for a session that exists already, even if a limit is reached.
+    pub fn acquire_free(&self, slice: Snssai, dnn: &str) -> LimitPermits {
+        let of = self.0.iter().filter(|(limit, _)| limit.applies_to(slice, dnn));
         of.filter_map(|(_, free)| free.clone().try_acquire_owned().ok()).collect()
     }
 }
@@ -54,21 +53,21 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_and_a_data_network_in_it_have_limits_of_their_own() {
-        let limits = RoomLimits::new(&[limit(1, "internet", 1), limit(1, "", 2)]);
+    fn a_slice_and_a_data_network_in_it_have_separate_limits() {
+        let limits = SessionLimits::new(&[limit(1, "internet", 1), limit(1, "", 2)]);
         let (slice, other) = (Snssai::new(1, None), Snssai::new(2, None));
-        let first = limits.take(slice, "Internet").unwrap();
-        let full = limits.take(slice, "internet").unwrap_err();
+        let first = limits.acquire(slice, "Internet").unwrap();
+        let full = limits.acquire(slice, "internet").unwrap_err();
         assert_eq!(full, GsmCause::InsufficientResourcesForSpecificSliceAndDnn);
-        // What it had taken of the slice is free again.
-        let second = limits.take(slice, "ims").unwrap();
+        // The failed attempt released its permit for the slice.
+        let second = limits.acquire(slice, "ims").unwrap();
         assert_eq!(
-            limits.take(slice, "ims").unwrap_err(),
+            limits.acquire(slice, "ims").unwrap_err(),
             GsmCause::InsufficientResourcesForSpecificSlice
         );
-        assert!(limits.take(other, "internet").unwrap().is_empty());
-        assert!(limits.keep(slice, "internet").is_empty());
+        assert!(limits.acquire(other, "internet").unwrap().is_empty());
+        assert!(limits.acquire_free(slice, "internet").is_empty());
         drop((first, second));
-        assert_eq!(limits.take(slice, "internet").unwrap().len(), 2);
+        assert_eq!(limits.acquire(slice, "internet").unwrap().len(), 2);
     }
 }

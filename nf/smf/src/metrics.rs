@@ -6,32 +6,28 @@ use prometheus::{
 use std::sync::LazyLock;
 use std::time::Instant;
 
-/// Sessions that are there.
+/// PDU sessions.
 pub static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_smf_sessions", "PDU sessions").expect("registered once")
 });
 
 static PROCEDURES: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let labels = &["procedure", "result"];
-    register_int_counter_vec!("martlet_smf_procedures_total", "Procedures, by outcome", labels)
+    register_int_counter_vec!("martlet_smf_procedures_total", "Procedures by result", labels)
         .expect("registered once")
 });
 static SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
     let buckets = prometheus::exponential_buckets(50e-6, 2.0, 18).expect("constants that fit");
-    let help = "Time that procedures take";
+    let help = "Duration of procedures";
     register_histogram_vec!("martlet_smf_procedure_seconds", help, &["procedure"], buckets)
         .expect("registered once")
 });
 static N4: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    register_int_counter_vec!(
-        "martlet_smf_n4_total",
-        "N4 messages, by what became of them",
-        &["event"]
-    )
-    .expect("registered once")
+    register_int_counter_vec!("martlet_smf_n4_total", "Events on N4", &["event"])
+        .expect("registered once")
 });
 
-/// Counts and times a procedure's end.
+/// Counts a procedure and its duration.
 pub fn procedure(name: &str, result: &str, started: Instant) {
     PROCEDURES.with_label_values(&[name, result]).inc();
     SECONDS.with_label_values(&[name]).observe(started.elapsed().as_secs_f64());
@@ -47,7 +43,7 @@ pub fn taken_over() {
     TAKEN_OVER.inc();
 }
 
-/// Counts something on N4.
+/// Counts an event on N4.
 pub fn n4(event: &str) {
     N4.with_label_values(&[event]).inc();
 }

@@ -1,36 +1,47 @@
 //! 5GSM messages of the SMF (TS 24.501, 6 and 8.3).
 use crate::addresses::Addresses;
-use crate::flows::{Flow, Rule};
+use crate::qos_flows::{Flow, Rule};
 use martlet_nas::options::Given;
 use martlet_nas::*;
 use martlet_sbi_api::common::{Ambr, PduSessionType, Snssai};
 
-/// What a PDU SESSION ESTABLISHMENT ACCEPT says.
-pub struct Accepted<'a> {
+/// Why a message cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct EncodeError(String);
+
+impl EncodeError {
+    fn new(error: impl std::fmt::Display) -> Self {
+        EncodeError(error.to_string())
+    }
+}
+
+/// Content of a PDU SESSION ESTABLISHMENT ACCEPT.
+pub struct Accept<'a> {
     pub id: u8,
     pub pti: u8,
     pub kind: &'a PduSessionType,
-    /// Session and service continuity mode.
+    /// SSC mode, 1 to 3.
     pub ssc_mode: u8,
     pub addresses: Addresses,
-    /// Lower half of the UE's link-local IPv6 address.
+    /// Interface identifier of the UE's link-local IPv6 address.
     pub interface: u64,
     pub slice: &'a Snssai,
     pub dnn: &'a str,
     pub five_qi: u8,
     pub qfi: u8,
     pub ambr: &'a Ambr,
-    pub given: Given,
+    /// Protocol configuration options.
+    pub options: Given,
     pub flows: &'a [Flow],
     pub always_on: bool,
-    /// Why the UE does not get all that it asked for (TS 24.501, 6.4.1.3).
+    /// Why the session has fewer IP versions than requested (TS 24.501, 6.4.1.3).
     pub cause: Option<GsmCause>,
 }
 
-/// PDU SESSION ESTABLISHMENT ACCEPT; `None` where a value does not fit, which is logged.
-pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
-    let build = || -> Result<Vec<u8>, String> {
-        let text = |e: &dyn std::fmt::Display| e.to_string();
+/// PDU SESSION ESTABLISHMENT ACCEPT; `None`, with a log line, if it cannot be encoded.
+pub fn accept(accepted: Accept<'_>) -> Option<Vec<u8>> {
+    let build = || -> Result<Vec<u8>, EncodeError> {
         let (downlink, uplink) = (accepted.ambr.downlink.bps(), accepted.ambr.uplink.bps());
         let slice = identifiers::Slice::from_parts(
             accepted.slice.sst,
@@ -49,14 +60,15 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
                 3 => SscModeValue::Ssc3,
                 _ => SscModeValue::Ssc1,
             }),
-            rules(accepted.qfi, accepted.flows).map_err(|e| text(&e))?,
-            qos::session_ambr(downlink, uplink).map_err(|e| text(&e))?,
+            rules(accepted.qfi, accepted.flows).map_err(EncodeError::new)?,
+            qos::session_ambr(downlink, uplink).map_err(EncodeError::new)?,
         )
-        .with_s_nssai(slice.map_err(|e| text(&e))?.to_nas())
+        .with_s_nssai(slice.map_err(EncodeError::new)?.to_nas())
         .with_authorized_qos_flow_descriptions(
-            descriptions((accepted.qfi, accepted.five_qi), accepted.flows).map_err(|e| text(&e))?,
+            descriptions((accepted.qfi, accepted.five_qi), accepted.flows)
+                .map_err(EncodeError::new)?,
         )
-        .with_dnn(NasDnn::from_string(accepted.dnn).map_err(|e| text(&e))?);
+        .with_dnn(NasDnn::from_string(accepted.dnn).map_err(EncodeError::new)?);
         if !matches!(accepted.kind, PduSessionType::Ethernet | PduSessionType::Unstructured) {
             message = message.with_pdu_address(address(&accepted));
         }
@@ -68,21 +80,23 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
                 NasAlwaysOnPduSessionIndication::from_apsi(true),
             );
         }
-        if !accepted.given.is_empty() {
-            let options = accepted.given.write().map_err(|e| text(&e))?;
+        if !accepted.options.is_empty() {
+            let options = accepted.options.write().map_err(EncodeError::new)?;
             message = message.with_extended_protocol_configuration_options(options);
         }
-        Nas5gsMessage::new_5gsm(message, accepted.id, accepted.pti).encode().map_err(|e| text(&e))
+        Nas5gsMessage::new_5gsm(message, accepted.id, accepted.pti)
+            .encode()
+            .map_err(EncodeError::new)
     };
     build()
-        .inspect_err(|error| {
-            tracing::error!(error, "a PDU SESSION ESTABLISHMENT ACCEPT does not encode")
-        })
+        .inspect_err(
+            |error| tracing::error!(%error, "PDU SESSION ESTABLISHMENT ACCEPT not encoded"),
+        )
         .ok()
 }
 
 /// PDU address (TS 24.501, 9.11.4.10).
-fn address(accepted: &Accepted<'_>) -> NasPduAddress {
+fn address(accepted: &Accept<'_>) -> NasPduAddress {
     let (ipv4, interface) = (accepted.addresses.ipv4, accepted.interface.to_be_bytes());
     match (ipv4, accepted.addresses.prefix) {
         (Some(ipv4), None) => NasPduAddress::from_ipv4(ipv4.octets()),
@@ -102,7 +116,7 @@ fn nas_rule(rule: &Rule, qfi: u8, code: QosRuleOpCode) -> QosRule {
         .with_qfi(qfi)
 }
 
-/// The default rule, and those of further flows.
+/// The default QoS rule and those of further flows.
 fn rules(qfi: u8, flows: &[Flow]) -> Result<NasQosRules, ValueError> {
     if flows.is_empty() {
         return qos::default_rule(1, qfi);
@@ -142,21 +156,21 @@ fn descriptions(default: (u8, u8), flows: &[Flow]) -> Result<NasQosFlowDescripti
     NasQosFlowDescriptions::from_descriptions(&all)
 }
 
-/// What a PDU SESSION MODIFICATION COMMAND changes.
-pub struct Changed<'a> {
+/// Content of a PDU SESSION MODIFICATION COMMAND.
+pub struct Modification<'a> {
     pub id: u8,
     pub pti: u8,
     pub ambr: Option<&'a Ambr>,
     /// A new 5QI of the default flow, with its QFI.
     pub default: Option<(u8, u8)>,
-    /// What the UE is told of being always on, where it asked.
+    /// Always-on indication, if the UE requested one.
     pub always_on: Option<bool>,
     pub before: &'a [Flow],
     pub now: &'a [Flow],
 }
 
-/// PDU SESSION MODIFICATION COMMAND that has the UE ask for another session to the same data
-/// network (TS 24.501, 6.3.2.2).
+/// PDU SESSION MODIFICATION COMMAND with cause #39: the UE establishes another session to the same
+/// data network (TS 24.501, 6.3.2.2).
 pub fn reactivation_command(id: u8) -> Vec<u8> {
     let cause = NasFGsmCause::from_cause(GsmCause::ReactivationRequested);
     encode(Nas5gsMessage::new_5gsm(
@@ -166,14 +180,13 @@ pub fn reactivation_command(id: u8) -> Vec<u8> {
     ))
 }
 
-/// PDU SESSION MODIFICATION COMMAND; `None` where a value does not fit, which is logged.
-pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
-    let build = || -> Result<Vec<u8>, String> {
-        let text = |e: &dyn std::fmt::Display| e.to_string();
+/// PDU SESSION MODIFICATION COMMAND; `None`, with a log line, if it cannot be encoded.
+pub fn modification_command(changed: &Modification<'_>) -> Option<Vec<u8>> {
+    let build = || -> Result<Vec<u8>, EncodeError> {
         let mut command = NasPduSessionModificationCommand::new();
         if let Some(ambr) = changed.ambr {
-            let ambr =
-                qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps()).map_err(|e| text(&e))?;
+            let ambr = qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps())
+                .map_err(EncodeError::new)?;
             command = command.with_session_ambr(ambr);
         }
         if let Some(always_on) = changed.always_on {
@@ -197,8 +210,9 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
             rules.push(nas_rule(rule, *qfi, code));
         }
         if !rules.is_empty() {
-            command = command
-                .with_authorized_qos_rules(NasQosRules::from_rules(&rules).map_err(|e| text(&e))?);
+            command = command.with_authorized_qos_rules(
+                NasQosRules::from_rules(&rules).map_err(EncodeError::new)?,
+            );
         }
         let mut all = Vec::new();
         if let Some((qfi, five_qi)) = changed.default {
@@ -215,41 +229,43 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
                     == (flow.five_qi, flow.guaranteed, flow.maximum)
             };
             match of(changed.before, flow.qfi) {
-                None => all.push(description(flow, QosFlowOpCode::Create).map_err(|e| text(&e))?),
+                None => {
+                    all.push(description(flow, QosFlowOpCode::Create).map_err(EncodeError::new)?)
+                }
                 Some(old) if !same(&old) => {
-                    all.push(description(flow, QosFlowOpCode::Modify).map_err(|e| text(&e))?)
+                    all.push(description(flow, QosFlowOpCode::Modify).map_err(EncodeError::new)?)
                 }
                 Some(_) => {}
             }
         }
         if !all.is_empty() {
-            let all = NasQosFlowDescriptions::from_descriptions(&all).map_err(|e| text(&e))?;
+            let all = NasQosFlowDescriptions::from_descriptions(&all).map_err(EncodeError::new)?;
             command = command.with_authorized_qos_flow_descriptions(all);
         }
-        Nas5gsMessage::new_5gsm(command, changed.id, changed.pti).encode().map_err(|e| text(&e))
+        Nas5gsMessage::new_5gsm(command, changed.id, changed.pti).encode().map_err(EncodeError::new)
     };
     build()
-        .inspect_err(|error| {
-            tracing::error!(error, "a PDU SESSION MODIFICATION COMMAND does not encode")
-        })
+        .inspect_err(
+            |error| tracing::error!(%error, "PDU SESSION MODIFICATION COMMAND not encoded"),
+        )
         .ok()
 }
 
 fn encode(message: Nas5gsMessage) -> Vec<u8> {
-    // These messages have a cause and nothing that could not fit.
+    // These messages have fixed contents, which always fit.
     message.encode().unwrap_or_default()
 }
 
-/// T3396, T3584 or T3585, by the cause: a UE that there is no room for waits (TS 24.501, 6.2.7 and
-/// 6.2.8); 0 for one that may try at once.
+/// Back-off timer T3396, T3584 or T3585, by the cause (TS 24.501, 6.2.7 and 6.2.8); none for 0
+/// seconds.
 fn back_off_timer(cause: GsmCause, seconds: u32) -> Option<NasGprsTimer3> {
-    let waits = matches!(
+    let has_timer = matches!(
         cause,
         GsmCause::InsufficientResources
             | GsmCause::InsufficientResourcesForSpecificSliceAndDnn
             | GsmCause::InsufficientResourcesForSpecificSlice
     );
-    (waits && seconds > 0).then(|| timers::timer3(seconds.into()))
+    (has_timer && seconds > 0).then(|| timers::timer3(seconds.into()))
 }
 
 /// PDU SESSION ESTABLISHMENT REJECT; `back_off` in seconds.

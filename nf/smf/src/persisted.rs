@@ -5,14 +5,16 @@
 //! the last `smf.context_store.flush_interval_ms`. A session that was established within it is
 //! unknown after the restart: the AMF learns so with its next request, the UPF with its next report.
 use crate::addresses::Addresses;
-use crate::flows::{Decided, Flow};
-use crate::procedures::charging::converged_charging::{self, Charging};
-use crate::procedures::user_plane::n4_session_establishment;
-use crate::protection::UpPolicy;
-use crate::session::{Place, Session, UpfSession};
-use crate::{Smf, SmfConfig};
+use crate::config::SmfConfig;
+use crate::qos_flows::{Flow, PolicyRules};
+use crate::session::{
+    GsmState, Mobility, N4Sessions, PersistedCharging, PolicyAssociation, ServingAmf, Session,
+    SessionCharging, SessionParameters, SessionQos, UdmState, UpConnection, UserPlane,
+};
+use crate::shared::Smf;
+use crate::up_security::UpSecurity;
+use crate::user_plane_path::{Tunnel, UpfSession, UserPlanePath};
 use martlet_context_store::{ContextStore, PersistedContext, StoreError, StoredContexts};
-use martlet_nas::GsmCause;
 use martlet_nf::StartError;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
@@ -40,18 +42,28 @@ pub fn owner_prefix(set: &str) -> String {
 
 /// The SMF's own entry. Field names are part of the stored format.
 #[derive(Serialize, Deserialize)]
-struct PersistedSmf {
+pub struct PersistedSmf {
     /// Seconds since 1900 at which the first SMF started that knew these sessions.
-    recovery: u32,
+    pub recovery: u32,
     /// API root of its services.
     #[serde(default)]
-    root: Option<ApiRoot>,
+    pub root: Option<ApiRoot>,
+}
+
+/// The addresses of a stored session.
+#[derive(Deserialize)]
+pub struct Allocation {
+    pub dnn: Dnn,
+    pub addresses: Addresses,
 }
 
 /// The API root in an SMF's own entry.
 pub fn root(value: &[u8]) -> Option<ApiRoot> {
     serde_json::from_slice::<PersistedSmf>(value).ok()?.root
 }
+
+/// N4 address of the UPF, its session endpoint identifier, TEID and address on N3.
+type PersistedUpf = (SocketAddr, u64, u32, IpAddr);
 
 /// A PDU session. Field names are part of the stored format.
 #[derive(Serialize, Deserialize)]
@@ -77,26 +89,26 @@ pub struct PersistedSession {
     five_qi: u8,
     arp: Arp,
     policy: Option<(ApiRoot, String)>,
-    decided: Arc<Decided>,
+    decided: Arc<PolicyRules>,
     flows: Vec<Flow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    charging: Option<converged_charging::PersistedCharging>,
+    charging: Option<PersistedCharging>,
     sdm_subscription: Option<String>,
     registered: bool,
-    upf: (SocketAddr, u64, u32, IpAddr),
+    upf: PersistedUpf,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     second: Option<Ipv6Addr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    anchor: Option<(SocketAddr, u64, u32, IpAddr)>,
+    anchor: Option<PersistedUpf>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     intermediate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tac: Option<u32>,
-    gnb: Option<(u32, IpAddr)>,
+    gnb: Option<Tunnel>,
     active: bool,
     stale: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    protection: Option<UpPolicy>,
+    protection: Option<UpSecurity>,
 }
 
 fn one() -> u8 {
@@ -116,7 +128,8 @@ impl PersistedContext for PersistedSession {
 pub struct Stored {
     /// The recovery time stamp that UPFs know; `None` without sessions.
     pub recovery: Option<u32>,
-    sessions: StoredContexts,
+    /// The sessions.
+    pub sessions: StoredContexts,
 }
 
 /// The error of a start without the context store.
@@ -148,126 +161,95 @@ pub fn open(config: &SmfConfig) -> Result<(ContextStore, Stored), StartError> {
     Ok((contexts, Stored { recovery, sessions }))
 }
 
-/// Restores the sessions that a former process has stored. `elsewhere` are the sessions of other
-/// members of the set, some of which have addresses from this SMF's pools.
-pub fn restore(smf: &Arc<Smf>, stored: Stored, elsewhere: Vec<Vec<u8>>) {
-    #[derive(Deserialize)]
-    struct Allocation {
-        dnn: Dnn,
-        addresses: Addresses,
-    }
-    for value in elsewhere {
-        if let Ok(allocation) = serde_json::from_slice::<Allocation>(&value) {
-            smf.pools.keep(&allocation.dnn, &allocation.addresses);
-        }
-    }
-    let root = Some(smf.context.api_root().clone());
-    let own = PersistedSmf { recovery: smf.n4.recovery(), root };
-    smf.contexts.put(SMF, serde_json::to_vec(&own).unwrap_or_default());
-    martlet_context_store::restore(&smf.contexts, stored.sessions, |reference, persisted| {
-        let mut session = Box::new(session(smf, reference, persisted, false)?);
-        martlet_sbi::trace::spawn(Default::default(), async move {
-            // The former process may have ended before it registered the session.
-            if !session.registered {
-                session.registered = n4_session_establishment::register_again(&session).await;
-            }
-            session.run().await;
-        });
-        Ok::<_, RestoreError>(())
-    });
-}
-
 /// Makes a session of its stored form; `taken_over` from another SMF of the set or not.
 pub fn session(
     smf: &Arc<Smf>,
     reference: u64,
-    persisted: PersistedSession,
+    stored: PersistedSession,
     taken_over: bool,
 ) -> Result<Session, RestoreError> {
-    // Another member's pools may hold the addresses of a session that it established.
-    if !smf.pools.keep(&persisted.dnn, &persisted.addresses) && smf.sessions.is_own(reference) {
-        return Err(RestoreError::Address { addresses: persisted.addresses, dnn: persisted.dnn });
+    // The pools of another member may hold the addresses of a session that it established.
+    let is_marked = smf.pools.mark_used(&stored.dnn, &stored.addresses);
+    if !is_marked && smf.sessions.is_own(reference) {
+        return Err(RestoreError::Address { addresses: stored.addresses, dnn: stored.dnn });
     }
-    let Some(inbox) =
-        smf.sessions.add_again(reference, &persisted.supi, persisted.id, smf.config.session_queue)
-    else {
-        smf.pools.give_back(&persisted.dnn, &persisted.addresses);
+    let queue = smf.config.session_queue;
+    let Some(inbox) = smf.sessions.restore(reference, &stored.supi, stored.id, queue) else {
+        smf.pools.release(&stored.dnn, &stored.addresses);
         return Err(RestoreError::TooManySessions);
     };
-    let peer = |root: ApiRoot| smf.context.peer_at(root).about(&persisted.supi);
-    let (upf, seid, teid, address) = persisted.upf;
-    // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
+    let peer = |root: ApiRoot| smf.context.peer_at(root).about(&stored.supi);
+    // After a restart of the SMF, sessions belong to the association that is set up next.
     let generation = |upf| if taken_over { smf.n4.generation(upf) } else { 0 };
-    let upf = UpfSession {
-        upf,
-        generation: generation(upf),
-        seid,
-        teid,
-        address,
-        second: persisted.second,
+    let n4_session = |(upf, seid, teid, address): PersistedUpf, ipv6| {
+        let generation = generation(upf);
+        UpfSession { upf, generation, seid, teid, address, ipv6 }
     };
-    let anchor = persisted.anchor.map(|(upf, seid, teid, address)| UpfSession {
-        upf,
-        generation: generation(upf),
-        seid,
-        teid,
-        address,
-        second: None,
+    let access = n4_session(stored.upf, stored.second);
+    let path = match stored.anchor.map(|anchor| n4_session(anchor, None)) {
+        None => UserPlanePath::Anchor(access),
+        Some(anchor) if stored.intermediate => {
+            UserPlanePath::Intermediate { intermediate: access, anchor }
+        }
+        Some(anchor) => UserPlanePath::Classifier { classifier: access, anchor },
+    };
+    let policy = stored.policy.map(|(root, id)| {
+        let pcf = PcfSmPolicyControlClient::new(peer(root));
+        PolicyAssociation { pcf, id }
     });
-    let amf = AmfCommunicationClient::new(peer(persisted.amf));
-    let charging = persisted
+    let charging = stored
         .charging
-        .map(|charging| Charging::restored(smf, &persisted.supi, charging).into());
-    let policy = persisted.policy.map(|(root, id)| (PcfSmPolicyControlClient::new(peer(root)), id));
-    let room = smf.limits.keep(persisted.slice, &persisted.dnn);
-    smf.sessions.locate(reference, Place { upf, anchor, intermediate: persisted.intermediate });
+        .map(|charging| Box::new(SessionCharging::restored(smf, &stored.supi, charging)));
+    let client = AmfCommunicationClient::new(peer(stored.amf));
+    let connection = match stored.active {
+        true => UpConnection::Activated,
+        false => UpConnection::Deactivated,
+    };
+    let permits = smf.limits.acquire_free(stored.slice, &stored.dnn);
+    smf.sessions.set_path(reference, path);
     Ok(Session {
         smf: smf.clone(),
         reference,
         inbox,
-        supi: persisted.supi,
-        id: persisted.id,
-        pti: persisted.pti,
-        slice: persisted.slice,
-        dnn: persisted.dnn,
-        plmn: persisted.plmn,
-        amf,
-        status_uri: persisted.status_uri,
-        kind: persisted.kind,
-        addresses: persisted.addresses,
-        ssc_mode: persisted.ssc_mode,
-        routes: persisted.routes,
-        server: persisted.server,
-        always_on: persisted.always_on,
-        ambr: persisted.ambr,
-        five_qi: persisted.five_qi,
-        arp: persisted.arp,
+        supi: stored.supi,
+        id: stored.id,
+        slice: stored.slice,
+        dnn: stored.dnn,
+        plmn: stored.plmn,
+        amf: ServingAmf { client, status_uri: stored.status_uri },
+        parameters: SessionParameters {
+            kind: stored.kind,
+            addresses: stored.addresses,
+            ssc_mode: stored.ssc_mode,
+            framed_routes: stored.routes,
+            unstructured_server: stored.server,
+            always_on: stored.always_on,
+        },
+        qos: SessionQos {
+            ambr: stored.ambr,
+            five_qi: stored.five_qi,
+            arp: stored.arp,
+            flows: stored.flows,
+            rules: stored.decided,
+        },
         policy,
-        decided: persisted.decided,
-        flows: persisted.flows,
+        udm: UdmState {
+            is_registered: stored.registered,
+            sdm_subscription: stored.sdm_subscription,
+        },
         charging,
-        refusal: GsmCause::NetworkFailure,
-        sdm_subscription: persisted.sdm_subscription,
-        modifying: None,
-        registered: persisted.registered,
-        upf: Some(upf),
-        anchor,
-        intermediate: persisted.intermediate,
-        tac: persisted.tac,
-        relocating: false,
-        gnb: persisted.gnb,
-        active: persisted.active,
-        activating: false,
-        waiting: false,
-        // A handover of the process before ends by the AMF's timer, and begins anew.
-        handover: None,
-        forwards: Vec::new(),
-        left: Vec::new(),
-        room,
-        protection: persisted.protection,
-        stale: persisted.stale,
-        release_commands: 0,
-        lost: false,
+        pti: stored.pti,
+        gsm: GsmState::Active,
+        user_plane: UserPlane {
+            n4: N4Sessions::Established(path),
+            connection,
+            gnb: stored.gnb,
+            gnb_tunnel_lost: stored.stale,
+            security: stored.protection,
+        },
+        // The AMF's timer ends a handover that was being prepared.
+        mobility: Mobility { tac: stored.tac, ..Mobility::default() },
+        permits,
     })
 }
 
@@ -279,9 +261,11 @@ impl Session {
             return;
         }
         // A session that is being released ends with the process.
-        let Some(upf) = self.upf.filter(|_| !self.is_releasing() && !self.lost) else {
-            return self.remove_persisted();
-        };
+        let path = self.user_plane.path().filter(|_| !self.gsm.is_releasing());
+        let Some(path) = path else { return self.remove_persisted() };
+        let n4_session = |at: UpfSession| (at.upf, at.seid, at.teid, at.address);
+        let (parameters, qos, user_plane) = (&self.parameters, &self.qos, &self.user_plane);
+        let policy = self.policy.as_ref();
         let persisted = PersistedSession {
             supi: self.supi.clone(),
             id: self.id,
@@ -289,32 +273,32 @@ impl Session {
             slice: self.slice,
             dnn: self.dnn.clone(),
             plmn: self.plmn.clone(),
-            amf: self.amf.peer().root().clone(),
-            status_uri: self.status_uri.clone(),
-            kind: self.kind.clone(),
-            addresses: self.addresses,
-            ssc_mode: self.ssc_mode,
-            routes: self.routes.clone(),
-            server: self.server,
-            always_on: self.always_on,
-            ambr: self.ambr.clone(),
-            five_qi: self.five_qi,
-            arp: self.arp.clone(),
-            policy: self.policy.as_ref().map(|(pcf, id)| (pcf.peer().root().clone(), id.clone())),
-            decided: self.decided.clone(),
-            flows: self.flows.clone(),
+            amf: self.amf.client.peer().root().clone(),
+            status_uri: self.amf.status_uri.clone(),
+            kind: parameters.kind.clone(),
+            addresses: parameters.addresses,
+            ssc_mode: parameters.ssc_mode,
+            routes: parameters.framed_routes.clone(),
+            server: parameters.unstructured_server,
+            always_on: parameters.always_on,
+            ambr: qos.ambr.clone(),
+            five_qi: qos.five_qi,
+            arp: qos.arp.clone(),
+            policy: policy.map(|policy| (policy.pcf.peer().root().clone(), policy.id.clone())),
+            decided: qos.rules.clone(),
+            flows: qos.flows.clone(),
             charging: self.charging.as_ref().map(|charging| charging.persisted()),
-            sdm_subscription: self.sdm_subscription.clone(),
-            registered: self.registered,
-            upf: (upf.upf, upf.seid, upf.teid, upf.address),
-            second: upf.second,
-            anchor: self.anchor.map(|at| (at.upf, at.seid, at.teid, at.address)),
-            intermediate: self.intermediate,
-            tac: self.tac,
-            gnb: self.gnb,
-            active: self.active,
-            stale: self.stale,
-            protection: self.protection,
+            sdm_subscription: self.udm.sdm_subscription.clone(),
+            registered: self.udm.is_registered,
+            upf: n4_session(path.access()),
+            second: path.access().ipv6,
+            anchor: path.has_two_upfs().then(|| n4_session(path.anchor())),
+            intermediate: path.intermediate().is_some(),
+            tac: self.mobility.tac,
+            gnb: user_plane.gnb,
+            active: user_plane.connection.is_activated(),
+            stale: user_plane.gnb_tunnel_lost,
+            protection: user_plane.security,
         };
         contexts.persist(self.reference.to_string(), move || persisted);
     }
@@ -323,8 +307,8 @@ impl Session {
         self.smf.contexts.remove(self.reference.to_string());
     }
 
-    /// Removes the session, which has ended, from the store and from the table.
-    pub fn forget(&self) {
+    /// Removes the session, which has ended, from the context store and the session table.
+    pub fn end(&self) {
         self.remove_persisted();
         self.smf.sessions.remove(self.reference);
     }

@@ -1,29 +1,29 @@
-//! What a session has used and may use, by rating group (TS 32.255, 5.2.1).
+//! Usage and granted quota of a session, by rating group (TS 32.255, 5.2.1).
 use crate::n4::{self, Quota};
 use martlet_pfcp::ie::{UrrId, VolumeMeasurement};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A rating group: `None` is the session's own (`smf.charging.rating_group`), which all belongs to
-/// that no rule gives another one.
-pub type Group = Option<u32>;
+/// A rating group. `None` is the default one (`smf.charging.rating_group`), for all traffic without
+/// a charging rule of its own.
+pub type RatingGroup = Option<u32>;
 
-/// Octets from and to the UE.
+/// Bytes from and to the UE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Volumes {
     pub uplink: u64,
     pub downlink: u64,
 }
 
-/// What was used of each rating group.
+/// Usage by rating group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Used(pub BTreeMap<Group, Volumes>);
+pub struct Usage(pub BTreeMap<RatingGroup, Volumes>);
 
-impl Used {
-    /// What a UPF has measured; what none of our rules has counted is left out.
-    pub fn add_all(&mut self, reports: impl Iterator<Item = (UrrId, Option<VolumeMeasurement>)>) {
+impl Usage {
+    /// Adds the measurements of URRs. URRs that this SMF did not create are ignored.
+    pub fn add(&mut self, reports: impl Iterator<Item = (UrrId, Option<VolumeMeasurement>)>) {
         for (urr, volume) in reports {
-            let Some(group) = counted_by(urr) else { continue };
+            let Some(group) = group_of_urr(urr) else { continue };
             let used = self.0.entry(group).or_default();
             let Some(VolumeMeasurement { octets: [_, uplink, downlink], .. }) = volume else {
                 continue;
@@ -34,77 +34,78 @@ impl Used {
     }
 }
 
-/// The rating group that a rule counts.
-pub fn counted_by(urr: UrrId) -> Option<Group> {
-    if urr == n4::CHARGING { Some(None) } else { n4::group_of(urr).map(Some) }
+/// The rating group that a URR measures.
+pub fn group_of_urr(urr: UrrId) -> Option<RatingGroup> {
+    if urr == n4::DEFAULT_URR { Some(None) } else { n4::group_of(urr).map(Some) }
 }
 
-/// The rule that counts a rating group.
-pub fn rule_of(group: Group) -> Option<UrrId> {
-    group.map_or(Some(n4::CHARGING), n4::urr_of)
+/// The URR that measures a rating group; `None` if the group's number is too large.
+pub fn urr_of_group(group: RatingGroup) -> Option<UrrId> {
+    group.map_or(Some(n4::DEFAULT_URR), n4::urr_of)
 }
 
-/// What the CHF grants of a rating group.
+/// The CHF's grant for a rating group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Granted {
-    /// Octets; none where the CHF does not count them.
+    /// Granted bytes; `None` if the CHF does not limit them.
     pub quota: Option<Quota>,
-    /// No more will come.
-    pub last: bool,
-    /// Nothing, until the CHF says so.
+    /// Final unit indication: no further quota follows.
+    #[serde(rename = "last")]
+    pub is_final: bool,
+    /// The CHF denies the rating group.
     pub denied: bool,
 }
 
 impl Granted {
-    /// For the UPF.
-    pub fn for_upf(&self) -> Option<Quota> {
-        if self.denied { Some(Quota { octets: 0, left_at_report: 0 }) } else { self.quota }
+    /// The quota for the UPF; `None` for unlimited.
+    pub fn upf_quota(&self) -> Option<Quota> {
+        if self.denied { Some(Quota { bytes: 0, report_at_remaining: 0 }) } else { self.quota }
     }
 }
 
-/// How charging of a session stands; it outlives the process.
+/// State of a charging session. Field names are part of the stored format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
-    /// The CHF's name for the session.
+pub struct ChargingState {
+    /// Identity of the charging session at the CHF.
     pub id: String,
-    /// Number of the last request.
+    /// Sequence number of the last request.
     pub sequence: u32,
-    /// When it began, as RFC 3339 has it.
+    /// Start time in the format of RFC 3339.
     pub started: String,
-    /// Of the session's own rating group.
+    /// Grant for the default rating group.
     pub own: Granted,
-    /// Of others.
+    /// Grants for further rating groups.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<u32, Granted>,
 }
 
-impl Told {
-    /// What is granted of a group.
-    pub fn of(&self, group: Group) -> Granted {
+impl ChargingState {
+    /// The grant for a rating group.
+    pub fn grant(&self, group: RatingGroup) -> Granted {
         group.map_or(Some(&self.own), |group| self.others.get(&group)).copied().unwrap_or_default()
     }
 
-    /// Notes what is granted of a group.
-    pub fn set(&mut self, group: Group, granted: Granted) {
+    /// Sets the grant for a rating group.
+    pub fn set_grant(&mut self, group: RatingGroup, granted: Granted) {
         match group {
             None => self.own = granted,
             Some(group) => drop(self.others.insert(group, granted)),
         }
     }
 
-    /// All groups that are counted.
-    pub fn groups(&self) -> BTreeSet<Group> {
+    /// All measured rating groups.
+    pub fn groups(&self) -> BTreeSet<RatingGroup> {
         std::iter::once(None).chain(self.others.keys().copied().map(Some)).collect()
     }
 
-    /// What the session's own group may use.
-    pub fn quota(&self) -> Option<Quota> {
-        self.own.for_upf()
+    /// The quota of the default rating group.
+    pub fn default_quota(&self) -> Option<Quota> {
+        self.own.upf_quota()
     }
 
-    /// The other groups, and what each may use.
-    pub fn others(&self) -> Vec<(u32, Option<Quota>)> {
-        self.others.iter().map(|(group, granted)| (*group, granted.for_upf())).collect()
+    /// The further rating groups with their quotas.
+    pub fn other_quotas(&self) -> Vec<(u32, Option<Quota>)> {
+        self.others.iter().map(|(group, granted)| (*group, granted.upf_quota())).collect()
     }
 }
 
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_rule_counts_one_group() {
+    fn each_urr_measures_one_rating_group() {
         let volume = |uplink, downlink| {
             Some(VolumeMeasurement {
                 octets: [None, Some(uplink), Some(downlink)],
@@ -121,31 +122,31 @@ mod tests {
             })
         };
         let seventh = n4::urr_of(7).unwrap();
-        let mut used = Used::default();
+        let mut used = Usage::default();
         let reports = [
-            (n4::CHARGING, volume(1, 2)),
+            (n4::DEFAULT_URR, volume(1, 2)),
             (seventh, volume(10, 20)),
             (seventh, volume(5, 0)),
             (UrrId(2), volume(9, 9)),
         ];
-        used.add_all(reports.into_iter());
+        used.add(reports.into_iter());
         let of = |uplink, downlink| Volumes { uplink, downlink };
         assert_eq!(used.0, BTreeMap::from([(None, of(1, 2)), (Some(7), of(15, 20))]));
         assert_eq!(
-            (rule_of(None), rule_of(Some(7)), rule_of(Some(u32::MAX))),
-            (Some(n4::CHARGING), Some(seventh), None)
+            (urr_of_group(None), urr_of_group(Some(7)), urr_of_group(Some(u32::MAX))),
+            (Some(n4::DEFAULT_URR), Some(seventh), None)
         );
-        assert_eq!(counted_by(UrrId(2)), None);
+        assert_eq!(group_of_urr(UrrId(2)), None);
     }
 
     #[test]
-    fn what_is_denied_is_nothing() {
-        let mut told = Told::default();
-        told.set(Some(7), Granted { denied: true, ..Granted::default() });
-        assert_eq!(told.groups(), BTreeSet::from([None, Some(7)]));
+    fn a_denied_rating_group_has_no_quota() {
+        let mut state = ChargingState::default();
+        state.set_grant(Some(7), Granted { denied: true, ..Granted::default() });
+        assert_eq!(state.groups(), BTreeSet::from([None, Some(7)]));
         assert_eq!(
-            (told.quota(), told.others()),
-            (None, vec![(7, Some(Quota { octets: 0, left_at_report: 0 }))])
+            (state.default_quota(), state.other_quotas()),
+            (None, vec![(7, Some(Quota { bytes: 0, report_at_remaining: 0 }))])
         );
     }
 }

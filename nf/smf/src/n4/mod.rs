@@ -1,20 +1,24 @@
-//! N4: associations with UPFs, requests to them, reports from them (TS 29.244, 6).
+//! N4: associations with UPFs, requests to them, and their reports (TS 29.244, 6).
 mod association;
-mod branching;
-mod forwarding;
+mod forwarding_rules;
+mod incoming_requests;
 mod load;
-mod reaction;
-mod rules;
+mod session_rules;
+mod two_upf_rules;
 
-pub use branching::{branching_point, branching_tunnels, divided};
-pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb, take_control};
-pub use rules::{
-    CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, also_counting, deletion, establishment,
-    group_of, query, to_buffer, to_buffer_anew, to_flows, to_gnb, to_quotas, urr_of,
+pub use forwarding_rules::{
+    change_cp_fseid, forward, forwarding_tunnel, stop_forwarding, switch_to_gnb,
 };
+pub use session_rules::{
+    DEFAULT_URR, Downlink, FlowsChange, Quota, RuleParameters, SessionTraffic, add_urrs, buffer,
+    deletion, drop_and_buffer, establishment, forward_to_gnb, group_of, query_usage, update_flows,
+    update_quotas, urr_of,
+};
+pub use two_upf_rules::{access_rules, access_tunnels, split_by_upf};
 
-use crate::session::UpfSession;
-use crate::{SmfConfig, UpfConfig, metrics};
+use crate::config::{SmfConfig, UpfConfig};
+use crate::metrics;
+use crate::user_plane_path::UpfSession;
 use association::Association;
 use martlet_nf::{Shutdown, StartError, capture};
 use martlet_pfcp::ie::NodeId;
@@ -34,49 +38,48 @@ use tokio::sync::oneshot;
 /// Why a request to a UPF failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum N4Error {
-    /// No UPF leads to the data network and is associated.
-    #[error("no UPF that leads there is associated")]
+    /// No associated UPF fits the session.
+    #[error("no associated UPF serves the data network, slice and location")]
     NoUpf,
-    /// The UPF says that there is no association.
-    #[error("the UPF has no association with this SMF any more")]
+    /// The UPF has no association with this SMF.
+    #[error("UPF has no association with this SMF")]
     NotAssociated,
-    /// The UPF does not answer.
-    #[error("the UPF {0} does not answer")]
-    Silent(SocketAddr),
-    /// The UPF refused.
-    #[error("the UPF refused with cause {0}")]
-    Refused(u8),
-    /// The UPFs have asked to be spared.
-    #[error("the UPFs that lead there are overloaded")]
+    /// The UPF does not respond.
+    #[error("UPF {0} does not respond")]
+    Timeout(SocketAddr),
+    /// The UPF rejected the request.
+    #[error("UPF rejected the request with cause {0}")]
+    Rejected(u8),
+    /// All fitting UPFs have requested a load reduction.
+    #[error("all fitting UPFs are overloaded")]
     Overload,
-    /// Too many requests are under way.
-    #[error("too many N4 requests are under way")]
+    /// Too many requests are pending.
+    #[error("too many pending N4 requests")]
     Busy,
-    /// The answer is not what was asked for.
-    #[error("the UPF answered with {0}")]
+    /// The response is not the expected one.
+    #[error("unexpected response of the UPF: {0}")]
     Unexpected(&'static str),
 }
 
-/// What N4 needs of the sessions.
+/// The sessions, from the point of view of N4.
 pub trait SessionLayer {
-    /// Where the user plane of a session is, by our session endpoint identifier.
+    /// The N4 session with our session endpoint identifier.
     fn user_plane(&self, seid: u64) -> Option<UpfSession>;
-    /// Hands a report on: false where too much waits for the session.
+    /// Passes a report to its session. Returns `false` if the session's queue is full.
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool;
-    /// A UPF does not answer any more.
-    fn upf_lost(&self, upf: SocketAddr);
-    /// A UPF that had been associated is associated anew: it has none of the sessions that it had
-    /// (TS 29.244, 6.2.6.2.2).
-    fn associated_anew(&self, upf: SocketAddr);
-    /// How many sessions are at a UPF.
+    /// A UPF does not respond.
+    fn upf_failed(&self, upf: SocketAddr);
+    /// A UPF was associated again and has lost its sessions (TS 29.244, 6.2.6.2.2).
+    fn upf_restarted(&self, upf: SocketAddr);
+    /// Number of sessions with an N4 session at a UPF.
     fn sessions_at(&self, upf: SocketAddr) -> usize;
-    /// A UPF is about to end: its sessions are to leave it.
-    fn upf_leaves(&self, upf: SocketAddr);
+    /// A UPF requests the release of its association: its sessions have to leave it.
+    fn upf_releasing(&self, upf: SocketAddr);
 }
 
-/// For which session a UPF is wanted.
+/// The criteria by which a UPF is selected for a session.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct UpfCriteria<'a> {
     pub dnn: &'a str,
     pub slice: Snssai,
     pub tac: Option<u32>,
@@ -93,39 +96,39 @@ struct Tables {
 pub struct N4 {
     socket: UdpSocket,
     node: NodeId,
-    /// UPFs that are no anchors.
-    branching: Vec<SocketAddr>,
+    /// Uplink classifiers, which are not selected as anchors.
+    classifiers: Vec<SocketAddr>,
     /// Seconds since 1900 at which this SMF started.
     recovery: u32,
-    /// There are sessions from before this SMF was started again.
-    retained: bool,
-    /// The sessions outlive this process: UPFs are not told that it ends.
-    lasting: bool,
+    /// There are sessions from before the restart of this SMF.
+    has_restored_sessions: bool,
+    /// Sessions outlive this process, so that it does not release its associations at its end.
+    keeps_associations: bool,
     heartbeat: Duration,
     tables: Mutex<Tables>,
-    /// Wakes the timer when there is something new to time.
-    stirred: tokio::sync::Notify,
-    /// Wakes those who keep associations when one has ended.
-    ended: tokio::sync::Notify,
+    /// Wakes the retransmission timer for a new request.
+    request_sent: tokio::sync::Notify,
+    /// Wakes the tasks of associations when one has changed.
+    changed: tokio::sync::Notify,
     /// Wakes those who wait for an association.
     associated: tokio::sync::Notify,
 }
 
 /// Seconds from 1900 to 1970.
-const ERA: u64 = 2_208_988_800;
+const SECONDS_1900_TO_1970: u64 = 2_208_988_800;
 
 impl N4 {
-    /// Binds. `since` is the time at which the SMF started that knew the sessions of this one: to
-    /// UPFs it is the same.
+    /// Binds the socket. `since` is the recovery time stamp of the process that stored the sessions:
+    /// for UPFs the SMF has not restarted.
     pub async fn open(
         config: &SmfConfig,
         since: Option<u32>,
-        lasting: bool,
+        keeps_associations: bool,
     ) -> Result<N4, StartError> {
         let n4 = &config.n4;
         let socket = UdpSocket::bind((n4.bind, n4.port)).await.map_err(|e| {
             StartError(format!(
-                "N4 cannot use {}:{}: {e}; `smf.n4` in the configuration names both",
+                "N4 cannot bind {}:{}: {e}; `smf.n4` configures both",
                 n4.bind, n4.port
             ))
         })?;
@@ -146,14 +149,14 @@ impl N4 {
         Ok(N4 {
             socket,
             node: NodeId::Ip(n4.bind),
-            branching: config.branching.iter().map(|branching| branching.via).collect(),
-            recovery: since.unwrap_or((now.as_secs() + ERA) as u32),
-            retained: since.is_some(),
-            lasting,
+            classifiers: config.branching.iter().map(|branching| branching.via).collect(),
+            recovery: since.unwrap_or((now.as_secs() + SECONDS_1900_TO_1970) as u32),
+            has_restored_sessions: since.is_some(),
+            keeps_associations,
             heartbeat: Duration::from_secs(n4.heartbeat_s.max(1).into()),
             tables: Mutex::new(tables),
-            stirred: tokio::sync::Notify::new(),
-            ended: tokio::sync::Notify::new(),
+            request_sent: tokio::sync::Notify::new(),
+            changed: tokio::sync::Notify::new(),
             associated: tokio::sync::Notify::new(),
         })
     }
@@ -162,17 +165,17 @@ impl N4 {
         self.tables.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Seconds since 1900 at which this SMF started, as UPFs are told.
+    /// Recovery time stamp: seconds since 1900.
     pub fn recovery(&self) -> u32 {
         self.recovery
     }
 
-    /// The SMF's node identity.
+    /// Node ID of the SMF.
     pub fn node(&self) -> NodeId {
         self.node.clone()
     }
 
-    /// The address of this end.
+    /// The N4 address of the SMF.
     pub fn address(&self) -> std::net::IpAddr {
         match self.node {
             NodeId::Ip(ip) => ip,
@@ -180,31 +183,31 @@ impl N4 {
         }
     }
 
-    /// An associated UPF for a data network, slice and place (TS 23.501, 6.3.3.3): one that serves
-    /// the place before one that serves all, and that before one of another place; of those
-    /// alike the one with the least load, and the first in the configuration. One that wants to
-    /// be spared is passed over as often as it asks for. Branching points are no anchors.
-    pub fn choose(
+    /// Selects an associated UPF as anchor (TS 23.501, 6.3.3.3), by preference: one that serves the
+    /// UE's tracking area, one without a preferred area, another one. Among equals the one with the
+    /// lowest load, then the first in the configuration. A UPF that requests a load reduction is
+    /// skipped for that share of sessions.
+    pub fn select(
         &self,
-        wanted: &Wanted<'_>,
+        criteria: &UpfCriteria<'_>,
         except: Option<SocketAddr>,
     ) -> Result<SocketAddr, N4Error> {
         let tables = self.tables();
         let now = Instant::now();
         let fits = tables.associations.iter().filter(|association| {
             let n4 = association.upf.n4;
-            association.takes_sessions(wanted)
+            association.accepts_sessions(criteria)
                 && Some(n4) != except
-                && !self.branching.contains(&n4)
+                && !self.classifiers.contains(&n4)
         });
         let mut fits: Vec<_> = fits.collect();
-        fits.sort_by_key(|association| (association.rank(wanted), association.load.metric()));
+        fits.sort_by_key(|association| (association.rank(criteria), association.load.metric()));
         if fits.is_empty() {
             return Err(N4Error::NoUpf);
         }
         let found = fits.iter().find(|association| {
-            let spared = association.load.reduction(now);
-            spared == 0 || rand::rng().random_range(0..100) >= spared
+            let reduction = association.load.reduction(now);
+            reduction == 0 || rand::rng().random_range(0..100) >= reduction
         });
         if found.is_none() {
             metrics::n4("overload");
@@ -222,29 +225,34 @@ impl N4 {
             .is_some_and(|it| it.reaches(tac))
     }
 
-    /// A UPF that gNBs of the wanted place reach, and that can stand before an anchor which they do
-    /// not reach.
-    pub fn between(&self, anchor: SocketAddr, wanted: &Wanted<'_>) -> Option<SocketAddr> {
+    /// Selects an intermediate UPF that the UE's gNB reaches, before an anchor that it does not reach.
+    pub fn select_intermediate(
+        &self,
+        anchor: SocketAddr,
+        criteria: &UpfCriteria<'_>,
+    ) -> Option<SocketAddr> {
         let tables = self.tables();
         let fits = tables.associations.iter().filter(|association| {
-            association.takes_sessions(wanted)
-                && association.reaches(wanted.tac)
+            association.accepts_sessions(criteria)
+                && association.reaches(criteria.tac)
                 && association.upf.n4 != anchor
         });
         let best =
-            fits.min_by_key(|association| (association.rank(wanted), association.load.metric()));
+            fits.min_by_key(|association| (association.rank(criteria), association.load.metric()));
         best.map(|association| association.upf.n4)
     }
 
-    /// How well a UPF suits, 0 for best.
-    pub fn rank(&self, upf: SocketAddr, wanted: &Wanted<'_>) -> u8 {
+    /// Preference of a UPF for a session; 0 is best.
+    pub fn rank(&self, upf: SocketAddr, criteria: &UpfCriteria<'_>) -> u8 {
         let tables = self.tables();
         let found = tables.associations.iter().find(|association| association.upf.n4 == upf);
-        found.map_or(u8::MAX, |association| association.rank(wanted))
+        found.map_or(u8::MAX, |association| association.rank(criteria))
     }
 
-    /// Sends a request and waits for its answer, which may be late but not lost: it is repeated
-    /// until then.
+    /// Sends a request, with retransmissions, and waits for its response.
+    ///
+    /// # Errors
+    /// The UPF does not respond, or too many requests are pending.
     pub async fn request(
         &self,
         upf: SocketAddr,
@@ -254,31 +262,31 @@ impl N4 {
         let message = message.into();
         let span = trace::Active::request(format!("n4 {}", message.name()), upf);
         let (sender, receiver) = oneshot::channel();
-        let octets = {
+        let bytes = {
             let mut tables = self.tables();
             let build = |sequence| Packet { seid, sequence, message }.encode();
-            let (sequence, octets) =
+            let (sequence, bytes) =
                 tables.requests.send(upf, Instant::now(), build).ok_or(N4Error::Busy)?;
             tables.waiting.insert(sequence, sender);
-            octets
+            bytes
         };
-        self.stirred.notify_one();
-        self.send(upf, &octets).await;
-        let answer = receiver.await.map_err(|_| N4Error::Silent(upf));
-        span.ended(answer.as_ref().map(|_| ()).map_err(|_| "silent"));
+        self.request_sent.notify_one();
+        self.send(upf, &bytes).await;
+        let answer = receiver.await.map_err(|_| N4Error::Timeout(upf));
+        span.ended(answer.as_ref().map(|_| ()).map_err(|_| "timeout"));
         answer
     }
 
-    async fn send(&self, to: SocketAddr, octets: &[u8]) {
+    async fn send(&self, to: SocketAddr, bytes: &[u8]) {
         if capture::wants(capture::Link::N4) {
-            capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), octets);
+            capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), bytes);
         }
-        if let Err(error) = self.socket.send_to(octets, to).await {
-            tracing::debug!(%to, %error, "an N4 message did not leave");
+        if let Err(error) = self.socket.send_to(bytes, to).await {
+            tracing::debug!(%to, %error, "N4 message not sent");
         }
     }
 
-    /// Keeps associations up and hands reports on, until the shutdown.
+    /// Maintains the associations and dispatches reports until the shutdown.
     pub async fn run(
         &self,
         sessions: &impl SessionLayer,
@@ -286,10 +294,10 @@ impl N4 {
     ) -> Result<(), StartError> {
         let upfs: Vec<SocketAddr> = self.tables().associations.iter().map(|a| a.upf.n4).collect();
         let associations = async {
-            let keep = upfs.iter().map(|upf| self.keep_associated(*upf, sessions));
-            let mut keep: Vec<_> = keep.map(Box::pin).collect();
+            let tasks = upfs.iter().map(|upf| self.maintain_association(*upf, sessions));
+            let mut tasks: Vec<_> = tasks.map(Box::pin).collect();
             std::future::poll_fn(|cx| {
-                keep.iter_mut().for_each(|future| {
+                tasks.iter_mut().for_each(|future| {
                     let _ = future.as_mut().poll(cx);
                 });
                 std::task::Poll::<()>::Pending
@@ -299,13 +307,13 @@ impl N4 {
         tokio::select! {
             () = associations => {}
             () = self.receive(sessions) => {}
-            () = self.repeat() => {}
+            () = self.retransmit() => {}
             () = shutdown.wait() => {}
         }
-        for upf in upfs.into_iter().filter(|_| !self.lasting) {
-            let goodbye = martlet_pfcp::AssociationReleaseRequestMessage { node_id: self.node() };
-            let octets = Packet::node(0, goodbye).encode();
-            self.send(upf, &octets).await;
+        for upf in upfs.into_iter().filter(|_| !self.keeps_associations) {
+            let release = martlet_pfcp::AssociationReleaseRequestMessage { node_id: self.node() };
+            let bytes = Packet::node(0, release).encode();
+            self.send(upf, &bytes).await;
         }
         Ok(())
     }
@@ -325,39 +333,39 @@ impl N4 {
                     &buffer[..length],
                 );
             }
-            if let Some(answer) = self.react(from, &buffer[..length], sessions) {
+            if let Some(answer) = self.handle(from, &buffer[..length], sessions) {
                 self.send(from, &answer).await;
             }
         }
     }
 
-    /// Sends again what is not answered.
-    async fn repeat(&self) {
+    /// Retransmits requests without a response.
+    async fn retransmit(&self) {
         loop {
             let next = self.tables().requests.next_due();
             match next {
                 Some(next) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(next.into()) => {}
-                        () = self.stirred.notified() => continue,
+                        () = self.request_sent.notified() => continue,
                     }
                 }
                 None => {
-                    self.stirred.notified().await;
+                    self.request_sent.notified().await;
                     continue;
                 }
             }
             let due = self.tables().requests.due(Instant::now());
             for due in due {
                 match due {
-                    Due::Resend { to, bytes: octets } => {
-                        metrics::n4("repeated");
-                        self.send(to, &octets).await;
+                    Due::Resend { to, bytes } => {
+                        metrics::n4("retransmission");
+                        self.send(to, &bytes).await;
                     }
                     Due::Failed { to, sequence } => {
-                        metrics::n4("unanswered");
-                        tracing::warn!(%to, "the UPF does not answer");
-                        // Dropping the sender tells who waits.
+                        metrics::n4("timeout");
+                        tracing::warn!(%to, "N4 request timed out");
+                        // Dropping the sender fails the request.
                         self.tables().waiting.remove(&sequence);
                     }
                 }
@@ -365,7 +373,7 @@ impl N4 {
         }
     }
 
-    /// Whether there is a UPF.
+    /// Whether any UPF is associated.
     pub fn is_associated(&self) -> bool {
         self.tables().associations.iter().any(Association::is_up)
     }

@@ -1,6 +1,9 @@
-//! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
-use crate::flows::Flow;
-use crate::session::{QFI, Session, Updated, UpfSession};
+//! Messages to UE and gNB through the AMF: Namf_Communication_N1N2MessageTransfer (TS 29.518,
+//! 5.2.2.3), and the N1 and N2 parts of responses to the AMF.
+use crate::qos_flows::{DEFAULT_QFI, Flow};
+use crate::session::Session;
+use crate::session_event::UpdateResponse;
+use crate::user_plane_path::UpfSession;
 use martlet_ngap::transfer::{
     Arp, FiveQi, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest,
 };
@@ -9,13 +12,15 @@ use martlet_sbi_api::common::{
     PduSessionType, PreemptionCapability, PreemptionVulnerability, RefToBinaryData,
 };
 use martlet_sbi_api::namf_communication::{
-    N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
-    N2InfoContainer, N2InfoContent, N2InformationClass, N2SmInformation, NgapIeType,
+    N1MessageClass, N1MessageContainer, N1N2MessageTransferCause, N1N2MessageTransferReqData,
+    N1N2MessageTransferRspData, N2InfoContainer, N2InfoContent, N2InformationClass,
+    N2SmInformation, NgapIeType,
 };
-use martlet_sbi_api::nsmf_pdusession::SmContextUpdatedData;
+use martlet_sbi_api::nsmf_pdusession::{SmContextUpdatedData, UpCnxState};
 
-/// Content identities of the binary parts.
+/// Content identity of the N1 part.
 pub const N1: &str = "n1";
+/// Content identity of the N2 part.
 pub const N2: &str = "n2";
 
 /// A reference to a binary part.
@@ -23,14 +28,14 @@ pub fn reference(id: &str) -> RefToBinaryData {
     RefToBinaryData { content_id: id.into() }
 }
 
-/// An answer to the AMF with a NAS message for the UE.
-pub fn n1_answer(octets: Vec<u8>) -> Updated {
+/// A response to the AMF with a NAS message for the UE.
+pub fn n1_response(message: Vec<u8>) -> UpdateResponse {
     let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    Ok(Some(Multipart::new(data).part(N1, content_type::NAS, octets)))
+    Ok(Some(Multipart::new(data).part(N1, content_type::NAS, message)))
 }
 
-/// For NGAP.
-pub fn to_ngap(arp: &martlet_sbi_api::common::Arp) -> Arp {
+/// The NGAP form of an ARP.
+pub fn ngap_arp(arp: &martlet_sbi_api::common::Arp) -> Arp {
     Arp {
         priority: arp.priority_level,
         may_preempt: arp.preempt_cap == PreemptionCapability::MayPreempt,
@@ -38,13 +43,13 @@ pub fn to_ngap(arp: &martlet_sbi_api::common::Arp) -> Arp {
     }
 }
 
-/// QoS of a flow for the gNB.
-pub fn parameters(flow: &Flow) -> QosParameters {
+/// QoS parameters of a flow for the gNB.
+pub fn qos_parameters(flow: &Flow) -> QosParameters {
     let gbr = flow.guaranteed.map(|guaranteed| {
-        let most = flow.maximum.unwrap_or(guaranteed);
+        let maximum = flow.maximum.unwrap_or(guaranteed);
         GuaranteedBitRate {
-            max_downlink: most.downlink,
-            max_uplink: most.uplink,
+            max_downlink: maximum.downlink,
+            max_uplink: maximum.uplink,
             downlink: guaranteed.downlink,
             uplink: guaranteed.uplink,
             notify: false,
@@ -54,87 +59,109 @@ pub fn parameters(flow: &Flow) -> QosParameters {
     });
     QosParameters {
         five_qi: FiveQi::standard(flow.five_qi),
-        arp: to_ngap(&flow.arp),
+        arp: ngap_arp(&flow.arp),
         gbr,
         reflective: false,
     }
 }
 
-impl Session {
-    /// PDU Session Resource Setup Request Transfer; `None` while the UPF's tunnel is not known, or
-    /// where it does not encode, which is logged.
-    pub fn setup_request(&self) -> Option<Vec<u8>> {
-        self.setup_request_to(self.upf?)
-    }
+/// A response to the AMF with the state of the user plane connection.
+pub fn connection_state(state: UpCnxState) -> UpdateResponse {
+    let data = SmContextUpdatedData { up_cnx_state: Some(state), ..Default::default() };
+    Ok(Some(Multipart::new(data)))
+}
 
-    /// The same, with the tunnel of another UPF.
-    pub fn setup_request_to(&self, upf: UpfSession) -> Option<Vec<u8>> {
-        let mut flows = vec![QosFlow::standard(QFI, self.five_qi, to_ngap(&self.arp))];
-        flows
-            .extend(self.flows.iter().map(|flow| QosFlow { qfi: flow.qfi, qos: parameters(flow) }));
-        let kind = match self.kind {
-            PduSessionType::Ipv6 => SessionType::Ipv6,
-            PduSessionType::Ipv4v6 => SessionType::Ipv4v6,
-            PduSessionType::Ethernet => SessionType::Ethernet,
-            PduSessionType::Unstructured => SessionType::Unstructured,
-            _ => SessionType::Ipv4,
+/// The problem for invalid N2 SM information.
+pub fn n2_sm_error(error: impl std::fmt::Display) -> Problem {
+    Problem::new(403, "N2_SM_ERROR").detail(error.to_string())
+}
+
+/// The problem for a failed N4 request.
+pub fn peer_not_responding(error: impl std::fmt::Display) -> Problem {
+    Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string())
+}
+
+/// Whether the AMF has sent the messages at once, because the UE is connected.
+pub fn is_initiated(response: Result<StatusReply<N1N2MessageTransferRspData>, Problem>) -> bool {
+    let initiated = N1N2MessageTransferCause::N1N2TransferInitiated;
+    response.is_ok_and(|reply| reply.body.is_some_and(|body| body.cause == initiated))
+}
+
+/// PDU Session Resource Setup Request Transfer; `None` if there is no N4 session, or, with a log
+/// line, if it cannot be encoded.
+pub fn setup_request(session: &Session) -> Option<Vec<u8>> {
+    setup_request_at(session, session.user_plane.access()?)
+}
+
+/// The same, with the tunnel endpoint of another UPF.
+pub fn setup_request_at(session: &Session, upf: UpfSession) -> Option<Vec<u8>> {
+    let qos = &session.qos;
+    let mut flows = vec![QosFlow::standard(DEFAULT_QFI, qos.five_qi, ngap_arp(&qos.arp))];
+    let flow = |flow: &Flow| QosFlow { qfi: flow.qfi, qos: qos_parameters(flow) };
+    flows.extend(qos.flows.iter().map(flow));
+    let kind = match session.parameters.kind {
+        PduSessionType::Ipv6 => SessionType::Ipv6,
+        PduSessionType::Ipv4v6 => SessionType::Ipv4v6,
+        PduSessionType::Ethernet => SessionType::Ethernet,
+        PduSessionType::Unstructured => SessionType::Unstructured,
+        _ => SessionType::Ipv4,
+    };
+    let request = SetupRequest::new(upf.n3(), kind, flows)
+        .with_ambr(qos.ambr.downlink.bps(), qos.ambr.uplink.bps());
+    let request = match session.user_plane.security {
+        Some(policy) => request.with_security(policy.to_ngap()),
+        None => request,
+    };
+    let failed = |error: &_| tracing::error!(%error, "N2 SM information not encoded");
+    request.encode().inspect_err(failed).ok()
+}
+
+/// Sends messages to the UE and its gNB.
+pub async fn transfer(
+    session: &Session,
+    n1: Option<Vec<u8>>,
+    n2: Option<(NgapIeType, Vec<u8>)>,
+) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
+    let body = transfer_body(session, n1, n2);
+    session.amf.client.n1_n2_message_transfer(&session.supi, body).await
+}
+
+/// The body of an N1N2MessageTransfer request.
+pub fn transfer_body(
+    session: &Session,
+    n1: Option<Vec<u8>>,
+    n2: Option<(NgapIeType, Vec<u8>)>,
+) -> Multipart<N1N2MessageTransferReqData> {
+    let mut data =
+        N1N2MessageTransferReqData { pdu_session_id: Some(session.id), ..Default::default() };
+    let root = session.smf.context.api_root();
+    data.n1n2_failure_txf_notif_uri =
+        Some(format!("{root}/nsmf-callback/v1/n1-n2-transfer-failure/{}", session.reference));
+    data.n1_message_container =
+        n1.as_ref().map(|_| N1MessageContainer::new(N1MessageClass::Sm, reference(N1)));
+    if let Some((kind, _)) = &n2 {
+        let content = N2InfoContent {
+            ngap_message_type: None,
+            ngap_ie_type: Some(kind.clone()),
+            ngap_data: reference(N2),
         };
-        let request = SetupRequest::new(upf.n3(), kind, flows)
-            .with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
-        let request = match self.protection {
-            Some(policy) => request.with_security(policy.to_ngap()),
-            None => request,
-        };
-        let encoded = request.encode();
-        encoded.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")).ok()
+        let mut container = N2InfoContainer::new(N2InformationClass::Sm);
+        container.sm_info = Some(N2SmInformation {
+            pdu_session_id: session.id,
+            n2_info_content: Some(content),
+            s_nssai: Some(session.slice),
+            ..Default::default()
+        });
+        data.n2_info_container = Some(container);
+        data.arp = Some(session.qos.arp.clone());
+        data.five_qi = Some(session.qos.five_qi);
     }
-
-    /// Brings messages to the UE and its gNB.
-    pub async fn transfer(
-        &self,
-        n1: Option<Vec<u8>>,
-        n2: Option<(NgapIeType, Vec<u8>)>,
-    ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
-        self.amf.n1_n2_message_transfer(&self.supi, self.transfer_body(n1, n2)).await
+    let mut body = Multipart::new(data);
+    if let Some(n1) = n1 {
+        body = body.part(N1, content_type::NAS, n1);
     }
-
-    /// What `transfer` sends.
-    pub fn transfer_body(
-        &self,
-        n1: Option<Vec<u8>>,
-        n2: Option<(NgapIeType, Vec<u8>)>,
-    ) -> Multipart<N1N2MessageTransferReqData> {
-        let mut data =
-            N1N2MessageTransferReqData { pdu_session_id: Some(self.id), ..Default::default() };
-        let root = self.smf.context.api_root();
-        data.n1n2_failure_txf_notif_uri =
-            Some(format!("{root}/nsmf-callback/v1/n1-n2-transfer-failure/{}", self.reference));
-        data.n1_message_container =
-            n1.as_ref().map(|_| N1MessageContainer::new(N1MessageClass::Sm, reference(N1)));
-        if let Some((kind, _)) = &n2 {
-            let content = N2InfoContent {
-                ngap_message_type: None,
-                ngap_ie_type: Some(kind.clone()),
-                ngap_data: reference(N2),
-            };
-            let mut container = N2InfoContainer::new(N2InformationClass::Sm);
-            container.sm_info = Some(N2SmInformation {
-                pdu_session_id: self.id,
-                n2_info_content: Some(content),
-                s_nssai: Some(self.slice),
-                ..Default::default()
-            });
-            data.n2_info_container = Some(container);
-            data.arp = Some(self.arp.clone());
-            data.five_qi = Some(self.five_qi);
-        }
-        let mut body = Multipart::new(data);
-        if let Some(n1) = n1 {
-            body = body.part(N1, content_type::NAS, n1);
-        }
-        if let Some((_, n2)) = n2 {
-            body = body.part(N2, content_type::NGAP, n2);
-        }
-        body
+    if let Some((_, n2)) = n2 {
+        body = body.part(N2, content_type::NGAP, n2);
     }
+    body
 }

@@ -1,6 +1,6 @@
 //! Notifications of other NFs: each goes to the task of its session.
-use crate::Smf;
-use crate::session::SessionEvent;
+use crate::session_event::SessionEvent;
+use crate::shared::Smf;
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::N1N2MsgTxfrFailureNotification;
 use martlet_sbi_api::nchf_converged_charging::ChargingNotifyRequest;
@@ -18,7 +18,7 @@ impl SmfCallback for Smf {
         sm_context_ref: &str,
         _: N1N2MsgTxfrFailureNotification,
     ) -> Result<(), Problem> {
-        self.tell(sm_context_ref, SessionEvent::TransferFailed).await
+        self.send(sm_context_ref, SessionEvent::TransferFailed).await
     }
 
     async fn sm_policy_update_notify(
@@ -27,7 +27,9 @@ impl SmfCallback for Smf {
         body: SmPolicyNotification,
     ) -> Result<Option<Vec<PartialSuccessReport>>, Problem> {
         let decision = body.sm_policy_decision.unwrap_or_default();
-        self.tell(sm_context_ref, SessionEvent::Policy(decision.into())).await.map(|()| None)
+        self.send(sm_context_ref, SessionEvent::PolicyDecision(decision.into()))
+            .await
+            .map(|()| None)
     }
 
     async fn sm_policy_terminate_notify(
@@ -35,7 +37,7 @@ impl SmfCallback for Smf {
         sm_context_ref: &str,
         _: TerminationNotification,
     ) -> Result<(), Problem> {
-        self.tell(sm_context_ref, SessionEvent::PolicyEnded).await
+        self.send(sm_context_ref, SessionEvent::PolicyTerminated).await
     }
 
     async fn charging_notify(
@@ -43,7 +45,7 @@ impl SmfCallback for Smf {
         sm_context_ref: &str,
         _: ChargingNotifyRequest,
     ) -> Result<(), Problem> {
-        self.tell(sm_context_ref, SessionEvent::ChargingAsked).await
+        self.send(sm_context_ref, SessionEvent::Reauthorize).await
     }
 
     async fn deregistration_notify(
@@ -52,7 +54,7 @@ impl SmfCallback for Smf {
         _: DeregistrationData,
     ) -> Result<(), Problem> {
         let (reply, _) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Release(reply)).await
+        self.send(sm_context_ref, SessionEvent::Release(reply)).await
     }
 
     async fn sdm_change_notify(
@@ -60,7 +62,7 @@ impl SmfCallback for Smf {
         supi: &str,
         _: ModificationNotification,
     ) -> Result<(), Problem> {
-        for session in self.sessions.all_of(supi) {
+        for session in self.sessions.of_ue(supi) {
             session.send(SessionEvent::SubscriptionChanged);
         }
         Ok(())

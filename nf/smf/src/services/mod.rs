@@ -2,42 +2,45 @@
 mod callback;
 mod pdu_session;
 
-use crate::session::SessionEvent;
-use crate::sessions::SessionHandle;
-use crate::{Smf, set};
+use crate::session_event::SessionEvent;
+use crate::session_table::SessionHandle;
+use crate::set::takeover;
+use crate::shared::Smf;
 use martlet_sbi::Problem;
 
-fn unknown(reference: &str) -> Problem {
-    Problem::new(404, "CONTEXT_NOT_FOUND")
-        .detail(format!("there is no session context {reference}"))
+/// The problem for an unknown SM context.
+fn not_found(reference: &str) -> Problem {
+    Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("SM context {reference} does not exist"))
 }
 
 impl Smf {
-    /// A session: of this SMF, or of one of its set that is gone.
+    /// Finds a session, and takes it over if it belongs to a failed member of the set.
     async fn find(&self, reference: &str) -> Result<SessionHandle, Problem> {
-        // free5GC's AMF puts this before whatever the location of a context has.
+        // free5GC's AMF adds this prefix to the reference.
         let reference = reference.strip_prefix("urn:uuid:").unwrap_or(reference);
         let found = match (self.sessions.get(reference), self.itself.upgrade()) {
             (None, Some(smf)) if smf.config.set.is_some() => {
-                // What it takes from the store is this SMF's to keep, whoever gives up meanwhile.
+                // A task of its own: a cancelled request must not lose the context.
                 let reference = reference.to_string();
-                tokio::spawn(async move { set::take_over(&smf, &reference).await })
+                tokio::spawn(async move { takeover::take_over(&smf, &reference).await })
                     .await
                     .ok()
                     .flatten()
             }
             (found, _) => found,
         };
-        found.ok_or_else(|| unknown(reference))
+        found.ok_or_else(|| not_found(reference))
     }
 
-    /// Sends a session an event: 404 where there is none.
-    async fn tell(&self, reference: &str, event: SessionEvent) -> Result<(), Problem> {
+    /// Sends a session an event.
+    ///
+    /// # Errors
+    /// 404 if the session does not exist, 503 if its queue is full.
+    async fn send(&self, reference: &str, event: SessionEvent) -> Result<(), Problem> {
         let session = self.find(reference).await?;
         match session.send(event) {
             true => Ok(()),
-            false => Err(Problem::new(503, "NF_CONGESTION")
-                .detail("the session has too many requests waiting")),
+            false => Err(Problem::new(503, "NF_CONGESTION").detail("the session's queue is full")),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Nsmf_PDUSession (TS 29.502, 5.2): each request goes to the task of its session.
-use super::unknown;
-use crate::Smf;
+use super::not_found;
 use crate::procedures::establishment::pdu_session_establishment;
-use crate::session::SessionEvent;
+use crate::session_event::SessionEvent;
+use crate::shared::Smf;
+use crate::task;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem};
 use martlet_sbi_api::nsmf_pdusession::{
@@ -17,9 +18,13 @@ impl SmfPduSession for Smf {
         &self,
         body: Multipart<SmContextCreateData>,
     ) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
-        let smf =
-            self.itself.upgrade().ok_or_else(|| Problem::system_failure("the SMF is ending"))?;
-        pdu_session_establishment::create(&smf, body).await
+        let smf = self
+            .itself
+            .upgrade()
+            .ok_or_else(|| Problem::system_failure("the SMF is shutting down"))?;
+        let (created, establishment) = pdu_session_establishment::create(&smf, body).await?;
+        task::establish(establishment);
+        Ok(created)
     }
 
     async fn update_sm_context(
@@ -28,9 +33,9 @@ impl SmfPduSession for Smf {
         body: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))
+        self.send(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))
             .await?;
-        answer.await.map_err(|_| unknown(sm_context_ref))?
+        answer.await.map_err(|_| not_found(sm_context_ref))?
     }
 
     async fn release_sm_context(
@@ -39,8 +44,8 @@ impl SmfPduSession for Smf {
         _: Option<Multipart<SmContextReleaseData>>,
     ) -> Result<Option<SmContextReleasedData>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Release(reply)).await?;
-        answer.await.map_err(|_| unknown(sm_context_ref))?;
+        self.send(sm_context_ref, SessionEvent::Release(reply)).await?;
+        answer.await.map_err(|_| not_found(sm_context_ref))?;
         Ok(None)
     }
 
@@ -49,7 +54,8 @@ impl SmfPduSession for Smf {
         sm_context_ref: &str,
         _: Option<SmContextRetrieveData>,
     ) -> Result<SmContextRetrievedData, Problem> {
-        self.sessions.get(sm_context_ref).ok_or_else(|| unknown(sm_context_ref))?;
-        Err(Problem::new(403, "TARGET_MME_CAPABILITY").detail("sessions do not move to EPS"))
+        self.sessions.get(sm_context_ref).ok_or_else(|| not_found(sm_context_ref))?;
+        Err(Problem::new(403, "TARGET_MME_CAPABILITY")
+            .detail("interworking with EPS is not supported"))
     }
 }

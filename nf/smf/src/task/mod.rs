@@ -1,118 +1,148 @@
-//! The task that owns a session: what it does with each event, and when none comes.
+//! The task of a session: it dispatches events to the procedures, one after the other.
+mod n4_report;
 mod update_sm_context;
 
-use crate::procedures::branching::anchor_relocation;
-use crate::procedures::branching::intermediate_upf;
-use crate::procedures::charging::converged_charging;
-use crate::procedures::handover::n2_handover;
+use crate::procedures::branching::{anchor_relocation, intermediate_upf};
+use crate::procedures::charging::quota_management;
+use crate::procedures::establishment::pdu_session_establishment::Establishment;
+use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
-use crate::procedures::release::orphaned_session_release;
-use crate::procedures::release::pdu_session_release;
-use crate::procedures::user_plane::downlink_data_notification;
-use crate::procedures::user_plane::n4_session_establishment;
-use crate::session::{Session, SessionEvent};
+use crate::procedures::release::{orphaned_session_release, pdu_session_release};
+use crate::procedures::user_plane::{downlink_data_notification, restoration, upf_failover};
+use crate::session::{GsmState, Session};
+use crate::session_event::SessionEvent;
+use crate::set::lease;
 use martlet_nas::GsmCause;
-use martlet_pfcp::ie::ReportType;
-use martlet_sbi::trace::Origin;
+use martlet_sbi::trace::{self, Origin};
 use std::time::Duration;
 
+/// Starts the task of a session that is being established.
+pub fn establish(establishment: Establishment) {
+    // Boxed, so that its memory is freed after the establishment: sessions live for long.
+    let establishing = Box::pin(establishment.run());
+    trace::spawn(Origin::here(), async move {
+        let session = establishing.await;
+        if let Some(session) = session {
+            session.run().await;
+        }
+    });
+}
+
+/// What wakes a session's task.
+enum Wakeup {
+    Event(SessionEvent),
+    /// The timer of the current state has expired.
+    Timeout,
+    /// The SMF ends.
+    Closed,
+}
+
 impl Session {
-    /// Takes events until the session ends.
+    /// Handles events until the session ends.
     pub async fn run(mut self: Box<Self>) {
         loop {
-            let patience = match (self.is_releasing(), &self.modifying) {
-                (true, _) => Duration::from_millis(self.smf.config.t3592_ms.into()),
-                (false, Some(_)) => Duration::from_millis(self.smf.config.t3591_ms.into()),
-                (false, None) => self.smf.config.audit(),
+            let wakeup = match tokio::time::timeout(self.timer(), self.inbox.recv()).await {
+                Ok(Some(event)) => Wakeup::Event(event),
+                Ok(None) => Wakeup::Closed,
+                Err(_) => Wakeup::Timeout,
             };
-            let event = tokio::time::timeout(patience, self.inbox.recv()).await;
             if !self.is_owned().await {
-                return self.drop_taken_over();
+                return lease::drop_session(&self);
             }
-            // On the heap while it lasts, so that the task of a session at rest is small.
-            if !Box::pin(self.act(event.ok())).await {
+            // Boxed, so that the task of an idle session is small.
+            if !Box::pin(self.handle(wakeup)).await {
                 break;
             }
             self.persist();
         }
-        self.forget();
+        self.end();
     }
 
-    /// Acts on an event, or on the end of the session's patience: false where the session has
-    /// ended.
-    async fn act(&mut self, event: Option<Option<SessionEvent>>) -> bool {
+    /// The timer of the current 5GSM state.
+    fn timer(&self) -> Duration {
+        let config = &self.smf.config;
+        match self.gsm {
+            GsmState::InactivePending { .. } => Duration::from_millis(config.t3592_ms.into()),
+            GsmState::ModificationPending(_) => Duration::from_millis(config.t3591_ms.into()),
+            GsmState::Active | GsmState::Inactive => config.audit_interval(),
+        }
+    }
+
+    /// Handles a wakeup. Returns `false` if the session has ended.
+    async fn handle(&mut self, wakeup: Wakeup) -> bool {
         Origin::default().adopt();
-        let goes_on = match event {
-            Some(Some(SessionEvent::Update(body, reply))) => {
-                let (body, origin) = *body;
-                origin.adopt();
-                let (answer, goes_on) = update_sm_context::run(self, body).await;
-                let _ = reply.send(answer);
-                goes_on
-            }
-            Some(Some(SessionEvent::Release(reply))) => {
-                pdu_session_release::finish(self, false).await;
-                let _ = reply.send(());
-                false
-            }
-            Some(Some(SessionEvent::Report(report))) => {
-                let silent = report.report_type.has(ReportType::UPIR);
-                downlink_data_notification::report(self, *report).await
-                    && (!silent || orphaned_session_release::run(self).await)
-            }
-            Some(Some(SessionEvent::UpfLost(upf))) => anchor_relocation::upf_lost(self, *upf).await,
-            Some(Some(SessionEvent::Relocate)) => anchor_relocation::run(self).await,
-            Some(Some(SessionEvent::RelocationOver)) => anchor_relocation::over(self).await,
-            Some(Some(SessionEvent::ChargingAsked)) => converged_charging::asked_anew(self).await,
-            Some(Some(SessionEvent::TransferFailed)) => {
-                downlink_data_notification::not_reached(self).await;
-                true
-            }
-            // The UE makes it anew, at another UPF if there is one.
-            Some(Some(SessionEvent::UpfLeaves(upf)))
-                if self.place().is_some_and(|place| place.is_at(*upf)) =>
-            {
-                pdu_session_release::by_network(self, GsmCause::ReactivationRequested).await
-            }
-            Some(Some(SessionEvent::UpfLeaves(_))) => true,
-            Some(Some(SessionEvent::AssociatedAnew(upf))) => {
-                n4_session_establishment::associated_anew(self, *upf).await;
-                true
-            }
-            Some(Some(SessionEvent::ForwardingOver)) => {
-                n2_handover::forwarding_over(self).await;
-                true
-            }
-            Some(Some(SessionEvent::OutOfArea)) => {
-                intermediate_upf::follow(self).await;
-                true
-            }
-            Some(Some(SessionEvent::Policy(decision))) => {
-                network_requested_modification::by_policy(self, *decision).await;
-                true
-            }
-            Some(Some(SessionEvent::SubscriptionChanged)) => {
-                network_requested_modification::by_subscription(self).await
-            }
-            // TS 23.502, 4.3.2.2.1, step 16: there is no session then.
-            Some(Some(SessionEvent::Unprotected)) => {
-                pdu_session_release::by_network(self, GsmCause::RequestRejectedUnspecified).await
-            }
-            Some(Some(SessionEvent::PolicyEnded)) => {
-                pdu_session_release::by_network(self, GsmCause::ReactivationRequested).await
-            }
-            Some(Some(SessionEvent::Taken)) => true,
-            Some(None) => false,
-            None if self.is_releasing() => pdu_session_release::command_again(self).await,
-            None if self.modifying.is_some() => {
-                network_requested_modification::command_again(self).await;
-                true
-            }
-            None => orphaned_session_release::run(self).await,
+        let is_alive = match wakeup {
+            Wakeup::Event(event) => self.handle_event(event).await,
+            Wakeup::Timeout => self.handle_timeout().await,
+            Wakeup::Closed => false,
         };
-        if goes_on && self.lost {
+        let is_lost = self.user_plane.is_lost();
+        if is_alive && is_lost {
             pdu_session_release::finish(self, true).await;
         }
-        goes_on && !self.lost
+        is_alive && !is_lost
+    }
+
+    async fn handle_timeout(&mut self) -> bool {
+        match self.gsm {
+            GsmState::InactivePending { .. } => pdu_session_release::retransmit_command(self).await,
+            GsmState::ModificationPending(_) => {
+                network_requested_modification::retransmit_command(self).await;
+                true
+            }
+            GsmState::Active | GsmState::Inactive => orphaned_session_release::run(self).await,
+        }
+    }
+
+    async fn handle_event(&mut self, event: SessionEvent) -> bool {
+        match event {
+            SessionEvent::Update(body, reply) => {
+                let (body, origin) = *body;
+                origin.adopt();
+                let (response, is_alive) = update_sm_context::run(self, body).await;
+                let _ = reply.send(response);
+                return is_alive;
+            }
+            SessionEvent::Release(reply) => {
+                pdu_session_release::finish(self, false).await;
+                let _ = reply.send(());
+                return false;
+            }
+            SessionEvent::Report(report) => return n4_report::run(self, *report).await,
+            SessionEvent::UpfFailed(upf) => return upf_failover::run(self, *upf).await,
+            SessionEvent::RelocateAnchor => return anchor_relocation::run(self).await,
+            SessionEvent::RelocationTimeout => {
+                return anchor_relocation::release_old_session(self).await;
+            }
+            SessionEvent::Reauthorize => return quota_management::reauthorize(self).await,
+            SessionEvent::SubscriptionChanged => {
+                return network_requested_modification::by_subscription(self).await;
+            }
+            // The UE establishes the session again, at another UPF if there is one.
+            SessionEvent::UpfReleasing(upf) => {
+                if self.user_plane.path().is_some_and(|path| path.uses(*upf)) {
+                    let cause = GsmCause::ReactivationRequested;
+                    return pdu_session_release::by_network(self, cause).await;
+                }
+            }
+            SessionEvent::PolicyTerminated => {
+                let cause = GsmCause::ReactivationRequested;
+                return pdu_session_release::by_network(self, cause).await;
+            }
+            // TS 23.502, 4.3.2.2.1, step 16.
+            SessionEvent::SecurityNotEnforced => {
+                let cause = GsmCause::RequestRejectedUnspecified;
+                return pdu_session_release::by_network(self, cause).await;
+            }
+            SessionEvent::PolicyDecision(decision) => {
+                network_requested_modification::by_policy(self, *decision).await;
+            }
+            SessionEvent::TransferFailed => downlink_data_notification::transfer_failed(self).await,
+            SessionEvent::UpfRestarted(upf) => restoration::upf_restarted(self, *upf).await,
+            SessionEvent::ForwardingTimeout => forwarding_release::timeout(self).await,
+            SessionEvent::OutOfServiceArea => intermediate_upf::follow_ue(self).await,
+            SessionEvent::TakenOver => {}
+        }
+        true
     }
 }

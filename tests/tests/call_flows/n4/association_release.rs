@@ -15,7 +15,7 @@ fn sessions_leave_a_upf_before_it_stops() {
         let (two, _) = core.ue_with_session(&gnb, 2).await?;
         reaches(&one, 1, GATEWAY).await?;
         upf.until_sessions(2).await?;
-        let asked = MetricDelta::of("martlet_smf_n4_total", &[("event", "upf leaves")]);
+        let asked = MetricDelta::of("martlet_smf_n4_total", &[("event", "upf releasing")]);
         // The UPF stops when the last session is released, before `graceful_release_s` has passed.
         tokio::time::timeout(std::time::Duration::from_secs(30), upf.stop()).await??;
         ensure!(asked.get() >= 1.0, "the UPF did not request the release");

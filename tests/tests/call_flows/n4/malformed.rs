@@ -139,7 +139,7 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
         let stranger = Stranger::open().await?;
         let (malformed, foreign) = (
             MetricDelta::of("martlet_smf_n4_total", &[("event", "malformed")]),
-            MetricDelta::of("martlet_smf_n4_total", &[("event", "report of nothing")]),
+            MetricDelta::of("martlet_smf_n4_total", &[("event", "report for unknown session")]),
         );
         check_junk(&stranger, SMF).await?;
 

@@ -1,2 +1,3 @@
-//! Charging of a session (TS 32.255).
-pub mod converged_charging;
+//! Converged charging of a session (TS 32.255; TS 32.290).
+pub mod charging_session;
+pub mod quota_management;

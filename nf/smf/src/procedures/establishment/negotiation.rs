@@ -1,31 +1,30 @@
-//! What UE, subscription and data network have in common: the session's type, its SSC mode, and the
-//! networks behind the UE.
+//! Selection of session type and SSC mode from what UE, subscription and data network support (TS
+//! 23.501, 5.6.9.3 and 5.8.2.2.1; TS 24.501, 6.4.1.3).
 use martlet_nas::{GsmCause, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue};
 use martlet_sbi_api::common::{PduSessionType, SscMode};
 use martlet_sbi_api::nudm_sdm::DnnConfiguration;
 
-/// What the UE asks for; `None` where it leaves it to the network.
-pub fn asked_type(message: &NasPduSessionEstablishmentRequest) -> Option<PduSessionTypeValue> {
+/// The session type that the UE requests.
+pub fn requested_type(message: &NasPduSessionEstablishmentRequest) -> Option<PduSessionTypeValue> {
     message.pdu_session_type.as_ref().and_then(|kind| kind.session_type())
 }
 
-/// What a data network has.
+/// What a data network supports.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Offer {
+pub struct DnnCapabilities {
     pub ipv4: bool,
     pub ipv6: bool,
     pub ethernet: bool,
     pub unstructured: bool,
 }
 
-/// The session's type, and why it is less than what was asked for (TS 23.501, 5.8.2.2.1; TS 24.501,
-/// 6.4.1.3).
+/// Selects the session type. The 5GSM cause says why it has fewer IP versions than requested.
 ///
 /// # Errors
-/// The cause where there is none.
-pub fn choose_type(
-    asked: Option<PduSessionTypeValue>,
-    offer: Offer,
+/// No requested type is supported.
+pub fn select_type(
+    requested: Option<PduSessionTypeValue>,
+    dnn: DnnCapabilities,
     subscription: &DnnConfiguration,
 ) -> Result<(PduSessionType, Option<GsmCause>), GsmCause> {
     let types = &subscription.pdu_session_types;
@@ -35,19 +34,19 @@ pub fn choose_type(
         .chain(types.allowed_session_types.iter().flatten())
         .collect();
     let both = allowed.contains(&&PduSessionType::Ipv4v6);
-    let ipv4 = offer.ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
-    let ipv6 = offer.ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
-    let ethernet = offer.ethernet && allowed.contains(&&PduSessionType::Ethernet);
-    let unstructured = offer.unstructured && allowed.contains(&&PduSessionType::Unstructured);
+    let ipv4 = dnn.ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
+    let ipv6 = dnn.ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
+    let ethernet = dnn.ethernet && allowed.contains(&&PduSessionType::Ethernet);
+    let unstructured = dnn.unstructured && allowed.contains(&&PduSessionType::Unstructured);
     use PduSessionTypeValue as Asked;
-    let asked = asked.unwrap_or(match &types.default_session_type {
+    let requested = requested.unwrap_or(match &types.default_session_type {
         Some(PduSessionType::Ipv6) => Asked::Ipv6,
         Some(PduSessionType::Ipv4v6) => Asked::Ipv4v6,
         Some(PduSessionType::Ethernet) => Asked::Ethernet,
         Some(PduSessionType::Unstructured) => Asked::Unstructured,
         _ => Asked::Ipv4,
     });
-    match (asked, ipv4, ipv6) {
+    match (requested, ipv4, ipv6) {
         (Asked::Ethernet, ..) if ethernet => Ok((PduSessionType::Ethernet, None)),
         (Asked::Unstructured, ..) if unstructured => Ok((PduSessionType::Unstructured, None)),
         (Asked::Ipv4, true, _) => Ok((PduSessionType::Ipv4, None)),
@@ -61,7 +60,7 @@ pub fn choose_type(
         (Asked::Ipv4v6, false, true) => {
             Ok((PduSessionType::Ipv6, Some(GsmCause::PduSessionTypeIpv6OnlyAllowed)))
         }
-        // Each alone: the UE may ask for the other one in another session.
+        // Single versions only: the UE may establish another session for the other version.
         (Asked::Ipv4v6, true, true) => Ok((PduSessionType::Ipv4, None)),
         (_, false, false) if ethernet && !unstructured => {
             Err(GsmCause::PduSessionTypeEthernetOnlyAllowed)
@@ -73,13 +72,12 @@ pub fn choose_type(
     }
 }
 
-/// The session and service continuity mode: what the UE asks for, else the subscription's default
-/// (TS 23.501, 5.6.9.3).
+/// Selects the SSC mode: the requested one, else the subscription's default (TS 23.501, 5.6.9.3).
 ///
 /// # Errors
-/// It is not subscribed, or not possible with this type.
-pub fn choose_mode(
-    asked: Option<SscModeValue>,
+/// The mode is not subscribed, or not possible with this session type.
+pub fn select_ssc_mode(
+    requested: Option<SscModeValue>,
     kind: &PduSessionType,
     subscription: &DnnConfiguration,
 ) -> Result<u8, GsmCause> {
@@ -90,12 +88,12 @@ pub fn choose_mode(
     };
     let modes = &subscription.ssc_modes;
     let default = number(&modes.default_ssc_mode);
-    let mode = match asked {
+    let mode = match requested {
         None => default,
-        Some(asked) => asked as u8,
+        Some(requested) => requested as u8,
     };
     let mut allowed = modes.allowed_ssc_modes.iter().flatten().map(number).chain([default]);
-    // A session that is no IP session has no second one beside it to move to (5.6.9.2.3).
+    // Mode 3 is for IP sessions only (5.6.9.2.3).
     let possible =
         mode != 3 || !matches!(kind, PduSessionType::Ethernet | PduSessionType::Unstructured);
     if possible && allowed.any(|allowed| allowed == mode) {
@@ -105,7 +103,7 @@ pub fn choose_mode(
     }
 }
 
-/// Networks behind the UE (TS 23.501, 5.6.14).
+/// Framed routes of the subscription (TS 23.501, 5.6.14).
 pub fn framed_routes(subscription: &DnnConfiguration) -> Vec<String> {
     let ipv4 = subscription
         .ipv4_frame_route_list
@@ -126,7 +124,7 @@ mod tests {
     use martlet_sbi_api::nudm_sdm::{PduSessionTypes, SscModes};
 
     #[test]
-    fn the_session_type_is_what_ue_network_and_subscription_have_in_common() {
+    fn the_session_type_is_supported_by_ue_network_and_subscription() {
         use GsmCause as Cause;
         use PduSessionType as Type;
         use PduSessionTypeValue as Asked;
@@ -135,16 +133,16 @@ mod tests {
                 default_session_type: allowed.first().cloned(),
                 allowed_session_types: Some(allowed[1..].to_vec()),
             };
-            choose_type(
+            select_type(
                 asked,
                 families,
                 &DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1)),
             )
         };
-        let ipv4 = Offer { ipv4: true, ..Offer::default() };
-        let ipv6 = Offer { ipv6: true, ..Offer::default() };
-        let both = Offer { ipv6: true, ..ipv4 };
-        let ethernet = Offer { ethernet: true, ..Offer::default() };
+        let ipv4 = DnnCapabilities { ipv4: true, ..DnnCapabilities::default() };
+        let ipv6 = DnnCapabilities { ipv6: true, ..DnnCapabilities::default() };
+        let both = DnnCapabilities { ipv6: true, ..ipv4 };
+        let ethernet = DnnCapabilities { ethernet: true, ..DnnCapabilities::default() };
         let ipv4_only = Some(Cause::PduSessionTypeIpv4OnlyAllowed);
         assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
         assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4]), Ok((Type::Ipv4, ipv4_only)));
@@ -178,7 +176,7 @@ mod tests {
         assert_eq!(choose(None, ethernet, &[Type::Ethernet]), Ok((Type::Ethernet, None)));
         let only = Cause::PduSessionTypeEthernetOnlyAllowed;
         assert_eq!(choose(Some(Asked::Ipv4), ethernet, &[Type::Ipv4, Type::Ethernet]), Err(only));
-        let any = Offer { unstructured: true, ..both };
+        let any = DnnCapabilities { unstructured: true, ..both };
         assert_eq!(
             choose(Some(Asked::Unstructured), any, &[Type::Unstructured]),
             Ok((Type::Unstructured, None))
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_continuity_mode_is_the_ues_choice_among_those_subscribed() {
+    fn the_ssc_mode_is_the_requested_one_if_subscribed() {
         let types = PduSessionTypes {
             default_session_type: Some(PduSessionType::Ipv4),
             allowed_session_types: None,
@@ -198,7 +196,7 @@ mod tests {
         let mut modes = SscModes::new(SscMode::SscMode2);
         modes.allowed_ssc_modes = Some(vec![SscMode::SscMode3]);
         let subscription = DnnConfiguration::new(types, modes);
-        let choose = |asked, kind| choose_mode(asked, &kind, &subscription);
+        let choose = |asked, kind| select_ssc_mode(asked, &kind, &subscription);
         assert_eq!(choose(None, PduSessionType::Ipv4), Ok(2));
         assert_eq!(choose(Some(SscModeValue::Ssc3), PduSessionType::Ipv4), Ok(3));
         assert_eq!(

@@ -1,12 +1,19 @@
-//! Path switch after an Xn handover (TS 23.502, 4.9.1.2; TS 29.502, 5.2.2.3.3): the target gNB has
-//! the UE already.
+//! Xn based handover (TS 23.502, 4.9.1.2; TS 29.502, 5.2.2.3.3): the UE is at the target gNB, which
+//! requests a path switch.
+//!
+//! ```text
+//! target gNB, AMF                         SMF                        UPF
+//!  |-- N2: Path Switch Request ------------>|-- N4: switch downlink -->|  run
+//!  |<-- N2: Path Switch Request Acknowledge-|                          |
+//! ```
 use crate::metrics;
-use crate::n4::{N4Error, to_buffer};
+use crate::n4::N4Error;
 use crate::procedures::branching::intermediate_upf;
-use crate::procedures::handover::n2_handover;
+use crate::procedures::handover::forwarding_release;
 use crate::procedures::n1_n2_transfer::{N2, reference};
-use crate::protection::{carried_out, corrected};
-use crate::session::{Session, Updated};
+use crate::procedures::user_plane::up_security_enforcement::{check_outcome, correction};
+use crate::session::Session;
+use crate::session_event::UpdateResponse;
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, CauseTransport};
 use martlet_ngap::transfer::{PathSwitchAcknowledge, PathSwitchRequest, PathSwitchUnsuccessful};
@@ -16,43 +23,43 @@ use martlet_sbi_api::nsmf_pdusession::{
 };
 use std::time::Instant;
 
-/// Downlink goes to the target gNB from now on; the end of what went to the source gNB is marked. A
-/// UPF that does not reach the target gets one before it that does (4.9.1.2.3).
-pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
+/// Switches the downlink to the target gNB, with end markers for the source. An anchor that the
+/// target does not reach gets an intermediate UPF (4.9.1.2.3).
+pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let started = Instant::now();
-    let request = match PathSwitchRequest::decode(octets) {
+    let request = match PathSwitchRequest::decode(bytes) {
         Ok(request) => request,
         Err(error) => {
             metrics::procedure("path_switch", "wrong transfer", started);
-            return Err(refused(403, "N2_SM_ERROR", error.to_string(), error.cause()));
+            return Err(rejection(403, "N2_SM_ERROR", error.to_string(), error.cause()));
         }
     };
-    if session.upf.is_none() || session.is_releasing() {
+    if session.user_plane.path().is_none() || session.gsm.is_releasing() {
         metrics::procedure("path_switch", "released", started);
         let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_PDU_session_ID);
-        return Err(refused(403, "N2_SM_ERROR", "the session is being released".into(), cause));
+        return Err(rejection(403, "N2_SM_ERROR", "the session is being released".into(), cause));
     }
-    let before = session.gnb;
+    let before = session.user_plane.gnb;
     let outcome = async {
-        n2_handover::end(session).await;
-        let way = intermediate_upf::prepare(session, session.tac).await?;
-        let uplink = way.new_end(session);
-        let end = way.end(session).map(|upf| upf.gnb(&request.downlink)).ok_or(N4Error::NoUpf)?;
-        (session.active, session.gnb) = (true, Some(end));
-        (session.activating, session.waiting, session.stale) = (false, false, false);
-        intermediate_upf::take(session, way, end).await?;
-        intermediate_upf::linger(session);
+        forwarding_release::release(session).await;
+        let route = intermediate_upf::prepare(session, session.mobility.tac).await?;
+        let path = session.user_plane.path().ok_or(N4Error::NoUpf)?;
+        let uplink = route.new_n3(path);
+        let gnb = route.access(path).gnb(&request.downlink);
+        session.user_plane.activate(gnb);
+        intermediate_upf::switch_to(session, route, gnb).await?;
+        forwarding_release::schedule(session);
         Ok::<_, N4Error>(uplink)
     };
     let uplink = outcome.await;
     if let Err(error) = &uplink {
         metrics::procedure("path_switch", "failed", started);
-        session.gnb = before;
+        session.user_plane.gnb = before;
         let cause = Cause::transport(CauseTransport::transport_resource_unavailable);
-        return Err(refused(504, "PEER_NOT_RESPONDING", error.to_string(), cause));
+        return Err(rejection(504, "PEER_NOT_RESPONDING", error.to_string(), cause));
     }
-    let security = corrected(session, request.security.map(|(_, policy)| policy));
-    carried_out(session, request.security.map(|(outcome, _)| outcome));
+    let security = correction(session, request.security.map(|(_, policy)| policy));
+    check_outcome(session, request.security.map(|(outcome, _)| outcome));
     let acknowledge = PathSwitchAcknowledge { security, uplink: uplink.ok().flatten() }.encode();
     let acknowledge = acknowledge.map_err(|error| Problem::system_failure(error.to_string()))?;
     metrics::procedure("path_switch", "ok", started);
@@ -65,20 +72,8 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
     Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, acknowledge)))
 }
 
-/// The target gNB has not taken the session over: its user plane has ended, and downlink waits
-/// (step 2).
-pub async fn not_taken_over(session: &mut Session) -> Updated {
-    (session.active, session.activating, session.stale) = (false, false, false);
-    let done = session.modify(to_buffer()).await;
-    metrics::procedure("path_switch", "not taken over", Instant::now());
-    done.map_err(|error| Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()))?;
-    let data =
-        SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
-    Ok(Some(Multipart::new(data)))
-}
-
-/// A refusal with what the gNB is told of it.
-fn refused(status: u16, cause: &str, detail: String, for_gnb: Cause) -> Problem {
+/// A rejection with the NGAP cause for the gNB.
+fn rejection(status: u16, cause: &str, detail: String, for_gnb: Cause) -> Problem {
     let error = ProblemDetails {
         status: Some(status),
         cause: Some(cause.into()),
@@ -86,7 +81,7 @@ fn refused(status: u16, cause: &str, detail: String, for_gnb: Cause) -> Problem 
         ..Default::default()
     };
     let Ok(transfer) = (PathSwitchUnsuccessful { cause: for_gnb }).encode() else {
-        return Problem::system_failure("a transfer does not encode");
+        return Problem::system_failure("N2 SM information not encoded");
     };
     let error = SmContextUpdateError {
         error,

@@ -1,14 +1,21 @@
-//! PDU session modification that the UE asks for (TS 24.501, 6.4.2; TS 23.502, 4.3.3.2, step 1a):
-//! the PCF grants it or not, and what it grants is carried out as any of its decisions.
+//! PDU session modification requested by the UE (TS 24.501, 6.4.2; TS 23.502, 4.3.3.2, step 1a).
 //!
-//! One rule in a request: `UeInitiatedResourceRequest` (TS 29.512, 5.6.2.29) has room for no more.
-use crate::filter::Filter;
-use crate::flows::{Flow, Rule};
-use crate::procedures::modification::network_requested_modification::{
-    self, not_carried_out, prepare,
-};
-use crate::procedures::n1_n2_transfer::{N1, N2, n1_answer, reference};
-use crate::session::{QFI, Session, Updated};
+//! The PCF decides about the request, and its decision is enforced like every other. A request has
+//! one rule, because `UeInitiatedResourceRequest` (TS 29.512, 5.6.2.29) cannot hold more.
+//!
+//! ```text
+//! UE                                   SMF                         PCF
+//!  |-- MODIFICATION REQUEST ------------->|-- Npcf Update: request -->|  run, translate
+//!  |                                      |<-- decision --------------|  apply, prepare
+//!  |<-- MODIFICATION COMMAND or REJECT ---|                           |
+//! ```
+use super::network_requested_modification::{Commands, prepare};
+use crate::packet_filter::PacketFilter;
+use crate::procedures::n1_n2_transfer::{N1, N2, n1_response, reference};
+use crate::procedures::policy::sm_policy_association::{apply, report_rejected_rules};
+use crate::qos_flows::{DEFAULT_QFI, Flow, Rule};
+use crate::session::{PolicyAssociation, Session};
+use crate::session_event::UpdateResponse;
 use crate::{metrics, n1};
 use martlet_nas::{
     GsmCause, NasPduSessionModificationRequest, QosFlowDescription, QosFlowOpCode,
@@ -23,32 +30,33 @@ use martlet_sbi_api::npcf_sm_policy_control::{
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdatedData};
 use std::time::Instant;
 
-/// The rule that every session has.
+/// Identifier of the default QoS rule.
 const DEFAULT_RULE: u8 = 1;
-/// Identifiers of packet filters are 1 to 15.
-const LAST_FILTER: u8 = 15;
+/// Highest packet filter identifier; the lowest is 1.
+const MAX_FILTER_ID: u8 = 15;
 
 /// PDU SESSION MODIFICATION REQUEST.
 pub async fn run(
     session: &mut Session,
     pti: u8,
     request: &NasPduSessionModificationRequest,
-) -> Updated {
+) -> UpdateResponse {
     let started = Instant::now();
     if pti == 0 || pti == 255 {
-        return n1_answer(n1::modification_reject(session.id, pti, GsmCause::InvalidPtiValue, 0));
+        return n1_response(n1::modification_reject(session.id, pti, GsmCause::InvalidPtiValue, 0));
     }
-    // The network's own procedures come first, and the UE gives its own up (6.3.2.5 c, 6.3.3.5).
-    if session.is_releasing() {
+    // In a collision the UE aborts its own procedure (6.3.2.5 c, 6.3.3.5).
+    if session.gsm.is_releasing() {
         return Ok(None);
     }
-    if let Some(modifying) = &session.modifying {
-        // The same request again: so is its answer.
-        return if modifying.pti == pti { n1_answer(modifying.command.clone()) } else { Ok(None) };
+    if let Some(pending) = session.gsm.modification() {
+        // A retransmitted request gets the same command.
+        let is_same = pending.pti == pti;
+        return if is_same { n1_response(pending.command.clone()) } else { Ok(None) };
     }
-    match carry_out(session, pti, request).await {
+    match enforce_request(session, pti, request).await {
         Ok((command, change)) => {
-            metrics::procedure("requested_modification", "ok", started);
+            metrics::procedure("ue_requested_modification", "ok", started);
             let mut data =
                 SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
             if change.is_some() {
@@ -62,9 +70,10 @@ pub async fn run(
             Ok(Some(answer))
         }
         Err(cause) => {
-            metrics::procedure("requested_modification", "rejected", started);
-            tracing::info!(supi = %session.supi, session = session.id, cause = cause.as_u8(), "a UE's change is refused");
-            n1_answer(n1::modification_reject(
+            metrics::procedure("ue_requested_modification", "rejected", started);
+            let (supi, code) = (&session.supi, cause.as_u8());
+            tracing::info!(%supi, session = session.id, cause = code, "modification rejected");
+            n1_response(n1::modification_reject(
                 session.id,
                 pti,
                 cause,
@@ -74,15 +83,15 @@ pub async fn run(
     }
 }
 
-/// What UE and gNB are told.
-async fn carry_out(
+/// Asks the PCF, changes the UPF, and returns the commands for UE and gNB.
+async fn enforce_request(
     session: &mut Session,
     pti: u8,
     request: &NasPduSessionModificationRequest,
-) -> Result<(Vec<u8>, Option<Vec<u8>>), GsmCause> {
+) -> Result<Commands, GsmCause> {
     let rules = match &request.requested_qos_rules {
         None => Vec::new(),
-        // What the codec does not take of a rule it passes over.
+        // The codec skips invalid rules.
         Some(rules) => Some(rules.rules())
             .filter(|r| !r.is_empty())
             .ok_or(GsmCause::SyntacticalErrorInTheQosOperation)?,
@@ -91,34 +100,35 @@ async fn carry_out(
         None => Vec::new(),
         Some(all) => all.try_descriptions().ok_or(GsmCause::SyntacticalErrorInTheQosOperation)?,
     };
-    let before = network_requested_modification::now(session);
-    if let Some(asked) = translate(&session.flows, session.five_qi, &rules, &descriptions)? {
-        let (pcf, id) = session.policy.clone().ok_or(GsmCause::RequestRejectedUnspecified)?;
-        let known = session.decided.clone();
+    let before = session.qos.clone();
+    let qos = &session.qos;
+    if let Some(resource) = translate(&qos.flows, qos.five_qi, &rules, &descriptions)? {
+        let policy = session.policy.clone();
+        let PolicyAssociation { pcf, id } = policy.ok_or(GsmCause::RequestRejectedUnspecified)?;
         let update = SmPolicyUpdateContextData {
             rep_policy_ctrl_req_triggers: Some(vec![PolicyControlRequestTrigger::ResMoRe]),
-            ue_init_res_req: Some(asked),
+            ue_init_res_req: Some(resource),
             ..Default::default()
         };
         let decision = pcf.update_sm_policy(&id, update).await.map_err(|problem| {
-            tracing::info!(supi = %session.supi, session = session.id, %problem, "the PCF does not grant a UE's change");
+            let supi = &session.supi;
+            tracing::info!(%supi, session = session.id, %problem, "request rejected by PCF");
             match problem.cause() {
                 "POLICY_CONTEXT_DENIED" => GsmCause::FiveGsQosNotAccepted,
                 "ERROR_TRAFFIC_MAPPING_INFO_REJECTED" => GsmCause::SemanticErrorInTheQosOperation,
                 _ => GsmCause::RequestRejectedUnspecified,
             }
         })?;
-        network_requested_modification::take(session, &decision);
-        // The UPF has no room for it, or is not there: nothing has changed.
-        let undo = before.clone();
+        apply(session, &decision);
+        let previous = before.clone();
         match prepare(session, before, pti, always_on(session, request)).await {
             Ok(answer) => answer.ok_or(GsmCause::RequestRejectedUnspecified),
-            Err(why) => {
-                tracing::warn!(supi = %session.supi, session = session.id, why, "a UE's change is not carried out");
-                (session.ambr, session.five_qi, session.arp) = (undo.0, undo.1, undo.2);
-                let refused = std::mem::replace(&mut session.flows, undo.3);
-                session.decided = known;
-                not_carried_out(session, &refused).await;
+            // The UPF has no room, or does not respond: the session keeps its QoS.
+            Err(error) => {
+                let supi = &session.supi;
+                tracing::warn!(%supi, session = session.id, %error, "modification not enforced");
+                let rejected = std::mem::replace(&mut session.qos, previous).flows;
+                report_rejected_rules(session, &rejected).await;
                 Err(GsmCause::InsufficientResources)
             }
         }
@@ -130,10 +140,10 @@ async fn carry_out(
 }
 
 fn always_on(session: &Session, request: &NasPduSessionModificationRequest) -> Option<bool> {
-    request.always_on_pdu_session_requested.as_ref().map(|_| session.always_on)
+    request.always_on_pdu_session_requested.as_ref().map(|_| session.parameters.always_on)
 }
 
-/// What the PCF is asked; `None` where the UE asks for nothing that it decides.
+/// Translates a request for the PCF; `None` if it requests nothing that the PCF decides.
 fn translate(
     flows: &[Flow],
     default_5qi: u8,
@@ -144,8 +154,8 @@ fn translate(
     let [rule] = rules else {
         return match (rules, descriptions) {
             ([], []) => Ok(None),
-            ([], [description]) => of_description(flows, description).map(Some),
-            // More than a PCF can be asked at a time.
+            ([], [description]) => translate_description(flows, description).map(Some),
+            // The PCF accepts one rule per request.
             _ => Err(GsmCause::RequestRejectedUnspecified),
         };
     };
@@ -163,23 +173,23 @@ fn translate(
         return Err(GsmCause::SyntacticalErrorInTheQosOperation);
     }
     if rule.op_code == QosRuleOpCode::Create {
-        // 0 asks for an identifier (9.11.4.13).
+        // 0 requests a new identifier (9.11.4.13).
         if rule.rule_id != 0 {
             return Err(GsmCause::SemanticErrorInTheQosOperation);
         }
         let mut request =
-            UeInitiatedResourceRequest::new(RuleOperation::CreatePccRule, filters_of(rule, &[])?);
+            UeInitiatedResourceRequest::new(RuleOperation::CreatePccRule, filter_infos(rule, &[])?);
         request.precedence = rule.precedence.map(u32::from).filter(|precedence| *precedence > 0);
         let qfi = rule.qfi.unwrap_or(0);
         request.req_qos = Some(match described(qfi) {
-            Some(description) => quality(description, default_5qi)?,
-            None if qfi == 0 || qfi == QFI => {
+            Some(description) => requested_qos(description, default_5qi)?,
+            None if qfi == 0 || qfi == DEFAULT_QFI => {
                 RequestedQos { five_qi: default_5qi, ..Default::default() }
             }
-            // To a flow that there is.
+            // A rule for an existing flow.
             None => {
                 let flow = flows.iter().find(|flow| flow.qfi == qfi);
-                quality_of(flow.ok_or(GsmCause::SemanticErrorInTheQosOperation)?)
+                flow_qos(flow.ok_or(GsmCause::SemanticErrorInTheQosOperation)?)
             }
         });
         return Ok(Some(request));
@@ -187,40 +197,40 @@ fn translate(
     let known = flows.iter().flat_map(|flow| flow.rules.iter().map(move |rule| (flow, rule)));
     let Some((flow, old)) = known.clone().find(|(_, known)| known.id == rule.rule_id) else {
         return match rule.op_code {
-            // It is gone already.
+            // The rule does not exist any more.
             QosRuleOpCode::Delete => Ok(None),
             _ => Err(GsmCause::SyntacticalErrorInTheQosOperation),
         };
     };
     let (operation, filters) = match rule.op_code {
-        QosRuleOpCode::Delete => (RuleOperation::DeletePccRule, all_of(old)),
+        QosRuleOpCode::Delete => (RuleOperation::DeletePccRule, all_filters(old)),
         QosRuleOpCode::ModifyAdd => {
-            (RuleOperation::ModifyPccRuleAndAddPacketFilters, filters_of(rule, &old.filters)?)
+            (RuleOperation::ModifyPccRuleAndAddPacketFilters, filter_infos(rule, &old.filters)?)
         }
         QosRuleOpCode::ModifyReplace => {
-            (RuleOperation::ModifyPccRuleAndReplacePacketFilters, filters_of(rule, &[])?)
+            (RuleOperation::ModifyPccRuleAndReplacePacketFilters, filter_infos(rule, &[])?)
         }
         QosRuleOpCode::ModifyDelete => {
-            (RuleOperation::ModifyPccRuleAndDeletePacketFilters, deleted(rule, old)?)
+            (RuleOperation::ModifyPccRuleAndDeletePacketFilters, deleted_filters(rule, old)?)
         }
-        _ => (RuleOperation::ModifyPccRuleWithoutModifyPacketFilters, all_of(old)),
+        _ => (RuleOperation::ModifyPccRuleWithoutModifyPacketFilters, all_filters(old)),
     };
     let mut request = UeInitiatedResourceRequest::new(operation, filters);
     request.pcc_rule_id = Some(old.pcc.clone());
     request.precedence = rule.precedence.map(u32::from).filter(|precedence| *precedence > 0);
     if let Some(description) = described(flow.qfi).filter(|d| d.op_code == QosFlowOpCode::Modify) {
-        request.req_qos = Some(quality(description, flow.five_qi)?);
+        request.req_qos = Some(requested_qos(description, flow.five_qi)?);
     }
     Ok(Some(request))
 }
 
-/// A flow description without a rule: the flow's QoS changes, or it goes.
-fn of_description(
+/// Translates a flow description without a rule: it changes or removes the flow.
+fn translate_description(
     flows: &[Flow],
     description: &QosFlowDescription,
 ) -> Result<UeInitiatedResourceRequest, GsmCause> {
     let flow = flows.iter().find(|flow| flow.qfi == description.qfi);
-    // A new flow without a rule for it, one that is not there, and the default one.
+    // A new flow without a rule, an unknown flow, and the default flow are rejected.
     let flow = flow.ok_or(GsmCause::SemanticErrorInTheQosOperation)?;
     let [rule] = flow.rules.as_slice() else { return Err(GsmCause::RequestRejectedUnspecified) };
     let operation = match description.op_code {
@@ -228,15 +238,15 @@ fn of_description(
         QosFlowOpCode::Delete => RuleOperation::DeletePccRule,
         _ => return Err(GsmCause::SemanticErrorInTheQosOperation),
     };
-    let mut request = UeInitiatedResourceRequest::new(operation, all_of(rule));
+    let mut request = UeInitiatedResourceRequest::new(operation, all_filters(rule));
     request.pcc_rule_id = Some(rule.pcc.clone());
     if description.op_code == QosFlowOpCode::Modify {
-        request.req_qos = Some(quality(description, flow.five_qi)?);
+        request.req_qos = Some(requested_qos(description, flow.five_qi)?);
     }
     Ok(request)
 }
 
-fn quality_of(flow: &Flow) -> RequestedQos {
+fn flow_qos(flow: &Flow) -> RequestedQos {
     RequestedQos {
         five_qi: flow.five_qi,
         gbr_ul: flow.guaranteed.map(|rates| BitRate::from_bps(rates.uplink)),
@@ -244,7 +254,10 @@ fn quality_of(flow: &Flow) -> RequestedQos {
     }
 }
 
-fn quality(description: &QosFlowDescription, default_5qi: u8) -> Result<RequestedQos, GsmCause> {
+fn requested_qos(
+    description: &QosFlowDescription,
+    default_5qi: u8,
+) -> Result<RequestedQos, GsmCause> {
     let mut qos = RequestedQos { five_qi: default_5qi, ..Default::default() };
     let rate = |rate: &martlet_nas::QosFlowBitRate| {
         let kbps = rate.kbps().ok_or(GsmCause::SemanticErrorInTheQosOperation)?;
@@ -262,20 +275,23 @@ fn quality(description: &QosFlowDescription, default_5qi: u8) -> Result<Requeste
     Ok(qos)
 }
 
-/// The filters of a rule, under identifiers that those beside them do not have.
-fn filters_of(rule: &QosRule, beside: &[Filter]) -> Result<Vec<PacketFilterInfo>, GsmCause> {
-    let mut taken: Vec<u8> =
-        beside.iter().enumerate().map(|(n, filter)| identifier(filter, n)).collect();
+/// The filters of a rule, with identifiers that the rule's existing filters do not have.
+fn filter_infos(
+    rule: &QosRule,
+    existing: &[PacketFilter],
+) -> Result<Vec<PacketFilterInfo>, GsmCause> {
+    let mut used: Vec<u8> =
+        existing.iter().enumerate().map(|(n, filter)| identifier(filter, n)).collect();
     let mut all = Vec::new();
     for filter in &rule.packet_filters {
         let QosPacketFilter::Match { direction, components, .. } = filter else {
             return Err(GsmCause::SyntacticalErrorInTheQosOperation);
         };
-        let free = (1..=LAST_FILTER).find(|id| !taken.contains(id));
+        let free = (1..=MAX_FILTER_ID).find(|id| !used.contains(id));
         let id = free.ok_or(GsmCause::SemanticErrorInTheQosOperation)?;
-        taken.push(id);
-        let filter = Filter::of_nas(*direction, components, id).map_err(|why| {
-            tracing::debug!(why, "a UE's packet filter is not taken");
+        used.push(id);
+        let filter = PacketFilter::from_nas(*direction, components, id).map_err(|error| {
+            tracing::debug!(%error, "packet filter of UE rejected");
             GsmCause::SemanticErrorsInPacketFilters
         })?;
         all.push(filter.to_policy());
@@ -283,24 +299,24 @@ fn filters_of(rule: &QosRule, beside: &[Filter]) -> Result<Vec<PacketFilterInfo>
     Ok(all)
 }
 
-fn identifier(filter: &Filter, place: usize) -> u8 {
-    if filter.id > 0 { filter.id } else { place as u8 + 1 }
+/// The identifier of a filter at a position in its rule.
+fn identifier(filter: &PacketFilter, position: usize) -> u8 {
+    if filter.id > 0 { filter.id } else { position as u8 + 1 }
 }
 
-/// The filters of a rule that stay, or go with it: the list must not be empty (TS 29.512,
-/// 5.6.2.29).
-fn all_of(rule: &Rule) -> Vec<PacketFilterInfo> {
-    rule.filters.iter().map(Filter::to_policy).collect()
+/// All filters of a rule: the list of a request must not be empty (TS 29.512, 5.6.2.29).
+fn all_filters(rule: &Rule) -> Vec<PacketFilterInfo> {
+    rule.filters.iter().map(PacketFilter::to_policy).collect()
 }
 
-fn deleted(rule: &QosRule, old: &Rule) -> Result<Vec<PacketFilterInfo>, GsmCause> {
+fn deleted_filters(rule: &QosRule, old: &Rule) -> Result<Vec<PacketFilterInfo>, GsmCause> {
     let one = |filter: &QosPacketFilter| {
         let mut known = old.filters.iter().enumerate();
         let found = known.find(|(n, known)| identifier(known, *n) == filter.identifier());
         found.map(|(_, known)| known.to_policy()).ok_or(GsmCause::SyntacticalErrorInTheQosOperation)
     };
     let all = rule.packet_filters.iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    // A rule without filters would match nothing (6.4.2.4 b).
+    // A rule needs a filter (6.4.2.4 b).
     if all.len() >= old.filters.len() {
         Err(GsmCause::SemanticErrorInTheQosOperation)
     } else {

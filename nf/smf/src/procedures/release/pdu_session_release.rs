@@ -1,45 +1,51 @@
-//! PDU session release (TS 23.502, 4.3.4).
-use crate::procedures::branching::anchor_relocation;
-use crate::procedures::charging::converged_charging;
-use crate::procedures::handover::n2_handover;
-use crate::procedures::modification::network_requested_modification;
-use crate::procedures::n1_n2_transfer::{N1, N2, reference};
-use crate::session::{Session, Updated};
-use crate::usage::Used;
+//! PDU session release (TS 23.502, 4.3.4; TS 24.501, 6.3.3 and 6.4.3).
+//!
+//! ```text
+//! UE                AMF                              SMF
+//!  |-- RELEASE REQUEST ------------------------------>|  by_ue: N4, charging
+//!  |                 |            or by the network:  |  by_network: N4, charging
+//!  |<-- RELEASE COMMAND, N2: resource release --------|  retransmit_command (T3592)
+//!  |-- RELEASE COMPLETE ----------------------------->|  finish: PCF, UDM, addresses
+//!  |                 |<-- SMContextStatusNotify ------|
+//! ```
+use crate::procedures::charging::charging_session;
+use crate::procedures::handover::forwarding_release;
+use crate::procedures::n1_n2_transfer::{
+    N1, N2, is_initiated, n1_response, reference, transfer_body,
+};
+use crate::procedures::policy::sm_policy_association;
+use crate::procedures::subscription::{sm_subscription_data, smf_registration};
+use crate::procedures::user_plane::n4_session_release;
+use crate::session::{N4Sessions, Session};
+use crate::session_event::UpdateResponse;
+use crate::usage::Usage;
 use crate::{metrics, n1};
 use martlet_nas::GsmCause;
-use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::ReleaseCommand;
-use martlet_pfcp::Message;
 use martlet_sbi::{Multipart, Problem, content_type};
-use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
-use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDeleteData;
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
+use martlet_sbi_api::namf_communication::NgapIeType;
 use martlet_sbi_api::nsmf_pdusession::{
     N2SmInfoType, ResourceStatus, SmContextStatusNotification, SmContextUpdatedData, StatusInfo,
 };
-use martlet_sbi_api::nudm_uecm::{SmfDeregistrationQuery, UdmUeContextManagementClient};
 use std::time::Instant;
 
-/// Times that a UE is told to release a session (TS 24.501, 6.3.3.5 a).
-const MOST_COMMANDS: u8 = 5;
+/// Transmissions of a release command (TS 24.501, 6.3.3.5 a).
+const MAX_TRANSMISSIONS: u8 = 5;
 
-/// The UE asks for it (4.3.4.2): the UPF lets go at once, UE and gNB are told in the answer.
-pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
+/// The UE requests the release (4.3.4.2, step 1a). The response carries the commands for UE and gNB.
+pub async fn by_ue(session: &mut Session, pti: u8) -> UpdateResponse {
     if pti == 0 || pti == 255 {
-        let reject = n1::release_reject(session.id, pti, GsmCause::InvalidPtiValue);
-        let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
-        return Ok(Some(Multipart::new(data).part(N1, content_type::NAS, reject)));
+        return n1_response(n1::release_reject(session.id, pti, GsmCause::InvalidPtiValue));
     }
     session.pti = pti;
-    session.release_commands = 1;
-    user_plane(session).await;
+    session.gsm.begin_release();
+    release_user_plane(session).await;
     let n1 = n1::release_command(session.id, pti, GsmCause::RegularDeactivation);
     let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    // Whether the gNB has the session at this moment is the AMF's to know: its answer may be on the
-    // way.
-    session.active = false;
+    // The AMF knows whether the gNB has resources: its setup response may be in flight.
+    session.user_plane.connection.deactivate();
     let n2 = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode();
     let n2 = n2.map_err(|e| Problem::system_failure(e.to_string()))?;
     data.n2_sm_info = Some(reference(N2));
@@ -47,119 +53,105 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1).part(N2, content_type::NGAP, n2)))
 }
 
-/// The network ends the session (4.3.4.2, steps 1b to 1d): the UE is told if it is connected. False
-/// where nothing is left.
+/// The network releases the session (4.3.4.2, steps 1b to 1f). A connected UE gets a command; for an
+/// idle one the release is complete. Returns `false` if the session has ended.
 pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
-    if session.is_releasing() {
+    if session.gsm.is_releasing() {
         return true;
     }
-    (session.pti, session.release_commands) = (0, 1);
-    user_plane(session).await;
-    session.active = false;
+    session.pti = 0;
+    session.gsm.begin_release();
+    release_user_plane(session).await;
+    session.user_plane.connection.deactivate();
     let command = n1::release_command(session.id, 0, cause);
     let release = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode().ok();
     let n2 = release.map(|n2| (NgapIeType::PduResRelCmd, n2));
-    let mut body = session.transfer_body(Some(command), n2);
+    let mut body = transfer_body(session, Some(command), n2);
     body.json.skip_ind = Some(true);
-    let answer = session.amf.n1_n2_message_transfer(&session.supi, body).await;
-    let initiated = |cause| cause == N1N2MessageTransferCause::N1N2TransferInitiated;
-    if answer.is_ok_and(|answer| answer.body.is_some_and(|body| initiated(body.cause))) {
+    if is_initiated(session.amf.client.n1_n2_message_transfer(&session.supi, body).await) {
         return true;
     }
     finish(session, true).await;
     false
 }
 
-/// T3592 has expired: the UE is told again, if it is connected (TS 24.501, 6.3.3.5 a). False where
-/// that has no end: the session is released without the UE, which learns it from the next session
-/// status that it gets.
-pub async fn command_again(session: &mut Session) -> bool {
-    let mut reached = session.release_commands < MOST_COMMANDS;
-    if reached {
+/// T3592 has expired (TS 24.501, 6.3.3.5 a): sends a connected UE the command again. After the last
+/// transmission the session is released without the UE, which learns so from the next PDU session
+/// status. Returns `false` if the session has ended.
+pub async fn retransmit_command(session: &mut Session) -> bool {
+    let mut is_sent = session.gsm.release_transmissions() < MAX_TRANSMISSIONS;
+    if is_sent {
         let command = n1::release_command(session.id, session.pti, GsmCause::RegularDeactivation);
-        let mut body = session.transfer_body(Some(command), None);
-        // An idle UE is not worth a paging (TS 23.502, 4.3.4.2, step 3b).
+        let mut body = transfer_body(session, Some(command), None);
+        // An idle UE is not paged (TS 23.502, 4.3.4.2, step 3b).
         body.json.skip_ind = Some(true);
-        let answer = session.amf.n1_n2_message_transfer(&session.supi, body).await;
-        let initiated = |cause| cause == N1N2MessageTransferCause::N1N2TransferInitiated;
-        reached = answer.is_ok_and(|answer| answer.body.is_some_and(|body| initiated(body.cause)));
+        let response = session.amf.client.n1_n2_message_transfer(&session.supi, body).await;
+        is_sent = is_initiated(response);
     }
-    match reached {
-        true => session.release_commands += 1,
+    match is_sent {
+        true => session.gsm.retransmit_release(),
         false => finish(session, true).await,
     }
-    reached
+    is_sent
 }
 
-/// N4 session deletion, and the end of charging with what the UPF has counted last.
-async fn user_plane(session: &mut Session) {
-    let mut used = Used::default();
-    n2_handover::end(session).await;
-    for (bit, at) in session.place().into_iter().flat_map(|place| place.all()) {
-        match anchor_relocation::ask_to_let_go(session, at).await {
-            Ok(Message::SessionDeletionResponse(answer)) if bit == 0 => used
-                .add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume))),
+/// Releases the N4 sessions, and the charging session with the last usage.
+async fn release_user_plane(session: &mut Session) {
+    let mut usage = Usage::default();
+    forwarding_release::release(session).await;
+    for (bit, at) in session.user_plane.path().into_iter().flat_map(|path| path.all()) {
+        match n4_session_release::release(session, at).await {
+            Ok(last) if bit == 0 => usage = last,
             Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(supi = %session.supi, session = session.id, upf = %at.upf, %error, "the UPF may still have the session");
-            }
+            Err(error) => tracing::warn!(
+                supi = %session.supi, session = session.id, upf = %at.upf, %error,
+                "N4 session not released"
+            ),
         }
     }
-    (session.upf, session.anchor) = (None, None);
-    session.room.clear();
-    converged_charging::end(session, used).await;
+    session.user_plane.n4 = N4Sessions::None;
+    session.permits.clear();
+    charging_session::terminate(session, usage).await;
 }
 
-/// Takes back all that the session has; with `tell`, the AMF is told that it is gone. Each step is
-/// tried whatever becomes of the others.
-pub async fn finish(session: &mut Session, tell: bool) {
+/// Releases all resources of the session, and notifies the AMF if `notify_amf` is set. A failed step
+/// does not stop the others.
+pub async fn finish(session: &mut Session, notify_amf: bool) {
     let started = Instant::now();
-    user_plane(session).await;
-    let (policy, registered) = (session.policy.take(), std::mem::take(&mut session.registered));
+    release_user_plane(session).await;
+    let policy = session.policy.take();
+    let was_registered = std::mem::take(&mut session.udm.is_registered);
     let session = &*session;
+    let (supi, id) = (&session.supi, session.id);
     let policy = async {
-        if let Some((pcf, id)) = policy
-            && let Err(problem) = pcf.delete_sm_policy(&id, SmPolicyDeleteData::default()).await
+        if let Some(association) = policy
+            && let Err(problem) = sm_policy_association::delete(&association).await
         {
-            tracing::debug!(%problem, "the session's policy was not deleted");
+            tracing::debug!(%supi, session = id, %problem, "policy association not deleted");
         }
     };
     let udm = async {
-        network_requested_modification::unsubscribe(session).await;
-        if registered && let Err(problem) = deregister(session).await {
-            tracing::debug!(%problem, "the session's registration was not taken back");
+        sm_subscription_data::unsubscribe(session).await;
+        if was_registered && let Err(problem) = smf_registration::deregister(session).await {
+            tracing::debug!(%supi, session = id, %problem, "deregistration at UDM failed");
         }
     };
     tokio::join!(policy, udm);
-    session.smf.pools.give_back(&session.dnn, &session.addresses);
-    if tell {
-        notify(session).await;
+    session.smf.pools.release(&session.dnn, &session.parameters.addresses);
+    if notify_amf {
+        notify_release(session).await;
     }
     metrics::procedure("pdu_session_release", "ok", started);
-    tracing::info!(supi = %session.supi, session = session.id, "a PDU session is released");
-}
-
-async fn deregister(session: &Session) -> Result<(), Problem> {
-    let context = &session.smf.context;
-    let peer = context
-        .discover(NfType::Udm, "nudm-uecm", &Criteria::default())
-        .await?
-        .about(&session.supi);
-    let query = SmfDeregistrationQuery {
-        smf_instance_id: Some(session.smf.instance_id.clone()),
-        ..Default::default()
-    };
-    UdmUeContextManagementClient::new(peer)
-        .smf_deregistration(&session.supi, &session.id.to_string(), query)
-        .await
+    tracing::info!(%supi, session = id, "PDU session released");
 }
 
 /// Nsmf_PDUSession_SMContextStatusNotify.
-async fn notify(session: &Session) {
+async fn notify_release(session: &Session) {
     let body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Released));
     let peer = session.smf.context.callback_peer().about(&session.supi);
-    let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
-    if let Err(problem) = amf.sm_context_status_notify(&session.status_uri, body).await {
-        tracing::debug!(%problem, "the AMF did not take the session's end");
+    let amf = AmfCallbackClient::new(peer);
+    if let Err(problem) = amf.sm_context_status_notify(&session.amf.status_uri, body).await {
+        let (supi, id) = (&session.supi, session.id);
+        tracing::debug!(%supi, session = id, %problem, "release notification to AMF failed");
     }
 }

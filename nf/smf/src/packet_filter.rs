@@ -1,5 +1,5 @@
-//! Packet filters of QoS rules, in the three forms in which UE, PCF and UPF have them (TS 24.501,
-//! 9.11.4.13; TS 29.512, 5.6.2.14; TS 29.244, 8.2.5).
+//! Packet filters of QoS rules, in the formats of UE, PCF and UPF (TS 24.501, 9.11.4.13; TS 29.512,
+//! 5.6.2.14; TS 29.244, 8.2.5).
 use martlet_nas::{QosPacketFilter, QosPacketFilterComponent, QosPacketFilterDirection};
 use martlet_pfcp::ie::{CTag, EthernetPacketFilter, Ethertype, MacAddress, STag, SdfFilter, Tag};
 use martlet_sbi_api::npcf_sm_policy_control::{
@@ -8,12 +8,14 @@ use martlet_sbi_api::npcf_sm_policy_control::{
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A packet filter: an `IPFilterRule` for the downlink, and what is beside it.
+/// A packet filter: a downlink `IPFilterRule` (RFC 6733, 4.3.1) and further fields. Field names are
+/// part of the stored format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filter {
-    /// Under which the UE has it, 1 to 15; 0 where its place in the rule says so.
+pub struct PacketFilter {
+    /// Packet filter identifier at the UE, 1 to 15; 0 for its position in the rule.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub id: u8,
+    /// The `IPFilterRule`; empty for a filter of frames.
     pub description: String,
     pub uplink: bool,
     pub downlink: bool,
@@ -26,22 +28,22 @@ pub struct Filter {
     /// IPv6 flow label, 20 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_label: Option<u32>,
-    /// Of an Ethernet session.
+    /// Filter of Ethernet frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frame: Option<Frame>,
+    pub frame: Option<FrameFilter>,
 }
 
-/// Frames, as the UE sees them: its own side is local.
+/// A filter of Ethernet frames, from the UE's point of view: its own address is local.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
+pub struct FrameFilter {
     pub local: Option<[u8; 6]>,
     pub remote: Option<[u8; 6]>,
-    /// `None` for any.
+    /// `None` matches any.
     pub ethertype: Option<u16>,
-    /// Virtual LAN of the customer's and of the service's tag.
+    /// VLAN identifiers of C-TAG and S-TAG.
     pub c_vid: Option<u16>,
     pub s_vid: Option<u16>,
-    /// Priority of the customer's tag.
+    /// Priority code point of the C-TAG.
     pub c_pcp: Option<u8>,
 }
 
@@ -49,34 +51,44 @@ fn is_zero(id: &u8) -> bool {
     *id == 0
 }
 
-/// An `IPFilterRule` that everything meets.
-const EVERYTHING: &str = "permit out ip from any to assigned";
+/// Why a packet filter is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FilterError(&'static str);
 
-impl Filter {
-    /// As the policy has it.
+fn error<T>(text: &'static str) -> Result<T, FilterError> {
+    Err(FilterError(text))
+}
+
+/// An `IPFilterRule` that matches every packet.
+const MATCH_ALL: &str = "permit out ip from any to assigned";
+
+impl PacketFilter {
+    /// Reads a filter of a PCC rule.
     ///
     /// # Errors
-    /// Why it cannot be carried out.
-    pub fn of_policy(info: &FlowInformation) -> Result<Filter, &'static str> {
+    /// The filter is invalid or not supported.
+    pub fn from_policy(info: &FlowInformation) -> Result<PacketFilter, FilterError> {
         if let Some(description) = &info.eth_flow_description {
-            return Filter::of_frames(info, description);
+            return PacketFilter::from_ethernet_policy(info, description);
         }
-        let beside =
+        let has_other_fields =
             info.tos_traffic_class.is_some() || info.spi.is_some() || info.flow_label.is_some();
         let description = match &info.flow_description {
             Some(description) => description.clone(),
-            None if beside => EVERYTHING.into(),
-            None => return Err("a packet filter has no flow description"),
+            None if has_other_fields => MATCH_ALL.into(),
+            None => return error("no flow description"),
         };
         let (uplink, downlink) = match info.flow_direction {
             Some(FlowDirection::Uplink) => (true, false),
             Some(FlowDirection::Downlink) => (false, true),
             _ => (true, true),
         };
-        let hexadecimal =
-            |text: &String| u32::from_str_radix(text, 16).map_err(|_| "a field is not hexadecimal");
+        let hexadecimal = |text: &String| {
+            u32::from_str_radix(text, 16).map_err(|_| FilterError("a field is not hexadecimal"))
+        };
         let traffic_class = info.tos_traffic_class.as_ref().map(hexadecimal).transpose()?;
-        let filter = Filter {
+        let filter = PacketFilter {
             id: info
                 .pack_filt_id
                 .as_ref()
@@ -94,7 +106,7 @@ impl Filter {
         filter.components().map(|_| filter)
     }
 
-    /// As the PCF is asked for it.
+    /// The filter in a request to the PCF.
     pub fn to_policy(&self) -> PacketFilterInfo {
         let direction = match (self.uplink, self.downlink) {
             (true, false) => FlowDirection::Uplink,
@@ -113,7 +125,7 @@ impl Filter {
         }
     }
 
-    /// For the UPF.
+    /// The SDF filter for the UPF.
     pub fn to_sdf(&self) -> SdfFilter {
         SdfFilter {
             flow_description: Some(self.description.clone()),
@@ -127,43 +139,43 @@ impl Filter {
         }
     }
 
-    /// For the UE, whose remote side is the description's source; `place` counts in its rule, from
-    /// 1.
-    pub fn to_nas(&self, place: u8) -> QosPacketFilter {
+    /// The packet filter for the UE, whose remote side is the source of the `IPFilterRule`.
+    /// `position` is its position in the rule, from 1.
+    pub fn to_nas(&self, position: u8) -> QosPacketFilter {
         let direction = match (self.uplink, self.downlink) {
             (true, false) => QosPacketFilterDirection::Uplink,
             (false, true) => QosPacketFilterDirection::Downlink,
             _ => QosPacketFilterDirection::Bidirectional,
         };
-        // It was read before.
+        // Its components were valid when the filter was made.
         let components =
             self.components().unwrap_or_else(|_| vec![QosPacketFilterComponent::MatchAll]);
         QosPacketFilter::Match {
             direction,
-            identifier: if self.id > 0 { self.id } else { place },
+            identifier: if self.id > 0 { self.id } else { position },
             components,
         }
     }
 
-    /// Of frames; what the description says holds for the downlink unless it says otherwise.
-    fn of_frames(
+    /// Reads a filter of frames. Its addresses are those of downlink frames unless it says otherwise.
+    fn from_ethernet_policy(
         info: &FlowInformation,
         description: &EthFlowDescription,
-    ) -> Result<Filter, &'static str> {
+    ) -> Result<PacketFilter, FilterError> {
         let address = |text: &Option<String>| text.as_deref().map(mac).transpose();
         let (from, to) =
             (address(&description.source_mac_addr)?, address(&description.dest_mac_addr)?);
         if description.src_mac_addr_end.is_some() || description.dest_mac_addr_end.is_some() {
-            return Err("ranges of link addresses are not taken");
+            return error("ranges of MAC addresses are not supported");
         }
         if description.f_desc.is_some() {
-            return Err("IP packets within frames are not looked at");
+            return error("IP filters of frames are not supported");
         }
         let up = description.f_dir == Some(FlowDirection::Uplink);
         let (local, remote) = if up { (from, to) } else { (to, from) };
         let number = |text: &str| {
             u16::from_str_radix(text.trim_start_matches("0x"), 16)
-                .map_err(|_| "a type or tag is none")
+                .map_err(|_| FilterError("an Ethertype or VLAN tag is not hexadecimal"))
         };
         let tags: Vec<u16> = description
             .vlan_tags
@@ -177,16 +189,16 @@ impl Filter {
         };
         let vid = |n: usize| tags.get(n).map(|tag| tag & 0x0fff);
         let c_pcp = tags.first().map(|tag| (tag >> 13) as u8).filter(|pcp| *pcp > 0);
-        let frame = Frame { local, remote, ethertype, c_vid: vid(0), s_vid: vid(1), c_pcp };
+        let frame = FrameFilter { local, remote, ethertype, c_vid: vid(0), s_vid: vid(1), c_pcp };
         let (uplink, downlink) = match info.flow_direction {
             Some(FlowDirection::Uplink) => (true, false),
             Some(FlowDirection::Downlink) => (false, true),
             _ => (true, true),
         };
-        Ok(Filter { uplink, downlink, frame: Some(frame), ..Filter::default() })
+        Ok(PacketFilter { uplink, downlink, frame: Some(frame), ..PacketFilter::default() })
     }
 
-    /// Of frames, for the UPF: each way as the frame goes.
+    /// The Ethernet packet filter for the UPF, in one direction.
     pub fn to_ethernet(&self, uplink: bool) -> Option<EthernetPacketFilter> {
         let frame = self.frame?;
         let (source, destination) =
@@ -208,9 +220,12 @@ impl Filter {
         })
     }
 
-    /// `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS
-    /// 29.212, 5.4.2).
-    pub fn components(&self) -> Result<Vec<QosPacketFilterComponent>, &'static str> {
+    /// The components for the UE. An `IPFilterRule` reads `permit out PROTOCOL from SOURCE [PORTS] to
+    /// DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS 29.212, 5.4.2).
+    ///
+    /// # Errors
+    /// The `IPFilterRule` is invalid or not supported.
+    pub fn components(&self) -> Result<Vec<QosPacketFilterComponent>, FilterError> {
         use QosPacketFilterComponent::*;
         if let Some(frame) = &self.frame {
             let all: Vec<_> = [
@@ -233,22 +248,22 @@ impl Filter {
         }
         let words: Vec<&str> = self.description.split_ascii_whitespace().collect();
         let [_, _, protocol, "from", rest @ ..] = words.as_slice() else {
-            return Err("a flow description is no rule");
+            return error("the flow description is not an IPFilterRule");
         };
         if words[0] != "permit" || words[1] != "out" {
-            return Err("a flow description begins with permit out");
+            return error("the flow description does not begin with permit out");
         }
         let to = rest
             .iter()
             .position(|word| *word == "to")
-            .ok_or("a flow description has no destination")?;
+            .ok_or(FilterError("the flow description has no destination"))?;
         let (source, destination) = (&rest[..to], &rest[to + 1..]);
         let mut all = Vec::new();
         for (side, remote) in [(source, true), (destination, false)] {
             let (address, ports) = match side {
                 [address] => (*address, None),
                 [address, ports] => (*address, Some(*ports)),
-                _ => return Err("one side of a flow description is an address, and ports"),
+                _ => return error("a side of the flow description is not an address with ports"),
             };
             if !matches!(address, "any" | "assigned") {
                 all.push(network(address, remote)?);
@@ -258,7 +273,8 @@ impl Filter {
             }
         }
         if *protocol != "ip" {
-            let number = protocol.parse().map_err(|_| "a protocol is a number, or ip")?;
+            let number =
+                protocol.parse().map_err(|_| FilterError("the protocol is not a number or ip"))?;
             all.push(ProtocolIdentifierOrNextHeader(number));
         }
         all.extend(
@@ -272,75 +288,79 @@ impl Filter {
         Ok(if all.is_empty() { vec![MatchAll] } else { all })
     }
 
-    /// As a UE asks for it, under an identifier of ours.
+    /// Makes a filter of the components that a UE requests, with a new identifier.
     ///
     /// # Errors
-    /// Why its components do not go together, or cannot be said to a PCF.
-    pub fn of_nas(
+    /// The components are contradictory, or have no equivalent in a request to the PCF.
+    pub fn from_nas(
         direction: QosPacketFilterDirection,
         components: &[QosPacketFilterComponent],
         id: u8,
-    ) -> Result<Filter, &'static str> {
+    ) -> Result<PacketFilter, FilterError> {
         use QosPacketFilterComponent as C;
         let (uplink, downlink) = match direction {
             QosPacketFilterDirection::Uplink => (true, false),
             QosPacketFilterDirection::Downlink => (false, true),
             QosPacketFilterDirection::Bidirectional => (true, true),
-            _ => return Err("a packet filter has no direction"),
+            _ => return error("no direction"),
         };
-        let mut filter = Filter { id, uplink, downlink, ..Filter::default() };
+        let mut filter = PacketFilter { id, uplink, downlink, ..PacketFilter::default() };
         let (mut remote, mut local, mut protocol) = (None, None, None);
         let (mut remote_ports, mut local_ports) = (None, None);
-        let mut once = true;
-        fn put<T>(place: &mut Option<T>, value: T, once: &mut bool) {
-            *once &= place.replace(value).is_none();
+        let mut is_unique = true;
+        fn put<T>(slot: &mut Option<T>, value: T, is_unique: &mut bool) {
+            *is_unique &= slot.replace(value).is_none();
         }
         for component in components {
             match component {
-                C::MatchAll => once &= components.len() == 1,
+                C::MatchAll => is_unique &= components.len() == 1,
                 C::Ipv4RemoteAddress { address, mask } => {
-                    put(&mut remote, ipv4(*address, *mask)?, &mut once)
+                    put(&mut remote, ipv4(*address, *mask)?, &mut is_unique)
                 }
                 C::Ipv4LocalAddress { address, mask } => {
-                    put(&mut local, ipv4(*address, *mask)?, &mut once)
+                    put(&mut local, ipv4(*address, *mask)?, &mut is_unique)
                 }
                 C::Ipv6RemoteAddressPrefix { address, prefix_length } => {
-                    put(&mut remote, ipv6(*address, *prefix_length)?, &mut once);
+                    put(&mut remote, ipv6(*address, *prefix_length)?, &mut is_unique);
                 }
                 C::Ipv6LocalAddressPrefix { address, prefix_length } => {
-                    put(&mut local, ipv6(*address, *prefix_length)?, &mut once);
+                    put(&mut local, ipv6(*address, *prefix_length)?, &mut is_unique);
                 }
-                C::ProtocolIdentifierOrNextHeader(number) => put(&mut protocol, *number, &mut once),
-                C::SingleLocalPort(port) => put(&mut local_ports, port.to_string(), &mut once),
-                C::SingleRemotePort(port) => put(&mut remote_ports, port.to_string(), &mut once),
+                C::ProtocolIdentifierOrNextHeader(number) => {
+                    put(&mut protocol, *number, &mut is_unique)
+                }
+                C::SingleLocalPort(port) => put(&mut local_ports, port.to_string(), &mut is_unique),
+                C::SingleRemotePort(port) => {
+                    put(&mut remote_ports, port.to_string(), &mut is_unique)
+                }
                 C::LocalPortRange { low, high } => {
-                    put(&mut local_ports, ports(*low, *high)?, &mut once)
+                    put(&mut local_ports, ports(*low, *high)?, &mut is_unique)
                 }
                 C::RemotePortRange { low, high } => {
-                    put(&mut remote_ports, ports(*low, *high)?, &mut once)
+                    put(&mut remote_ports, ports(*low, *high)?, &mut is_unique)
                 }
-                C::SecurityParameterIndex(spi) => put(&mut filter.spi, *spi, &mut once),
+                C::SecurityParameterIndex(spi) => put(&mut filter.spi, *spi, &mut is_unique),
                 C::TypeOfServiceOrTrafficClass { value, mask } => {
-                    put(&mut filter.traffic_class, [*value, *mask], &mut once);
+                    put(&mut filter.traffic_class, [*value, *mask], &mut is_unique);
                 }
                 C::FlowLabel([a, b, c]) => {
                     put(
                         &mut filter.flow_label,
                         u32::from_be_bytes([0, a & 0x0f, *b, *c]),
-                        &mut once,
+                        &mut is_unique,
                     );
                 }
-                _ => return Err("a component that policies for IP have no word for"),
+                _ => return error("a component has no equivalent in a policy for IP"),
             }
         }
-        if components.is_empty() || !once {
-            return Err("components that are none, or twice the same");
+        if components.is_empty() || !is_unique {
+            return error("no components, or one of them twice");
         }
         let v6 = |side: &Option<String>| side.as_ref().map(|text| text.contains(':'));
         if let (Some(remote), Some(local)) = (v6(&remote), v6(&local))
             && remote != local
         {
-            return Err("addresses of two families");
+            return error("addresses of two IP versions");
         }
         let side = |address: Option<String>, any: &str, ports: Option<String>| {
             let address = address.unwrap_or_else(|| any.to_string());
@@ -354,39 +374,39 @@ impl Filter {
     }
 }
 
-/// `02-00-00-00-00-01`, or with colons.
-fn mac(text: &str) -> Result<[u8; 6], &'static str> {
-    let octets: Option<Vec<u8>> =
-        text.split(['-', ':']).map(|octet| u8::from_str_radix(octet, 16).ok()).collect();
-    octets.and_then(|octets| octets.try_into().ok()).ok_or("a link address is none")
+/// Reads a MAC address such as `02-00-00-00-00-01`, also with colons.
+fn mac(text: &str) -> Result<[u8; 6], FilterError> {
+    let bytes: Option<Vec<u8>> =
+        text.split(['-', ':']).map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(FilterError("invalid MAC address"))
 }
 
-fn ipv4(address: [u8; 4], mask: [u8; 4]) -> Result<String, &'static str> {
+fn ipv4(address: [u8; 4], mask: [u8; 4]) -> Result<String, FilterError> {
     let (address, mask) = (u32::from_be_bytes(address), u32::from_be_bytes(mask));
     if mask.leading_ones() + mask.trailing_zeros() < 32 {
-        return Err("a mask that is no prefix");
+        return error("the address mask is not a prefix");
     }
     Ok(format!("{}/{}", Ipv4Addr::from(address & mask), mask.leading_ones()))
 }
 
-fn ipv6(address: [u8; 16], length: u8) -> Result<String, &'static str> {
+fn ipv6(address: [u8; 16], length: u8) -> Result<String, FilterError> {
     match length <= 128 {
         true => Ok(format!("{}/{length}", Ipv6Addr::from(address))),
-        false => Err("a prefix of more than 128 bits"),
+        false => error("the prefix is longer than 128 bits"),
     }
 }
 
-fn ports(low: u16, high: u16) -> Result<String, &'static str> {
+fn ports(low: u16, high: u16) -> Result<String, FilterError> {
     if low > high {
-        Err("a range of ports that ends before it begins")
+        error("the port range ends before it begins")
     } else {
         Ok(format!("{low}-{high}"))
     }
 }
 
-fn network(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'static str> {
+fn network(text: &str, remote: bool) -> Result<QosPacketFilterComponent, FilterError> {
     use QosPacketFilterComponent::*;
-    let wrong = "an address is none";
+    let wrong = FilterError("invalid IP address");
     let (address, length) =
         text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let length: Option<u8> = length.map(|text| text.parse().map_err(|_| wrong)).transpose()?;
@@ -415,11 +435,11 @@ fn network(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'stati
     })
 }
 
-fn range(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'static str> {
+fn range(text: &str, remote: bool) -> Result<QosPacketFilterComponent, FilterError> {
     use QosPacketFilterComponent::*;
     let port = |text: &str| {
         text.parse::<u16>()
-            .map_err(|_| "a port is a number up to 65535; lists of ports are not taken")
+            .map_err(|_| FilterError("a port is not a number up to 65535, or not a range"))
     };
     Ok(match (text.split_once('-'), remote) {
         (Some((low, high)), true) => RemotePortRange { low: port(low)?, high: port(high)? },
@@ -434,11 +454,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_ue_asks_for_comes_back_to_it_as_it_was() {
+    fn a_filter_of_the_ue_is_unchanged_after_the_pcf_has_granted_it() {
         use QosPacketFilterComponent::*;
         let both = QosPacketFilterDirection::Bidirectional;
         let back = |components: &[QosPacketFilterComponent]| {
-            let filter = Filter::of_nas(both, components, 3)?;
+            let filter = PacketFilter::from_nas(both, components, 3)?;
             let asked = filter.to_policy();
             let info = FlowInformation {
                 flow_description: asked.pack_filt_cont,
@@ -449,10 +469,10 @@ mod tests {
                 flow_direction: asked.flow_direction,
                 ..Default::default()
             };
-            assert_eq!(Filter::of_policy(&info).as_ref(), Ok(&filter));
+            assert_eq!(PacketFilter::from_policy(&info).as_ref(), Ok(&filter));
             match filter.to_nas(1) {
                 QosPacketFilter::Match { components, identifier: 3, .. } => {
-                    Ok::<_, &str>(components)
+                    Ok::<_, FilterError>(components)
                 }
                 other => panic!("{other:?}"),
             }
@@ -484,11 +504,16 @@ mod tests {
     }
 
     #[test]
-    fn filters_are_read_for_the_ue() {
+    fn ip_filter_rules_become_components_for_the_ue() {
         use QosPacketFilterComponent::*;
         let read = |text: &str| {
-            Filter { description: text.into(), uplink: true, downlink: true, ..Filter::default() }
-                .components()
+            PacketFilter {
+                description: text.into(),
+                uplink: true,
+                downlink: true,
+                ..PacketFilter::default()
+            }
+            .components()
         };
         assert_eq!(read("permit out ip from any to assigned").unwrap(), [MatchAll]);
         assert_eq!(

@@ -1,8 +1,9 @@
-//! The rules of a PDU session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): one PDR, FAR for each
-//! direction, and for both a QER with the session's bit rate and a URR that counts.
+//! N4 rules of a session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): a PDR and a FAR per
+//! direction, a QER with the session's bit rate and a URR, and further rules for QoS flows.
 use crate::addresses::Addresses;
-use crate::filter::Filter;
-use crate::flows::Flow;
+use crate::packet_filter::PacketFilter;
+use crate::qos_flows::Flow;
+use crate::user_plane_path::Tunnel;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{
     SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
@@ -16,39 +17,40 @@ pub(super) const TO_CORE: u32 = 1;
 pub(super) const TO_ACCESS: u32 = 2;
 pub(super) const QER: u32 = 1;
 const URR: u32 = 1;
-/// The rule that counts what a session uses and no other rule counts.
-pub const CHARGING: UrrId = UrrId(URR);
-/// Rules that count a rating group: this, and its number below.
-const OF_GROUPS: u32 = 0x1000_0000;
+/// The URR for the default rating group.
+pub const DEFAULT_URR: UrrId = UrrId(URR);
+/// URR identifiers of further rating groups: this bit, and the group's number below it.
+const GROUP_URR: u32 = 0x1000_0000;
 
-/// The rule that counts a rating group. `None` for a number that is too large to be told apart.
+/// The URR of a rating group; `None` if the group's number has more than 28 bits.
 pub fn urr_of(rating_group: u32) -> Option<UrrId> {
-    (rating_group < OF_GROUPS).then_some(UrrId(OF_GROUPS | rating_group))
+    (rating_group < GROUP_URR).then_some(UrrId(GROUP_URR | rating_group))
 }
 
-/// The rating group that a rule counts; `None` for [`CHARGING`], which counts the session's own.
+/// The rating group of a URR; `None` for [`DEFAULT_URR`].
 pub fn group_of(urr: UrrId) -> Option<u32> {
-    (urr.0 & !(OF_GROUPS - 1) == OF_GROUPS).then_some(urr.0 & (OF_GROUPS - 1))
+    (urr.0 & !(GROUP_URR - 1) == GROUP_URR).then_some(urr.0 & (GROUP_URR - 1))
 }
+
 const BAR: u8 = 1;
 /// Outer header removal of UDP over IPv6 (TS 29.244, 8.2.64).
 const UDP_IPV6: u8 = 3;
 
-/// DROBU: what is buffered is dropped (TS 29.244, 8.2.34).
+/// DROBU: drop buffered packets (TS 29.244, 8.2.34).
 const DROP_BUFFERED: PfcpSmReqFlags = PfcpSmReqFlags(1);
 
-/// Whose packets the rules are for.
+/// What distinguishes the packets of a session.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct SessionTraffic<'a> {
     pub kind: &'a PduSessionType,
     pub ue: Addresses,
     pub dnn: &'a str,
-    /// Networks behind the UE.
-    pub routes: &'a [String],
+    /// Framed routes.
+    pub framed_routes: &'a [String],
 }
 
-impl Subject<'_> {
-    /// Packets of an interface that are the UE's.
+impl SessionTraffic<'_> {
+    /// The PDI for packets of the session that arrive at an interface.
     pub(super) fn pdi(&self, interface: Interface) -> Pdi {
         let is_destination = interface == Interface::Core;
         let mut pdi =
@@ -59,7 +61,7 @@ impl Subject<'_> {
         }
         pdi.ue_ip_addresses = vec![ue_address(&self.ue, is_destination)];
         let (ipv6, ipv4): (Vec<&String>, Vec<&String>) =
-            self.routes.iter().partition(|route| route.contains(':'));
+            self.framed_routes.iter().partition(|route| route.contains(':'));
         pdi.framed_routes =
             ipv4.into_iter().map(|route| FramedRoute(format!("{route} 0.0.0.0 1"))).collect();
         pdi.framed_ipv6_routes =
@@ -68,86 +70,87 @@ impl Subject<'_> {
     }
 }
 
-/// What a session may use.
+/// A volume quota. Field names are part of the stored format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Quota {
-    /// Octets.
-    pub octets: u64,
-    /// Octets that are left when the UPF reports; 0 for none.
-    pub left_at_report: u64,
+    /// Bytes.
+    #[serde(rename = "octets")]
+    pub bytes: u64,
+    /// Remaining bytes at which the UPF reports; 0 for no report.
+    #[serde(rename = "left_at_report")]
+    pub report_at_remaining: u64,
 }
 
-/// What nobody uses up.
-const ENDLESS: Quota = Quota { octets: u64::MAX >> 2, left_at_report: 0 };
+/// A quota that is never used up.
+const UNLIMITED: Quota = Quota { bytes: u64::MAX >> 2, report_at_remaining: 0 };
 
 impl Quota {
     fn threshold(self) -> Option<VolumeThreshold> {
         let at = self
-            .octets
-            .checked_sub(self.left_at_report)
-            .filter(|at| self.left_at_report > 0 && *at > 0);
+            .bytes
+            .checked_sub(self.report_at_remaining)
+            .filter(|at| self.report_at_remaining > 0 && *at > 0);
         at.map(|at| VolumeThreshold { total: Some(at), ..Default::default() })
     }
 
     fn quota(self) -> VolumeQuota {
-        VolumeQuota { total: Some(self.octets), ..Default::default() }
+        VolumeQuota { total: Some(self.bytes), ..Default::default() }
     }
 }
 
 const QUOTA_TRIGGERS: ReportingTriggers =
     ReportingTriggers(ReportingTriggers::VOLTH.0 | ReportingTriggers::VOLQU.0);
 
-/// What the rules are made of.
-pub struct Plan<'a> {
+/// The parameters from which the rules of a session are made.
+pub struct RuleParameters<'a> {
     pub node: NodeId,
     pub cp_address: IpAddr,
     pub cp_seid: u64,
-    pub subject: Subject<'a>,
-    /// Where the data of an unstructured session go.
-    pub server: Option<SocketAddrV6>,
+    pub traffic: SessionTraffic<'a>,
+    /// UDP endpoint for the data of an unstructured session.
+    pub unstructured_server: Option<SocketAddrV6>,
     pub qfi: u8,
-    /// Bits per second.
+    /// Session-AMBR uplink in bits per second.
     pub uplink: u64,
-    /// Bits per second.
+    /// Session-AMBR downlink in bits per second.
     pub downlink: u64,
-    /// Flows beside the default one.
+    /// QoS flows in addition to the default one.
     pub flows: &'a [Flow],
-    /// What it may use.
+    /// Quota of the default rating group.
     pub quota: Option<Quota>,
-    /// Rating groups that are counted by themselves, and what of each may be used.
+    /// Further rating groups with their quotas.
     pub groups: Vec<(u32, Option<Quota>)>,
-    /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses
-    /// it.
-    pub restored: Option<(u32, IpAddr)>,
-    /// Seconds without packets after which the UPF tells of it: it learns whether this SMF still
-    /// has the session.
-    pub audit_s: Option<u32>,
-    /// What becomes of downlink packets.
-    pub towards_ue: Downlink,
+    /// The N3 endpoint of a session that is restored at its UPF; otherwise the UPF chooses one.
+    pub restored: Option<Tunnel>,
+    /// User plane inactivity timer in seconds: the UPF reports, and learns whether the SMF still has
+    /// the session.
+    pub inactivity_s: Option<u32>,
+    /// Handling of downlink packets.
+    pub downlink_action: Downlink,
 }
 
-/// What becomes of downlink packets.
+/// Handling of downlink packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Downlink {
-    /// They wait: the gNB's tunnel is not known yet.
-    Wait,
-    /// They wait, and the first of them is told: the UE is idle.
-    Page,
-    /// They go to the gNB's end of N3.
-    Gnb(u32, IpAddr),
+    /// Buffer, until the gNB's endpoint is known.
+    Buffer,
+    /// Buffer and notify the SMF, because the UE is idle.
+    Notify,
+    /// Forward to the gNB's N3 endpoint.
+    Forward(Tunnel),
 }
 
 impl Downlink {
     fn action(self) -> ApplyAction {
         match self {
-            Downlink::Wait => ApplyAction::BUFF,
-            Downlink::Page => ApplyAction::BUFF | ApplyAction::NOCP,
-            Downlink::Gnb(..) => ApplyAction::FORW,
+            Downlink::Buffer => ApplyAction::BUFF,
+            Downlink::Notify => ApplyAction::BUFF | ApplyAction::NOCP,
+            Downlink::Forward(_) => ApplyAction::FORW,
         }
     }
 
     fn parameters(self) -> Option<ForwardingParameters> {
-        let Downlink::Gnb(teid, address) = self else { return None };
+        let Downlink::Forward((teid, address)) = self else { return None };
         Some(ForwardingParameters {
             destination_interface: DestinationInterface(Interface::Access),
             network_instance: None,
@@ -156,13 +159,12 @@ impl Downlink {
     }
 }
 
-/// RESTI: the session is one from before a restart of the UPF, whose F-TEID it takes over (TS
-/// 23.527, 4.3.2).
+/// RESTI: the UPF restores the session with its old F-TEID (TS 23.527, 4.3.2).
 const RESTORATION: PfcpSeReqFlags = PfcpSeReqFlags(1);
 
-/// Makes the session, or makes it anew: uplink goes to the data network.
-pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
-    let network = Some(NetworkInstance::new(plan.subject.dnn));
+/// Establishes or restores an N4 session.
+pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentRequest {
+    let network = Some(NetworkInstance::new(parameters.traffic.dnn));
     let pdr = |id, pdi, outer_header_removal, far| CreatePdr {
         pdr_id: PdrId(id),
         precedence: Precedence(255),
@@ -173,39 +175,43 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         qer_ids: vec![QerId(QER)],
         activate_predefined_rules: None,
     };
-    let local_fteid = match plan.restored {
-        // All flows have one tunnel.
+    let local_fteid = match parameters.restored {
+        // All flows share one tunnel.
         None => FTeid::Choose {
             ipv4: true,
             ipv6: true,
-            choose_id: (!plan.flows.is_empty()).then_some(1),
+            choose_id: (!parameters.flows.is_empty()).then_some(1),
         },
         Some((teid, IpAddr::V4(ip))) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
         Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
     let uplink = Pdi {
         local_fteid: Some(local_fteid),
-        qfis: vec![Qfi(plan.qfi)],
-        ..plan.subject.pdi(Interface::Access)
+        qfis: vec![Qfi(parameters.qfi)],
+        ..parameters.traffic.pdi(Interface::Access)
     };
-    let downlink = plan.subject.pdi(Interface::Core);
-    let from_server = plan.server.map(|_| OuterHeaderRemoval { description: UDP_IPV6 });
+    let downlink = parameters.traffic.pdi(Interface::Core);
+    let removal_from_server =
+        parameters.unstructured_server.map(|_| OuterHeaderRemoval { description: UDP_IPV6 });
     let to_core = ForwardingParameters {
         destination_interface: DestinationInterface(Interface::Core),
         network_instance: network,
-        outer_header_creation: plan.server.map(OuterHeaderCreation::udp6),
+        outer_header_creation: parameters.unstructured_server.map(OuterHeaderCreation::udp6),
     };
     let mut create_pdrs = vec![
         pdr(UPLINK, uplink, Some(OuterHeaderRemoval { description: 0 }), TO_CORE),
-        pdr(DOWNLINK, downlink, from_server, TO_ACCESS),
+        pdr(DOWNLINK, downlink, removal_from_server, TO_ACCESS),
     ];
-    let groups: Vec<u32> = plan.groups.iter().map(|(group, _)| *group).collect();
+    let groups: Vec<u32> = parameters.groups.iter().map(|(group, _)| *group).collect();
     create_pdrs.extend(
-        plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.subject, &local_fteid, &groups)),
+        parameters
+            .flows
+            .iter()
+            .flat_map(|flow| flow_pdrs(flow, &parameters.traffic, &local_fteid, &groups)),
     );
     SessionEstablishmentRequest {
-        node_id: plan.node.clone(),
-        cp_fseid: FSeid::new(plan.cp_seid, plan.cp_address),
+        node_id: parameters.node.clone(),
+        cp_fseid: FSeid::new(parameters.cp_seid, parameters.cp_address),
         create_pdrs,
         create_fars: vec![
             CreateFar {
@@ -216,16 +222,18 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             },
             CreateFar {
                 far_id: FarId(TO_ACCESS),
-                apply_action: plan.towards_ue.action(),
-                forwarding_parameters: plan.towards_ue.parameters(),
-                bar_id: (!matches!(plan.towards_ue, Downlink::Gnb(..))).then_some(BarId(BAR)),
+                apply_action: parameters.downlink_action.action(),
+                forwarding_parameters: parameters.downlink_action.parameters(),
+                bar_id: (!matches!(parameters.downlink_action, Downlink::Forward(_)))
+                    .then_some(BarId(BAR)),
             },
         ],
-        create_urrs: std::iter::once(counting(CHARGING, plan.quota))
+        create_urrs: std::iter::once(create_urr(DEFAULT_URR, parameters.quota))
             .chain(
-                plan.groups
+                parameters
+                    .groups
                     .iter()
-                    .filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota))),
+                    .filter_map(|(group, quota)| Some(create_urr(urr_of(*group)?, *quota))),
             )
             .collect(),
         create_qers: std::iter::once(CreateQer {
@@ -233,33 +241,33 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             correlation_id: None,
             gate_status: GateStatus::default(),
             mbr: Some(Mbr {
-                uplink: plan.uplink.div_ceil(1000),
-                downlink: plan.downlink.div_ceil(1000),
+                uplink: parameters.uplink.div_ceil(1000),
+                downlink: parameters.downlink.div_ceil(1000),
             }),
             gbr: None,
-            qfi: Some(Qfi(plan.qfi)),
+            qfi: Some(Qfi(parameters.qfi)),
             rqi: None,
         })
-        .chain(plan.flows.iter().map(flow_qer))
+        .chain(parameters.flows.iter().map(flow_qer))
         .collect(),
         create_bar: Some(CreateBar {
             bar_id: BarId(BAR),
             notification_delay: None,
             suggested_packets: None,
         }),
-        pdn_type: Some(PdnType(match plan.subject.kind {
+        pdn_type: Some(PdnType(match parameters.traffic.kind {
             PduSessionType::Ipv6 => 2,
             PduSessionType::Ipv4v6 => 3,
             PduSessionType::Unstructured => 4,
             PduSessionType::Ethernet => 5,
             _ => 1,
         })),
-        inactivity_timer: plan.audit_s.map(UserPlaneInactivityTimer),
-        flags: plan.restored.map(|_| RESTORATION),
+        inactivity_timer: parameters.inactivity_s.map(UserPlaneInactivityTimer),
+        flags: parameters.restored.map(|_| RESTORATION),
     }
 }
 
-fn counting(urr_id: UrrId, quota: Option<Quota>) -> CreateUrr {
+fn create_urr(urr_id: UrrId, quota: Option<Quota>) -> CreateUrr {
     CreateUrr {
         urr_id,
         measurement_method: MeasurementMethod(3),
@@ -272,16 +280,16 @@ fn counting(urr_id: UrrId, quota: Option<Quota>) -> CreateUrr {
     }
 }
 
-/// Rating groups that are counted by themselves from now on.
-pub fn also_counting(groups: &[(u32, Option<Quota>)]) -> SessionModificationRequest {
+/// Adds URRs for further rating groups.
+pub fn add_urrs(groups: &[(u32, Option<Quota>)]) -> SessionModificationRequest {
     let create_urrs = groups
         .iter()
-        .filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota)))
+        .filter_map(|(group, quota)| Some(create_urr(urr_of(*group)?, *quota)))
         .collect();
     SessionModificationRequest { create_urrs, ..Default::default() }
 }
 
-fn modification(update: UpdateFar) -> SessionModificationRequest {
+fn update_far(update: UpdateFar) -> SessionModificationRequest {
     SessionModificationRequest { update_fars: vec![update], ..Default::default() }
 }
 
@@ -289,12 +297,12 @@ fn ue_address(ue: &Addresses, is_destination: bool) -> UeIpAddress {
     UeIpAddress { is_destination, ipv4: ue.ipv4, ipv6: ue.ipv6(), ..Default::default() }
 }
 
-/// PDRs of a QoS rule: its identifier has eight bits, and the default rules come before.
+/// PDR identifier of a QoS rule, which has an identifier of eight bits; the default rules precede.
 fn flow_pdr_id(rule: u8, direction: u16) -> u16 {
     2 * u16::from(rule) + direction + 100
 }
 
-/// A flow's own QER.
+/// QER identifier of a QoS flow.
 fn flow_qer_id(qfi: u8) -> u32 {
     100 + u32::from(qfi)
 }
@@ -315,9 +323,14 @@ fn flow_qer(flow: &Flow) -> CreateQer {
     }
 }
 
-/// The PDRs of a flow. A packet takes the mark of the first QER that has one: the flow's. The
-/// session's bit rate holds for flows without a guaranteed one (TS 23.501, 5.7.2.6).
-fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) -> Vec<CreatePdr> {
+/// The PDRs of a QoS flow. The first QER with a QFI marks a packet: the flow's. The session-AMBR
+/// limits flows without a guaranteed bit rate (TS 23.501, 5.7.2.6).
+fn flow_pdrs(
+    flow: &Flow,
+    traffic: &SessionTraffic<'_>,
+    fteid: &FTeid,
+    groups: &[u32],
+) -> Vec<CreatePdr> {
     let mut pdrs = Vec::new();
     let mut qer_ids = vec![QerId(flow_qer_id(flow.qfi))];
     if flow.guaranteed.is_none() {
@@ -327,22 +340,22 @@ fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) 
         for (direction, far) in [(UPLINK, TO_CORE), (DOWNLINK, TO_ACCESS)] {
             let uplink = direction == UPLINK;
             let of_direction =
-                |filter: &&Filter| if uplink { filter.uplink } else { filter.downlink };
+                |filter: &&PacketFilter| if uplink { filter.uplink } else { filter.downlink };
             let filters: Vec<_> = rule.filters.iter().filter(of_direction).collect();
             if filters.is_empty() {
                 continue;
             }
-            let (frames, packets): (Vec<&Filter>, Vec<&Filter>) =
+            let (frames, packets): (Vec<&PacketFilter>, Vec<&PacketFilter>) =
                 filters.into_iter().partition(|f| f.frame.is_some());
             let pdi = Pdi {
                 local_fteid: uplink.then_some(*fteid),
-                sdf_filters: packets.into_iter().map(Filter::to_sdf).collect(),
+                sdf_filters: packets.into_iter().map(PacketFilter::to_sdf).collect(),
                 ethernet_filters: frames
                     .into_iter()
                     .filter_map(|filter| filter.to_ethernet(uplink))
                     .collect(),
                 qfis: if uplink { vec![Qfi(flow.qfi)] } else { vec![] },
-                ..subject.pdi(if uplink { Interface::Access } else { Interface::Core })
+                ..traffic.pdi(if uplink { Interface::Access } else { Interface::Core })
             };
             pdrs.push(CreatePdr {
                 pdr_id: PdrId(flow_pdr_id(rule.id, direction)),
@@ -354,7 +367,7 @@ fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) 
                     rule.rating_group
                         .filter(|group| groups.contains(group))
                         .and_then(urr_of)
-                        .unwrap_or(CHARGING),
+                        .unwrap_or(DEFAULT_URR),
                 ],
                 qer_ids: qer_ids.clone(),
                 activate_predefined_rules: None,
@@ -364,21 +377,21 @@ fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) 
     pdrs
 }
 
-/// What changes between two states of a session at its UPF.
+/// A change of the QoS flows and the bit rate of a session.
 pub struct FlowsChange<'a> {
-    pub subject: Subject<'a>,
-    /// The UPF's end of N3.
-    pub tunnel: (u32, IpAddr),
+    pub traffic: SessionTraffic<'a>,
+    /// The UPF's N3 endpoint.
+    pub tunnel: Tunnel,
     pub before: &'a [Flow],
     pub now: &'a [Flow],
-    /// Rating groups that are counted by themselves.
+    /// Rating groups with their own URR.
     pub groups: &'a [u32],
-    /// A new bit rate of the session, bits per second uplink and downlink.
+    /// A new session-AMBR: uplink and downlink in bits per second.
     pub ambr: Option<(u64, u64)>,
 }
 
-/// Brings flows and bit rate up to date; `None` where nothing changes at the UPF.
-pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> {
+/// Changes QoS flows and bit rate; `None` if nothing changes at the UPF.
+pub fn update_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> {
     let fteid = match change.tunnel {
         (teid, IpAddr::V4(ip)) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
         (teid, IpAddr::V6(ip)) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
@@ -386,12 +399,12 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
     let pdrs = |flows: &[Flow]| -> Vec<CreatePdr> {
         flows
             .iter()
-            .flat_map(|flow| flow_pdrs(flow, &change.subject, &fteid, change.groups))
+            .flat_map(|flow| flow_pdrs(flow, &change.traffic, &fteid, change.groups))
             .collect()
     };
     let (old, new) = (pdrs(change.before), pdrs(change.now));
     let mut request = SessionModificationRequest {
-        // One that changes goes and comes again.
+        // A changed PDR is removed and created again.
         remove_pdrs: old
             .iter()
             .filter(|pdr| !new.contains(pdr))
@@ -434,9 +447,9 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
     (request != SessionModificationRequest::default()).then_some(request)
 }
 
-/// Downlink goes to the gNB, what is buffered first.
-pub fn to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
-    modification(UpdateFar {
+/// Forwards the downlink to the gNB, buffered packets first.
+pub fn forward_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
+    update_far(UpdateFar {
         far_id: FarId(TO_ACCESS),
         apply_action: Some(ApplyAction::FORW),
         update_forwarding_parameters: Some(UpdateForwardingParameters {
@@ -449,9 +462,9 @@ pub fn to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
     })
 }
 
-/// Downlink is buffered, and its first packet told.
-pub fn to_buffer() -> SessionModificationRequest {
-    modification(UpdateFar {
+/// Buffers the downlink and notifies the SMF of the first packet.
+pub fn buffer() -> SessionModificationRequest {
+    update_far(UpdateFar {
         far_id: FarId(TO_ACCESS),
         apply_action: Some(ApplyAction::BUFF | ApplyAction::NOCP),
         update_forwarding_parameters: None,
@@ -459,15 +472,15 @@ pub fn to_buffer() -> SessionModificationRequest {
     })
 }
 
-/// What is buffered is dropped, and the next packet told.
-pub fn to_buffer_anew() -> SessionModificationRequest {
-    SessionModificationRequest { flags: Some(DROP_BUFFERED), ..to_buffer() }
+/// Drops buffered packets, buffers the downlink and notifies the SMF of the next packet.
+pub fn drop_and_buffer() -> SessionModificationRequest {
+    SessionModificationRequest { flags: Some(DROP_BUFFERED), ..buffer() }
 }
 
-/// What may be used from now on of each of these counts; none for all it likes.
-pub fn to_quotas(quotas: &[(UrrId, Option<Quota>)]) -> SessionModificationRequest {
+/// Sets the quotas of URRs; `None` for unlimited.
+pub fn update_quotas(quotas: &[(UrrId, Option<Quota>)]) -> SessionModificationRequest {
     let update = |(urr_id, quota): &(UrrId, Option<Quota>)| {
-        let quota = quota.unwrap_or(ENDLESS);
+        let quota = quota.unwrap_or(UNLIMITED);
         UpdateUrr {
             urr_id: *urr_id,
             measurement_method: None,
@@ -488,15 +501,15 @@ pub fn to_quotas(quotas: &[(UrrId, Option<Quota>)]) -> SessionModificationReques
     }
 }
 
-/// What has been used of each of these counts since it was last told.
-pub fn query(counts: impl Iterator<Item = UrrId>) -> SessionModificationRequest {
+/// Queries the usage of URRs since their last report.
+pub fn query_usage(urrs: impl Iterator<Item = UrrId>) -> SessionModificationRequest {
     SessionModificationRequest {
-        query_urrs: counts.map(|urr_id| QueryUrr { urr_id }).collect(),
+        query_urrs: urrs.map(|urr_id| QueryUrr { urr_id }).collect(),
         ..Default::default()
     }
 }
 
-/// Ends the session.
+/// Deletes the N4 session.
 pub fn deletion() -> SessionDeletionRequest {
     SessionDeletionRequest {}
 }

@@ -1,30 +1,34 @@
-//! QoS flows of a session beside its default one (TS 23.501, 5.7): which rules of the policy make
-//! which flow, and under which identifiers UE, gNB and UPF know them.
-use crate::filter::Filter;
+//! QoS flows of a session in addition to its default one (TS 23.501, 5.7): binding of PCC rules to
+//! flows, and the identifiers of flows and rules.
+use crate::packet_filter::{FilterError, PacketFilter};
 use martlet_sbi_api::common::Arp;
 use martlet_sbi_api::npcf_sm_policy_control::{ChargingData, PccRule, QosData, SmPolicyDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Flows of a session at a time: QFI 1 is the default one's.
-const MOST_FLOWS: u8 = 63;
-/// Packet filters of one QoS rule (TS 24.501, 9.11.4.13).
-const MOST_FILTERS: usize = 15;
+/// QFI of the default QoS flow.
+pub const DEFAULT_QFI: u8 = 1;
 
-/// What a PCF has decided beside the session's own rule, as of now.
+/// The highest QFI (TS 23.501, 5.7.1.1).
+const MAX_QFI: u8 = 63;
+/// Packet filters of a QoS rule (TS 24.501, 9.11.4.13).
+const MAX_FILTERS: usize = 15;
+
+/// The PCC rules of a session with their QoS and charging data. Field names are part of the stored
+/// format.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Decided {
-    // In boxes: a tree has room for eleven where there is one.
+pub struct PolicyRules {
+    // Boxed, because a B-tree node has room for eleven values.
     rules: BTreeMap<String, Box<PccRule>>,
     qos: BTreeMap<String, Box<QosData>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     charging: BTreeMap<String, Box<ChargingData>>,
 }
 
-impl Decided {
-    /// Takes a decision over: what it does not name stays, what it names without a value goes (TS
-    /// 29.512, 4.2.6.2).
-    pub fn take(&mut self, decision: &SmPolicyDecision) {
+impl PolicyRules {
+    /// Merges a decision of the PCF: entries that it does not name stay, entries without a value are
+    /// removed (TS 29.512, 4.2.6.2).
+    pub fn merge(&mut self, decision: &SmPolicyDecision) {
         fn merge<T: Clone>(
             into: &mut BTreeMap<String, Box<T>>,
             from: &Option<BTreeMap<String, Option<T>>>,
@@ -39,73 +43,72 @@ impl Decided {
         merge(&mut self.rules, &decision.pcc_rules);
         merge(&mut self.qos, &decision.qos_decs);
         merge(&mut self.charging, &decision.chg_decs);
-        // A rule without QoS of its own is about the default flow, which is there in any case; most
-        // sessions have no other.
+        // A rule without QoS data belongs to the default flow, which always exists.
         self.rules.retain(|_, rule| rule.ref_qos_data.is_some());
     }
 
-    /// The charging key of a rule, if it has one of its own.
+    /// The rating group of a rule, if it has its own.
     fn rating_group(&self, rule: &PccRule) -> Option<u32> {
         let id = rule.ref_chg_data.as_ref()?.first()?;
         self.charging.get(id)?.rating_group
     }
 
-    /// Rules that are not carried out.
-    pub fn forget(&mut self, rules: &[String]) {
+    /// Removes rules that are not enforced.
+    pub fn remove(&mut self, rules: &[String]) {
         self.rules.retain(|name, _| !rules.contains(name));
     }
 }
 
-/// Bits per second each way.
+/// Bit rates in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     pub uplink: u64,
     pub downlink: u64,
 }
 
-/// A QoS flow.
+/// A QoS flow. Field names are part of the stored format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// QoS flow identifier, 2 to 63.
     pub qfi: u8,
-    /// Which of the policy's QoS data it has.
+    /// Identity of its QoS data at the PCF.
     pub qos: String,
     pub five_qi: u8,
     pub arp: Arp,
-    /// Of a GBR flow.
+    /// Guaranteed bit rates of a GBR flow.
     pub guaranteed: Option<Rates>,
     pub maximum: Option<Rates>,
     pub rules: Vec<Rule>,
 }
 
-/// What goes into a flow.
+/// A QoS rule. Field names are part of the stored format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// QoS rule identifier, 2 to 255.
     pub id: u8,
-    /// The policy's rule.
+    /// Identity of its PCC rule.
     pub pcc: String,
-    /// Looked at in this order, the lowest first: 0 to 254.
+    /// Precedence, 0 (first) to 254.
     pub precedence: u8,
-    pub filters: Vec<Filter>,
-    /// Its charging key, where that is not the session's.
+    pub filters: Vec<PacketFilter>,
+    /// Its rating group, if it is not the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating_group: Option<u32>,
 }
 
-/// The charging keys of flows that are not the session's, each once.
+/// The rating groups of flows, other than the default one.
 pub fn rating_groups(flows: &[Flow]) -> BTreeSet<u32> {
     flows.iter().flat_map(|flow| &flow.rules).filter_map(|rule| rule.rating_group).collect()
 }
 
-/// The flows of a decision; those that there were before keep their identifiers. A rule that cannot
-/// be carried out is logged and left out.
-pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
+/// Binds PCC rules to QoS flows (TS 23.503, 6.1.3.2.4). Existing flows and rules keep their
+/// identifiers. A rule that cannot be enforced is logged and ignored.
+pub fn bind(before: &[Flow], rules: &PolicyRules, default: &Arp) -> Vec<Flow> {
     let mut flows: Vec<Flow> = Vec::new();
-    for (name, rule) in &decided.rules {
+    for (name, rule) in &rules.rules {
         let Some(qos) = rule.ref_qos_data.as_ref().and_then(|all| all.first()) else { continue };
-        let Some(data) = decided.qos.get(qos) else {
-            tracing::warn!(rule = name, qos, "a PCC rule names QoS that the policy does not have");
+        let Some(data) = rules.qos.get(qos) else {
+            tracing::warn!(rule = name, qos, "PCC rule ignored: unknown QoS data");
             continue;
         };
         let (Some(five_qi), false) = (data.five_qi, data.def_qos_flow_indication == Some(true))
@@ -114,8 +117,8 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
         };
         let filters = match filters(rule) {
             Ok(filters) => filters,
-            Err(why) => {
-                tracing::warn!(rule = name, why, "a PCC rule is not carried out");
+            Err(error) => {
+                tracing::warn!(rule = name, %error, "PCC rule ignored");
                 continue;
             }
         };
@@ -145,7 +148,7 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
             pcc: name.clone(),
             precedence,
             filters,
-            rating_group: decided.rating_group(rule),
+            rating_group: rules.rating_group(rule),
         };
         if let Some(flow) = flows.iter_mut().find(|flow| flow.qos == *qos) {
             flow.rules.push(rule);
@@ -153,8 +156,8 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
         }
         let old = before.iter().find(|flow| flow.qos == *qos).map(|flow| flow.qfi);
         let used = |qfi: &u8| flows.iter().chain(before).any(|flow| flow.qfi == *qfi);
-        let Some(qfi) = old.or_else(|| (2..=MOST_FLOWS).find(|qfi| !used(qfi))) else {
-            tracing::warn!(rule = name, "a session has no more than {MOST_FLOWS} flows");
+        let Some(qfi) = old.or_else(|| (2..=MAX_QFI).find(|qfi| !used(qfi))) else {
+            tracing::warn!(rule = name, max = MAX_QFI, "PCC rule ignored: too many QoS flows");
             continue;
         };
         flows.push(Flow {
@@ -171,15 +174,26 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
     flows
 }
 
-fn filters(rule: &PccRule) -> Result<Vec<Filter>, &'static str> {
+/// Why a PCC rule is not enforced.
+#[derive(Debug, thiserror::Error)]
+enum RuleError {
+    #[error("no packet filters; application detection is not supported")]
+    NoFilters,
+    #[error("{0} packet filters; a QoS rule has at most {MAX_FILTERS}")]
+    TooManyFilters(usize),
+    #[error("packet filter: {0}")]
+    Filter(#[from] FilterError),
+}
+
+fn filters(rule: &PccRule) -> Result<Vec<PacketFilter>, RuleError> {
     let infos = rule.flow_infos.as_deref().unwrap_or_default();
     if infos.is_empty() {
-        return Err("it has no packet filters, and applications are not detected");
+        return Err(RuleError::NoFilters);
     }
-    if infos.len() > MOST_FILTERS {
-        return Err("a QoS rule has 15 packet filters at most");
+    if infos.len() > MAX_FILTERS {
+        return Err(RuleError::TooManyFilters(infos.len()));
     }
-    infos.iter().map(Filter::of_policy).collect()
+    Ok(infos.iter().map(PacketFilter::from_policy).collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]
@@ -201,8 +215,8 @@ mod tests {
 
     #[test]
     fn rules_of_the_same_qos_share_a_flow_and_flows_keep_their_identifiers() {
-        let mut decided = Decided::default();
-        decided.take(&decision(
+        let mut rules = PolicyRules::default();
+        rules.merge(&decision(
             r#"{"pccRules": {
                 "all": {"pccRuleId": "all", "flowInfos": [{"flowDescription": "permit out ip from any to assigned"}]},
                 "a": {"pccRuleId": "a", "precedence": 10, "refQosData": ["voice"],
@@ -214,18 +228,18 @@ mod tests {
               "qosDecs": {"voice": {"qosId": "voice", "5qi": 1, "gbrUl": "1 Mbps", "gbrDl": "1 Mbps"},
                           "video": {"qosId": "video", "5qi": 7}}}"#,
         ));
-        let first = bind(&[], &decided, &arp());
+        let first = bind(&[], &rules, &arp());
         let seen: Vec<_> =
             first.iter().map(|flow| (flow.qfi, flow.qos.as_str(), flow.rules.len())).collect();
         assert_eq!(seen, [(2, "voice", 2), (3, "video", 1)]);
         assert_eq!(first[0].guaranteed, Some(Rates { uplink: 1_000_000, downlink: 1_000_000 }));
-        // What goes leaves its identifiers to nobody else at once; what stays has its own.
-        decided.take(&decision(
+        // Identifiers of removed flows are not reused at once; existing flows keep theirs.
+        rules.merge(&decision(
             r#"{"pccRules": {"a": null, "c": null, "d": {"pccRuleId": "d", "refQosData": ["audio"],
                 "flowInfos": [{"flowDescription": "permit out 6 from any to assigned"}]}},
                 "qosDecs": {"voice": null, "audio": {"qosId": "audio", "5qi": 6}}}"#,
         ));
-        let second = bind(&first, &decided, &arp());
+        let second = bind(&first, &rules, &arp());
         let seen: Vec<_> = second.iter().map(|flow| (flow.qfi, flow.qos.as_str())).collect();
         assert_eq!(seen, [(3, "video"), (4, "audio")]);
         assert_eq!(second[0].rules, first[1].rules);

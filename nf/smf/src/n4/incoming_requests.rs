@@ -1,5 +1,4 @@
-//! What an SMF answers to requests of UPFs, and of others that find its N4 port (TS 29.244, 6.2 and
-//! 7.6).
+//! Requests that reach the SMF's N4 port, and their responses (TS 29.244, 6.2 and 7.6).
 use super::{N4, SessionLayer};
 use crate::metrics;
 use martlet_pfcp::ie::{Cause, OffendingIe, RecoveryTimeStamp};
@@ -12,51 +11,51 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 impl N4 {
-    /// The datagram that answers another one, if it is to be answered.
-    pub(super) fn react(
+    /// Handles a datagram. Returns the response, if there is one.
+    pub(super) fn handle(
         &self,
         from: SocketAddr,
-        octets: &[u8],
+        bytes: &[u8],
         sessions: &impl SessionLayer,
     ) -> Option<Vec<u8>> {
-        let header = match Header::decode(octets) {
+        let header = match Header::decode(bytes) {
             Ok((header, _)) => header,
             Err(error) => {
                 let version = matches!(error, DecodeError::Version(_));
                 metrics::n4(if version { "version" } else { "malformed" });
-                tracing::warn!(%from, %error, "an N4 message is wrong");
-                return if version { Packet::refuse_version(octets) } else { None };
+                tracing::warn!(%from, %error, "invalid N4 message");
+                return if version { Packet::refuse_version(bytes) } else { None };
             }
         };
         if !is_request(header.message_type) {
-            self.answered(from, octets, header.sequence);
+            self.response_received(from, bytes, header.sequence);
             return None;
         }
-        // One that came before gets the same answer again.
-        match self.tables().answers.seen_as(from, header.sequence, octets, Instant::now()) {
+        // A retransmitted request gets the same response.
+        match self.tables().answers.seen_as(from, header.sequence, bytes, Instant::now()) {
             Seen::UnderWay => return None,
-            Seen::Answered(octets) => return Some(octets),
+            Seen::Answered(bytes) => return Some(bytes),
             Seen::New => {}
         }
-        let answer = match Packet::decode(octets) {
-            Ok(packet) => self.carry_out(from, packet, sessions),
+        let answer = match Packet::decode(bytes) {
+            Ok(packet) => self.execute(from, packet, sessions),
             Err(error) => {
                 metrics::n4("malformed");
-                tracing::warn!(%from, message_type = header.message_type, %error, "an N4 request is wrong");
-                self.of_malformed(&header, &error, sessions)
+                tracing::warn!(%from, message_type = header.message_type, %error, "invalid N4 request");
+                self.reject_malformed(&header, &error, sessions)
             }
         };
-        let octets = answer?.encode();
-        self.tables().answers.answer(from, header.sequence, &octets);
-        Some(octets)
+        let bytes = answer?.encode();
+        self.tables().answers.answer(from, header.sequence, &bytes);
+        Some(bytes)
     }
 
-    fn answered(&self, from: SocketAddr, octets: &[u8], sequence: u32) {
-        let packet = match Packet::decode(octets) {
+    fn response_received(&self, from: SocketAddr, bytes: &[u8], sequence: u32) {
+        let packet = match Packet::decode(bytes) {
             Ok(packet) => packet,
             Err(error) => {
                 metrics::n4("malformed");
-                return tracing::warn!(%from, sequence, %error, "an N4 answer is wrong");
+                return tracing::warn!(%from, sequence, %error, "invalid N4 response");
             }
         };
         let waiting = {
@@ -67,15 +66,15 @@ impl N4 {
             }
         };
         if waiting.is_some() {
-            self.hear_load(from, &packet.message);
+            self.update_load(from, &packet.message);
         }
         match waiting {
             Some(waiting) => drop(waiting.send(packet.message)),
-            None => metrics::n4("answer to nothing"),
+            None => metrics::n4("unexpected response"),
         }
     }
 
-    fn carry_out(
+    fn execute(
         &self,
         from: SocketAddr,
         packet: Packet,
@@ -83,10 +82,10 @@ impl N4 {
     ) -> Option<Packet> {
         let (node_id, sequence, cause) = (self.node(), packet.sequence, Cause::ACCEPTED);
         let seid = packet.seid.unwrap_or(0);
-        self.hear_load(from, &packet.message);
+        self.update_load(from, &packet.message);
         Some(match packet.message {
             Message::HeartbeatRequest(request) => {
-                self.noticed(from, request.recovery.0);
+                self.recovery_received(from, request.recovery.0);
                 Packet::node(
                     sequence,
                     HeartbeatResponse { recovery: RecoveryTimeStamp(self.recovery) },
@@ -96,20 +95,26 @@ impl N4 {
                 self.report(from, seid, sequence, report, sessions)
             }
             Message::AssociationUpdateRequest(request) => {
-                let cause =
-                    if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
-                self.asked_for_release(from, &request);
+                let cause = if self.is_associated_upf(from) {
+                    cause
+                } else {
+                    Cause::NO_ESTABLISHED_ASSOCIATION
+                };
+                self.release_requested(from, &request);
                 Packet::node(sequence, AssociationUpdateResponse { node_id, cause })
             }
             Message::NodeReportRequest(_) => {
-                let cause =
-                    if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+                let cause = if self.is_associated_upf(from) {
+                    cause
+                } else {
+                    Cause::NO_ESTABLISHED_ASSOCIATION
+                };
                 Packet::node(sequence, NodeReportResponse { node_id, cause, offending_ie: None })
             }
-            // UPFs are those of the configuration, and the SMF begins with them (6.2.6.2).
+            // The SMF initiates the associations with configured UPFs (TS 29.244, 6.2.6.2).
             Message::AssociationSetupRequest(_) => {
                 metrics::n4("not supported");
-                tracing::info!(%from, "a UPF that asks for an association: the SMF begins with those of smf.upfs");
+                tracing::info!(%from, "association request rejected: the SMF associates with the UPFs of smf.upfs");
                 let recovery = RecoveryTimeStamp(self.recovery);
                 let cause = Cause::SERVICE_NOT_SUPPORTED;
                 let response = AssociationSetupResponse {
@@ -124,14 +129,14 @@ impl N4 {
             }
             other => {
                 metrics::n4("not supported");
-                tracing::info!(%from, message = other.name(), "an N4 request that an SMF does not take");
+                tracing::info!(%from, message = other.name(), "unsupported N4 request");
                 return None;
             }
         })
     }
 
-    /// A report goes to its session, if it comes from the session's UPF. Its answer bears the UPF's
-    /// identifier of the session (7.2.2.4.2).
+    /// Passes a session report on, if it comes from the session's UPF. The response carries the UPF's
+    /// session endpoint identifier (TS 29.244, 7.2.2.4.2).
     fn report(
         &self,
         from: SocketAddr,
@@ -149,14 +154,14 @@ impl N4 {
         };
         let known = sessions.user_plane(seid).filter(|upf| upf.upf.ip() == from.ip());
         let Some(upf) = known else {
-            metrics::n4("report of nothing");
-            tracing::info!(%from, seid, "a report about a session that the UPF does not have");
+            metrics::n4("report for unknown session");
+            tracing::info!(%from, seid, "session report for an unknown session");
             return answer(0, Cause::SESSION_CONTEXT_NOT_FOUND);
         };
         metrics::n4("report");
         match sessions.report(seid, report) {
             true => answer(upf.seid, Cause::ACCEPTED),
-            // The UPF ends a session that is said not to be there: one that is busy is not.
+            // A full queue is congestion: on "session not found" the UPF would delete the session.
             false => {
                 metrics::n4("congestion");
                 answer(upf.seid, Cause::PFCP_ENTITY_IN_CONGESTION)
@@ -164,8 +169,8 @@ impl N4 {
         }
     }
 
-    /// The answer to a request that does not decode; `None` where it has none.
-    fn of_malformed(
+    /// The response to a request that does not decode; `None` if its type has no response.
+    fn reject_malformed(
         &self,
         header: &Header,
         error: &DecodeError,

@@ -1,20 +1,19 @@
-//! What a handover changes at the UPF (TS 23.502, 4.9.1): where downlink goes, and the tunnel
-//! through which the source gNB sends on what still comes to it (indirect data forwarding; TS
-//! 23.501, 5.8.2.9 and 5.8.2.10).
-use super::rules::to_gnb;
+//! N4 rules of a handover (TS 23.502, 4.9.1): the switch of the downlink, and indirect data
+//! forwarding from the source gNB (TS 23.501, 5.8.2.9 and 5.8.2.10).
+use super::session_rules::forward_to_gnb;
 use martlet_pfcp::SessionModificationRequest;
 use martlet_pfcp::ie::*;
 use std::net::IpAddr;
 
-/// Of the session's rules, those that forward.
+/// Identifiers of the rules for indirect forwarding.
 const FORWARDING_PDR: u16 = 0x7f01;
 const FORWARDING_FAR: u32 = 0x7f01;
-/// SNDEM: the UPF sends end markers on the path of before (TS 29.244, 8.2.34).
+/// SNDEM: the UPF sends end markers on the old path (TS 29.244, 8.2.34).
 const SEND_END_MARKERS: u8 = 0x02;
 
-/// Downlink goes to another gNB; what is sent to the one of before ends with an end marker.
+/// Switches the downlink to another gNB, with end markers for the old one.
 pub fn switch_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
-    let mut request = to_gnb(teid, address);
+    let mut request = forward_to_gnb(teid, address);
     for far in &mut request.update_fars {
         if let Some(parameters) = &mut far.update_forwarding_parameters {
             parameters.flags = Some(PfcpSmReqFlags(SEND_END_MARKERS));
@@ -23,8 +22,7 @@ pub fn switch_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
     request
 }
 
-/// A tunnel of the UPF's, which leads to this one of the target gNB. The UPF says in its answer
-/// which it is.
+/// Creates a forwarding tunnel to the target gNB's endpoint. The UPF chooses its own endpoint.
 pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
     let pdi = Pdi {
         local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: true, choose_id: None }),
@@ -55,7 +53,7 @@ pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
     }
 }
 
-/// The UPF's end of the tunnel that [`forward`] asked for.
+/// The UPF's endpoint of the forwarding tunnel, from the response to [`forward`].
 pub fn forwarding_tunnel(created: &[CreatedPdr]) -> Option<(u32, IpAddr)> {
     let created = created.iter().find(|created| created.pdr_id == PdrId(FORWARDING_PDR))?;
     match created.local_fteid? {
@@ -66,16 +64,16 @@ pub fn forwarding_tunnel(created: &[CreatedPdr]) -> Option<(u32, IpAddr)> {
     }
 }
 
-/// The session is another SMF's of the same set from now on, whose end this is (TS 29.244, 5.22.2
-/// and 7.5.4.1).
-pub fn take_control(cp_seid: u64, address: IpAddr) -> SessionModificationRequest {
+/// Moves the N4 session to another SMF of the set, with this CP F-SEID (TS 29.244, 5.22.2 and
+/// 7.5.4.1).
+pub fn change_cp_fseid(cp_seid: u64, address: IpAddr) -> SessionModificationRequest {
     SessionModificationRequest {
         cp_fseid: Some(FSeid::new(cp_seid, address)),
         ..Default::default()
     }
 }
 
-/// Nothing is forwarded any more.
+/// Removes the forwarding tunnel.
 pub fn stop_forwarding() -> SessionModificationRequest {
     SessionModificationRequest {
         remove_pdrs: vec![RemovePdr { pdr_id: PdrId(FORWARDING_PDR) }],

@@ -1,29 +1,29 @@
-//! A session that goes through two UPFs (TS 23.502, 4.3.5.4; TS 23.501, 5.6.4.2): the one that gNBs
-//! speak to sends some of the uplink to its own data network (uplink classifier), and all other
-//! packets on to the anchor over N9. Without a network of its own it is an intermediate UPF.
-use super::rules::{self, CHARGING, Plan};
-use crate::session::QFI;
+//! N4 rules of a session with two UPFs (TS 23.502, 4.3.5.4; TS 23.501, 5.6.4.2). The access UPF
+//! forwards packets between gNB and anchor over N9. An uplink classifier also sends part of the
+//! uplink to its own data network; an intermediate UPF does not.
+use super::session_rules::{self as rules, DEFAULT_URR, RuleParameters};
+use crate::qos_flows::DEFAULT_QFI;
+use crate::user_plane_path::{N9Tunnel, Tunnel};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Identifiers beside those of a session with one UPF, which the rules towards the gNB share with
-/// it.
+/// Identifiers of the additional rules; the others are those of a session with one UPF.
 const LOCAL_UPLINK: u16 = 3;
 const LOCAL_DOWNLINK: u16 = 4;
 const TO_LOCAL: u32 = 3;
-const MARK: u32 = 2;
+const QFI_MARKING: u32 = 2;
 const FROM_GNB: u8 = 1;
 const FROM_ANCHOR: u8 = 2;
 
-/// The branching point's rules. `anchor` is the anchor's end of N9; `local` are the flow
-/// descriptions of what leaves here, and none for an intermediate UPF.
-pub fn branching_point(
-    plan: &Plan<'_>,
-    anchor: (u32, IpAddr),
+/// Establishes the N4 session at the access UPF. `anchor` is the anchor's N9 endpoint. `local` holds
+/// the flow descriptions of a classifier's own traffic; it is empty for an intermediate UPF.
+pub fn access_rules(
+    parameters: &RuleParameters<'_>,
+    anchor: N9Tunnel,
     local: &[String],
 ) -> SessionEstablishmentRequest {
-    let mut request = rules::establishment(plan);
+    let mut request = rules::establishment(parameters);
     let choose = |id| FTeid::Choose { ipv4: true, ipv6: true, choose_id: Some(id) };
     let sdf_filters: Vec<_> = local
         .iter()
@@ -35,16 +35,19 @@ pub fn branching_point(
         pdi,
         outer_header_removal: removal.then_some(OuterHeaderRemoval { description: 0 }),
         far_id: Some(FarId(far)),
-        urr_ids: vec![CHARGING],
-        // A packet takes the mark of the first QER that has one; what comes over N9 has one
-        // already.
-        qer_ids: if marks { vec![QerId(MARK), QerId(rules::QER)] } else { vec![QerId(rules::QER)] },
+        urr_ids: vec![DEFAULT_URR],
+        // The first QER with a QFI marks a packet; packets from N9 are marked already.
+        qer_ids: if marks {
+            vec![QerId(QFI_MARKING), QerId(rules::QER)]
+        } else {
+            vec![QerId(rules::QER)]
+        },
         activate_predefined_rules: None,
     };
     let uplink =
-        || Pdi { local_fteid: Some(choose(FROM_GNB)), ..plan.subject.pdi(Interface::Access) };
+        || Pdi { local_fteid: Some(choose(FROM_GNB)), ..parameters.traffic.pdi(Interface::Access) };
     let over_n9 =
-        Pdi { local_fteid: Some(choose(FROM_ANCHOR)), ..plan.subject.pdi(Interface::Core) };
+        Pdi { local_fteid: Some(choose(FROM_ANCHOR)), ..parameters.traffic.pdi(Interface::Core) };
     request.create_pdrs = vec![
         rule(rules::UPLINK, 255, uplink(), true, rules::TO_CORE, false),
         rule(rules::DOWNLINK, 255, over_n9, true, rules::TO_ACCESS, false),
@@ -53,9 +56,9 @@ pub fn branching_point(
         qer.qfi = None;
     }
     request.create_qers.truncate(1);
-    let local_exit = ForwardingParameters {
+    let local_network = ForwardingParameters {
         destination_interface: DestinationInterface(Interface::Core),
-        network_instance: Some(NetworkInstance::new(plan.subject.dnn)),
+        network_instance: Some(NetworkInstance::new(parameters.traffic.dnn)),
         outer_header_creation: None,
     };
     for far in &mut request.create_fars {
@@ -70,31 +73,38 @@ pub fn branching_point(
     }
     request.create_pdrs.extend([
         rule(LOCAL_UPLINK, 100, Pdi { sdf_filters, ..uplink() }, true, TO_LOCAL, false),
-        rule(LOCAL_DOWNLINK, 255, plan.subject.pdi(Interface::Core), false, rules::TO_ACCESS, true),
+        rule(
+            LOCAL_DOWNLINK,
+            255,
+            parameters.traffic.pdi(Interface::Core),
+            false,
+            rules::TO_ACCESS,
+            true,
+        ),
     ]);
     request.create_fars.push(CreateFar {
         far_id: FarId(TO_LOCAL),
         apply_action: ApplyAction::FORW,
-        forwarding_parameters: Some(local_exit),
+        forwarding_parameters: Some(local_network),
         bar_id: None,
     });
     request.create_qers.push(CreateQer {
-        qer_id: QerId(MARK),
+        qer_id: QerId(QFI_MARKING),
         correlation_id: None,
         gate_status: GateStatus::default(),
         mbr: None,
         gbr: None,
-        qfi: Some(Qfi(QFI)),
+        qfi: Some(Qfi(DEFAULT_QFI)),
         rqi: None,
     });
     request
 }
 
-/// An end of a tunnel: TEID, address, and the IPv6 address of an end that has both.
-type End = (u32, IpAddr, Option<Ipv6Addr>);
+/// A tunnel endpoint: TEID, address, and IPv6 address if it has both versions.
+type DualEndpoint = (u32, IpAddr, Option<Ipv6Addr>);
 
-/// The branching point's ends: towards gNBs, and towards the anchor.
-pub fn branching_tunnels(created: &[CreatedPdr]) -> Option<(End, (u32, IpAddr))> {
+/// The access UPF's endpoints on N3 and N9, from the response to [`access_rules`].
+pub fn access_tunnels(created: &[CreatedPdr]) -> Option<(DualEndpoint, Tunnel)> {
     let of = |id| {
         let created = created.iter().find(|created| created.pdr_id == PdrId(id))?;
         match created.local_fteid? {
@@ -110,16 +120,16 @@ pub fn branching_tunnels(created: &[CreatedPdr]) -> Option<(End, (u32, IpAddr))>
     Some((n3, (n9.0, n9.1)))
 }
 
-/// A change of flows and bit rate, for the anchor and for the branching point, which knows the bit
-/// rate alone.
-pub fn divided(
+/// Splits a change of flows and bit rate into the parts for the anchor and for the access UPF, which
+/// has only the session's bit rate.
+pub fn split_by_upf(
     change: SessionModificationRequest,
 ) -> (Option<SessionModificationRequest>, Option<SessionModificationRequest>) {
     let rate: Vec<_> =
         change.update_qers.iter().filter(|qer| qer.qer_id == QerId(rules::QER)).cloned().collect();
-    let there = |request: SessionModificationRequest| {
+    let non_empty = |request: SessionModificationRequest| {
         (request != SessionModificationRequest::default()).then_some(request)
     };
-    let at_branching_point = SessionModificationRequest { update_qers: rate, ..Default::default() };
-    (there(change), there(at_branching_point))
+    let at_access = SessionModificationRequest { update_qers: rate, ..Default::default() };
+    (non_empty(change), non_empty(at_access))
 }

@@ -1,0 +1,244 @@
+//! Charging session at the CHF (TS 32.255, 5.2.2.2; TS 32.290, 5.3.2.3).
+//!
+//! ```text
+//! SMF                                            CHF
+//!  |-- Nchf_ConvergedCharging_Create ------------->|  create
+//!  |-- Nchf_ConvergedCharging_Update: usage ------>|  update
+//!  |<-- granted quota -----------------------------|
+//!  |-- Nchf_ConvergedCharging_Release: usage ----->|  terminate
+//! ```
+//!
+//! `smf.charging.on_failure` decides whether sessions continue without a CHF.
+use crate::config::{ChargingMode, OnFailure};
+use crate::metrics;
+use crate::n4::Quota;
+use crate::qos_flows::rating_groups;
+use crate::session::{Session, SessionCharging};
+use crate::usage::{ChargingState, Granted, RatingGroup, Usage, Volumes};
+use martlet_nf::Criteria;
+use martlet_sbi::Problem;
+use martlet_sbi_api::common::DateTime;
+use martlet_sbi_api::nchf_converged_charging::{
+    ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, MultipleUnitUsage,
+    NetworkSlicingInfo, NfIdentification, NodeFunctionality, PduAddress,
+    PduSessionChargingInformation, PduSessionInformation, QuotaManagementIndicator, RequestedUnit,
+    ResultCode, Trigger, TriggerType, UsedUnitContainer,
+};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+/// The content of a request to the CHF.
+#[derive(Default)]
+pub struct UsageReport {
+    /// Usage by rating group, and the trigger of its report.
+    pub usage: BTreeMap<RatingGroup, (Volumes, TriggerType)>,
+    /// Rating groups for which quota is requested.
+    pub requested: BTreeSet<RatingGroup>,
+    /// The session has ended.
+    pub is_final: bool,
+}
+
+impl UsageReport {
+    /// A report with one trigger for all rating groups, for which quota is requested.
+    pub fn new(usage: Usage, trigger: &TriggerType) -> Self {
+        let usage: BTreeMap<_, _> =
+            usage.0.into_iter().map(|(group, used)| (group, (used, trigger.clone()))).collect();
+        UsageReport { requested: usage.keys().copied().collect(), usage, is_final: false }
+    }
+}
+
+/// Why a session is rejected by charging.
+#[derive(Debug, thiserror::Error)]
+pub enum ChargingError {
+    /// The CHF denies the default rating group.
+    #[error("the subscriber has no credit")]
+    NoCredit,
+    /// The CHF failed, and `smf.charging.on_failure` is `refuse`.
+    #[error("{0}")]
+    Chf(Problem),
+}
+
+/// Creates the charging session of a new PDU session (TS 32.255, 5.2.2.2.2).
+pub async fn create(session: &mut Session) -> Result<(), ChargingError> {
+    let config = session.smf.config.charging.clone();
+    if config.mode == ChargingMode::None {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let (result, outcome) = match request_creation(session).await {
+        Ok(true) => ("ok", Ok(())),
+        Ok(false) => ("no credit", Err(ChargingError::NoCredit)),
+        Err(problem) if config.on_failure == OnFailure::Continue => {
+            tracing::warn!(
+                supi = %session.supi, session = session.id, %problem,
+                "CHF failed, session continues without charging"
+            );
+            ("failed", Ok(()))
+        }
+        Err(problem) => ("failed", Err(ChargingError::Chf(problem))),
+    };
+    metrics::procedure("charging", result, started);
+    outcome
+}
+
+/// Returns whether the subscriber has credit.
+async fn request_creation(session: &mut Session) -> Result<bool, Problem> {
+    let context = &session.smf.context;
+    let peer = context
+        .discover(NfType::Chf, "nchf-convergedcharging", &Criteria::default())
+        .await?
+        .about(&session.supi);
+    let chf = ChfConvergedChargingClient::new(peer);
+    let started = DateTime::now().to_string();
+    let mut state = ChargingState { sequence: 1, started, ..ChargingState::default() };
+    for group in rating_groups(&session.qos.flows) {
+        state.set_grant(Some(group), Granted::default());
+    }
+    let report = UsageReport { requested: state.groups(), ..UsageReport::default() };
+    let mut request = request(session, &state, report);
+    request.notify_uri =
+        Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
+    let created = chf.post_chargingdata(request).await?;
+    state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
+    apply_grants(&mut state, session.smf.config.charging.rating_group, &created.body);
+    let has_credit = !state.grant(None).denied;
+    session.charging = Some(Box::new(SessionCharging { chf, state }));
+    Ok(has_credit)
+}
+
+/// Sets the grants of a response.
+fn apply_grants(state: &mut ChargingState, default_group: u32, response: &ChargingDataResponse) {
+    for unit in response.multiple_unit_information.iter().flatten() {
+        let group = Some(unit.rating_group).filter(|group| *group != default_group);
+        if !state.groups().contains(&group) {
+            continue;
+        }
+        let bytes = unit.granted_unit.as_ref().and_then(|unit| unit.total_volume);
+        let report_at_remaining = unit.volume_quota_threshold.unwrap_or(0);
+        let is_denial = |code: &ResultCode| {
+            !matches!(code, ResultCode::Success | ResultCode::QuotaManagementNotApplicable)
+        };
+        let granted = Granted {
+            quota: bytes.map(|bytes| Quota { bytes, report_at_remaining }),
+            is_final: unit.final_unit_indication.is_some(),
+            denied: unit.result_code.as_ref().is_some_and(is_denial),
+        };
+        state.set_grant(group, granted);
+    }
+}
+
+fn request(session: &Session, state: &ChargingState, report: UsageReport) -> ChargingDataRequest {
+    let config = &session.smf.config.charging;
+    let is_online = config.mode == ChargingMode::Online;
+    let now = DateTime::now();
+    let mut triggers: Vec<Trigger> =
+        report.usage.values().map(|(_, trigger)| Trigger::now(trigger.clone())).collect();
+    triggers.dedup();
+    let container = |(used, trigger): &(Volumes, TriggerType)| UsedUnitContainer {
+        quota_management_indicator: Some(match is_online {
+            true => QuotaManagementIndicator::OnlineCharging,
+            false => QuotaManagementIndicator::OfflineCharging,
+        }),
+        triggers: Some(vec![Trigger::now(trigger.clone())]),
+        trigger_timestamp: Some(now.clone()),
+        time: None,
+        total_volume: Some(used.uplink.saturating_add(used.downlink)),
+        uplink_volume: Some(used.uplink),
+        downlink_volume: Some(used.downlink),
+        local_sequence_number: state.sequence.into(),
+    };
+    let groups: BTreeSet<RatingGroup> =
+        report.usage.keys().chain(&report.requested).copied().collect();
+    let unit_usage = |group: &RatingGroup| MultipleUnitUsage {
+        rating_group: group.unwrap_or(config.rating_group),
+        requested_unit: (is_online && report.requested.contains(group))
+            .then(RequestedUnit::default),
+        used_unit_container: report.usage.get(group).map(|used| vec![container(used)]),
+    };
+    let parameters = &session.parameters;
+    let address = PduAddress {
+        pdu_ipv4_address: parameters.addresses.ipv4,
+        pdu_ipv6_address_with_prefix: parameters.addresses.ipv6(),
+        pdu_address_prefix_length: parameters.addresses.ipv6().map(|_| 64),
+    };
+    let information = PduSessionInformation {
+        network_slicing_info: Some(NetworkSlicingInfo { s_nssai: session.slice }),
+        pdu_session_id: session.id,
+        pdu_type: Some(parameters.kind.clone()),
+        dnn_id: session.dnn.clone(),
+        start_time: state.started.parse().ok(),
+        stop_time: report.is_final.then(|| now.clone()),
+        pdu_address: (address != PduAddress::default()).then_some(address),
+        authorized_session_ambr: Some(session.qos.ambr.clone()),
+    };
+    ChargingDataRequest {
+        subscriber_identifier: Some(session.supi.clone()),
+        nf_consumer_identification: NfIdentification {
+            nf_name: Some(session.smf.instance_id.clone()),
+            nf_plmn_id: Some(session.plmn.clone()),
+            node_functionality: NodeFunctionality::Smf,
+        },
+        invocation_time_stamp: now.clone(),
+        invocation_sequence_number: state.sequence,
+        notify_uri: None,
+        multiple_unit_usage: Some(groups.iter().map(unit_usage).collect()),
+        triggers: (!triggers.is_empty()).then_some(triggers),
+        pdu_session_charging_information: Some(PduSessionChargingInformation {
+            smf_charging_id: Some(session.reference.to_string()),
+            user_information: None,
+            pdu_session_information: Some(information),
+        }),
+    }
+}
+
+/// Reports usage and applies the granted quota (TS 32.255, 5.2.2.2.3). Returns `false` for a session
+/// without charging.
+pub async fn update(session: &mut Session, report: UsageReport) -> bool {
+    let Some(mut charging) = session.charging.take() else { return false };
+    let started = Instant::now();
+    charging.state.sequence += 1;
+    let requested = report.requested.clone();
+    let request = request(session, &charging.state, report);
+    let response = charging.chf.update_chargingdata(&charging.state.id, request).await;
+    let config = &session.smf.config.charging;
+    match &response {
+        Ok(response) => apply_grants(&mut charging.state, config.rating_group, response),
+        Err(problem) => {
+            tracing::warn!(
+                supi = %session.supi, session = session.id, %problem, "usage report to CHF failed"
+            );
+            let denied = config.on_failure == OnFailure::Refuse;
+            for group in requested {
+                charging.state.set_grant(group, Granted { denied, ..Granted::default() });
+            }
+        }
+    }
+    metrics::procedure("charging", if response.is_ok() { "ok" } else { "failed" }, started);
+    session.charging = Some(charging);
+    true
+}
+
+/// Reports the last usage at a UPF that the session leaves. The next UPF gets the granted quota.
+pub async fn report_upf_removal(session: &mut Session, usage: Usage) {
+    update(session, UsageReport::new(usage, &TriggerType::RemovalOfUpf)).await;
+}
+
+/// Releases the charging session with the last usage (TS 32.255, 5.2.2.2.4).
+pub async fn terminate(session: &mut Session, mut usage: Usage) {
+    let Some(mut charging) = session.charging.take() else { return };
+    charging.state.sequence += 1;
+    usage.0.entry(None).or_default();
+    let report = UsageReport {
+        requested: BTreeSet::new(),
+        is_final: true,
+        ..UsageReport::new(usage, &TriggerType::Final)
+    };
+    let request = request(session, &charging.state, report);
+    if let Err(problem) = charging.chf.release_chargingdata(&charging.state.id, request).await {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, %problem,
+            "release of charging session failed"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! SM policy association (TS 23.502, 4.16.4 to 4.16.6; TS 29.512, 4.2).
+//!
+//! ```text
+//! SMF                                        PCF
+//!  |-- Npcf_SMPolicyControl_Create --------->|   create
+//!  |<-- decision ----------------------------|   apply
+//!  |-- Npcf_SMPolicyControl_Update --------->|   report_rejected_rules
+//!  |-- Npcf_SMPolicyControl_Delete --------->|   delete
+//! ```
+use crate::qos_flows::{self, Flow};
+use crate::session::{PolicyAssociation, Session};
+use martlet_nf::Criteria;
+use martlet_sbi::Problem;
+use martlet_sbi_api::common::SscMode;
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::npcf_sm_policy_control::{
+    FailureCode, PcfSmPolicyControlClient, RuleReport, RuleStatus, SmPolicyContextData,
+    SmPolicyDecision, SmPolicyDeleteData, SmPolicyUpdateContextData,
+};
+use martlet_sbi_api::nudm_sdm::DnnConfiguration;
+use std::sync::Arc;
+
+/// Npcf_SMPolicyControl_Create: creates the association and applies its first decision.
+pub async fn create(session: &mut Session, subscription: &DnnConfiguration) -> Result<(), Problem> {
+    let context = &session.smf.context;
+    let peer = context
+        .discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default())
+        .await?
+        .about(&session.supi);
+    let pcf = PcfSmPolicyControlClient::new(peer);
+    let notify = format!("{}/nsmf-callback/v1/sm-policy/{}", context.api_root(), session.reference);
+    let parameters = &session.parameters;
+    let mut data = SmPolicyContextData::new(
+        session.supi.clone(),
+        session.id,
+        parameters.kind.clone(),
+        session.dnn.clone(),
+        notify,
+        session.slice,
+    );
+    data.subs_sess_ambr = subscription.session_ambr.clone();
+    data.subs_def_qos = subscription.five_g_qos_profile.clone();
+    data.ssc_mode = Some(match parameters.ssc_mode {
+        2 => SscMode::SscMode2,
+        3 => SscMode::SscMode3,
+        _ => SscMode::SscMode1,
+    });
+    data.ipv4_address = parameters.addresses.ipv4;
+    data.ipv6_address_prefix = parameters.addresses.ipv6().map(|prefix| format!("{prefix}/64"));
+    let created = pcf.create_sm_policy(data).await?;
+    let id = created.location.rsplit('/').next().unwrap_or_default().to_string();
+    session.policy = Some(PolicyAssociation { pcf, id });
+    apply(session, &created.body);
+    Ok(())
+}
+
+/// Applies a decision to the session's QoS. UPF, gNB and UE are not changed.
+pub fn apply(session: &mut Session, decision: &SmPolicyDecision) {
+    let default_group = session.smf.config.charging.rating_group;
+    let qos = &mut session.qos;
+    Arc::make_mut(&mut qos.rules).merge(decision);
+    let rule = decision.sess_rules.iter().flatten().find_map(|(_, rule)| rule.clone());
+    if let Some(rule) = rule {
+        if let Some(ambr) = rule.auth_sess_ambr {
+            qos.ambr = ambr;
+        }
+        if let Some(default) = rule.auth_def_qos {
+            qos.five_qi = default.five_qi.unwrap_or(qos.five_qi);
+            qos.arp = default.arp.unwrap_or_else(|| qos.arp.clone());
+        }
+    }
+    qos.flows = qos_flows::bind(&qos.flows, &qos.rules, &qos.arp);
+    // Rules of the default rating group need no URR of their own.
+    for rule in qos.flows.iter_mut().flat_map(|flow| &mut flow.rules) {
+        rule.rating_group = rule
+            .rating_group
+            .filter(|group| *group != default_group && crate::n4::urr_of(*group).is_some());
+    }
+}
+
+/// Npcf_SMPolicyControl_Update: reports the rules of rejected flows that are not enforced (TS
+/// 29.512, 4.2.4.15).
+pub async fn report_rejected_rules(session: &mut Session, rejected: &[Flow]) {
+    let qos = &mut session.qos;
+    let rules = |flows: &'_ [Flow]| -> Vec<String> {
+        flows.iter().flat_map(|flow| &flow.rules).map(|rule| rule.pcc.clone()).collect()
+    };
+    let enforced = rules(&qos.flows);
+    let mut lost = rules(rejected);
+    lost.retain(|pcc| !enforced.contains(pcc));
+    let policy = session.policy.clone().filter(|_| !lost.is_empty());
+    let Some(PolicyAssociation { pcf, id }) = policy else { return };
+    Arc::make_mut(&mut qos.rules).remove(&lost);
+    let mut report = RuleReport::new(lost, RuleStatus::Inactive);
+    report.failure_code = Some(FailureCode::ResAlloFail);
+    let update =
+        SmPolicyUpdateContextData { rule_reports: Some(vec![report]), ..Default::default() };
+    if let Err(problem) = pcf.update_sm_policy(&id, update).await {
+        tracing::debug!(supi = %session.supi, %problem, "rule report to PCF failed");
+    }
+}
+
+/// Npcf_SMPolicyControl_Delete.
+pub async fn delete(association: &PolicyAssociation) -> Result<(), Problem> {
+    let PolicyAssociation { pcf, id } = association;
+    pcf.delete_sm_policy(id, SmPolicyDeleteData::default()).await.map(|_| ())
+}

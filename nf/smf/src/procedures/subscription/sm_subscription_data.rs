@@ -1,0 +1,81 @@
+//! Session management subscription data (TS 23.502, 4.3.2.2.1, step 4; TS 29.503, 5.2.2): retrieval,
+//! and the subscription to changes.
+use crate::session::Session;
+use crate::shared::Smf;
+use martlet_nf::Criteria;
+use martlet_sbi::Problem;
+use martlet_sbi_api::Json;
+use martlet_sbi_api::common::{Dnn, Snssai, Supi};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nudm_sdm::{
+    DnnConfiguration, SdmSubscription, SmDataQuery, UdmSubscriberDataManagementClient,
+};
+
+async fn udm(smf: &Smf, supi: &Supi) -> Result<UdmSubscriberDataManagementClient, Problem> {
+    let peer = smf.context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?;
+    Ok(UdmSubscriberDataManagementClient::new(peer.about(supi)))
+}
+
+/// Nudm_SDM_Get: the subscription for a data network in a slice; 404 if there is none.
+pub async fn get(
+    smf: &Smf,
+    supi: &Supi,
+    slice: Snssai,
+    dnn: &Dnn,
+) -> Result<DnnConfiguration, Problem> {
+    let query = SmDataQuery {
+        single_nssai: Some(Json(slice)),
+        dnn: Some(dnn.clone()),
+        ..Default::default()
+    };
+    let data = udm(smf, supi).await?.get_sm_data(supi, query).await?;
+    let configurations = data
+        .individual()
+        .iter()
+        .filter(|data| data.single_nssai == slice)
+        .filter_map(|data| data.dnn_configurations.as_ref());
+    let mut all = configurations.flat_map(|configurations| configurations.iter());
+    let found = all
+        .find(|(name, _)| name.eq_ignore_ascii_case(dnn))
+        .map(|(_, configuration)| configuration.clone());
+    found.ok_or_else(|| Problem::new(404, "DATA_NOT_FOUND"))
+}
+
+/// Nudm_SDM_Subscribe: subscribes to changes of the UE's data.
+pub async fn subscribe(session: &mut Session) {
+    let created: Result<_, Problem> = async {
+        let root = session.smf.context.api_root();
+        let callback = format!("{root}/nsmf-callback/v1/sdm-change/{}", session.supi);
+        let monitored = vec![format!("nudm-sdm/v2/{}/sm-data", session.supi)];
+        let mut subscription =
+            SdmSubscription::new(session.smf.instance_id.clone(), callback, monitored);
+        subscription.implicit_unsubscribe = Some(true);
+        subscription.plmn_id = Some(session.plmn.clone());
+        udm(&session.smf, &session.supi).await?.subscribe(&session.supi, subscription).await
+    }
+    .await;
+    match created {
+        Ok(created) => session.udm.sdm_subscription = created.body.subscription_id,
+        Err(problem) => tracing::info!(
+            supi = %session.supi, session = session.id, %problem,
+            "subscription to changes of subscriber data failed"
+        ),
+    }
+}
+
+/// Nudm_SDM_Unsubscribe, with the UE's last session: all its sessions share one subscription.
+pub async fn unsubscribe(session: &Session) {
+    let Some(id) = &session.udm.sdm_subscription else { return };
+    if session.smf.sessions.of_ue(&session.supi).len() > 1 {
+        return;
+    }
+    let ended: Result<(), Problem> =
+        async { udm(&session.smf, &session.supi).await?.unsubscribe(&session.supi, id).await }
+            .await;
+    if let Err(problem) = ended {
+        tracing::debug!(
+            supi = %session.supi, %problem,
+            "end of subscription to changes of subscriber data failed"
+        );
+    }
+}

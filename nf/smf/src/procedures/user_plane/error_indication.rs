@@ -1,0 +1,15 @@
+//! GTP-U error indication of a gNB (TS 23.527, 5.3.2): the gNB has lost the session's N3 tunnel.
+use super::n4_session_modification::modify;
+use crate::n4::buffer;
+use crate::session::Session;
+
+/// Buffers the downlink until the gNB has resources again.
+pub async fn run(session: &mut Session) {
+    if !session.user_plane.connection.is_activated() {
+        return;
+    }
+    tracing::warn!(supi = %session.supi, session = session.id, "N3 tunnel lost by gNB");
+    session.user_plane.connection.deactivate();
+    session.user_plane.gnb_tunnel_lost = true;
+    let _ = modify(session, buffer()).await;
+}

@@ -1,0 +1,72 @@
+//! Activation of the user plane connection in a service request (TS 23.502, 4.2.3.2, steps 11 to
+//! 17), and the gNB's response to a PDU Session Resource Setup (TS 38.413, 8.2.1).
+//!
+//! ```text
+//! AMF                                   SMF                         UPF
+//!  |-- UpdateSMContext: ACTIVATING ------>|  request                  |
+//!  |<-- N2: PDU Session Resource Setup ---|                           |
+//!  |-- N2: setup response --------------->|-- N4: forward downlink -->|  response
+//!  |-- N2: setup failure ---------------->|-- N4: drop and buffer --->|  failure
+//! ```
+use super::n4_session_modification::modify;
+use super::up_security_enforcement::{check_outcome, is_not_possible};
+use crate::metrics;
+use crate::n4::{drop_and_buffer, forward_to_gnb};
+use crate::procedures::n1_n2_transfer::{
+    N2, connection_state, n2_sm_error, peer_not_responding, reference, setup_request,
+};
+use crate::session::Session;
+use crate::session_event::{SessionEvent, UpdateResponse};
+use bytes::Bytes;
+use martlet_ngap::transfer::{SetupResponse, SetupUnsuccessful};
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdatedData, UpCnxState};
+use std::time::Instant;
+
+/// The AMF requests an activation: returns what the gNB has to set up.
+pub fn request(session: &mut Session) -> UpdateResponse {
+    session.user_plane.connection.begin_activation();
+    let n2 = setup_request(session)
+        .ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
+    let data = SmContextUpdatedData {
+        up_cnx_state: Some(UpCnxState::Activating),
+        n2_sm_info: Some(reference(N2)),
+        n2_sm_info_type: Some(N2SmInfoType::PduResSetupReq),
+        ..Default::default()
+    };
+    Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, n2)))
+}
+
+/// PDU Session Resource Setup Response: the downlink goes to the gNB.
+pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
+    let started = Instant::now();
+    let response = SetupResponse::decode(bytes).map_err(n2_sm_error)?;
+    check_outcome(session, response.security);
+    let gnb = session.gnb_tunnel(&response.downlink.tunnel);
+    session.user_plane.activate(gnb);
+    if let Err(error) = modify(session, forward_to_gnb(gnb.0, gnb.1)).await {
+        session.user_plane.connection.deactivate();
+        return Err(peer_not_responding(error));
+    }
+    let access = session.user_plane.access();
+    let tac = session.mobility.tac;
+    if access.is_some_and(|upf| !session.smf.n4.reaches(upf.upf, tac)) {
+        session.send_to_self(SessionEvent::OutOfServiceArea);
+    }
+    metrics::procedure("up_activation", "ok", started);
+    connection_state(UpCnxState::Activated)
+}
+
+/// PDU Session Resource Setup failed: the gNB has no resources, or cannot enforce the security
+/// policy.
+pub async fn failure(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
+    tracing::warn!(supi = %session.supi, session = session.id, "no resources at gNB");
+    metrics::procedure("up_activation", "refused by gNB", Instant::now());
+    session.user_plane.connection.deactivate();
+    if SetupUnsuccessful::decode(bytes).is_ok_and(|failure| is_not_possible(&failure.cause)) {
+        session.send_to_self(SessionEvent::SecurityNotEnforced);
+    }
+    // The next packet is reported again.
+    let _ = modify(session, drop_and_buffer()).await;
+    connection_state(UpCnxState::Deactivated)
+}

@@ -1,0 +1,29 @@
+//! Restoration of sessions after a restart of the SMF (TS 23.527, 4.3).
+use crate::persisted::{self, Allocation, PersistedSmf, RestoreError, SMF, Stored};
+use crate::procedures::subscription::smf_registration;
+use crate::shared::Smf;
+use std::sync::Arc;
+
+/// Restores the sessions that a former process has stored, each with its task. `peers` are the
+/// sessions of other members of the set, some of which have addresses from this SMF's pools.
+pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: Vec<Vec<u8>>) {
+    for value in peers {
+        if let Ok(allocation) = serde_json::from_slice::<Allocation>(&value) {
+            smf.pools.mark_used(&allocation.dnn, &allocation.addresses);
+        }
+    }
+    let root = Some(smf.context.api_root().clone());
+    let own = PersistedSmf { recovery: smf.n4.recovery(), root };
+    smf.contexts.put(SMF, serde_json::to_vec(&own).unwrap_or_default());
+    martlet_context_store::restore(&smf.contexts, stored.sessions, |reference, session| {
+        let mut session = Box::new(persisted::session(smf, reference, session, false)?);
+        martlet_sbi::trace::spawn(Default::default(), async move {
+            // The former process may have ended before it registered the session.
+            if !session.udm.is_registered {
+                session.udm.is_registered = smf_registration::register_again(&session).await;
+            }
+            session.run().await;
+        });
+        Ok::<_, RestoreError>(())
+    });
+}

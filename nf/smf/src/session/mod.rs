@@ -1,0 +1,163 @@
+//! The context of a PDU session. One task owns it.
+mod charging;
+mod gsm_state;
+mod mobility;
+mod user_plane;
+
+pub use charging::{PersistedCharging, SessionCharging};
+pub use gsm_state::{GsmState, PendingModification};
+pub use mobility::{Handover, Mobility, PreparedUpf, Route};
+pub use user_plane::{N4Sessions, UpConnection, UserPlane};
+
+use crate::addresses::Addresses;
+use crate::limits::LimitPermits;
+use crate::n4::{SessionTraffic, UpfCriteria};
+use crate::qos_flows::{Flow, PolicyRules};
+use crate::session_event::SessionEvent;
+use crate::shared::Smf;
+use crate::user_plane_path::{Tunnel, UserPlanePath};
+use martlet_ngap::transfer::GtpTunnel;
+use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
+use martlet_sbi_api::namf_communication::AmfCommunicationClient;
+use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
+use std::net::SocketAddrV6;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// A PDU session. Owned by its task.
+pub struct Session {
+    pub smf: Arc<Smf>,
+    /// Identity of the SM context, and our session endpoint identifier (CP F-SEID) at UPFs.
+    pub reference: u64,
+    pub inbox: mpsc::Receiver<SessionEvent>,
+    pub supi: Supi,
+    /// PDU session identity.
+    pub id: u8,
+    pub slice: Snssai,
+    pub dnn: Dnn,
+    /// The serving network.
+    pub plmn: PlmnId,
+    pub amf: ServingAmf,
+    /// What UE, subscription and data network agreed on.
+    pub parameters: SessionParameters,
+    pub qos: SessionQos,
+    /// SM policy association with the PCF.
+    pub policy: Option<PolicyAssociation>,
+    /// Registration and subscription at the UDM.
+    pub udm: UdmState,
+    /// Charging session at the CHF.
+    pub charging: Option<Box<SessionCharging>>,
+    /// Procedure transaction identity of the current 5GSM procedure.
+    pub pti: u8,
+    /// 5GSM state.
+    pub gsm: GsmState,
+    pub user_plane: UserPlane,
+    pub mobility: Mobility,
+    /// The session's share of the limits of its slice and data network.
+    pub permits: LimitPermits,
+}
+
+/// The AMF that serves the UE.
+pub struct ServingAmf {
+    pub client: AmfCommunicationClient,
+    /// Where the AMF receives notifications about the SM context.
+    pub status_uri: String,
+}
+
+/// Parameters of a session that stay the same during its lifetime.
+pub struct SessionParameters {
+    pub kind: PduSessionType,
+    pub addresses: Addresses,
+    /// Session and service continuity mode, 1 to 3 (TS 23.501, 5.6.9).
+    pub ssc_mode: u8,
+    /// Framed routes: networks behind the UE (TS 23.501, 5.6.14).
+    pub framed_routes: Vec<String>,
+    /// The UDP endpoint for the data of an unstructured session.
+    pub unstructured_server: Option<SocketAddrV6>,
+    /// Always-on PDU session (TS 23.501, 5.6.13).
+    pub always_on: bool,
+}
+
+/// QoS of a session, as authorized by the PCF.
+#[derive(Clone)]
+pub struct SessionQos {
+    pub ambr: Ambr,
+    /// 5QI of the default QoS flow.
+    pub five_qi: u8,
+    /// ARP of the default QoS flow.
+    pub arp: Arp,
+    /// QoS flows in addition to the default one.
+    pub flows: Vec<Flow>,
+    /// The PCC rules from which the flows are made.
+    pub rules: Arc<PolicyRules>,
+}
+
+/// An SM policy association.
+#[derive(Clone)]
+pub struct PolicyAssociation {
+    pub pcf: PcfSmPolicyControlClient,
+    pub id: String,
+}
+
+/// What the UDM holds about a session.
+#[derive(Default)]
+pub struct UdmState {
+    /// Whether the UDM has this SMF registered for the session.
+    pub is_registered: bool,
+    /// Subscription to changes of the subscriber's data.
+    pub sdm_subscription: Option<String>,
+}
+
+impl Session {
+    /// The criteria by which its UPFs are selected.
+    pub fn upf_criteria(&self) -> UpfCriteria<'_> {
+        UpfCriteria { dnn: &self.dnn, slice: self.slice, tac: self.mobility.tac }
+    }
+
+    /// What distinguishes its packets at a UPF.
+    pub fn traffic(&self) -> SessionTraffic<'_> {
+        SessionTraffic {
+            kind: &self.parameters.kind,
+            ue: self.parameters.addresses,
+            dnn: &self.dnn,
+            framed_routes: &self.parameters.framed_routes,
+        }
+    }
+
+    /// Sets the UPFs of the session, and publishes them in the session table.
+    pub fn set_path(&mut self, path: UserPlanePath) {
+        self.user_plane.n4 = N4Sessions::Established(path);
+        self.smf.sessions.set_path(self.reference, path);
+    }
+
+    /// A gNB's tunnel endpoint, with an address that the session's UPF can send to.
+    pub fn gnb_tunnel(&self, tunnel: &GtpTunnel) -> Tunnel {
+        let access = self.user_plane.access();
+        access.map_or((tunnel.teid, tunnel.address), |upf| upf.gnb(tunnel))
+    }
+
+    /// Whether this SMF still owns the session: no other member of the set has taken it over. Waits
+    /// for the database if the lease has expired.
+    pub async fn is_owned(&self) -> bool {
+        self.smf.contexts.is_owner(self.reference).await
+    }
+
+    /// Sends the session's own task an event.
+    pub fn send_to_self(&self, event: SessionEvent) {
+        if let Some(handle) = self.smf.sessions.get(&self.reference.to_string()) {
+            handle.send(event);
+        }
+    }
+
+    /// Sends the session's own task an event after a time.
+    pub fn send_to_self_after(&self, delay: Duration, event: fn() -> SessionEvent) {
+        let (smf, reference) = (self.smf.clone(), self.reference);
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            if let Some(handle) = smf.sessions.get(&reference.to_string()) {
+                handle.send(event());
+            }
+        });
+    }
+}

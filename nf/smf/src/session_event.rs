@@ -1,0 +1,49 @@
+//! Events for the task of a session.
+use martlet_pfcp::SessionReportRequest;
+use martlet_sbi::trace::Origin;
+use martlet_sbi::{Multipart, Problem};
+use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDecision;
+use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
+use std::net::SocketAddr;
+use tokio::sync::oneshot;
+
+/// The response to an UpdateSMContext request.
+pub type UpdateResponse = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
+
+/// An event for a session. Large values are boxed, because each queue has room for many events.
+pub enum SessionEvent {
+    /// Nsmf_PDUSession_UpdateSMContext.
+    Update(Box<(Multipart<SmContextUpdateData>, Origin)>, oneshot::Sender<UpdateResponse>),
+    /// Nsmf_PDUSession_ReleaseSMContext, or a new session with the same identity.
+    Release(oneshot::Sender<()>),
+    /// N4 session report of a UPF.
+    Report(Box<SessionReportRequest>),
+    /// Namf_Communication_N1N2TransferFailureNotification: the UE did not respond to paging.
+    TransferFailed,
+    /// Npcf_SMPolicyControl_UpdateNotify with a new decision.
+    PolicyDecision(Box<SmPolicyDecision>),
+    /// Npcf_SMPolicyControl_UpdateNotify: the PCF terminates the policy association.
+    PolicyTerminated,
+    /// Nudm_SDM_Notification: the subscription has changed.
+    SubscriptionChanged,
+    /// Nchf_ConvergedCharging_Notify: the CHF requests reauthorization.
+    Reauthorize,
+    /// A UPF does not respond.
+    UpfFailed(Box<SocketAddr>),
+    /// A UPF was associated again and has lost its sessions.
+    UpfRestarted(Box<SocketAddr>),
+    /// A UPF requests the release of its association.
+    UpfReleasing(Box<SocketAddr>),
+    /// Another UPF serves the UE's location.
+    RelocateAnchor,
+    /// SSC mode 3: the time is over in which both sessions exist.
+    RelocationTimeout,
+    /// The time is over in which data of a handover are forwarded.
+    ForwardingTimeout,
+    /// The UE's gNB does not reach the session's UPF.
+    OutOfServiceArea,
+    /// The gNB cannot enforce the required user plane security.
+    SecurityNotEnforced,
+    /// Another SMF of the set has taken the session over.
+    TakenOver,
+}

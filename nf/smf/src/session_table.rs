@@ -1,0 +1,225 @@
+//! The table of all sessions, and a handle to the task of each.
+use crate::metrics;
+use crate::n4::SessionLayer;
+use crate::session_event::SessionEvent;
+use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
+use martlet_pfcp::SessionReportRequest;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard};
+use tokio::sync::mpsc;
+
+/// Sends events to a session's task.
+#[derive(Clone)]
+pub struct SessionHandle(mpsc::Sender<SessionEvent>);
+
+impl SessionHandle {
+    /// Sends an event. Returns `false` if the session has ended or its queue is full.
+    pub fn send(&self, event: SessionEvent) -> bool {
+        self.0.try_send(event).is_ok()
+    }
+}
+
+/// A session in the table.
+struct Entry {
+    handle: SessionHandle,
+    /// SUPI and PDU session identity.
+    identity: (String, u8),
+    path: Option<UserPlanePath>,
+}
+
+#[derive(Default)]
+struct Tables {
+    by_reference: HashMap<u64, Entry>,
+    by_identity: HashMap<(String, u8), u64>,
+    /// The last reference that was assigned.
+    last: u64,
+}
+
+impl Tables {
+    /// Inserts a session and returns its inbox.
+    fn insert(
+        &mut self,
+        reference: u64,
+        supi: &str,
+        id: u8,
+        queue: usize,
+    ) -> mpsc::Receiver<SessionEvent> {
+        let (sender, inbox) = mpsc::channel(queue);
+        let identity = (supi.to_string(), id);
+        self.by_identity.insert(identity.clone(), reference);
+        let handle = SessionHandle(sender);
+        self.by_reference.insert(reference, Entry { handle, identity, path: None });
+        metrics::SESSIONS.set(self.by_reference.len() as i64);
+        inbox
+    }
+}
+
+/// All sessions. Its lock is never held over an await.
+pub struct SessionTable {
+    tables: Mutex<Tables>,
+    max_sessions: usize,
+    /// The set member bits in the references of sessions that this SMF establishes.
+    member_bits: u64,
+}
+
+/// The bits of a reference that name the member of the SMF set that established the session.
+const MEMBER_MASK: u64 = 0x7f << 56;
+
+impl SessionTable {
+    /// An empty table for a member of the set, 0 to 127.
+    pub fn new(max_sessions: usize, member: u8) -> Self {
+        // References differ from those of the process before.
+        let epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let member_bits = u64::from(member & 0x7f) << 56;
+        let tables = Tables {
+            last: member_bits | (epoch.as_secs() & 0xffff_ffff) << 24,
+            ..Tables::default()
+        };
+        SessionTable { tables: Mutex::new(tables), max_sessions, member_bits }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Adds a session and returns its reference and inbox; `None` if the table is full.
+    pub fn add(
+        &self,
+        supi: &str,
+        id: u8,
+        queue: usize,
+    ) -> Option<(u64, mpsc::Receiver<SessionEvent>)> {
+        let mut tables = self.tables();
+        if tables.by_reference.len() >= self.max_sessions {
+            return None;
+        }
+        tables.last += 1;
+        let reference = tables.last;
+        Some((reference, tables.insert(reference, supi, id, queue)))
+    }
+
+    /// Adds a stored session and returns its inbox; `None` if the table is full or has the reference.
+    pub fn restore(
+        &self,
+        reference: u64,
+        supi: &str,
+        id: u8,
+        queue: usize,
+    ) -> Option<mpsc::Receiver<SessionEvent>> {
+        let mut tables = self.tables();
+        if tables.by_reference.len() >= self.max_sessions
+            || tables.by_reference.contains_key(&reference)
+        {
+            return None;
+        }
+        if self.is_own(reference) {
+            tables.last = tables.last.max(reference);
+        }
+        Some(tables.insert(reference, supi, id, queue))
+    }
+
+    /// Whether this SMF established a session, and not another one of its set.
+    pub fn is_own(&self, reference: u64) -> bool {
+        reference & MEMBER_MASK == self.member_bits
+    }
+
+    /// Removes a session.
+    pub fn remove(&self, reference: u64) {
+        let mut tables = self.tables();
+        if let Some(Entry { identity, .. }) = tables.by_reference.remove(&reference)
+            && tables.by_identity.get(&identity) == Some(&reference)
+        {
+            tables.by_identity.remove(&identity);
+        }
+        metrics::SESSIONS.set(tables.by_reference.len() as i64);
+    }
+
+    /// A session by its reference in URIs.
+    pub fn get(&self, reference: &str) -> Option<SessionHandle> {
+        let reference = reference.parse::<u64>().ok()?;
+        self.tables().by_reference.get(&reference).map(|entry| entry.handle.clone())
+    }
+
+    /// All sessions of a UE.
+    pub fn of_ue(&self, supi: &str) -> Vec<SessionHandle> {
+        let ids = 1..=15;
+        ids.filter_map(|id| self.of(supi, id)).collect()
+    }
+
+    /// A UE's session by PDU session identity.
+    pub fn of(&self, supi: &str, id: u8) -> Option<SessionHandle> {
+        let tables = self.tables();
+        let reference = tables.by_identity.get(&(supi.to_string(), id))?;
+        tables.by_reference.get(reference).map(|entry| entry.handle.clone())
+    }
+
+    /// Sets the UPFs of a session.
+    pub fn set_path(&self, reference: u64, path: UserPlanePath) {
+        if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
+            entry.path = Some(path);
+        }
+    }
+
+    /// Number of sessions.
+    pub fn len(&self) -> usize {
+        self.tables().by_reference.len()
+    }
+}
+
+impl Tables {
+    /// Sessions with an N4 session at a UPF.
+    fn at(&self, upf: SocketAddr) -> impl Iterator<Item = &Entry> {
+        self.by_reference
+            .values()
+            .filter(move |entry| entry.path.is_some_and(|path| path.uses(upf)))
+    }
+}
+
+impl SessionLayer for SessionTable {
+    fn sessions_at(&self, upf: SocketAddr) -> usize {
+        self.tables().at(upf).count()
+    }
+
+    fn upf_releasing(&self, upf: SocketAddr) {
+        for entry in self.tables().at(upf) {
+            entry.handle.send(SessionEvent::UpfReleasing(upf.into()));
+        }
+    }
+
+    fn user_plane(&self, seid: u64) -> Option<UpfSession> {
+        self.tables().by_reference.get(&(seid & !SECOND_SEID))?.path?.by_seid(seid)
+    }
+
+    fn upf_failed(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        let affected = tables
+            .at(upf)
+            .filter(|entry| entry.handle.send(SessionEvent::UpfFailed(upf.into())))
+            .count();
+        tracing::warn!(%upf, sessions = affected, "UPF failed");
+    }
+
+    fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
+        let tables = self.tables();
+        let Some(entry) = tables.by_reference.get(&(seid & !SECOND_SEID)) else { return false };
+        // The uplink classifier reports everything that its anchor reports.
+        let is_intermediate = entry.path.is_some_and(|path| path.intermediate().is_some());
+        let is_duplicate = seid & SECOND_SEID != 0 && !is_intermediate;
+        is_duplicate || entry.handle.send(SessionEvent::Report(report.into()))
+    }
+
+    fn upf_restarted(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        let (mut notified, mut busy) = (0, 0);
+        for entry in tables.at(upf) {
+            match entry.handle.send(SessionEvent::UpfRestarted(upf.into())) {
+                true => notified += 1,
+                // Its next N4 request finds the session lost, and restores it.
+                false => busy += 1,
+            }
+        }
+        tracing::warn!(%upf, sessions = notified, busy, "UPF lost its sessions, restoring them");
+    }
+}

@@ -1,0 +1,28 @@
+//! What all parts of the SMF share: configuration, pools, tables and connections.
+use crate::addresses::Pools;
+use crate::config::SmfConfig;
+use crate::limits::SessionLimits;
+use crate::n4::N4;
+use crate::session_table::SessionTable;
+use martlet_context_store::ContextStore;
+use martlet_nf::NfContext;
+use martlet_sbi_api::common::NfInstanceId;
+use std::sync::{Arc, Weak};
+use tokio::sync::Semaphore;
+
+/// The SMF.
+pub struct Smf {
+    pub(crate) context: Arc<NfContext>,
+    pub(crate) instance_id: NfInstanceId,
+    pub(crate) config: SmfConfig,
+    pub(crate) pools: Pools,
+    pub(crate) sessions: SessionTable,
+    pub(crate) limits: SessionLimits,
+    pub(crate) n4: N4,
+    /// The stored sessions.
+    pub(crate) contexts: ContextStore,
+    /// Limits concurrent restorations.
+    pub(crate) restorations: Semaphore,
+    /// For the tasks of sessions, which outlive the request that created them.
+    pub(crate) itself: Weak<Smf>,
+}
