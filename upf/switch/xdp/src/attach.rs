@@ -1,11 +1,9 @@
-//! Programs at the entrances of ports, for as long as the [`Links`] live: the kernel takes them off
-//! when the process ends, however it ends, and the way without a switch is there from the next
-//! frame on.
+//! XDP programs on ports, attached while the [`Links`] live. The kernel detaches them when the
+//! process ends in any way, and frames then take the path without a switch.
 //!
-//! Frames that programs send come to the other end of a veth only where it takes such: it has a
-//! program, too, or generic receive offload. So a frame that means nothing asks first, and again
-//! where frames are missing ([`FarEnds`](crate::FarEnds)). Where one is not taken, all ports have
-//! their programs behind the driver (generic XDP), which sends as everybody does, and slower.
+//! A veth peer receives redirected frames only if it has an XDP program or GRO. A probe frame
+//! checks this at the start, and again when frames are missing ([`FarEnds`](crate::FarEnds)). Where
+//! the peer drops it, all ports use generic XDP, which is slower but always delivered.
 use crate::error::XdpError;
 use crate::far_end::sent_by;
 use crate::frames::Frame;
@@ -22,18 +20,18 @@ pub struct Wired {
     pub port: u32,
     /// Its interface.
     pub interface: String,
-    /// The port at the other end of the wire, for what the pipeline must not see.
+    /// The port at the other end of the wire, for frames that bypass the pipeline.
     pub bypass: u32,
-    /// The native UPF is behind it: where the far end of a veth is here, it is made to take frames
-    /// that programs send.
+    /// The native UPF is behind it: if the veth peer is on this machine, it is configured to accept
+    /// redirected frames.
     pub native: bool,
 }
 
-/// What keeps the programs on their interfaces.
+/// The attachments of the programs.
 #[derive(Debug)]
 pub struct Links {
     _links: Vec<OwnedFd>,
-    /// Whether programs run in the drivers.
+    /// Whether the programs run in native mode.
     pub in_driver: bool,
 }
 
@@ -44,8 +42,8 @@ impl XdpSwitch {
             flags,
             ..Default::default()
         };
-        // SAFETY: the program's descriptor is open, and the options are as long as they say and
-        // outlive the call.
+        // SAFETY: the program's descriptor is open, and the options have the given size and outlive
+        // the call.
         let link = unsafe {
             libbpf_sys::bpf_link_create(
                 program.as_raw_fd(),
@@ -57,17 +55,17 @@ impl XdpSwitch {
         if link < 0 {
             return Err(io::Error::from_raw_os_error(-link));
         }
-        // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         Ok(unsafe { OwnedFd::from_raw_fd(link) })
     }
 
-    /// Whether the other end of a veth takes frames that programs send.
+    /// Whether the veth peer accepts redirected frames.
     pub(crate) fn is_taken(&self, port: &Wired) -> bool {
         if !martlet_interface::is_veth(&port.interface) {
             return true;
         }
         let mut octets = port.port.to_be_bytes().to_vec();
-        // For local experiments, to an address that no bridge forwards to.
+        // EtherType for local experiments, to an address that bridges do not forward.
         octets.extend([0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5]);
         octets.resize(64, 0);
         let before = sent_by(&port.interface);
@@ -75,10 +73,10 @@ impl XdpSwitch {
         sent.is_ok() && sent_by(&port.interface) > before
     }
 
-    /// Has the programs at the entrances of these interfaces.
+    /// Attaches the programs to these interfaces.
     ///
     /// # Errors
-    /// An interface is not there, or has a program of somebody else's.
+    /// An interface is missing, or has another XDP program.
     pub fn attach(&self, ports: &[Wired]) -> Result<Links, XdpError> {
         let exits = self.loaded.map("exits")?;
         let mut numbers = Vec::new();
@@ -136,7 +134,7 @@ impl XdpSwitch {
                 tracing::warn!(interface = ports[n].interface, %error, "XDP behind the driver, which is slower")
             }
         }
-        // What is put together when it is received would be too long.
+        // Receive offloads would make frames too long.
         for port in ports {
             let _ = martlet_interface::turn(
                 &port.interface,

@@ -1,20 +1,20 @@
-//! What user space says to the programs: `struct control` of `bpf/pipeline.h`.
+//! The control memory of the programs: `struct control` of `bpf/pipeline.h`.
 use crate::error::XdpError;
 use crate::switch::PORTS;
 use martlet_bpf::Memory;
 use std::sync::atomic::AtomicU32;
 
-/// Octets of it, and of what is in front of its last words.
+/// Its size in bytes, and the offset of its last words.
 const OCTETS: usize = WORK + 8;
 const WORK: usize = 8 + 8 * PORTS as usize;
 
-/// What is done with frames that the kernel runs the program on for us.
+/// How the program treats frames of BPF_PROG_TEST_RUN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Work {
-    /// They are taken out of memory: frames of ours.
+    /// They are replaced by frames from shared memory.
     Again = 1,
-    /// They become those that wait.
+    /// They are replaced by held frames.
     Drain = 2,
 }
 
@@ -33,7 +33,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Which copy of the tables packets meet.
+    /// The copy of the tables that packets use.
     pub fn active(&self) -> &AtomicU32 {
         self.words.u32(0)
     }
@@ -43,17 +43,17 @@ impl Control {
         self.words.u32(4)
     }
 
-    /// Has the program do this with such frames from here on; one thread has them at a time.
+    /// Sets the treatment of such frames; one thread at a time uses it.
     pub fn work(&self, work: Work) {
         self.words.u32(WORK).store(work as u32, std::sync::atomic::Ordering::Release);
     }
 
-    /// The interface of a port; 0 is none.
+    /// The interface index of a port; 0 is none.
     pub fn ifindex(&self, port: u32) -> &AtomicU32 {
         self.words.u32(8 + 8 * port as usize)
     }
 
-    /// Where frames of a port go that the pipeline must not see.
+    /// The bypass port of a port.
     pub fn bypass(&self, port: u32) -> &AtomicU32 {
         self.words.u32(12 + 8 * port as usize)
     }

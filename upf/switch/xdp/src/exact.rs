@@ -1,15 +1,15 @@
-//! One copy of a table with exact keys, which no packet meets while it is written: lines of four
-//! keys, two of which a key may be in (`bpf/pipeline.h`), and slots with what is done.
+//! One copy of an exact table, which packets do not use while it is written: lines of four keys, of
+//! which a key may be in two (`bpf/pipeline.h`), and slots with actions.
 //!
-//! A key for which both lines are full has another one move to that one's other line, and so on:
-//! four fifths of all places are enough for any keys, but for bad luck that nobody has seen; then
-//! the table is said to be full.
+//! This is cuckoo hashing: when both lines of a key are full, another key moves to its other line,
+//! and so on. Tables are at most four fifths full; should an insertion fail nevertheless, the table
+//! is reported as full.
 use martlet_bpf::Memory;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 const KEYS: u32 = 4;
-/// Octets of a line, and where its slots begin.
+/// Size of a line in bytes, and the offset of its slots.
 const LINE: usize = 64;
 const SLOTS: usize = 32;
 /// Moves for one key.
@@ -23,7 +23,7 @@ pub(crate) struct Exact {
     base: usize,
     lines: u32,
     slots: Slots,
-    /// Changes with each move, so that none goes back and forth.
+    /// Changes with each move, which prevents cycles.
     turn: u32,
 }
 
@@ -93,7 +93,7 @@ impl Exact {
         self.place(key).map(|(line, n)| self.slot(line, n).load(Relaxed))
     }
 
-    /// The slot of a key, which is there then; `None` where there is no room.
+    /// Inserts a key and returns its slot; `None` where there is no room.
     pub fn insert(&mut self, key: u64) -> Option<u32> {
         if let Some(slot) = self.find(key) {
             return Some(slot);
@@ -120,7 +120,7 @@ impl Exact {
         if self.put_into(first, key, slot) || self.put_into(second, key, slot) {
             return true;
         }
-        // Each takes the place of another, and should that not end, all go back.
+        // Each key displaces another; if that does not end, all moves are undone.
         let (mut key, mut slot, mut line) = (key, slot, second);
         let mut moved = Vec::new();
         for _ in 0..MOVES {
@@ -142,7 +142,7 @@ impl Exact {
         false
     }
 
-    /// Takes a key away, and gives the slot that it had.
+    /// Removes a key and returns its slot.
     pub fn remove(&mut self, key: u64) -> Option<u32> {
         let (line, n) = self.place(key)?;
         let slot = self.slot(line, n).swap(0, Relaxed);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_keys_as_there_are_slots_find_room() {
+    fn a_table_accepts_as_many_keys_as_it_has_slots() {
         for (slots, spread) in
             [(1, 1), (64, 1), (4096, 1), (131_072, 1), (131_072, 1 << 32), (10_000, 0x9e37_79b9)]
         {

@@ -1,15 +1,16 @@
-//! Whether the far ends of veth go on taking frames that programs send: what programs have given to
-//! interfaces is compared with what these say that they have sent.
+//! Monitors whether veth peers still accept redirected frames: the programs' transmit counters are
+//! compared with the interfaces' counters.
 use crate::attach::{Links, Wired};
 use crate::switch::{PORTS, XdpSwitch};
 
-/// Of the frames of one look, this part and so many more may be missing: they are on their way.
+/// Of the frames of one poll, this fraction plus this number may be missing, since they are in
+/// flight.
 const PART: u64 = 64;
 const FEW: u64 = 16;
-/// So many looks in succession have to find frames missing.
+/// This many consecutive polls have to find frames missing.
 const LOOKS: u32 = 2;
 
-/// Packets that an interface has sent; 0 where that is not told.
+/// Packets that an interface has sent; 0 where the kernel does not report it.
 pub(crate) fn sent_by(interface: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let line = |line: &str| {
@@ -19,7 +20,7 @@ pub(crate) fn sent_by(interface: &str) -> u64 {
     table.lines().find_map(line).unwrap_or(0)
 }
 
-/// What was seen of far ends.
+/// The history of the peers.
 #[derive(Debug, Default)]
 pub struct FarEnds {
     before: Option<(u64, u64)>,
@@ -27,8 +28,8 @@ pub struct FarEnds {
 }
 
 impl FarEnds {
-    /// To be called again and again. Whether frames of programs get lost at a far end: then the
-    /// ports want to be [attached](XdpSwitch::attach) anew.
+    /// To be polled. Returns whether a peer drops redirected frames: then
+    /// [attach](XdpSwitch::attach) the ports again.
     pub fn lose(&mut self, switch: &XdpSwitch, ports: &[Wired], links: &Links) -> bool {
         if !links.in_driver {
             return false;
@@ -40,7 +41,7 @@ impl FarEnds {
             Some(before) if are_missing(before, (given, sent)) => self.missing + 1,
             _ => 0,
         };
-        // Frames get lost on a link that is overloaded, too: so they are asked.
+        // An overloaded link loses frames too, so the peers are probed.
         self.missing >= LOOKS && {
             self.missing = 0;
             ports.iter().any(|port| !switch.is_taken(port))
@@ -48,7 +49,7 @@ impl FarEnds {
     }
 }
 
-/// Whether what was sent does not come near to what was given.
+/// Whether far fewer frames were sent than redirected.
 fn are_missing(before: (u64, u64), now: (u64, u64)) -> bool {
     let given = now.0.saturating_sub(before.0);
     let sent = now.1.saturating_sub(before.1);
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_under_way_are_not_missing() {
+    fn frames_in_flight_are_not_missing() {
         assert!(!are_missing((0, 0), (FEW, 0)));
         assert!(are_missing((0, 0), (FEW + 2, 0)));
         assert!(!are_missing((1000, 5000), (101_000, 103_500)));

@@ -1,6 +1,5 @@
-//! Frames of ours for the pipeline: `again` of `bpf/programs.bpf.c` takes them out of memory that
-//! it shares with this process, and has them go where the pipeline says (BPF_PROG_TEST_RUN with
-//! live frames, Linux 5.18).
+//! Injection of frames: `again` of `bpf/programs.bpf.c` reads them from shared memory and sends
+//! them as the pipeline decides (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
 use crate::control::{Control, Work};
 use crate::error::XdpError;
 use martlet_bpf::{Memory, Run};
@@ -8,17 +7,15 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Frames that are sent at once, octets of `struct slot` (`bpf/ports.h`), and where its frame
-/// begins.
+/// Frames per batch, size of `struct slot` (`bpf/ports.h`) in bytes, and the offset of its frame.
 pub(crate) const SLOTS: usize = 256;
 const SLOT: usize = 2064;
 const FRAME: usize = 16;
-/// The longest frame, in octets, as `LONGEST_FRAME` there.
+/// Maximum size of a frame in bytes, as `LONGEST_FRAME` there.
 pub const LONGEST: usize = 2032;
 const SHORTEST: usize = 14;
-/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth
-/// holds, 256, of which it may take a while until those that have left it make room. What finds
-/// none is lost.
+/// Frames per run: fewer than the 256 of a veth's queue, which drains with a delay. Frames beyond
+/// it are lost.
 const AT_ONCE: u32 = 64;
 
 /// What becomes of a frame.
@@ -26,7 +23,7 @@ const AT_ONCE: u32 = 64;
 pub enum Outcome {
     /// Dropped.
     Gone,
-    /// To the other end of its wire: the pipeline must not see it.
+    /// The frame goes to the other end of its wire, bypassing the pipeline.
     Past,
     /// Out of this port.
     Out(u32),
@@ -35,9 +32,9 @@ pub enum Outcome {
 /// A frame for the pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The port that it came in by; the controller's frames begin with the one that they leave by.
+    /// The ingress port; a frame of the controller begins with its egress port.
     pub port: u32,
-    /// It has to take the way without the pipeline.
+    /// The frame bypasses the pipeline.
     pub past: bool,
     /// Its octets.
     pub octets: Vec<u8>,
@@ -49,7 +46,7 @@ pub(crate) struct Frames {
     program: OwnedFd,
     memory: Memory,
     control: Arc<Control>,
-    /// Where interfaces take no frames of programs: a packet socket, and by port its interface.
+    /// For interfaces that drop redirected frames: a packet socket, and the interface of each port.
     sockets: Option<(OwnedFd, Vec<(u32, u32)>)>,
 }
 
@@ -62,7 +59,7 @@ impl Frames {
         Ok(Frames { program, memory: map("frames", SLOTS * SLOT)?, control, sockets: None })
     }
 
-    /// Has frames leave by packet sockets, by port its interface; or by the program.
+    /// Selects packet sockets for transmission (with the interface of each port), or the program.
     pub fn by_sockets(&mut self, interfaces: Option<Vec<(u32, u32)>>) {
         use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
         self.sockets = interfaces.and_then(|interfaces| {
@@ -73,17 +70,17 @@ impl Frames {
         });
     }
 
-    /// Sends a frame out of a port by its socket.
+    /// Sends a frame from a port through its socket.
     fn send_by_socket(&self, port: u32, octets: &[u8]) -> io::Result<()> {
         let Some((socket, interfaces)) = &self.sockets else { return Ok(()) };
         let Some((_, ifindex)) = interfaces.iter().find(|(of, _)| *of == port) else {
             return Ok(());
         };
-        // SAFETY: `sockaddr_ll` is plain data for which all zeroes is a value.
+        // SAFETY: `sockaddr_ll` is plain data, valid when zeroed.
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         to.sll_family = libc::AF_PACKET as u16;
         to.sll_ifindex = *ifindex as i32;
-        // SAFETY: a frame and an address as long as said.
+        // SAFETY: frame and address have the given lengths.
         let sent = unsafe {
             libc::sendto(
                 socket.as_raw_fd(),
@@ -136,8 +133,7 @@ impl Frames {
         }
     }
 
-    /// Sends frames, [`SLOTS`] at the most, in their order. Frames for port 6 stay: who gave them
-    /// keeps them.
+    /// Sends up to [`SLOTS`] frames in order. Frames for port 6 stay with the caller.
     pub fn send(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
         if self.sockets.is_some() {
             return self.send_by_sockets(frames);
@@ -162,25 +158,25 @@ impl Frames {
         }
     }
 
-    /// Whether frames leave by packet sockets.
+    /// Whether frames are sent through packet sockets.
     pub fn are_sent_by_sockets(&self) -> bool {
         self.sockets.is_some()
     }
 
-    /// Has so many of the frames that wait go, or be dropped; [`AT_ONCE`] at a time at the most,
-    /// during which nothing else comes on this processor.
+    /// Releases or drops a number of held frames, at most [`AT_ONCE`] per run, during which this
+    /// CPU receives nothing.
     pub fn drain(&self, times: u32) -> io::Result<()> {
         self.control.work(Work::Drain);
         Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), AT_ONCE)
     }
 
-    /// Sends one frame by a packet socket.
+    /// Sends one frame through a packet socket.
     pub fn send_one_by_socket(&self, frame: &Frame) -> io::Result<Outcome> {
         self.send_by_sockets(std::slice::from_ref(frame)).map(|outcomes| outcomes[0])
     }
 
-    /// Has one frame go through the pipeline without sending it: what becomes of it, and what it is
-    /// then.
+    /// Runs one frame through the pipeline without sending it; returns the verdict and the
+    /// resulting frame.
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
         self.place(0, frame)?;
         self.control.next().store(0, std::sync::atomic::Ordering::Release);

@@ -1,15 +1,14 @@
-//! Packets of flows that move here wait for those that are still with the native UPF: in a queue,
-//! in memory that the programs and this process share.
+//! While a flow moves to the switch, its packets are held until the native UPF has sent its own.
+//! The queue is in memory that the programs and this process share.
 //!
-//! When flows are released, what waited of them goes first. Entries that have just been released
-//! are marked; while the queue says that a hand-over is under way, a packet that meets such an
-//! entry joins the queue, too. A mark is there for one hand-over: in the next, packets of that flow
-//! would join the queue as long as the one copy of the tables is met, and overtake themselves by
-//! the other. `drain` of `bpf/programs.bpf.c` has the queue's packets go, in their order. The
-//! hand-over ends with one step that nobody can join in between (`joined` in `bpf/pipeline.h`),
-//! once none is left. Where packets come so fast that some always are, `drain` takes that step
-//! itself behind the last one: the kernel runs it such that nothing comes on the same processor
-//! meanwhile, which is the one that the packets came on.
+//! When flows are released, their held packets leave first. Released entries carry a mark. While a
+//! release is in progress, a packet that matches a marked entry joins the queue too. A mark is
+//! valid for one release: in the next one, packets of that flow would join the queue with one copy
+//! of the tables and overtake themselves with the other. `drain` of `bpf/programs.bpf.c` sends the
+//! queue in order. Once it is empty, one atomic step ends the release (`joined` in
+//! `bpf/pipeline.h`). Where packets arrive faster than that, `drain` takes this step itself after
+//! the last packet: the kernel runs it so that its CPU, on which the packets arrive, receives
+//! nothing meanwhile.
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::switch::HOLD;
@@ -22,19 +21,19 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// After so long what waits goes to the native side: whoever had it wait is gone.
+/// Timeout after which held packets go to the native side.
 const LONGEST_HOLD: Duration = Duration::from_millis(250);
-/// For so long a hand-over waits for a moment in which nothing comes.
+/// Time that a release waits for an empty queue.
 const POLITE: Duration = Duration::from_millis(2);
-/// Runs of `drain` behind the last frame, for those that come on other processors meanwhile.
+/// Extra runs of `drain` after the last frame, for packets on other CPUs.
 const BEHIND: u32 = 32;
-/// A hand-over that takes longer is ended: what waits then goes when it can.
+/// Time limit of a release.
 const LONGEST_HANDOVER: Duration = Duration::from_secs(1);
-/// Frames of the queue, and octets of each (`bpf/ports.h`).
+/// Frames in the queue, and their size in bytes (`bpf/ports.h`).
 const QUEUE: u64 = 4096;
 const SLOT: usize = 2064;
 const FRAME: usize = 16;
-/// How nice a thread is that hands over: packets wait for it.
+/// Nice value of a releasing thread: packets wait for it.
 const NICE: i32 = -10;
 
 /// The queue.
@@ -54,7 +53,7 @@ impl Holding {
         })
     }
 
-    /// Twice the frames that ever came, and one more during a hand-over.
+    /// Twice the number of frames so far, plus one during a release.
     fn joined(&self) -> &AtomicU64 {
         self.words.u64(0)
     }
@@ -71,17 +70,17 @@ impl Holding {
         self.words.u64(16)
     }
 
-    /// A word of a place: length, port, processor, round.
+    /// A slot's header word: length, port, CPU, round.
     fn word(&self, n: u64, word: usize) -> &AtomicU32 {
         self.slots.u32((n % QUEUE) as usize * SLOT + 4 * word)
     }
 
-    /// Whether all of a frame has been written.
+    /// Whether a frame is completely written.
     fn is_there(&self, n: u64) -> bool {
         self.word(n, 3).load(Acquire) == (n / QUEUE) as u32 + 1
     }
 
-    /// Those that have gone make room.
+    /// Frees the slots of sent frames.
     fn pass_over(&self) {
         let (mut head, tail) = (self.head().load(Relaxed), self.tail());
         while head < tail && self.is_there(head) && self.word(head, 0).load(Acquire) == 0 {
@@ -95,11 +94,11 @@ impl Holding {
         self.head().load(Relaxed) != self.tail()
     }
 
-    /// Has frames from `scan` on go, by the program.
+    /// Sends frames from `scan` on with the program.
     fn go_on(&self, frames: &Frames, past: bool) -> Result<(), String> {
         let pending = (self.tail() - self.scan().load(Acquire)).max(1);
         if !frames.are_sent_by_sockets() {
-            // In one batch, the run behind the last frame ends the hand-over.
+            // In a single batch, the run after the last frame ends the release.
             let more = if self.words.u32(28).load(Relaxed) != 0 { BEHIND } else { 0 };
             return frames
                 .drain(pending as u32 + more)
@@ -128,7 +127,7 @@ impl Holding {
         self.scan().store(self.head().load(Relaxed), Release);
     }
 
-    /// All that waits goes to the native side.
+    /// Sends all held packets to the native side.
     pub fn give_back(&mut self, frames: &Frames) {
         self.begin(true);
         let end = Instant::now() + LONGEST_HOLD;
@@ -141,16 +140,15 @@ impl Holding {
         self.pass_over();
     }
 
-    /// What nobody came for goes to the native side; so does what follows, until flows are
-    /// released.
+    /// Packets that timed out go to the native side, and later ones too, until flows are released.
     pub fn look(&mut self, frames: &Frames) {
         if self.waits() && self.since.get_or_insert_with(Instant::now).elapsed() >= LONGEST_HOLD {
             self.give_back(frames);
         }
     }
 
-    /// Has `change` release flows, with the mark that it is given, and what waited of them go
-    /// before all that comes later. The caller has the mark taken off again.
+    /// Runs `change`, which releases flows with the given mark, and sends their held packets before
+    /// any later ones. The caller removes the mark afterwards.
     pub fn release<T>(
         &mut self,
         grace_period: &GracePeriod,
@@ -162,7 +160,7 @@ impl Holding {
         let mark = if last.load(Relaxed) == MARKS[0] { MARKS[1] } else { MARKS[0] };
         last.store(mark, Release);
         self.joined().fetch_or(1, AcqRel);
-        // No program runs then that has not seen it.
+        // After this, every running program has seen it.
         let outcome = waited(grace_period).and_then(|()| change(mark));
         self.since = None;
         self.begin(false);
@@ -176,7 +174,7 @@ impl Holding {
             if (scan != tail || in_batch) && self.go_on(frames, false).is_err() {
                 break;
             }
-            // What has been sent has left. Nobody joins in between, or this does not succeed.
+            // All sent frames have left. The step fails if a frame joined in between.
             let scan = self.scan().load(Acquire);
             let ended = self.joined().compare_exchange(scan << 1 | 1, scan << 1, AcqRel, Acquire);
             if ended.is_ok() || self.joined().load(Acquire) & 1 == 0 {
@@ -196,12 +194,12 @@ impl Holding {
     }
 }
 
-/// This thread goes before others while this is there.
+/// Raises this thread's priority while it lives.
 struct First(i32);
 
 impl First {
     fn go() -> First {
-        // SAFETY: no memory is involved; 0 is this thread.
+        // SAFETY: no memory is passed; 0 means this thread.
         let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         // SAFETY: as above.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before.min(NICE)) };
@@ -216,7 +214,7 @@ impl Drop for First {
     }
 }
 
-/// This thread runs on one processor while this is there.
+/// Pins this thread to one CPU while it lives.
 struct OnProcessor(Option<CpuSet>);
 
 impl OnProcessor {

@@ -1,5 +1,4 @@
-//! A thread that looks after what programs give to this process: packets that wait, and those for
-//! the controller.
+//! A thread that processes held packets and packets for the controller.
 use crate::switch::XdpSwitch;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Milliseconds between two looks where packets wait.
+/// Milliseconds between polls while packets are held.
 const LOOK: i32 = 5;
 
-/// The thread. It ends with the value; what waits then goes to the native side.
+/// The thread. Dropping it ends the thread; held packets then go to the native side.
 #[derive(Debug)]
 pub struct Keeper {
     /// The thread ends when this is closed.
@@ -19,10 +18,10 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it; `ring` is called when something has come for the controller.
+    /// Starts it; `ring` is called when packets for the controller arrive.
     ///
     /// # Errors
-    /// There is no room for a thread.
+    /// The thread cannot be created.
     pub fn start(switch: Arc<XdpSwitch>, ring: impl Fn() + Send + 'static) -> io::Result<Keeper> {
         let (end, ended) = UnixStream::pair()?;
         let thread = std::thread::Builder::new().name("keeper".into()).spawn(move || {
@@ -31,7 +30,7 @@ impl Keeper {
                 let [held, controller] = switch.descriptors();
                 let polled = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
                 let mut all = [polled(held), polled(controller), polled(ended.as_raw_fd())];
-                // SAFETY: as many descriptors as said.
+                // SAFETY: the array has the given number of descriptors.
                 unsafe { libc::poll(all.as_mut_ptr(), 3, if waits { LOOK } else { -1 }) };
                 if all[2].revents != 0 {
                     return switch.give_back();

@@ -1,16 +1,15 @@
-//! The switch in the kernel: the P4 program of `../p4`, compiled to XDP, at the entrances of ports.
+//! The XDP engine of the switch: the P4 program of `../p4`, compiled to XDP and attached to ports.
 //!
-//! It does what the switch on DPDK does ([`martlet_switch_control::Target`]), without DPDK: tables
-//! are memory that this process and the programs share, of which packets meet one copy while the
-//! other is written.
+//! It implements the same trait as the DPDK engine ([`martlet_switch_control::Target`]). Tables are
+//! shared memory with two copies: packets use one while the other is written.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`load`], [`control`], [`martlet_bpf::Memory`] | the programs of `bpf/`, and what this process shares with them |
-//! | [`table`], [`exact`] | a table's two copies |
-//! | [`switch`] | batches, counters, meters: what the control writes to |
-//! | [`hold`], [`frames`], [`ring`], [`martlet_bpf::Fence`] | packets that wait, and their way back |
-//! | [`attach`], [`far_end`], [`keeper`] | interfaces as ports, whether their far ends take frames, and the thread beside the programs |
+//! | [`load`], [`control`], [`martlet_bpf::Memory`] | the programs of `bpf/`, and the memory shared with them |
+//! | [`table`], [`exact`] | tables and their two copies |
+//! | [`switch`] | batches, counters and meters for the control plane |
+//! | [`hold`], [`frames`], [`ring`], [`martlet_bpf::Fence`] | held packets and their release |
+//! | [`attach`], [`far_end`], [`keeper`] | ports on interfaces, monitoring of veth peers, and the housekeeping thread |
 mod attach;
 mod control;
 mod error;

@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, OwnedFd};
 /// As build.rs has made it.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o"));
 
-/// What the kernel has of us.
+/// The loaded BPF objects.
 pub(crate) struct Loaded {
     object: Object,
-    /// As many processors as there may be.
+    /// The number of possible CPUs.
     pub processors: u32,
     pub bell: OwnedFd,
     pub for_controller: OwnedFd,
@@ -66,17 +66,17 @@ impl Loaded {
         Ok(MapHandle::try_from(&map)?)
     }
 
-    /// So many octets of an array.
+    /// The size of an array in bytes.
     pub fn memory(&self, name: &str, octets: usize) -> Result<Memory, XdpError> {
         Memory::map(self.map(name)?.as_fd(), 0, octets, Access::ReadWrite).map_err(failed(name))
     }
 
-    /// A ring of so many octets.
+    /// The size of a ring in bytes.
     pub fn ring(&self, name: &str, octets: usize) -> Result<Ring, XdpError> {
         Ring::map(self.map(name)?, octets).map_err(failed(name))
     }
 
-    /// The program, for the entrances of ports, and for frames of ours and those that wait.
+    /// The program in its forms: on ports, for injected frames, and for held frames.
     pub fn enter(&self) -> Result<OwnedFd, XdpError> {
         const NAME: &str = "enter";
         let program = self.object.progs().find(|program| program.name() == OsStr::new(NAME));

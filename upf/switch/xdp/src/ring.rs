@@ -1,5 +1,4 @@
-//! Frames that programs give to user space: a ring in memory that both share (Linux,
-//! Documentation/bpf/ringbuf.rst).
+//! Frames from programs to user space: a BPF ring buffer (Linux, Documentation/bpf/ringbuf.rst).
 use libbpf_rs::MapHandle;
 use martlet_bpf::{Access, Memory};
 use std::io;
@@ -9,7 +8,7 @@ use std::sync::atomic::Ordering;
 const PAGE: usize = 4096;
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
-/// Octets in front of each record: its length, and where its page is.
+/// Size of a record header in bytes: length and page offset.
 const HEADER: usize = 8;
 
 /// Our end of the ring.
@@ -17,20 +16,20 @@ const HEADER: usize = 8;
 pub(crate) struct Ring {
     map: MapHandle,
     consumer: Memory,
-    /// The producer's place, and behind it the data, twice, so that no record has a gap.
+    /// The producer position, followed by the data, mapped twice so that records are contiguous.
     rest: Memory,
     octets: usize,
 }
 
 impl Ring {
-    /// Maps a ring of so many octets.
+    /// Maps a ring of a size in bytes.
     pub fn map(map: MapHandle, octets: usize) -> io::Result<Ring> {
         let consumer = Memory::map(map.as_fd(), 0, PAGE, Access::ReadWrite)?;
         let rest = Memory::map(map.as_fd(), PAGE, PAGE + 2 * octets, Access::Read)?;
         Ok(Ring { map, consumer, rest, octets })
     }
 
-    /// Gives each frame that is there to `each`, in their order, and says how many they were.
+    /// Passes each available frame to `each`, in order, and returns their number.
     pub fn take(&mut self, mut each: impl FnMut(Vec<u8>)) -> u64 {
         let mut at = self.consumer.u64(0).load(Ordering::Relaxed);
         let mut n = 0;
@@ -57,7 +56,7 @@ impl Ring {
 }
 
 impl AsFd for Ring {
-    /// Readable while a frame is there.
+    /// Readable while a frame is available.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.map.as_fd()
     }

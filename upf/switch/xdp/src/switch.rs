@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many ports a switch has; the last is the controller's.
 pub const PORTS: u32 = 8;
-/// Where packets wait while their flow moves here from the native side.
+/// The port where packets are held while their flow moves from the native side.
 pub const HOLD: u32 = 6;
 /// The controller's port.
 pub const CONTROLLER: u32 = PORTS - 1;
-/// Frames for the controller that wait; more are lost.
+/// Queue length of frames for the controller; more are dropped.
 const MOST_FOR_CONTROLLER: usize = 1024;
 
 /// Packets of a port.
@@ -26,21 +26,21 @@ const MOST_FOR_CONTROLLER: usize = 1024;
 pub struct PortCounts {
     /// That came.
     pub came: u64,
-    /// That left by another port, for what the pipeline said.
+    /// Frames that left by another port, as the pipeline decided.
     pub left: u64,
-    /// That went by the pipeline to the other end of their wire.
+    /// Frames that bypassed the pipeline.
     pub bypassed: u64,
     /// That found no room.
     pub refused: u64,
 }
-/// Octets of `struct port_counts`.
+/// Size of `struct port_counts` in bytes.
 const PORT_COUNTS: usize = 64;
 
-/// Octets of `struct count` and `struct meter`.
+/// Size of `struct count` and `struct meter` in bytes.
 const COUNT: usize = 16;
 const METER: usize = 32;
 
-/// Has the programs that run end.
+/// Waits until running programs have ended.
 pub(crate) fn waited(grace_period: &GracePeriod) -> Result<(), String> {
     grace_period.wait().map_err(|error| format!("programs that run cannot be waited for: {error}"))
 }
@@ -55,12 +55,12 @@ pub struct XdpSwitch {
     counters: Vec<Memory>,
     meters: Vec<Memory>,
     port_counts: Memory,
-    /// Who sends frames of ours has this.
+    /// Held while frames are injected.
     frames: Mutex<Frames>,
     holding: Mutex<Holding>,
     bell: Mutex<crate::ring::Ring>,
     for_controller: Mutex<(crate::ring::Ring, VecDeque<Vec<u8>>)>,
-    /// Places of the actions that have packets wait.
+    /// Indexes of the actions that hold packets.
     holds: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl XdpSwitch {
-    /// Loads the program of the user plane function. No interface has it yet.
+    /// Loads the program; it is not attached yet.
     ///
     /// # Errors
     /// The kernel refuses it.
@@ -153,7 +153,7 @@ impl XdpSwitch {
         &self.made
     }
 
-    /// Has a frame go through the pipeline, and gives what becomes of it without sending it.
+    /// Runs a frame through the pipeline and returns the result without sending it.
     ///
     /// # Errors
     /// The kernel does not run the program, or the frame is too long or too short.
@@ -161,8 +161,8 @@ impl XdpSwitch {
         lock(&self.frames).try_one(&Frame { port, past: false, octets: octets.to_vec() })
     }
 
-    /// Nanoseconds of the processor's time that a frame takes, with its way into the kernel's
-    /// memory; without the pipeline where it is `past`.
+    /// CPU nanoseconds per frame, including its copy into the kernel; without the pipeline if
+    /// `past`.
     ///
     /// # Errors
     /// As [`through`](Self::through).
@@ -185,7 +185,7 @@ impl XdpSwitch {
         lock(&self.frames).send(frames)
     }
 
-    /// Has frames of ours leave by packet sockets, by port its interface; or by the kernel's
+    /// Selects packet sockets for injected frames (with the interface of each port), or the
     /// programs.
     pub(crate) fn send_by_sockets(&self, interfaces: Option<Vec<(u32, u32)>>) {
         lock(&self.frames).by_sockets(interfaces);
@@ -205,8 +205,7 @@ impl XdpSwitch {
         all
     }
 
-    /// Looks after what waits: takes what has been given, and lets nothing wait for too long. Says
-    /// whether anything does.
+    /// Processes held packets and enforces their timeout. Returns whether any are held.
     pub(crate) fn look_after(&self) -> bool {
         lock(&self.bell).take(|_| ());
         let mut holding = lock(&self.holding);
@@ -214,12 +213,12 @@ impl XdpSwitch {
         holding.waits()
     }
 
-    /// What waits goes to the native side.
+    /// Held packets go to the native side.
     pub(crate) fn give_back(&self) {
         lock(&self.holding).give_back(&lock(&self.frames));
     }
 
-    /// Takes frames for the controller out of the ring; says whether there are any.
+    /// Reads frames for the controller from the ring; returns whether there were any.
     pub(crate) fn look_for_controller(&self) -> bool {
         let (ring, waiting) = &mut *lock(&self.for_controller);
         ring.take(|frame| {
@@ -230,15 +229,15 @@ impl XdpSwitch {
         !waiting.is_empty()
     }
 
-    /// Descriptors that are readable when there is something to look after, and when something has
-    /// come for the controller.
+    /// Descriptors that are readable when packets are held, and when packets for the controller
+    /// arrived.
     pub(crate) fn descriptors(&self) -> [i32; 2] {
         use std::os::fd::AsRawFd;
         [self.loaded.bell.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
     }
 
-    /// Makes changes in the copy that no packet meets; what went well is taken back where one does
-    /// not. What had packets wait has `mark` from then on.
+    /// Applies changes to the unused copy; on an error all are undone. Entries that held packets
+    /// get `mark`.
     fn write(
         &self,
         tables: &mut [Table],
@@ -287,13 +286,12 @@ impl XdpSwitch {
         let (now, next) = self.copies();
         self.write(&mut tables, next, changes, rebuilds, mark)?;
         self.change_over(next)?;
-        // What went well on one copy goes well on its equal.
+        // A change that succeeded on one copy succeeds on the other.
         self.write(&mut tables, now, changes, rebuilds, UNMARKED)
     }
 
-    /// A hand-over has ended: entries that it had marked are as others, and those are gone that
-    /// were there for packets that had to join others. With a mark they would have packets wait
-    /// in a later hand-over, in the one copy and not in the other.
+    /// After a release: removes its marks, and the entries that remained for joining packets. A
+    /// leftover mark would hold packets in a later release, in one copy and not in the other.
     fn unmark(&self, changes: &[Change]) -> Result<(), String> {
         let (mut tables, active) = (lock(&self.tables), self.copies().0);
         for change in changes {
@@ -307,7 +305,7 @@ impl XdpSwitch {
         Ok(())
     }
 
-    /// The copy that packets meet, and the other one.
+    /// The active and the inactive copy.
     fn copies(&self) -> (usize, usize) {
         let now = self.control.active().load(Acquire) as usize & 1;
         (now, 1 - now)
@@ -358,7 +356,7 @@ impl model::Target for XdpSwitch {
     fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), String> {
         let at = index as usize * METER;
         let word = |n: usize| self.meters[meter].u64(at + 8 * n);
-        // Nothing is metered meanwhile. It begins full.
+        // Nothing is metered meanwhile. The bucket starts full.
         word(1).store(0, Release);
         word(0).store(0, Release);
         if let Some((rate, burst)) = rate {

@@ -1,4 +1,4 @@
-//! Hand-overs of flows step by step: which packets wait at each.
+//! Flow moves step by step: which packets are held at each step.
 use super::*;
 use martlet_bpf::Run;
 use martlet_switch_control::Target;
@@ -8,8 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 const ACCESS: u64 = 0;
 const ALL: u64 = 0xffff_ffff;
 
-/// Runs a test with a switch that has a port, in a network namespace of its own, where that may be
-/// made.
+/// Runs a test with a switch that has a port, in its own network namespace, where permitted.
 fn with_a_port(test: fn(&XdpSwitch)) {
     let alone = std::thread::spawn(move || {
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_ok() {
@@ -27,7 +26,7 @@ fn with_a_port(test: fn(&XdpSwitch)) {
     }
 }
 
-/// The switch, or nothing where programs may not be loaded.
+/// The switch, or `None` where programs may not be loaded.
 fn switch() -> Option<XdpSwitch> {
     let switch = match XdpSwitch::new() {
         Ok(switch) => switch,
@@ -102,7 +101,7 @@ fn packet(teid: u64) -> Vec<u8> {
     [vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0], outer, gtp, inner].concat()
 }
 
-/// Whether a packet that comes in has to wait.
+/// Whether a received packet is held.
 fn waits(switch: &XdpSwitch, teid: u64) -> bool {
     let joined =
         || switch.loaded.memory(".data.queue", 8).expect("the queue").u64(0).load(SeqCst) >> 1;
@@ -113,7 +112,7 @@ fn waits(switch: &XdpSwitch, teid: u64) -> bool {
     joined() > before
 }
 
-/// Hands a flow over that waits; `meanwhile` is called before its entry changes, and after.
+/// Releases a held flow; `meanwhile` is called before and after its entry changes.
 fn hand_over(switch: &XdpSwitch, changes: &[Change], mut meanwhile: impl FnMut()) {
     let (mut holding, frames) = (lock(&switch.holding), lock(&switch.frames));
     let outcome = holding.release(&switch.fence, &frames, |mark| {
@@ -126,9 +125,9 @@ fn hand_over(switch: &XdpSwitch, changes: &[Change], mut meanwhile: impl FnMut()
     switch.unmark(changes).expect("they are there");
 }
 
-/// One that had to would wait at the entrance while those behind it pass there.
+/// A held packet would be overtaken by later ones.
 #[test]
-fn a_flow_that_was_handed_over_does_not_wait_in_the_hand_over_of_another() {
+fn a_released_flow_is_not_held_during_the_release_of_another() {
     with_a_port(one_after_the_other);
 }
 
@@ -141,7 +140,7 @@ fn one_after_the_other(switch: &XdpSwitch) {
     assert!(waits(switch, first));
     commit("gtp_decap", Some(hold(first)), Some(decap(first)));
     assert!(!waits(switch, first));
-    // Whichever copy of the tables packets meet when it begins.
+    // For either active copy of the tables.
     for between in 0..2 {
         commit("gtp_decap", None, Some(hold(second)));
         if between == 1 {
@@ -160,7 +159,7 @@ fn one_after_the_other(switch: &XdpSwitch) {
 }
 
 #[test]
-fn a_flow_that_goes_back_waits_until_those_before_it_have_gone() {
+fn a_flow_that_moves_back_is_held_until_earlier_packets_have_left() {
     with_a_port(back);
 }
 

@@ -1,4 +1,4 @@
-//! A table of the program: two copies, of which packets meet one.
+//! A table of the program: two copies, of which packets use one.
 use crate::error::XdpError;
 use crate::exact::Exact;
 use martlet_bpf::Memory;
@@ -7,20 +7,21 @@ use martlet_switch_control::model::RawEntry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The highest bits of an action's number: packets of this entry waited until the hand-over that
-/// has this mark (`bpf/pipeline.h`).
+/// The highest bits of an action number: packets of this entry were held until the release with
+/// this mark (`bpf/pipeline.h`).
 pub(crate) const MARKS: [u32; 2] = [1 << 31, 1 << 30];
 /// No hand-over's.
 pub(crate) const UNMARKED: u32 = 0;
-/// In place of an action: the entry is gone, but its packets still join those that wait.
+/// Instead of an action: the entry is deleted, but its packets still join the held ones.
 const GONE_ENTRY: u32 = 0x3fff_ffff;
-/// Octets of `struct list` and `struct listed`, words of a key there, and most entries of one list.
+/// Sizes of `struct list` and `struct listed` in bytes, words of a key there, and maximum entries
+/// of a list.
 const LIST: usize = 8;
 const LISTED: usize = 56;
 const WORDS: usize = 3;
 const LONGEST_LIST: usize = 256;
 
-/// What is done, as it lies in a slot.
+/// An action in its slot form.
 pub(crate) fn call(
     action: usize,
     arguments: &[u64],
@@ -52,7 +53,7 @@ pub(crate) struct Table {
     first: u32,
     copies: [Exact; 2],
     slots: Memory,
-    /// Heads of lists and what is on them, where the table has masks.
+    /// List heads and entries, for ternary tables.
     lists: Option<(Memory, Memory)>,
 }
 
@@ -91,13 +92,13 @@ impl Table {
         (copy * (self.layout.slots as usize + 1) + slot as usize) * self.layout.value as usize
     }
 
-    /// Sets what a copy does where no entry matches.
+    /// Sets the default action of a copy.
     pub fn set_default(&self, copy: usize, action: usize, arguments: &[u64]) {
         let call = call(action, arguments, &self.actions[action], self.layout.value, UNMARKED);
         self.slots.write(self.offset(copy, 0), &call);
     }
 
-    /// Has a key of a copy have this entry, with a mark; none takes the key away.
+    /// Sets the entry of a key in a copy, with a mark; `None` removes the key.
     pub fn change(
         &mut self,
         copy: usize,
@@ -116,8 +117,8 @@ impl Table {
         Ok(())
     }
 
-    /// Has an entry of a copy be gone for all packets but those that have to join others, which it
-    /// had wait. [`Table::change`] takes it away.
+    /// Deletes an entry of a copy except for packets that have to join held ones. [`Table::change`]
+    /// removes it.
     pub fn fade(&mut self, copy: usize, key: &[u64], mark: u32) -> Result<(), String> {
         let slot = self.copies[copy]
             .insert(self.layout.pack(key)[0])
@@ -128,13 +129,12 @@ impl Table {
         Ok(())
     }
 
-    /// The mask of a key's first field that has all bits.
+    /// The full mask of a key's first field.
     fn whole(&self) -> u64 {
         if self.first == 64 { u64::MAX } else { (1 << self.first) - 1 }
     }
 
-    /// Entries by the list that they are on: of one value of the first field, or of all where that
-    /// has a mask.
+    /// Entries by list: one per value of the first field, and one for entries that mask it.
     fn lists<'a>(&self, entries: &'a [RawEntry]) -> BTreeMap<Option<u64>, Vec<&'a RawEntry>> {
         let mut lists: BTreeMap<_, Vec<&RawEntry>> = BTreeMap::new();
         for entry in entries {
@@ -145,7 +145,7 @@ impl Table {
         lists
     }
 
-    /// Whether a copy takes these entries.
+    /// Checks whether a copy can hold these entries.
     pub fn check(&self, entries: &[RawEntry]) -> Result<(), String> {
         if entries.len() > self.layout.slots as usize {
             return Err(format!("the table has room for {} entries", self.layout.slots));
@@ -163,7 +163,7 @@ impl Table {
         }
     }
 
-    /// Has a copy have these entries alone; they have been checked.
+    /// Replaces all entries of a copy; they have been checked.
     pub fn rebuild(&mut self, copy: usize, entries: &[RawEntry]) -> Result<(), String> {
         let (mut next, base) = (0u32, copy * (self.layout.slots as usize + 1));
         self.copies[copy].clear();
