@@ -1,4 +1,4 @@
-//! `martlet ran`: play a scenario.
+//! `martlet ran`: plays a scenario.
 use crate::scenario::{load, play, write_csv};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -6,36 +6,35 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-/// Plays a scenario of simulated gNBs and phones.
+/// Plays a scenario of simulated gNBs and UEs.
 #[derive(Debug, Clone, Args)]
 pub struct RanArgs {
-    /// Scenario: gNBs, phones and steps as YAML
+    /// Scenario: gNBs, UEs and steps as YAML
     #[arg(short, long)]
     pub config: PathBuf,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write every latency to this CSV file
+    /// Write all latencies to this CSV file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Say nothing while the scenario runs
+    /// Print no progress
     #[arg(short, long)]
     pub quiet: bool,
-    /// Only read the scenario and say what is wrong with it
+    /// Only check the scenario
     #[arg(long)]
     pub check: bool,
 }
 
-/// Run the command: an error, and with it an exit code other than 0, unless all went as the
-/// scenario expects.
+/// Runs the command.
 ///
 /// # Errors
-/// The scenario cannot be read or played, or did not go as it expects.
+/// The scenario cannot be read or played, or a result was not as expected.
 pub fn run(args: RanArgs) -> Result<()> {
     let scenario = load(&args.config)?;
     if args.check {
         println!(
-            "{}: {} gNBs, {} groups of UEs, {} steps: nothing wrong",
+            "{}: {} gNBs, {} groups of UEs, {} steps: valid",
             args.config.display(),
             scenario.gnbs.len(),
             scenario.ues.len(),
@@ -50,7 +49,7 @@ pub fn run(args: RanArgs) -> Result<()> {
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
             tracing::warn!(
-                "signals cannot be caught: interfaces and namespaces are left behind after Ctrl-C"
+                "signal handlers not installed: interfaces and namespaces remain after Ctrl-C"
             );
             return std::future::pending().await;
         };
@@ -62,9 +61,9 @@ pub fn run(args: RanArgs) -> Result<()> {
     let played = runtime.block_on(play(scenario, !args.quiet, interrupted));
     if let Some(path) = &args.csv {
         let file =
-            File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         write_csv(BufWriter::new(file), &played.samples, played.origin)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&played.report)?),
@@ -74,7 +73,7 @@ pub fn run(args: RanArgs) -> Result<()> {
         true => Ok(()),
         false => Err(match &played.report.aborted {
             Some(reason) => anyhow!("the scenario ended early: {reason}"),
-            None => anyhow!("the scenario did not go as it expects"),
+            None => anyhow!("a result was not as the scenario expects"),
         }),
     }
 }

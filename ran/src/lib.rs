@@ -14,7 +14,7 @@ pub use gnb::{
 };
 pub use martlet_sctp::Options as SctpOptions;
 pub use positioning::{Positioning, PositioningConfig};
-pub use radio_environment::Surroundings;
+pub use radio_environment::RadioEnvironment;
 pub use sample::{Procedure, Sample, Samples};
 pub use ue::{
     IdleBehaviour, NasTimers, OperatorKey, PduSession, PduSessionRequest, RegistrationOutcome,

@@ -1,10 +1,9 @@
-//! Where a UE is, and how loud the cells are there.
-
+//! The radio environment of a UE: its position, and the cells that it receives there.
 use martlet_lcs_position::{GeoPoint, METRES_PER_TC, Offset, PathLoss, TangentPlane, rsrp_of_dbm};
 use martlet_security::Plmn;
 use std::time::{Duration, Instant};
 
-/// A cell as it is in the world.
+/// A cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
     /// NR cell identity, 36 bits.
@@ -13,42 +12,41 @@ pub struct Cell {
     pub pci: u16,
     /// NR-ARFCN of its SSB.
     pub arfcn: u32,
-    /// Where it sends.
-    pub place: GeoPoint,
+    /// Position of its antenna.
+    pub position: GeoPoint,
 }
 
-/// The track of a UE and the cells along it.
+/// The track of a UE, the cells along it, and the errors of measurements.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
-    /// Its network.
+pub struct RadioEnvironment {
+    /// PLMN of the cells.
     pub plmn: Plmn,
-    /// The cells; the UE's own is the loudest.
+    /// The cells. The strongest one serves the UE.
     pub cells: Vec<Cell>,
-    /// How their signals fade, in truth.
+    /// Path loss of their signals.
     pub path_loss: PathLoss,
-    /// Where the UE is and when, counted from the start; between two it moves evenly, after the
-    /// last it stays.
+    /// Positions of the UE and their times since the start. It moves evenly between them and stays
+    /// at the last one.
     pub track: Vec<(Duration, GeoPoint)>,
     /// When the track started.
     pub started: Instant,
-    /// Makes what is measured deviate, by `path_loss.deviation_db`, the same way in each run.
+    /// Random seed of measurement errors (`path_loss.deviation_db`).
     pub seed: u64,
-    /// Standard deviation of a receiver for GNSS, metres; `None`: the UE has none.
+    /// Standard deviation of the GNSS receiver, metres; `None` without a receiver.
     pub gnss_deviation_m: Option<f64>,
     /// Whether the UE measures positioning reference signals (DL-TDOA).
     pub dl_tdoa: bool,
-    /// Whether it measures the times of round trips, with signals that it sends itself
-    /// (multi-RTT).
+    /// Whether the UE supports multi-RTT.
     pub multi_rtt: bool,
-    /// Standard deviation of distances by those signals, metres.
+    /// Standard deviation of measured distances, metres.
     pub timing_deviation_m: f64,
 }
 
-impl Surroundings {
-    /// A UE that stays where it is and measures without error.
+impl RadioEnvironment {
+    /// A stationary UE that measures without errors.
     pub fn at(place: GeoPoint, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
         let path_loss = PathLoss { deviation_db: 0.0, ..path_loss };
-        Surroundings {
+        RadioEnvironment {
             plmn,
             cells,
             path_loss,
@@ -62,8 +60,8 @@ impl Surroundings {
         }
     }
 
-    /// Where the UE is.
-    pub fn place(&self, now: Instant) -> Option<GeoPoint> {
+    /// The position of the UE.
+    pub fn position(&self, now: Instant) -> Option<GeoPoint> {
         let since = now.saturating_duration_since(self.started);
         let next = self.track.iter().position(|(at, _)| *at > since);
         match next {
@@ -73,81 +71,79 @@ impl Surroundings {
                 let ((from, here), (until, there)) = (self.track[next - 1], self.track[next]);
                 let share = (since - from).as_secs_f64() / (until - from).as_secs_f64().max(1e-9);
                 let plane = TangentPlane::at(here);
-                let mut way = plane.offset(&there);
-                way.east *= share;
-                way.north *= share;
-                Some(plane.point(&way))
+                let mut offset = plane.offset(&there);
+                offset.east *= share;
+                offset.north *= share;
+                Some(plane.point(&offset))
             }
         }
     }
 
-    /// What the UE measures: each cell that it hears with its SS-RSRP as reported, the loudest
-    /// first.
+    /// Received cells with their reported SS-RSRP, strongest first.
     pub fn measure(&self, now: Instant) -> Vec<(Cell, u8)> {
-        let Some(place) = self.place(now) else { return Vec::new() };
-        let mut heard: Vec<(Cell, f64)> = self
+        let Some(place) = self.position(now) else { return Vec::new() };
+        let mut received: Vec<(Cell, f64)> = self
             .cells
             .iter()
             .map(|cell| {
                 (
                     *cell,
-                    self.path_loss.dbm(cell.place.distance(&place))
+                    self.path_loss.dbm(cell.position.distance(&place))
                         + self.noise(cell.identity, now),
                 )
             })
             .collect();
-        heard.sort_by(|a, b| b.1.total_cmp(&a.1));
-        heard
+        received.sort_by(|a, b| b.1.total_cmp(&a.1));
+        received
             .into_iter()
             .map(|(cell, dbm)| (cell, rsrp_of_dbm(dbm)))
             .filter(|(_, rsrp)| *rsrp > 0)
             .collect()
     }
 
-    /// What the UE measures by positioning reference signals: each cell that it hears with its
-    /// distance in metres.
+    /// Received cells with their measured distance, metres.
     pub fn distances(&self, now: Instant) -> Vec<(Cell, f64)> {
-        let Some(place) = self.place(now) else { return Vec::new() };
+        let Some(place) = self.position(now) else { return Vec::new() };
         let distance = |cell: Cell| {
             let error = self.timing_deviation_m * self.normal(TIMING ^ cell.identity, now);
-            (cell, (cell.place.distance(&place) + error).max(0.0))
+            (cell, (cell.position.distance(&place) + error).max(0.0))
         };
         self.measure(now).into_iter().map(|(cell, _)| distance(cell)).collect()
     }
 
-    /// The differences of the times at which the UE receives and sends, in metres: of each cell
-    /// that it hears, its distance and by how much the UE sends early (TS 38.215, 5.1.30).
+    /// UE Rx-Tx time difference of each received cell, in metres: its distance plus the UE's timing
+    /// advance (TS 38.215, 5.1.30).
     pub fn round_trips_of_ue(&self, now: Instant) -> Vec<(Cell, f64)> {
-        let early = self.advance();
-        self.distances(now).into_iter().map(|(cell, metres)| (cell, metres + early)).collect()
+        let advance = self.timing_advance();
+        self.distances(now).into_iter().map(|(cell, metres)| (cell, metres + advance)).collect()
     }
 
-    /// The same at the cells that hear the UE: their distance less by how much it sends early (TS
-    /// 38.215, 5.2.3). What both ends say together is twice the distance.
+    /// gNB Rx-Tx time difference at each cell, in metres: its distance less the UE's timing advance
+    /// (TS 38.215, 5.2.3). The sum of both differences is twice the distance.
     pub fn round_trips_of_gnb(&self, now: Instant) -> Vec<(Cell, f64)> {
-        let Some(place) = self.place(now) else { return Vec::new() };
-        let early = self.advance();
+        let Some(place) = self.position(now) else { return Vec::new() };
+        let advance = self.timing_advance();
         let measured = |cell: Cell| {
             let error = self.timing_deviation_m * self.normal(UPLINK ^ cell.identity, now);
-            (cell, cell.place.distance(&place) + error - early)
+            (cell, cell.position.distance(&place) + error - advance)
         };
-        // Whom the UE hears, hears the UE.
+        // The cells that the UE receives also receive the UE.
         self.measure(now).into_iter().map(|(cell, _)| measured(cell)).collect()
     }
 
-    /// By how many metres' time the UE sends early: its timing advance, as it was when its track
-    /// began, in steps of 16 · 64 T_c / 2 (TS 38.213, 4.2, with 30 kHz).
-    fn advance(&self) -> f64 {
+    /// The timing advance at the start of the track, in metres and steps of 16 · 64 T_c / 2 (TS
+    /// 38.213, 4.2, at 30 kHz).
+    fn timing_advance(&self) -> f64 {
         let step = 512.0 * METRES_PER_TC;
         let Some((_, place)) = self.track.first() else { return 0.0 };
         let nearest =
-            self.cells.iter().map(|cell| cell.place.distance(place)).min_by(f64::total_cmp);
+            self.cells.iter().map(|cell| cell.position.distance(place)).min_by(f64::total_cmp);
         (nearest.unwrap_or_default() / step).round() * step
     }
 
-    /// Where the UE's receiver for GNSS says that it is.
-    pub fn gnss_place(&self, now: Instant) -> Option<GeoPoint> {
-        let (place, deviation) = (self.place(now)?, self.gnss_deviation_m?);
+    /// The position according to the GNSS receiver.
+    pub fn gnss_position(&self, now: Instant) -> Option<GeoPoint> {
+        let (place, deviation) = (self.position(now)?, self.gnss_deviation_m?);
         let (east, north) =
             (deviation * self.normal(GNSS, now), deviation * self.normal(GNSS + 1, now));
         Some(TangentPlane::at(place).point(&Offset { east, north }))
@@ -175,12 +171,12 @@ impl Surroundings {
             let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
             ((mixed ^ mixed >> 31) >> 11) as f64 / (1u64 << 53) as f64
         };
-        // A sum of twelve is nearly normal.
+        // The sum of twelve uniform deviates is nearly normal.
         (0..12).map(|_| uniform()).sum::<f64>() - 6.0
     }
 }
 
-/// What deviates, besides how loud each cell is.
+/// Random quantities besides the received power of each cell.
 const TIMING: u64 = 1 << 60;
 const GNSS: u64 = 1 << 61;
 const UPLINK: u64 = 1 << 62;
@@ -189,25 +185,29 @@ const UPLINK: u64 = 1 << 62;
 mod tests {
     use super::*;
 
-    fn surroundings(deviation_db: f64) -> Surroundings {
+    fn environment(deviation_db: f64) -> RadioEnvironment {
         let place = GeoPoint { lat: 54.0, lon: 12.0 };
         let plane = TangentPlane::at(place);
         let cell = |n: u64, east, north| Cell {
             identity: n,
             pci: n as u16,
             arfcn: 640_000,
-            place: plane.point(&martlet_lcs_position::Offset { east, north }),
+            position: plane.point(&martlet_lcs_position::Offset { east, north }),
         };
         let cells = vec![cell(1, 300.0, 0.0), cell(2, 50.0, 0.0), cell(3, 0.0, 200.0)];
-        let mut it =
-            Surroundings::at(place, Plmn::new("001", "01").unwrap(), cells, PathLoss::default());
+        let mut it = RadioEnvironment::at(
+            place,
+            Plmn::new("001", "01").unwrap(),
+            cells,
+            PathLoss::default(),
+        );
         it.path_loss.deviation_db = deviation_db;
         it
     }
 
     #[test]
     fn a_ue_moves_along_its_track() {
-        let mut it = surroundings(0.0);
+        let mut it = environment(0.0);
         let plane = TangentPlane::at(it.track[0].1);
         it.track.push((
             Duration::from_secs(10),
@@ -215,7 +215,7 @@ mod tests {
         ));
         let east = |seconds| {
             plane
-                .offset(&it.place(it.started + Duration::from_millis(seconds)).unwrap())
+                .offset(&it.position(it.started + Duration::from_millis(seconds)).unwrap())
                 .east
                 .round()
         };
@@ -223,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_cell_is_the_loudest_and_noise_comes_again() {
-        let it = surroundings(0.0);
-        let heard = it.measure(it.started);
-        assert_eq!(heard.iter().map(|(cell, _)| cell.identity).collect::<Vec<_>>(), [2, 3, 1]);
-        assert!(heard[0].1 > heard[1].1 && heard[1].1 > heard[2].1);
-        let noisy = surroundings(4.0);
+    fn the_nearest_cell_is_the_strongest_and_errors_are_reproducible() {
+        let it = environment(0.0);
+        let received = it.measure(it.started);
+        assert_eq!(received.iter().map(|(cell, _)| cell.identity).collect::<Vec<_>>(), [2, 3, 1]);
+        assert!(received[0].1 > received[1].1 && received[1].1 > received[2].1);
+        let noisy = environment(4.0);
         let rsrp = |at: u64| {
             noisy
                 .measure(noisy.started + Duration::from_millis(at))

@@ -1,4 +1,4 @@
-//! Latency of procedures as a gNB sees it.
+//! Latency of procedures, measured at the gNB.
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -28,14 +28,14 @@ pub enum Procedure {
     /// COMPLETE is sent.
     AnRelease,
     /// HANDOVER REQUIRED sent to HANDOVER COMMAND received; in total until the source's UE CONTEXT
-    /// RELEASE COMMAND came.
+    /// RELEASE COMMAND is received.
     Handover,
     /// PATH SWITCH REQUEST sent to its ACKNOWLEDGE received.
     PathSwitch,
 }
 
 impl Procedure {
-    /// All, in the order of a UE's life.
+    /// All procedures.
     pub const ALL: [Procedure; 10] = [
         Procedure::NgSetup,
         Procedure::Registration,
@@ -49,7 +49,7 @@ impl Procedure {
         Procedure::PathSwitch,
     ];
 
-    /// Its name in reports and CSV files.
+    /// The name in reports and CSV files.
     pub fn name(self) -> &'static str {
         match self {
             Procedure::NgSetup => "ng_setup",
@@ -69,20 +69,20 @@ impl Procedure {
 /// One run of a procedure.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Which.
+    /// The procedure.
     pub procedure: Procedure,
     /// SUPI of the UE, or name of the gNB.
     pub subject: Arc<str>,
-    /// When its first uplink message was handed to the transport (paging: when it was received).
+    /// When its first uplink message was passed to the transport (paging: when it was received).
     pub start: Instant,
     /// Until the final downlink message was received.
     pub latency: Duration,
-    /// Until the last message of the procedure was handed to the transport; at least `latency`.
+    /// Until the last message of the procedure was passed to the transport; at least `latency`.
     pub total: Duration,
     /// The part of `latency` that was spent waiting for the core: from each uplink message to the
     /// downlink message that followed it.
     pub core: Duration,
-    /// What went wrong; `None`: nothing.
+    /// The failure; `None` on success.
     pub failure: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Samples {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Add one.
+    /// Adds a sample.
     pub fn push(&self, sample: Sample) {
         let mut collected = self.lock();
         match collected.samples.len() < collected.limit {
@@ -122,22 +122,22 @@ impl Samples {
         }
     }
 
-    /// Take what has been collected.
+    /// Takes the collected samples.
     pub fn take(&self) -> Vec<Sample> {
         std::mem::take(&mut self.lock().samples)
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub fn len(&self) -> usize {
         self.lock().samples.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many were dropped because the limit was reached.
+    /// Number of samples dropped because of the limit.
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
     }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_kept_and_what_is_beyond_is_counted() {
+    fn samples_beyond_the_limit_are_dropped_and_counted() {
         let samples = Samples::with_limit(1);
         for _ in 0..3 {
             samples.push(Sample {

@@ -1,12 +1,12 @@
 //! The sounding reference signals that UEs send. Every gNB of the process can measure them,
 //! whichever gNB serves the UE.
-use crate::radio_environment::Surroundings;
+use crate::radio_environment::RadioEnvironment;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Configured signals by sequence identity, each with its sender while it is active.
 struct Signals {
-    by_sequence: HashMap<u16, Option<Surroundings>>,
+    by_sequence: HashMap<u16, Option<RadioEnvironment>>,
     next: u16,
 }
 
@@ -47,7 +47,7 @@ impl Signal {
     }
 
     /// Starts the signal at the UE's position, or stops it.
-    pub(crate) fn send(&self, from: Option<&Surroundings>) {
+    pub(crate) fn send(&self, from: Option<&RadioEnvironment>) {
         signals().by_sequence.insert(self.sequence, from.cloned());
     }
 }
@@ -58,7 +58,7 @@ impl Drop for Signal {
     }
 }
 
-/// The surroundings of the UE that sends a signal.
-pub(crate) fn sender(sequence: u16) -> Option<Surroundings> {
+/// The environment of the UE that sends a signal.
+pub(crate) fn sender(sequence: u16) -> Option<RadioEnvironment> {
     signals().by_sequence.get(&sequence).cloned().flatten()
 }

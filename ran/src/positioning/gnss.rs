@@ -1,14 +1,13 @@
-//! GNSS: the UE has a receiver, and says where it is by it (TS 37.355, 6.5.2; mode UE-based or
-//! standalone).
-use crate::radio_environment::Surroundings;
+//! GNSS in UE-based or standalone mode (TS 37.355, 6.5.2).
+use crate::radio_environment::RadioEnvironment;
 use martlet_lcs_position::{Ellipse, Estimate, PointWithUncertaintyEllipse};
 use martlet_lpp::*;
 use std::time::Instant;
 
-/// How much longer than its standard deviation the axis of a circle is that holds 95 %.
+/// Radius of the circle of 95 % confidence, in standard deviations.
 const CIRCLE: f64 = 2.4477;
 
-/// What the receiver can do.
+/// Capabilities of the receiver.
 pub(super) fn capabilities() -> AGnssProvideCapabilities {
     let gps = GnssSupportElement {
         gnss_id: GnssId { gnss_id: GnssIdGnssId::Gps },
@@ -24,13 +23,13 @@ pub(super) fn capabilities() -> AGnssProvideCapabilities {
     AGnssProvideCapabilities { gnss_support_list: Some(vec![gps]), ..Default::default() }
 }
 
-/// Where the UE is as its receiver has it, and with which satellites.
+/// Location estimate and GNSS information of the receiver.
 pub(super) fn locate(
-    surroundings: &Surroundings,
+    environment: &RadioEnvironment,
     now: Instant,
 ) -> Option<(LocationCoordinates, AGnssProvideLocationInformation)> {
-    let deviation = surroundings.gnss_deviation_m?;
-    let point = surroundings.gnss_place(now)?;
+    let deviation = environment.gnss_deviation_m?;
+    let point = environment.gnss_position(now)?;
     let radius = CIRCLE * deviation.max(0.1);
     let ellipse = Ellipse { semi_major: radius, semi_minor: radius, orientation: 0.0 };
     let coded = PointWithUncertaintyEllipse::of(&Estimate { point, ellipse });
@@ -51,7 +50,7 @@ pub(super) fn locate(
     );
     let information = GnssLocationInformation {
         measurement_reference_time: MeasurementReferenceTime {
-            gnss_tod_msec: (surroundings.milliseconds(now) % 3_600_000) as u32,
+            gnss_tod_msec: (environment.milliseconds(now) % 3_600_000) as u32,
             gnss_time_id: GnssId { gnss_id: GnssIdGnssId::Gps },
             ..Default::default()
         },

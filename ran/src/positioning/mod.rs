@@ -1,12 +1,12 @@
-//! The UE's positioning: it negotiates a user plane connection with the LMF, brings it up, and
-//! answers LPP over it and over NAS with what it would measure where it is.
-mod answer;
+//! Positioning of a UE: it negotiates a user plane connection with the LMF (TS 24.572), sets it up,
+//! and answers LPP over it and over NAS with simulated measurements.
 mod gnss;
+mod lpp_answer;
 mod task;
 mod timing;
 
 use crate::gnb::{Ue, UeError};
-use crate::radio_environment::Surroundings;
+use crate::radio_environment::RadioEnvironment;
 use martlet_lcs_channel::{Kind, Trust};
 use martlet_lcs_protocol::UeState;
 use std::path::PathBuf;
@@ -14,33 +14,33 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How a UE does positioning.
+/// Positioning configuration of a UE.
 #[derive(Debug, Clone)]
 pub struct PositioningConfig {
-    /// The LMF's port: what the LMF tells over NAS has none.
+    /// The LMF's port. The negotiation over NAS contains none.
     pub port: u16,
-    /// What the UE accepts as the LMF.
+    /// The certificates that the UE trusts as the LMF's.
     pub trust: Trust,
-    /// What protects its channel: the first of these that the LMF has.
+    /// The kinds of channel, in the order of attempts.
     pub channels: Vec<Kind>,
-    /// How long to wait for a channel.
+    /// Time limit of the channel setup.
     pub timeout: Duration,
-    /// How often it says a word over QUIC while it waits for an answer, so that its radio keeps
-    /// the grant to send; zero: never.
+    /// Period of QUIC keep-alive probes while the UE waits for an answer, which keep its uplink
+    /// grant; zero: none.
     pub keep_alive: Duration,
-    /// Octets of the largest IP packet to the LMF, for QUIC.
+    /// Largest IP packet to the LMF, for QUIC, bytes.
     pub mtu: u16,
-    /// Where it is, and what is around.
-    pub surroundings: Surroundings,
-    /// The folder in which the UE leaves where it is in truth when it is asked, in a file of its
-    /// SUPI.
+    /// Position and radio environment of the UE.
+    pub environment: RadioEnvironment,
+    /// The folder in which the UE writes its true position at each location request, in a file named
+    /// after its SUPI.
     pub truth: Option<PathBuf>,
 }
 
 impl PositioningConfig {
-    /// Leave where the UE is.
-    fn tell_truth(&self, supi: &str, now: Instant) {
-        let (Some(folder), Some(place)) = (&self.truth, self.surroundings.place(now)) else {
+    /// Writes the true position of the UE.
+    fn write_truth(&self, supi: &str, now: Instant) {
+        let (Some(folder), Some(place)) = (&self.truth, self.environment.position(now)) else {
             return;
         };
         if let Err(error) =
@@ -49,74 +49,77 @@ impl PositioningConfig {
             tracing::warn!(
                 %error,
                 folder = %folder.display(),
-                "where the UE is in truth was not written"
+                "true position not written"
             );
         }
     }
 }
 
-/// A UE's positioning at work. Dropping it ends it, and closes the connection.
+/// The running positioning of a UE. Dropping it closes the connection.
 pub struct Positioning {
-    work: JoinHandle<()>,
+    task: JoinHandle<()>,
     state: watch::Receiver<UeState>,
-    over: watch::Receiver<Option<Kind>>,
-    orders: tokio::sync::mpsc::Sender<Order>,
+    channel_kind: watch::Receiver<Option<Kind>>,
+    requests: tokio::sync::mpsc::Sender<Request>,
 }
 
-/// What the UE is told to do by itself.
-pub(crate) enum Order {
-    /// Ask the LMF for a connection.
-    Request,
-    /// Ask the LMF to release it.
+/// A request of the caller.
+pub(crate) enum Request {
+    /// Request a connection from the LMF.
+    Connect,
+    /// Request its release.
     Release,
-    /// Say these octets over the connection.
-    Say(Vec<u8>),
+    /// Send bytes over the connection.
+    SendRaw(Vec<u8>),
 }
 
 impl Positioning {
-    /// Begin. The UE has to have been made with `lcs_upp` or `lpp` for the network to ask it.
+    /// Starts positioning. The network uses it only if the UE's configuration has `lcs_upp` or `lpp`.
     ///
     /// # Errors
     /// The UE no longer exists.
     pub async fn start(ue: &Ue, config: PositioningConfig) -> Result<Self, UeError> {
         let events = ue.subscribe().await?;
-        // The gNB hears the UE where it is.
-        ue.is_at(config.surroundings.clone()).await?;
-        let (told, state) = watch::channel(UeState::Idle);
-        let (channel, over) = watch::channel(None);
-        let (orders, received) = tokio::sync::mpsc::channel(4);
-        let task = task::Task::new(ue.weak(), ue.supi().into(), config, told, channel);
-        Ok(Positioning { work: tokio::spawn(task.run(events, received)), state, over, orders })
+        // The gNB measures the UE in this environment.
+        ue.set_environment(config.environment.clone()).await?;
+        let (state_sender, state) = watch::channel(UeState::Idle);
+        let (kind_sender, channel_kind) = watch::channel(None);
+        let (requests, received) = tokio::sync::mpsc::channel(4);
+        let task = task::Task::new(ue.weak(), ue.supi().into(), config, state_sender, kind_sender);
+        Ok(Positioning {
+            task: tokio::spawn(task.run(events, received)),
+            state,
+            channel_kind,
+            requests,
+        })
     }
 
-    /// Where its user plane connection is.
+    /// State of the user plane connection.
     pub fn state(&self) -> UeState {
         *self.state.borrow()
     }
 
-    /// What its last channel to an LMF was of, if it has had one.
-    pub fn over(&self) -> Option<Kind> {
-        *self.over.borrow()
+    /// Kind of the last channel to an LMF.
+    pub fn channel_kind(&self) -> Option<Kind> {
+        *self.channel_kind.borrow()
     }
 
-    /// Ask the LMF for a connection.
+    /// Requests a connection from the LMF.
     pub async fn request(&self) {
-        let _ = self.orders.send(Order::Request).await;
+        let _ = self.requests.send(Request::Connect).await;
     }
 
-    /// Ask the LMF to release the connection.
+    /// Requests the release of the connection.
     pub async fn release(&self) {
-        let _ = self.orders.send(Order::Release).await;
+        let _ = self.requests.send(Request::Release).await;
     }
 
-    /// Say octets over the connection, whatever they are: to see what the LMF makes of a UE that
-    /// says what it may not.
-    pub async fn say(&self, octets: Vec<u8>) {
-        let _ = self.orders.send(Order::Say(octets)).await;
+    /// Sends bytes over the connection, to test how the LMF treats an invalid message.
+    pub async fn send_raw(&self, message: Vec<u8>) {
+        let _ = self.requests.send(Request::SendRaw(message)).await;
     }
 
-    /// Wait until its user plane connection is there, or no more; false where it is not within
-    /// `limit`.
+    /// Waits until the user plane connection is in a state. Returns false after `limit`.
     pub async fn wait_for(&self, state: UeState, limit: Duration) -> bool {
         let mut watched = self.state.clone();
         tokio::time::timeout(limit, watched.wait_for(|now| *now == state))
@@ -127,6 +130,6 @@ impl Positioning {
 
 impl Drop for Positioning {
     fn drop(&mut self) {
-        self.work.abort();
+        self.task.abort();
     }
 }

@@ -1,7 +1,7 @@
-//! The task of a UE's positioning: NAS from the UE, octets from the channel, and the protocol's
-//! state machine between.
-use super::answer::{Memory, answer};
-use super::{Order, PositioningConfig};
+//! The task of a UE's positioning. It connects NAS, the channel to the LMF and the protocol's state
+//! machine.
+use super::lpp_answer::{AssistanceData, answer};
+use super::{PositioningConfig, Request};
 use crate::gnb::{Command, Reply, UeError, UeEvent};
 use crate::ue::{Event, PduSessionRequest, PositioningKind};
 use crate::user_plane::Namespace;
@@ -14,59 +14,59 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// How long a channel is waited for where there is another kind to try.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time limit of a channel setup if there is another kind to try.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The channel, in whatever state.
+/// The channel to the LMF.
 enum Link {
-    None,
-    /// It is being brought up elsewhere.
-    Coming(mpsc::Receiver<Result<(AsyncChannel, Kind), Cause>>),
-    Up(AsyncChannel),
+    Disconnected,
+    /// Another task sets it up.
+    Connecting(mpsc::Receiver<Result<(AsyncChannel, Kind), Cause>>),
+    Connected(AsyncChannel),
 }
 
 pub(super) struct Task {
     ue: mpsc::WeakSender<Command>,
     supi: Arc<str>,
     config: PositioningConfig,
-    told: watch::Sender<UeState>,
-    over: watch::Sender<Option<Kind>>,
+    state: watch::Sender<UeState>,
+    channel_kind: watch::Sender<Option<Kind>>,
     side: UeSide,
     link: Link,
-    /// What NAS said of where answers go.
+    /// Routing information of the last negotiation message, which answers repeat.
     routing: Option<Vec<u8>>,
-    /// What LPP told.
-    memory: Memory,
-    /// What brings up channels, each of which goes on with what the one before was given, in the
-    /// order in which they are tried; none where there is nobody to trust.
+    /// Assistance data from LPP.
+    assistance: AssistanceData,
+    /// The connectors in the order of attempts. A connector resumes its earlier sessions; the list is
+    /// empty without trusted certificates.
     connectors: Arc<[AsyncConnector]>,
 }
 
-/// What comes next.
-enum Came {
+/// Input of the task.
+enum Input {
     Nas(UeEvent),
-    Order(Order),
+    Request(Request),
     Connected(Result<(AsyncChannel, Kind), Cause>),
-    Octets(Vec<u8>),
+    Data(Vec<u8>),
     Closed,
     Timeout,
-    /// The UE is gone.
+    /// The UE no longer exists.
     End,
 }
 
 impl Link {
-    async fn next(&mut self) -> Came {
+    async fn next(&mut self) -> Input {
         match self {
-            Link::None => std::future::pending().await,
-            Link::Coming(coming) => match coming.recv().await {
-                Some(connected) => Came::Connected(connected),
-                None => Came::Connected(Err(Cause::TlsFailure)),
+            Link::Disconnected => std::future::pending().await,
+            Link::Connecting(connecting) => match connecting.recv().await {
+                Some(connected) => Input::Connected(connected),
+                None => Input::Connected(Err(Cause::TlsFailure)),
             },
-            Link::Up(channel) => {
-                let mut octets = Vec::new();
-                match channel.receive(&mut octets).await {
-                    Ok(true) => Came::Octets(octets),
-                    Ok(false) | Err(_) => Came::Closed,
+            Link::Connected(channel) => {
+                let mut data = Vec::new();
+                match channel.receive(&mut data).await {
+                    Ok(true) => Input::Data(data),
+                    Ok(false) | Err(_) => Input::Closed,
                 }
             }
         }
@@ -78,8 +78,8 @@ impl Task {
         ue: mpsc::WeakSender<Command>,
         supi: Arc<str>,
         config: PositioningConfig,
-        told: watch::Sender<UeState>,
-        over: watch::Sender<Option<Kind>>,
+        state: watch::Sender<UeState>,
+        channel_kind: watch::Sender<Option<Kind>>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
         let options = Options {
@@ -91,7 +91,7 @@ impl Task {
         let connector = |kind: &Kind| {
             let connector = AsyncConnector::new(*kind, &config.trust, &options);
             connector
-                .inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made"))
+                .inspect_err(|error| tracing::debug!(%error, "channel to the LMF not available"))
                 .ok()
         };
         let connectors = config.channels.iter().filter_map(connector).collect();
@@ -99,12 +99,12 @@ impl Task {
             ue,
             supi,
             config,
-            told,
-            over,
+            state,
+            channel_kind,
             side,
-            link: Link::None,
+            link: Link::Disconnected,
             routing: None,
-            memory: Memory::default(),
+            assistance: AssistanceData::default(),
             connectors,
         }
     }
@@ -112,53 +112,53 @@ impl Task {
     pub(super) async fn run(
         mut self,
         mut events: broadcast::Receiver<UeEvent>,
-        mut orders: mpsc::Receiver<Order>,
+        mut requests: mpsc::Receiver<Request>,
     ) {
         loop {
             let deadline = self.side.deadline();
-            let came = tokio::select! {
+            let input = tokio::select! {
                 biased;
                 event = events.recv() => match event {
-                    Ok(event) => Came::Nas(event),
-                    // What was lost is repeated by the network.
+                    Ok(event) => Input::Nas(event),
+                    // The network repeats lost messages.
                     Err(broadcast::error::RecvError::Lagged(_)) => continue,
-                    Err(broadcast::error::RecvError::Closed) => Came::End,
+                    Err(broadcast::error::RecvError::Closed) => Input::End,
                 },
-                Some(order) = orders.recv() => Came::Order(order),
-                came = self.link.next() => came,
-                () = until(deadline) => Came::Timeout,
+                Some(request) = requests.recv() => Input::Request(request),
+                input = self.link.next() => input,
+                () = until(deadline) => Input::Timeout,
             };
             let now = Instant::now();
-            match came {
-                Came::End => return,
-                Came::Nas(UeEvent::Nas(event)) => self.nas(now, event).await,
-                Came::Nas(_) => {}
-                Came::Order(Order::Request) => {
+            match input {
+                Input::End => return,
+                Input::Nas(UeEvent::Nas(event)) => self.nas(now, event).await,
+                Input::Nas(_) => {}
+                Input::Request(Request::Connect) => {
                     self.side.request(now);
                 }
-                Came::Order(Order::Release) => {
+                Input::Request(Request::Release) => {
                     self.side.release(now, None);
                 }
-                Came::Order(Order::Say(octets)) => self.send(&octets).await,
-                Came::Connected(Ok((channel, kind))) => {
-                    self.over.send_replace(Some(kind));
-                    self.link = Link::Up(channel);
+                Input::Request(Request::SendRaw(message)) => self.send(&message).await,
+                Input::Connected(Ok((channel, kind))) => {
+                    self.channel_kind.send_replace(Some(kind));
+                    self.link = Link::Connected(channel);
                     self.side.connected(now);
                 }
-                Came::Connected(Err(cause)) => {
-                    self.link = Link::None;
+                Input::Connected(Err(cause)) => {
+                    self.link = Link::Disconnected;
                     self.side.connect_failed(cause);
                 }
-                Came::Octets(octets) => self.side.received(&octets),
-                Came::Closed => {
-                    self.link = Link::None;
+                Input::Data(data) => self.side.received(&data),
+                Input::Closed => {
+                    self.link = Link::Disconnected;
                     self.side.closed();
                 }
-                Came::Timeout => self.side.handle_timeout(now),
+                Input::Timeout => self.side.handle_timeout(now),
             }
-            self.carry_out().await;
+            self.execute_actions().await;
             let state = self.side.state();
-            self.told.send_if_modified(|told| std::mem::replace(told, state) != state);
+            self.state.send_if_modified(|before| std::mem::replace(before, state) != state);
         }
     }
 
@@ -170,28 +170,30 @@ impl Task {
                 self.side.upp_cm(now, &lmf, &message);
             }
             Event::Positioning { kind: PositioningKind::Lpp, message, routing } => {
-                self.config.tell_truth(&self.supi, now);
+                self.config.write_truth(&self.supi, now);
                 if let Some(answer) =
-                    answer(&message, &self.config.surroundings, &mut self.memory, now)
+                    answer(&message, &self.config.environment, &mut self.assistance, now)
                 {
-                    self.say(PositioningKind::Lpp, answer, routing).await;
+                    self.send_nas(PositioningKind::Lpp, answer, routing).await;
                 }
             }
             _ => {}
         }
     }
 
-    async fn carry_out(&mut self) {
+    async fn execute_actions(&mut self) {
         while let Some(action) = self.side.next_action() {
             match action {
-                UeAction::Nas(octets) => {
+                UeAction::Nas(message) => {
                     let routing = self.routing.clone();
-                    self.say(PositioningKind::UppCmi, octets, routing).await;
+                    self.send_nas(PositioningKind::UppCmi, message, routing).await;
                 }
                 UeAction::Connect(address) => self.connect(address),
-                UeAction::Send(octets) => self.send(&octets).await,
+                UeAction::Send(message) => self.send(&message).await,
                 UeAction::Close => {
-                    if let Link::Up(channel) = std::mem::replace(&mut self.link, Link::None) {
+                    if let Link::Connected(channel) =
+                        std::mem::replace(&mut self.link, Link::Disconnected)
+                    {
                         channel.close().await;
                     }
                 }
@@ -203,25 +205,26 @@ impl Task {
         }
     }
 
-    async fn send(&mut self, octets: &[u8]) {
-        if let Link::Up(channel) = &mut self.link
-            && channel.send(octets).await.is_err()
+    async fn send(&mut self, message: &[u8]) {
+        if let Link::Connected(channel) = &mut self.link
+            && channel.send(message).await.is_err()
         {
-            self.link = Link::None;
+            self.link = Link::Disconnected;
             self.side.closed();
         }
     }
 
-    /// LPP messages of a payload, answered in one payload.
+    /// Answers the LPP messages of a payload with one payload.
     fn downlink(&mut self, payload: &Payload) {
         if payload.payload_type != PayloadType::Lpp {
             return;
         }
         let Ok(messages) = lpp_messages(&payload.bytes) else { return };
         let (mut answers, now) = (Vec::new(), Instant::now());
-        self.config.tell_truth(&self.supi, now);
+        self.config.write_truth(&self.supi, now);
         for message in messages {
-            if let Some(answer) = answer(message, &self.config.surroundings, &mut self.memory, now)
+            if let Some(answer) =
+                answer(message, &self.config.environment, &mut self.assistance, now)
             {
                 let _ = push_lpp_message(&mut answers, &answer);
             }
@@ -231,7 +234,12 @@ impl Task {
         }
     }
 
-    async fn say(&mut self, kind: PositioningKind, message: Vec<u8>, routing: Option<Vec<u8>>) {
+    async fn send_nas(
+        &mut self,
+        kind: PositioningKind,
+        message: Vec<u8>,
+        routing: Option<Vec<u8>>,
+    ) {
         let Some(ue) = self.ue.upgrade() else { return };
         let (reply, answered) = Reply::new();
         if ue.send(Command::Positioning { kind, message, routing, reply }).await.is_err() {
@@ -241,70 +249,71 @@ impl Task {
         match answered.await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::debug!(supi = %self.supi, %error, "a positioning message was not sent")
+                tracing::debug!(supi = %self.supi, %error, "positioning message not sent")
             }
             Err(_) => {}
         }
     }
 
-    /// Bring the channel up, elsewhere.
+    /// Sets the channel up in another task.
     fn connect(&mut self, address: LmfAddress) {
-        let (done, coming) = mpsc::channel(1);
-        self.link = Link::Coming(coming);
+        let (done, connecting) = mpsc::channel(1);
+        self.link = Link::Connecting(connecting);
         let (ue, port, connectors) = (self.ue.clone(), self.config.port, self.connectors.clone());
         tokio::spawn(async move {
-            let _ = done.send(bring_up(ue, address, port, connectors).await).await;
+            let _ = done.send(connect(ue, address, port, connectors).await).await;
         });
     }
 }
 
-/// A PDU session, where the UE has none, and a channel through it.
-async fn bring_up(
+/// Sets up a channel, and before it a PDU session if the UE has none.
+async fn connect(
     ue: mpsc::WeakSender<Command>,
     address: LmfAddress,
     port: u16,
     connectors: Arc<[AsyncConnector]>,
 ) -> Result<(AsyncChannel, Kind), Cause> {
-    let ask = ue.upgrade().ok_or(Cause::UserPlaneNotAvailable)?;
-    let status = |ask: mpsc::Sender<Command>| async move {
+    let commands = ue.upgrade().ok_or(Cause::UserPlaneNotAvailable)?;
+    let status = |commands: mpsc::Sender<Command>| async move {
         let (reply, answered) = Reply::new();
-        ask.send(Command::Status { reply }).await.ok()?;
+        commands.send(Command::Status { reply }).await.ok()?;
         answered.await.ok()?.ok()
     };
-    let mut now = status(ask.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
+    let mut now = status(commands.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
     if now.sessions.is_empty() {
         let (reply, answered) = Reply::new();
         let request = PduSessionRequest::default();
-        ask.send(Command::Establish { request, reply })
+        commands
+            .send(Command::Establish { request, reply })
             .await
             .map_err(|_| Cause::UserPlaneNotAvailable)?;
         let established: Result<Result<_, UeError>, _> = answered.await;
         established.ok().and_then(Result::ok).ok_or(Cause::PduSessionFailure)?;
-        now = status(ask.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
+        now = status(commands.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
     }
-    drop(ask);
+    drop(commands);
     let ip: IpAddr = match address {
         LmfAddress::Ipv4(four) | LmfAddress::Both(four, _) => four.into(),
         LmfAddress::Ipv6(six) => six.into(),
         // The simulated UE resolves no names.
         LmfAddress::Fqdn(_) => return Err(Cause::UserPlaneNotAvailable),
     };
-    // Without an interface nothing of the UE's leads through its session.
+    // Without an interface, no socket uses the UE's session.
     let netns = now.netns.ok_or(Cause::UserPlaneNotAvailable)?;
     let to = SocketAddr::new(ip, port);
     for (n, connector) in connectors.iter().enumerate() {
         let (kind, last) = (connector.kind(), n + 1 == connectors.len());
-        let coming = channel(connector.clone(), netns.clone(), to);
-        let came = match last {
-            true => coming.await,
-            // A path that lets none of it through keeps the others waiting no longer.
-            false => {
-                tokio::time::timeout(PATIENCE, coming).await.unwrap_or(Err(ChannelError::Timeout))
-            }
+        let connecting = channel(connector.clone(), netns.clone(), to);
+        let input = match last {
+            true => connecting.await,
+            // A network that blocks one kind must not delay the others for long.
+            false => tokio::time::timeout(ATTEMPT_TIMEOUT, connecting)
+                .await
+                .unwrap_or(Err(ChannelError::Timeout)),
         };
-        match came {
+        match input {
             Ok(channel) => {
-                tracing::debug!(kind = kind.name(), %to, "the channel to the LMF is up");
+                tracing::debug!(kind = kind.name(), %to, "channel to the LMF connected");
                 return Ok((channel, kind));
             }
             Err(error) => {
@@ -312,7 +321,7 @@ async fn bring_up(
                     kind = kind.name(),
                     %error,
                     %to,
-                    "the channel to the LMF does not come up"
+                    "channel to the LMF failed"
                 )
             }
         }
@@ -320,16 +329,16 @@ async fn bring_up(
     Err(Cause::TlsFailure)
 }
 
-/// A channel from a namespace, of one kind.
+/// A channel of one kind from a namespace.
 async fn channel(
     connector: AsyncConnector,
     netns: String,
     to: SocketAddr,
 ) -> Result<AsyncChannel, ChannelError> {
-    let its = connector.clone();
-    // A socket belongs to the namespace in which it was made.
+    let socket_connector = connector.clone();
+    // A socket belongs to the namespace in which it is created.
     let reached = tokio::task::spawn_blocking(move || {
-        Namespace::open(&netns, false)?.run(move || its.open_socket(to))
+        Namespace::open(&netns, false)?.run(move || socket_connector.open_socket(to))
     });
     let reached = reached.await.map_err(std::io::Error::other)??;
     connector.connect(reached).await

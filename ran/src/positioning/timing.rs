@@ -1,6 +1,6 @@
-//! DL-TDOA and multi-RTT: what the UE measures of the cells' positioning reference signals (TS
-//! 37.355, 6.5.10 and 6.5.12; TS 38.215, 5.1.29 and 5.1.30).
-use crate::radio_environment::{Cell, Surroundings};
+//! DL-TDOA and multi-RTT measurements of positioning reference signals (TS 37.355, 6.5.10 and
+//! 6.5.12; TS 38.215, 5.1.29 and 5.1.30).
+use crate::radio_environment::{Cell, RadioEnvironment};
 use martlet_lcs_position::{quality_of_metres, rstd_of_metres};
 use martlet_lpp::*;
 use std::time::Instant;
@@ -10,7 +10,7 @@ const BAND: u16 = 78;
 /// Steps of 2^2 T_c, 0.6 m.
 const K: u8 = 2;
 
-/// What the UE can do: mode UE-assisted, in one band.
+/// DL-TDOA capabilities: UE-assisted mode in one band.
 pub(super) fn capabilities() -> NrDlTdoaProvideCapabilitiesR16 {
     NrDlTdoaProvideCapabilitiesR16 {
         // Standalone, UE-based, UE-assisted (TS 37.355, 6.4.1).
@@ -27,7 +27,7 @@ pub(super) fn capabilities() -> NrDlTdoaProvideCapabilitiesR16 {
     }
 }
 
-/// What the UE can do of multi-RTT, in one band: measure, and send the signals that gNBs measure.
+/// Multi-RTT capabilities in one band: measurement, and sounding reference signals.
 pub(super) fn multi_rtt_capabilities() -> NrMultiRttProvideCapabilitiesR16 {
     NrMultiRttProvideCapabilitiesR16 {
         nr_multi_rtt_prs_capability_r16: resources(),
@@ -93,7 +93,7 @@ fn band() -> PrsProcessingCapabilityPerBandR16 {
     }
 }
 
-/// A signal that the network said to measure: its identity there, and the cell's.
+/// A signal to measure: its DL-PRS ID and the cell's physical identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Signal {
     pub(super) id: u8,
@@ -109,19 +109,19 @@ pub(super) fn signals(data: &NrDlPrsAssistanceDataR16) -> Vec<Signal> {
         .collect()
 }
 
-/// Differences of the times at which the signals arrive, against the first that the UE hears.
+/// Reference signal time differences to the nearest cell.
 pub(super) fn measure(
     signals: &[Signal],
-    surroundings: &Surroundings,
+    environment: &RadioEnvironment,
     now: Instant,
 ) -> Option<NrDlTdoaSignalMeasurementInformationR16> {
-    let heard = surroundings.distances(now);
+    let received = environment.distances(now);
     let mut measured: Vec<(&Signal, &Cell, f64)> = Vec::new();
     for signal in signals {
-        let found = heard.iter().find(|(cell, _)| cell.pci == signal.pci);
+        let found = received.iter().find(|(cell, _)| cell.pci == signal.pci);
         measured.extend(found.map(|(cell, metres)| (signal, cell, *metres)));
     }
-    // The nearest one is the reference, as the one whose time is known best.
+    // The nearest cell is the reference.
     measured.sort_by(|a, b| a.2.total_cmp(&b.2));
     let (reference, _, from) = *measured.first()?;
     let element = |(signal, cell, metres): &(&Signal, &Cell, f64)| NrDlTdoaMeasElementR16 {
@@ -129,11 +129,11 @@ pub(super) fn measure(
         nr_phys_cell_id_r16: Some(cell.pci),
         nr_time_stamp_r16: NrTimeStampR16 {
             dl_prs_id_r16: reference.id,
-            nr_sfn_r16: (surroundings.milliseconds(now) / 10 % 1024) as u16,
+            nr_sfn_r16: (environment.milliseconds(now) / 10 % 1024) as u16,
             ..Default::default()
         },
         nr_rstd_r16: NrDlTdoaMeasElementR16NrRstdR16::K2R16(rstd_of_metres(metres - from, K)),
-        nr_timing_quality_r16: quality(surroundings),
+        nr_timing_quality_r16: quality(environment),
         ..Default::default()
     };
     let others: Vec<_> = measured.iter().skip(1).map(element).collect();
@@ -147,10 +147,10 @@ pub(super) fn measure(
     })
 }
 
-/// How good the UE's times are.
-fn quality(surroundings: &Surroundings) -> NrTimingQualityR16 {
+/// Quality of the UE's timing measurements.
+fn quality(environment: &RadioEnvironment) -> NrTimingQualityR16 {
     use NrTimingQualityR16TimingQualityResolutionR16 as Resolution;
-    let (value, step) = quality_of_metres(surroundings.timing_deviation_m);
+    let (value, step) = quality_of_metres(environment.timing_deviation_m);
     NrTimingQualityR16 {
         timing_quality_value_r16: value,
         timing_quality_resolution_r16: match step {
@@ -162,26 +162,26 @@ fn quality(surroundings: &Surroundings) -> NrTimingQualityR16 {
     }
 }
 
-/// How much later the UE hears each signal than it sends its own.
+/// UE Rx-Tx time differences.
 pub(super) fn round_trips(
     signals: &[Signal],
-    surroundings: &Surroundings,
+    environment: &RadioEnvironment,
     now: Instant,
 ) -> Option<NrMultiRttSignalMeasurementInformationR16> {
     use NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16 as Difference;
-    let heard = surroundings.round_trips_of_ue(now);
+    let received = environment.round_trips_of_ue(now);
     let element = |signal: &Signal| {
-        let (cell, metres) = heard.iter().find(|(cell, _)| cell.pci == signal.pci)?;
+        let (cell, metres) = received.iter().find(|(cell, _)| cell.pci == signal.pci)?;
         Some(NrMultiRttMeasElementR16 {
             dl_prs_id_r16: signal.id,
             nr_phys_cell_id_r16: Some(cell.pci),
             nr_ue_rx_tx_time_diff_r16: Difference::K2R16(rstd_of_metres(*metres, K)),
             nr_time_stamp_r16: NrTimeStampR16 {
                 dl_prs_id_r16: signal.id,
-                nr_sfn_r16: (surroundings.milliseconds(now) / 10 % 1024) as u16,
+                nr_sfn_r16: (environment.milliseconds(now) / 10 % 1024) as u16,
                 ..Default::default()
             },
-            nr_timing_quality_r16: quality(surroundings),
+            nr_timing_quality_r16: quality(environment),
             ..Default::default()
         })
     };
@@ -192,5 +192,5 @@ pub(super) fn round_trips(
     })
 }
 
-/// Elements of a list of measurements (TS 37.355, 6.5.12: nrMaxTRPs).
+/// Most elements of a measurement list (TS 37.355, 6.5.12: nrMaxTRPs).
 const MOST_ELEMENTS: usize = 256;

@@ -1,10 +1,10 @@
-//! A scenario's own checks: what the form of the file cannot say.
+//! Checks of a scenario beyond its file format.
+use super::error::SectionError;
 use super::file::{
     GnbSection, NetnsText, Profile, Scenario, Sctp, SessionSection, SessionType, Step, UeSection,
 };
 use super::positioning::{CellSection, PositioningSection};
-use crate::gnb::GnbConfig;
-use crate::gnb::Trp;
+use crate::gnb::{GnbConfig, Trp};
 use crate::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, SuciScheme, UeConfig};
 use crate::user_plane::Netns;
 use martlet_config::{Finding, Report};
@@ -16,13 +16,13 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// UEs of one scenario at most.
+/// Most UEs of a scenario.
 const MAX_UES: u64 = 1_000_000;
 
-/// Read a scenario from its text. `name` is what errors call the file.
+/// Parses a scenario. Errors name the file `name`.
 ///
 /// # Errors
-/// Everything that is wrong, each with its line.
+/// All errors, each with its line.
 pub fn parse(name: &str, text: &str) -> Result<Scenario, Report> {
     let (scenario, lines) = martlet_config::read::<Scenario>(name, text)?;
     let findings = scenario.check();
@@ -32,10 +32,10 @@ pub fn parse(name: &str, text: &str) -> Result<Scenario, Report> {
     }
 }
 
-/// Read a scenario file.
+/// Reads a scenario file.
 ///
 /// # Errors
-/// As [`parse`], and a file that cannot be read.
+/// As [`parse`], or the file cannot be read.
 pub fn load(path: &Path) -> Result<Scenario, Report> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
@@ -44,7 +44,7 @@ pub fn load(path: &Path) -> Result<Scenario, Report> {
 }
 
 impl Scenario {
-    /// What is wrong with it.
+    /// The errors of the scenario.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut names = HashSet::new();
@@ -56,7 +56,7 @@ impl Scenario {
             if !names.insert(gnb.name.as_str()) {
                 findings.push(Finding::new(
                     format!("{path}.name"),
-                    format!("`{}` names another gNB too", gnb.name),
+                    format!("another gNB is named `{}`, too", gnb.name),
                 ));
             }
             findings.extend(gnb.check().into_iter().map(|f| f.within(&path)));
@@ -68,7 +68,7 @@ impl Scenario {
             if !groups.insert(ues.name.as_str()) {
                 findings.push(Finding::new(
                     format!("{path}.name"),
-                    format!("`{}` names another group too", ues.name),
+                    format!("another group is named `{}`, too", ues.name),
                 ));
             }
             if let Some(gnb) = &ues.gnb
@@ -81,7 +81,7 @@ impl Scenario {
             findings.extend(self.check_ues(ues).into_iter().map(|f| f.within(&path)));
         }
         if total > MAX_UES {
-            findings.push(Finding::new("ues", format!("{total} UEs: {MAX_UES} at most")));
+            findings.push(Finding::new("ues", format!("{total} UEs: at most {MAX_UES}")));
         }
         if self.steps.is_empty() {
             findings.push(Finding::new(
@@ -108,7 +108,7 @@ impl Scenario {
             wrong(
                 "imsi",
                 format!(
-                    "`{}` is no IMSI of which {} follow: write 15 digits, quoted",
+                    "`{}` is not the first of {} IMSIs: write 15 digits, quoted",
                     ues.imsi, ues.count
                 ),
             );
@@ -133,7 +133,7 @@ impl Scenario {
             wrong("routing_indicator", "1 to 4 digits, quoted".into());
         }
         if let Err(message) = suci(ues) {
-            wrong("suci", message);
+            wrong("suci", message.to_string());
         }
         for (at, why) in ues.positioning.iter().flat_map(PositioningSection::check) {
             wrong(&format!("positioning.{at}"), why);
@@ -146,7 +146,7 @@ impl Scenario {
             wrong(
                 "netns",
                 format!(
-                    "`{name}` would be the namespace of several UEs: write `auto`, or \
+                    "`{name}` is the namespace of several UEs: write `auto`, or \
                      `{name}-{{n}}`"
                 ),
             );
@@ -218,7 +218,7 @@ impl Scenario {
                     self.check_steps(&repeat.steps, &format!("{place}.steps"), findings, depth + 1);
                 }
                 Step::Repeat(_) => {
-                    findings.push(Finding::new(place, "repeats in repeats: eight deep at most"))
+                    findings.push(Finding::new(place, "nested repeats: at most eight levels"))
                 }
                 Step::Run(run) | Step::Host(run) if run.command.is_empty() => {
                     findings.push(Finding::new(
@@ -231,7 +231,7 @@ impl Scenario {
         }
     }
 
-    /// The gNB that UE number `n` of a group is in the cell of.
+    /// The gNB of UE number `n` of a group.
     pub fn gnb_of(&self, ues: &UeSection, n: u32) -> Option<&GnbSection> {
         match &ues.gnb {
             Some(name) => self.gnbs.iter().find(|gnb| gnb.name == *name),
@@ -242,22 +242,22 @@ impl Scenario {
     /// The configuration of UE number `n` of a group.
     ///
     /// # Errors
-    /// What is wrong with the group.
-    pub fn ue_config(&self, ues: &UeSection, n: u32) -> Result<UeConfig, String> {
-        let imsi = imsi_of(ues, n).ok_or("the IMSI is none")?;
-        let gnb = self.gnb_of(ues, n).ok_or("there is no gNB")?;
+    /// A value of the group is invalid.
+    pub fn ue_config(&self, ues: &UeSection, n: u32) -> Result<UeConfig, SectionError> {
+        let imsi = imsi_of(ues, n).ok_or(SectionError::Imsi)?;
+        let gnb = self.gnb_of(ues, n).ok_or(SectionError::NoGnb)?;
         let mnc_digits = ues.mnc_digits.unwrap_or(gnb.plmn.0.mnc().len());
         let operator_key = match (&ues.opc, &ues.op) {
             (Some(opc), _) => OperatorKey::Opc(opc.0),
             (None, Some(op)) => OperatorKey::Op(op.0),
-            (None, None) => return Err("`opc` or `op` is needed".into()),
+            (None, None) => return Err(SectionError::NoOperatorKey),
         };
-        let mut config =
-            UeConfig::new(&imsi, mnc_digits, ues.k.0, operator_key).map_err(|e| e.to_string())?;
+        let mut config = UeConfig::new(&imsi, mnc_digits, ues.k.0, operator_key)?;
         config.sqn = ues.sqn;
         config.suci = suci(ues)?;
         if let Some(digits) = &ues.routing_indicator {
-            config.routing_indicator = RoutingIndicator::new(digits).map_err(|e| e.to_string())?;
+            config.routing_indicator = RoutingIndicator::new(digits)
+                .map_err(|e| SectionError::RoutingIndicator(e.to_string()))?;
         }
         if let Some(imeisv) = &ues.imeisv {
             config.imeisv.clone_from(imeisv);
@@ -311,19 +311,21 @@ fn imsi_of(ues: &UeSection, n: u32) -> Option<String> {
     (text.len() == ues.imsi.len()).then_some(text)
 }
 
-fn suci(ues: &UeSection) -> Result<SuciScheme, String> {
+fn suci(ues: &UeSection) -> Result<SuciScheme, SectionError> {
     let Some(profile) = ues.suci.profile else { return Ok(SuciScheme::Null) };
-    let key = ues.suci.key.as_ref().ok_or("`key` is needed: the home network's public key")?;
+    let key = ues.suci.key.as_ref().ok_or(SectionError::NoHomeNetworkKey)?;
     if ues.suci.key_id == 0 || ues.suci.key_id == 255 {
-        return Err("`key_id` is needed: 1 to 254".into());
+        return Err(SectionError::KeyId);
     }
     let key = match profile {
         Profile::A => {
-            let octets = <&[u8; 32]>::try_from(key.0.as_slice())
-                .map_err(|_| "a key of profile A has 32 octets")?;
-            HomeNetworkPublicKey::profile_a(octets)
+            let key = <&[u8; 32]>::try_from(key.0.as_slice()).map_err(|_| {
+                SectionError::HomeNetworkKey("a key of profile A has 32 bytes".into())
+            })?;
+            HomeNetworkPublicKey::profile_a(key)
         }
-        Profile::B => HomeNetworkPublicKey::profile_b(&key.0).map_err(|e| e.to_string())?,
+        Profile::B => HomeNetworkPublicKey::profile_b(&key.0)
+            .map_err(|e| SectionError::HomeNetworkKey(e.to_string()))?,
     };
     Ok(SuciScheme::Ecies { key_id: ues.suci.key_id, key })
 }
@@ -352,7 +354,7 @@ impl GnbSection {
             }
         }
         if let Some(Err(why)) = self.radio.as_ref().map(crate::user_plane::RadioConfig::check) {
-            wrong("radio", why);
+            wrong("radio", why.to_string());
         }
         findings
     }
@@ -387,7 +389,7 @@ impl UeSection {
         }
     }
 
-    /// What session number `index` asks for. A group that lists none has one of the network's
+    /// The parameters of session number `index`. A group without sessions uses the network's
     /// defaults.
     pub fn session_request(&self, index: usize) -> PduSessionRequest {
         self.sessions.get(index).map(SessionSection::request).unwrap_or_default()
@@ -416,7 +418,7 @@ mod tests {
     use crate::ue::Slice;
 
     const GOOD: &str = r#"
-name: two phones
+name: two UEs
 gnbs:
   - name: gnb-1
     plmn: 001-01
@@ -425,7 +427,7 @@ gnbs:
     slices: [1, 1-010203]
     n3: 127.0.0.2
 ues:
-  - name: phones
+  - name: group
     imsi: "001010000000001"
     count: 3
     k: "465b5ce8b199b49faa5f0a2ee238a6bc"
@@ -441,7 +443,7 @@ ues:
     netns: auto
     timers: {t3580: 500ms}
 steps:
-  - register: {ues: phones, parallel: 2, rate: 10}
+  - register: {ues: group, parallel: 2, rate: 10}
   - register: {expect: {rejected: 3}}
   - establish: {session: 0}
   - ping: {target: 10.60.0.1, count: 3}
@@ -461,7 +463,7 @@ steps:
 "#;
 
     #[test]
-    fn a_scenario_is_read() {
+    fn a_valid_scenario_is_parsed() {
         let scenario = parse("x.yaml", GOOD).unwrap_or_else(|report| panic!("{report}"));
         assert_eq!(scenario.gnbs[0].config().amf, ([127, 0, 0, 5], 38412).into());
         assert_eq!(scenario.gnbs[0].config().slices[1], Slice { sst: 1, sd: Some([1, 2, 3]) });
@@ -488,7 +490,7 @@ steps:
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_are_reported_with_their_line() {
         for (from, to, word) in [
             ("gnb_id: 1", "gnb_id: one", "one"),
             ("    n3: 127.0.0.2", "    n3: 127.0.0.2\n    colour: red", "colour"),
@@ -498,17 +500,17 @@ steps:
             ("count: 3", "count: 0", "at least 1"),
             ("imsi: \"001010000000001\"", "imsi: \"0010\"", "IMSI"),
             ("k: \"465b5ce8b199b49faa5f0a2ee238a6bc\"", "k: \"465b\"", "32 hexadecimal"),
-            ("ues: phones, parallel: 2", "ues: fones, parallel: 2", "fones"),
+            ("ues: group, parallel: 2", "ues: other, parallel: 2", "other"),
             ("parallel: 2", "parallel: 0", "at least 1"),
             ("session: 0}", "session: 4}", "number 0"),
             ("wait: 1.5s", "wait: long", "250ms"),
             ("gnb_vanishes: gnb-1", "gnb_vanishes: gnb-7", "gnb-7"),
             ("hex: 7e00", "hex: xy", "hexadecimal"),
             ("key_id: 1", "key_id: 0", "key_id"),
-            ("netns: auto", "netns: phone", "phone-{n}"),
+            ("netns: auto", "netns: ue", "ue-{n}"),
         ] {
             let report = report(from, to);
-            // The last line of what was changed is the one at fault.
+            // The error is in the last changed line.
             let at = GOOD.find(from).expect(from) + to.len();
             let line = 1 + GOOD.replacen(from, to, 1)[..at].matches('\n').count();
             assert!(report.contains(&format!("x.yaml:{line}:")), "{to}, line {line}: {report}");
@@ -517,7 +519,7 @@ steps:
     }
 
     #[test]
-    fn the_examples_are_scenarios() {
+    fn the_example_scenarios_are_valid() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
         let mut read = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -528,7 +530,7 @@ steps:
     }
 
     #[test]
-    fn an_unknown_step_is_refused() {
+    fn an_unknown_step_is_rejected() {
         let report = report("replay: {}", "reply: {}");
         assert!(report.contains("x.yaml:41:") && report.contains("reply"), "{report}");
     }

@@ -1,4 +1,4 @@
-//! A scenario as it is written: gNBs, groups of UEs, and steps.
+//! The format of a scenario file: gNBs, groups of UEs, and steps.
 use super::positioning::PositioningSection;
 use super::value::{Hex, Key, N2Address, PlmnText, SliceText, Span};
 use serde::Deserialize;
@@ -8,15 +8,15 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name in reports.
+    /// Name in reports.
     #[serde(default = "unnamed")]
     pub name: String,
-    /// The gNBs, which are set up before the first step.
+    /// The gNBs. They are set up before the first step.
     pub gnbs: Vec<GnbSection>,
     /// The groups of UEs.
     #[serde(default)]
     pub ues: Vec<UeSection>,
-    /// What happens, one step after the other.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -43,23 +43,21 @@ pub struct GnbSection {
     /// Slices of the tracking area: `1` or `1-010203`.
     #[serde(default = "default_slices")]
     pub slices: Vec<SliceText>,
-    /// Address that N2 comes from.
+    /// Local N2 address.
     pub n2_local: Option<IpAddr>,
     /// The AMF.
     pub amf: N2Address,
-    /// Address of N3; left out: no user plane.
+    /// N3 address; absent: no user plane.
     pub n3: Option<IpAddr>,
-    /// A model of the air interface between the gNB and its UEs' interfaces; left out: packets
-    /// take no time there.
+    /// Model of the air interface between the gNB and the UEs' interfaces; absent: no delay.
     pub radio: Option<crate::user_plane::RadioConfig>,
-    /// Transmission and reception points that LMFs can have UEs measured at; their identities
-    /// count from 1.
+    /// Transmission and reception points for positioning; their identities count from 1.
     #[serde(default)]
     pub trps: Vec<super::positioning::CellSection>,
     /// SCTP implementation.
     #[serde(default)]
     pub sctp: Sctp,
-    /// What NG setup is expected to end with.
+    /// Expected result of NG setup.
     #[serde(default)]
     pub expect: Expect,
 }
@@ -80,29 +78,29 @@ fn default_slices() -> Vec<SliceText> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sctp {
-    /// The kernel's where it has one.
+    /// The kernel's if it has one, else usrsctp.
     #[default]
     Auto,
     /// The kernel's.
     Kernel,
-    /// The one in user space.
+    /// usrsctp in user space.
     Usrsctp,
 }
 
-/// A group of UEs that differ in their IMSI alone.
+/// A group of UEs that differ in their IMSI only.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UeSection {
     /// Its name.
     pub name: String,
-    /// The gNB whose cell they are in; left out: they are spread over all.
+    /// The gNB of the group; absent: the UEs are spread over all gNBs.
     pub gnb: Option<String>,
-    /// IMSI of the first, quoted; the others follow.
+    /// IMSI of the first UE, quoted; the others follow.
     pub imsi: String,
-    /// How many.
+    /// Number of UEs.
     #[serde(default = "one")]
     pub count: u32,
-    /// Digits of the MNC in the IMSI; left out: those of the gNB's PLMN.
+    /// Digits of the MNC in the IMSI; absent: as in the gNB's PLMN.
     pub mnc_digits: Option<usize>,
     /// K.
     pub k: Key,
@@ -127,7 +125,7 @@ pub struct UeSection {
     /// Requested NSSAI.
     #[serde(default)]
     pub slices: Vec<SliceText>,
-    /// PDU sessions, by number in the steps: the first is 0.
+    /// PDU sessions. Steps refer to them by number; the first is 0.
     #[serde(default)]
     pub sessions: Vec<SessionSection>,
     /// Network namespaces: `none`, `auto` (one for each UE, `ue-IMSI`), or a name, which `{n}`
@@ -136,7 +134,7 @@ pub struct UeSection {
     pub netns: NetnsText,
     /// Positioning.
     pub positioning: Option<PositioningSection>,
-    /// Whether UEs answer paging and uplink data by themselves.
+    /// Whether UEs request service on paging and uplink data without a step.
     #[serde(default = "yes")]
     pub automatic: bool,
     /// NAS timers that differ from the specification's.
@@ -152,12 +150,12 @@ fn yes() -> bool {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuciSection {
-    /// `null`-scheme (left out), `A` or `B`.
+    /// `A` or `B`; absent: null scheme.
     pub profile: Option<Profile>,
     /// Home network public key identifier.
     #[serde(default)]
     pub key_id: u8,
-    /// Home network public key: 32 octets for A, 33 (compressed) for B.
+    /// Home network public key: 32 bytes for A, 33 (compressed) for B.
     pub key: Option<Hex>,
 }
 
@@ -196,7 +194,7 @@ pub enum SessionType {
     Ipv4v6,
 }
 
-/// Where interfaces are.
+/// Network namespaces of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
 pub struct NetnsText(pub Option<String>);
@@ -217,7 +215,7 @@ pub struct TimerSection {
     pub registration_attempts: Option<u8>,
 }
 
-/// What a step is expected to end with.
+/// Expected result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expect {
@@ -226,22 +224,22 @@ pub enum Expect {
     Ok,
     /// A reject with this 5GMM or 5GSM cause.
     Rejected(u8),
-    /// No success, whatever the reason.
+    /// Any failure.
     Failed,
 }
 
-/// Which UEs take a step, and how many at a time.
+/// The UEs that take a step, and how many at a time.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Who {
-    /// Name of a group; left out: all UEs.
+pub struct Selection {
+    /// Name of a group; absent: all UEs.
     pub ues: Option<String>,
-    /// How many at once.
+    /// Number of UEs at a time.
     #[serde(default = "one_at_a_time")]
     pub parallel: usize,
-    /// How many are started in a second; left out: as soon as there is room.
+    /// UEs started per second; absent: no limit.
     pub rate: Option<f64>,
-    /// What is expected of each.
+    /// Expected result for each UE.
     #[serde(default)]
     pub expect: Expect,
 }
@@ -254,79 +252,79 @@ fn one_at_a_time() -> usize {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Initial registration: by 5G-GUTI where a UE has one.
-    Register(Who),
-    /// Initial registration by SUCI: what a UE knows of an earlier one is forgotten.
-    RegisterBySuci(Who),
+    /// Initial registration, by 5G-GUTI if the UE has one.
+    Register(Selection),
+    /// Initial registration by SUCI, after deleting the 5G-GUTI and security context.
+    RegisterBySuci(Selection),
     /// Mobility registration update.
-    UpdateRegistration(Who),
+    UpdateRegistration(Selection),
     /// PDU session establishment.
-    Establish(OfSession),
+    Establish(SessionStep),
     /// PDU session release by the UE.
-    Release(OfSession),
-    /// AN release: the UEs become idle.
-    ReleaseToIdle(Who),
-    /// Wait until the UEs are idle, whoever releases them.
-    WaitIdle(Who),
-    /// Wait until the UEs are paged.
-    WaitForPaging(WithTimeout),
+    Release(SessionStep),
+    /// AN release: the UEs enter CM-IDLE.
+    ReleaseToIdle(Selection),
+    /// Waits until the UEs are in CM-IDLE.
+    WaitIdle(Selection),
+    /// Waits until the UEs are paged.
+    WaitForPaging(PagingStep),
     /// Service request.
-    ServiceRequest(Who),
+    ServiceRequest(Selection),
     /// De-registration.
-    Deregister(Who),
+    Deregister(Selection),
     /// De-registration because of switch-off.
-    SwitchOff(Who),
+    SwitchOff(Selection),
     /// ICMP echo through a PDU session.
     Ping(Ping),
     /// A program in the UEs' network namespaces.
     Run(Run),
-    /// A program outside of them, once for each UE: the data network's side.
+    /// A program outside the namespaces, once for each UE: the data network's side.
     Host(Run),
     /// A pause.
     Wait(Span),
-    /// Steps again and again.
+    /// Repeats steps.
     Repeat(Repeat),
-    /// The last protected NAS message once more.
+    /// Sends the last protected NAS message again.
     Replay(Misbehave),
-    /// A correctly protected message with a wrong MAC.
+    /// Sends a protected message with a wrong MAC.
     WrongMac(Misbehave),
-    /// Octets as NAS message.
+    /// Sends bytes as a NAS message.
     RawNas(RawNas),
-    /// Octets as NGAP message.
+    /// Sends bytes as an NGAP message.
     RawNgap(RawNgap),
-    /// The gNB is gone: its association is aborted.
+    /// Aborts the gNB's association.
     GnbVanishes(String),
-    /// The gNB ends its association in good order.
+    /// Shuts the gNB's association down gracefully.
     GnbShutdown(String),
-    /// A gNB connects (again): one that is gone, or one that is not to be there from the start.
+    /// Connects a gNB that lost its association, or that was expected to fail at the start.
     GnbConnects(String),
 }
 
-/// A step about one of the group's sessions.
+/// A step about a PDU session of the group.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct OfSession {
+pub struct SessionStep {
     pub ues: Option<String>,
     #[serde(default = "one_at_a_time")]
     pub parallel: usize,
     pub rate: Option<f64>,
     #[serde(default)]
     pub expect: Expect,
-    /// Number of the session in the group's list; the first is 0.
+    /// Number of the session in the group's list, from 0.
     #[serde(default)]
     pub session: usize,
 }
 
-/// A step that waits for something.
+/// Waits for paging.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
-pub struct WithTimeout {
+pub struct PagingStep {
     pub ues: Option<String>,
     #[serde(default)]
     pub expect: Expect,
-    /// How long.
+    /// Time limit.
     pub within: Option<Span>,
 }
 
@@ -340,19 +338,19 @@ pub struct Ping {
     pub parallel: usize,
     #[serde(default)]
     pub expect: Expect,
-    /// Whom to ask.
+    /// Destination address.
     pub target: std::net::Ipv4Addr,
-    /// How often.
+    /// Number of requests.
     #[serde(default = "one")]
     pub count: u32,
     /// Number of the session in the group's list.
     #[serde(default)]
     pub session: usize,
-    /// How long an answer may take.
+    /// Time limit of each reply.
     pub within: Option<Span>,
 }
 
-/// A program, in which `{ip}`, `{imsi}` and `{netns}` stand for the UE's.
+/// A program. `{ip}`, `{imsi}` and `{netns}` are replaced by the UE's values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -364,11 +362,11 @@ pub struct Run {
     pub expect: Expect,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may run.
+    /// Time limit.
     pub within: Option<Span>,
 }
 
-/// Steps again and again.
+/// Repeats steps.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -377,38 +375,36 @@ pub struct Repeat {
     pub steps: Vec<Step>,
 }
 
-/// A step that does something wrong.
+/// A step that sends an invalid message.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Misbehave {
     pub ues: Option<String>,
-    /// The first octets of the NAS message that answers.
+    /// First bytes of the expected NAS answer.
     pub answer: Option<Hex>,
-    /// Cause of the 5GMM STATUS that answers. Without `answer` and `status`, nothing is expected
-    /// to answer.
+    /// Cause of the expected 5GMM STATUS. Without `answer` and `status`, no answer is expected.
     pub status: Option<u8>,
-    /// How long to wait for the answer, or in silence.
+    /// Time limit of the answer, or how long to check that there is none.
     pub within: Option<Span>,
 }
 
-/// Octets as NAS message.
+/// Sends bytes as a NAS message.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct RawNas {
     pub ues: Option<String>,
     pub hex: Hex,
-    /// The first octets of the NAS message that answers.
+    /// First bytes of the expected NAS answer.
     pub answer: Option<Hex>,
-    /// Cause of the 5GMM STATUS that answers. Without `answer` and `status`, nothing is expected
-    /// to answer.
+    /// Cause of the expected 5GMM STATUS. Without `answer` and `status`, no answer is expected.
     pub status: Option<u8>,
-    /// How long to wait for the answer, or in silence.
+    /// Time limit of the answer, or how long to check that there is none.
     pub within: Option<Span>,
 }
 
-/// Octets as NGAP message.
+/// Sends bytes as an NGAP message.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -417,14 +413,14 @@ pub struct RawNgap {
     pub hex: Hex,
     #[serde(default)]
     pub stream: u16,
-    /// The first octets of the NGAP message that answers; left out: nothing is expected to answer.
+    /// First bytes of the expected NGAP answer; absent: no answer is expected.
     pub answer: Option<Hex>,
-    /// How long to wait for the answer, or in silence.
+    /// Time limit of the answer, or how long to check that there is none.
     pub within: Option<Span>,
 }
 
 impl Step {
-    /// Its name in reports.
+    /// The name of the step in files and reports.
     pub fn name(&self) -> &'static str {
         match self {
             Step::Register(_) => "register",

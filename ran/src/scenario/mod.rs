@@ -1,17 +1,19 @@
-//! Scenarios as data: a YAML file says which gNBs and UEs there are and what they do.
-mod answer;
+//! Scenarios: a YAML file describes gNBs, UEs and the steps that they take.
 mod check;
+mod error;
+mod expected_answer;
 mod file;
-mod phone;
 mod ping;
 mod positioning;
 mod report;
 mod run;
 #[cfg(test)]
 mod tests;
+mod ue;
 mod value;
 
 pub use check::{load, parse};
+pub use error::{ScenarioError, SectionError};
 pub use file::*;
 pub use ping::ping;
 pub use positioning::{CellSection, PositioningSection, Waypoint};

@@ -3,10 +3,10 @@ use crate::gnb::{Ue, UeError};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Send `count` echo requests from `source` and wait for each answer.
+/// Sends `count` echo requests from `source` and waits for each reply.
 ///
 /// # Errors
-/// An answer does not come within `limit`, or the packet cannot be sent.
+/// No reply within `limit`, or the packet cannot be sent.
 pub async fn ping(
     ue: &Ue,
     psi: u8,
@@ -33,7 +33,7 @@ pub async fn ping(
     Ok(())
 }
 
-/// An IPv4 packet with an echo request of 56 octets of data.
+/// An IPv4 packet with an echo request and 56 bytes of data.
 fn echo_request(source: Ipv4Addr, target: Ipv4Addr, identifier: u16, sequence: u16) -> Vec<u8> {
     const DATA: usize = 56;
     const LENGTH: usize = 20 + 8 + DATA;
@@ -67,10 +67,10 @@ fn is_reply(packet: &[u8], from: Ipv4Addr, identifier: u16, sequence: u16) -> bo
         && u16::from_be_bytes([s0, s1]) == sequence
 }
 
-/// The checksum of the Internet (RFC 1071).
-fn checksum(octets: &[u8]) -> u16 {
+/// The Internet checksum (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
-    for pair in octets.chunks(2) {
+    for pair in bytes.chunks(2) {
         sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
     }
     while sum > 0xffff {
@@ -84,11 +84,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_has_right_checksums_and_its_reply_is_known() {
+    fn a_request_has_valid_checksums_and_its_reply_is_recognized() {
         let (source, target) = (Ipv4Addr::new(10, 60, 0, 2), Ipv4Addr::new(10, 60, 0, 1));
         let mut packet = echo_request(source, target, 0x177, 3);
         assert_eq!((checksum(&packet[..20]), checksum(&packet[20..])), (0, 0));
-        assert!(!is_reply(&packet, target, 0x177, 3), "a request is no reply");
+        assert!(!is_reply(&packet, target, 0x177, 3), "a request is not a reply");
         packet[12..16].copy_from_slice(&target.octets());
         packet[20] = 0;
         assert!(is_reply(&packet, target, 0x177, 3));

@@ -1,7 +1,8 @@
 //! The positioning of a group's UEs.
+use super::error::ScenarioError;
 use super::value::Span;
 use crate::positioning::PositioningConfig;
-use crate::radio_environment::{Cell, Surroundings};
+use crate::radio_environment::{Cell, RadioEnvironment};
 use martlet_lcs_channel::{Kind, Trust};
 use martlet_lcs_position::{GeoPoint, PathLoss};
 use martlet_security::Plmn;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What UEs have for positioning, where they are, and what is around.
+/// Positioning capabilities, position and radio environment of the UEs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PositioningSection {
@@ -22,47 +23,46 @@ pub struct PositioningSection {
     /// The LMF's port.
     #[serde(default = "port")]
     pub port: u16,
-    /// The certificate, PEM, by which UEs know the LMF.
+    /// PEM file with the certificate that UEs trust as the LMF's.
     pub certificate: Option<PathBuf>,
-    /// What protects the connection: `auto` is QUIC, or TLS over TCP where the LMF has no QUIC;
-    /// `quinn` and `rustls` are one of them alone.
+    /// The channel: `auto` is QUIC, or TLS over TCP if the LMF has no QUIC; `quinn` is QUIC only,
+    /// `rustls` TLS only.
     #[serde(default = "auto")]
     pub channel: String,
-    /// Milliseconds between words over QUIC while a UE waits for an answer, with which its radio
-    /// keeps the grant to send; 0: none. For UEs that measure in a row; it costs energy.
+    /// Period of QUIC keep-alive probes while a UE waits for an answer, milliseconds; 0: none. They
+    /// keep the uplink grant of a UE that measures repeatedly, and cost energy.
     #[serde(default)]
     pub keep_alive_ms: u32,
-    /// Octets of the largest IP packet to the LMF, for QUIC.
+    /// Largest IP packet to the LMF, for QUIC, bytes.
     #[serde(default = "mtu")]
     pub mtu: u16,
-    /// The name or the address that the LMF's certificate has to be for.
+    /// The name or address in the LMF's certificate.
     #[serde(default = "name")]
     pub name: String,
-    /// Where UEs are; with `at`, when.
+    /// Positions of the UEs, and with `at` their times.
     pub track: Vec<Waypoint>,
-    /// The cells that they hear.
+    /// The cells that UEs receive.
     pub cells: Vec<CellSection>,
-    /// How the cells' signals fade, and how much what is measured deviates.
+    /// Path loss model, with the deviation of measurements.
     #[serde(default)]
     pub path_loss: PathLoss,
-    /// Makes what is measured deviate the same way in each run.
+    /// Random seed.
     #[serde(default)]
     pub seed: u64,
-    /// Standard deviation of the UEs' receivers for GNSS, metres; left out: they have none.
+    /// Standard deviation of the UEs' GNSS receivers, metres; absent: no receiver.
     pub gnss_deviation_m: Option<f64>,
-    /// Whether UEs measure round trips, too, with signals that they send themselves (multi-RTT);
-    /// it needs `timing_deviation_m`, and gNBs with `trps`.
+    /// Whether UEs support multi-RTT. It needs `timing_deviation_m`, and gNBs with `trps`.
     #[serde(default)]
     pub multi_rtt: bool,
-    /// Standard deviation of distances by positioning reference signals (DL-TDOA), metres; left
-    /// out: UEs measure none.
+    /// Standard deviation of distances measured with positioning reference signals (DL-TDOA),
+    /// metres; absent: UEs do not support them.
     pub timing_deviation_m: Option<f64>,
-    /// A folder in which each UE leaves where it is in truth when it is asked, for `martlet locate
-    /// --truth`.
+    /// A folder in which each UE writes its true position at each location request, for `martlet
+    /// locate --truth`.
     pub truth: Option<PathBuf>,
 }
 
-/// Where UEs are at a time, counted from the start.
+/// A position of the UEs at a time since the start.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -107,7 +107,7 @@ fn name() -> String {
 }
 
 impl PositioningSection {
-    /// The kinds of channels that are tried, in this order; none where there is no such name.
+    /// The channel kinds in the order of attempts; `None` for an unknown name.
     fn channels(&self) -> Option<Vec<Kind>> {
         match self.channel.as_str() {
             "auto" => Some(vec![Kind::Quinn, Kind::Rustls]),
@@ -115,7 +115,7 @@ impl PositioningSection {
         }
     }
 
-    /// What is wrong with it; each with the member that it is about.
+    /// The errors, each with the key that it is about.
     pub(super) fn check(&self) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         if self.lcs_upp && self.certificate.is_none() {
@@ -128,14 +128,20 @@ impl PositioningSection {
             let kinds: Vec<_> =
                 Kind::ALL.iter().filter(|kind| kind.is_async()).map(|kind| kind.name()).collect();
             let text =
-                format!("there is no channel {:?}: write auto, {}", self.channel, kinds.join(", "));
+                format!("unknown channel {:?}: write auto, {}", self.channel, kinds.join(", "));
             wrong.push(("channel".into(), text));
         }
         if self.mtu < 1280 {
-            wrong.push(("mtu".into(), "QUIC needs packets of 1280 octets: write 1400".into()));
+            wrong.push((
+                "mtu".into(),
+                "QUIC needs packets of at least 1280 bytes: write 1400".into(),
+            ));
         }
         if self.track.is_empty() {
-            wrong.push(("track".into(), "say where the UEs are: [{lat: 54.09, lon: 12.1}]".into()));
+            wrong.push((
+                "track".into(),
+                "at least one position is needed: [{lat: 54.09, lon: 12.1}]".into(),
+            ));
         }
         for (name, value) in [
             ("gnss_deviation_m", self.gnss_deviation_m),
@@ -146,10 +152,8 @@ impl PositioningSection {
             }
         }
         if self.multi_rtt && self.timing_deviation_m.is_none() {
-            wrong.push((
-                "timing_deviation_m".into(),
-                "UEs that measure round trips do so with a deviation: write 1".into(),
-            ));
+            wrong
+                .push(("timing_deviation_m".into(), "multi-RTT needs a deviation: write 1".into()));
         }
         for (n, cell) in self.cells.iter().enumerate() {
             wrong.extend(cell.wrong().map(|why| (format!("cells[{n}]"), why)));
@@ -157,12 +161,16 @@ impl PositioningSection {
         wrong
     }
 
-    /// For the UEs of a network.
-    pub(super) fn config(&self, plmn: Plmn) -> Result<PositioningConfig, String> {
+    /// The configuration of a UE in a PLMN.
+    pub(super) fn config(
+        &self,
+        group: &str,
+        plmn: Plmn,
+    ) -> Result<PositioningConfig, ScenarioError> {
         let roots = match &self.certificate {
-            Some(path) => {
-                std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?
-            }
+            Some(path) => std::fs::read_to_string(path).map_err(|error| {
+                ScenarioError::Certificate { group: group.to_owned(), path: path.clone(), error }
+            })?,
             None => String::new(),
         };
         let at = |it: &Waypoint| {
@@ -177,7 +185,7 @@ impl PositioningSection {
             timeout: Duration::from_secs(5),
             keep_alive: Duration::from_millis(self.keep_alive_ms.into()),
             mtu: self.mtu,
-            surroundings: Surroundings {
+            environment: RadioEnvironment {
                 plmn,
                 cells: self.cells.iter().filter_map(CellSection::cell).collect(),
                 path_loss: self.path_loss,
@@ -195,20 +203,20 @@ impl PositioningSection {
 }
 
 impl CellSection {
-    /// As it is in the world.
+    /// The cell; `None` for an invalid identity.
     pub(super) fn cell(&self) -> Option<Cell> {
-        let place = GeoPoint { lat: self.lat, lon: self.lon };
+        let position = GeoPoint { lat: self.lat, lon: self.lon };
         let identity = u64::from_str_radix(&self.nr_cell_id, 16)
             .ok()
             .filter(|_| self.nr_cell_id.len() == 9)?;
-        Some(Cell { identity, pci: self.pci, arfcn: 640_000, place })
+        Some(Cell { identity, pci: self.pci, arfcn: 640_000, position })
     }
 
-    /// What is wrong with it.
+    /// Why the cell is invalid.
     pub(super) fn wrong(&self) -> Option<String> {
-        let right = self.cell().is_some_and(|cell| cell.pci <= 1007 && cell.place.is_valid());
-        let why = "a cell has nine hexadecimal digits, a physical cell identity up to 1007, and a \
-                   place on the Earth";
+        let right = self.cell().is_some_and(|cell| cell.pci <= 1007 && cell.position.is_valid());
+        let why = "a cell needs nine hexadecimal digits, a physical cell identity up to 1007, and valid \
+                   coordinates";
         (!right).then(|| why.into())
     }
 }

@@ -1,4 +1,4 @@
-//! What came of a scenario.
+//! The report of a scenario.
 use crate::sample::{Procedure, Sample};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -6,43 +6,43 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The outcome of a scenario.
+/// The report of a scenario.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Name of the scenario.
     pub scenario: String,
-    /// Whether everything went as the scenario expects.
+    /// Whether every result was as expected.
     pub passed: bool,
-    /// How long it took, seconds.
+    /// Duration, seconds.
     pub seconds: f64,
-    /// Its steps, repeats unrolled into one line each.
+    /// The steps. A repeated step has one entry.
     pub steps: Vec<StepReport>,
-    /// Its procedures.
+    /// The procedures.
     pub procedures: Vec<ProcedureReport>,
-    /// What ended it before its time.
+    /// Why it ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aborted: Option<String>,
     /// Latencies that were dropped because there were too many.
     pub samples_dropped: u64,
 }
 
-/// What came of one step.
+/// The results of a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepReport {
-    /// Its place, such as `3` or `6.2` in a repeat.
-    pub place: String,
-    /// Its kind.
+    /// Number of the step, such as `3`, or `6.2` in a repeat.
+    pub number: String,
+    /// Name of the step.
     pub step: String,
-    /// How often it was taken, by UEs or repeats.
+    /// How often it ran, by UEs or repeats.
     pub count: u64,
-    /// How often it ended otherwise than expected, by what happened.
+    /// Number of unexpected results, by description.
     pub unexpected: BTreeMap<String, u64>,
 }
 
-/// Latencies of one procedure, milliseconds, of those runs that succeeded.
+/// Latencies of the successful runs of a procedure, milliseconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct ProcedureReport {
-    /// Which.
+    /// The procedure.
     pub procedure: Procedure,
     /// Runs.
     pub count: u64,
@@ -56,7 +56,7 @@ pub struct ProcedureReport {
     pub total_ms: Option<Distribution>,
 }
 
-/// How values are spread.
+/// Distribution of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Distribution {
@@ -68,8 +68,8 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Of these durations, in milliseconds; `None` where there are none. Quantiles are by nearest
-    /// rank.
+    /// Distribution of durations in milliseconds; `None` without durations. Quantiles use the
+    /// nearest rank.
     pub fn of(values: impl Iterator<Item = Duration>) -> Option<Distribution> {
         let mut values: Vec<Duration> = values.collect();
         values.sort_unstable();
@@ -88,7 +88,7 @@ impl Distribution {
 }
 
 impl ProcedureReport {
-    /// One for each procedure that ran.
+    /// A report for each procedure with samples.
     pub fn all(samples: &[Sample]) -> Vec<ProcedureReport> {
         Procedure::ALL
             .into_iter()
@@ -115,7 +115,7 @@ impl ProcedureReport {
 }
 
 impl Report {
-    /// The report as a person reads it.
+    /// The report as text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let outcome = match self.passed {
@@ -126,8 +126,11 @@ impl Report {
         for step in &self.steps {
             let wrong: u64 = step.unexpected.values().sum();
             let mark = if wrong == 0 { "ok" } else { "FAILED" };
-            let _ =
-                writeln!(text, "  {:<6} {:<20} {:>7} x  {mark}", step.place, step.step, step.count);
+            let _ = writeln!(
+                text,
+                "  {:<6} {:<20} {:>7} x  {mark}",
+                step.number, step.step, step.count
+            );
             for (what, count) in &step.unexpected {
                 let _ = writeln!(text, "         {count} x {what}");
             }
@@ -165,8 +168,8 @@ impl Report {
     }
 }
 
-/// Write raw samples as CSV: microseconds since `origin`; latency, total, and time spent waiting
-/// for the core in microseconds.
+/// Writes samples as CSV: start (since `origin`), latency, total time and time spent waiting for
+/// the core, in microseconds.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,9 +1,10 @@
 //! Plays a scenario.
-use super::answer::{Answer, Watch, answer};
-use super::file::{Expect, Misbehave, Scenario, Step, UeSection, Who};
-use super::phone::{Failure, Outcome, Phone};
+use super::error::ScenarioError;
+use super::expected_answer::{Answer, Receiver, answer};
+use super::file::{Expect, Misbehave, Scenario, Selection, Step, UeSection};
 use super::ping::ping;
 use super::report::{ProcedureReport, Report, StepReport};
+use super::ue::{Failure, Outcome, ScenarioUe};
 use crate::gnb::Gnb;
 use crate::positioning::Positioning;
 use crate::sample::{Sample, Samples};
@@ -17,39 +18,40 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// How long a ping's answer and a program may take.
+/// Default time limit of a ping reply.
 const PING: Duration = Duration::from_secs(2);
+/// Default time limit of a program.
 const PROGRAM: Duration = Duration::from_secs(60);
 
 /// A scenario that was played.
 pub struct Played {
-    /// What came of it.
+    /// The report.
     pub report: Report,
-    /// Every latency.
+    /// All samples.
     pub samples: Vec<Sample>,
-    /// When it began.
+    /// When it started.
     pub origin: Instant,
 }
 
-/// Progress for a person who waits.
+/// Progress, printed to standard error.
 #[derive(Default)]
 struct Progress {
     step: Mutex<String>,
     done: AtomicU64,
-    of: AtomicU64,
+    total: AtomicU64,
 }
 
 struct Player {
     scenario: Arc<Scenario>,
     samples: Samples,
     gnbs: BTreeMap<String, Gnb>,
-    phones: Vec<Arc<Phone>>,
+    ues: Vec<Arc<ScenarioUe>>,
     steps: Vec<StepReport>,
     progress: Arc<Progress>,
 }
 
-/// Play a scenario to its end, or until `stop` is done. With `progress`, long runs tell on standard
-/// error where they are.
+/// Plays a scenario to its end, or until `stop` completes. With `progress`, long runs print their
+/// progress to standard error.
 pub async fn play(
     scenario: Scenario,
     progress: bool,
@@ -60,19 +62,19 @@ pub async fn play(
         scenario: Arc::new(scenario),
         samples: Samples::default(),
         gnbs: BTreeMap::new(),
-        phones: Vec::new(),
+        ues: Vec::new(),
         steps: Vec::new(),
         progress: Arc::default(),
     };
-    let telling = progress.then(|| tokio::spawn(tell(player.progress.clone())));
+    let printing = progress.then(|| tokio::spawn(print_progress(player.progress.clone())));
     let aborted = tokio::select! {
-        outcome = player.play() => outcome.err(),
+        outcome = player.play() => outcome.err().map(|error| error.to_string()),
         reason = stop => Some(reason),
     };
-    if let Some(telling) = telling {
-        telling.abort();
+    if let Some(printing) = printing {
+        printing.abort();
     }
-    player.leave().await;
+    player.stop().await;
     let samples = player.samples.take();
     let report = Report {
         scenario: player.scenario.name.clone(),
@@ -86,21 +88,21 @@ pub async fn play(
     Played { report, samples, origin }
 }
 
-async fn tell(progress: Arc<Progress>) {
+async fn print_progress(progress: Arc<Progress>) {
     loop {
         tokio::time::sleep(Duration::from_secs(2)).await;
         let step = progress.step.lock().map(|step| step.clone()).unwrap_or_default();
-        let (done, of) =
-            (progress.done.load(Ordering::Relaxed), progress.of.load(Ordering::Relaxed));
-        match of {
+        let (done, total) =
+            (progress.done.load(Ordering::Relaxed), progress.total.load(Ordering::Relaxed));
+        match total {
             0 => eprintln!("martlet ran: {step}"),
-            _ => eprintln!("martlet ran: {step}: {done} of {of}"),
+            _ => eprintln!("martlet ran: {step}: {done} of {total}"),
         }
     }
 }
 
 impl Player {
-    async fn play(&mut self) -> Result<(), String> {
+    async fn play(&mut self) -> Result<(), ScenarioError> {
         let scenario = self.scenario.clone();
         for section in &scenario.gnbs {
             self.progress.begin(&format!("NG setup of {}", section.name), 0);
@@ -108,48 +110,43 @@ impl Player {
             match (connected, section.expect) {
                 (Ok(gnb), Expect::Ok) => drop(self.gnbs.insert(section.name.clone(), gnb)),
                 (Err(_), Expect::Failed | Expect::Rejected(_)) => {}
-                (Err(error), Expect::Ok) => return Err(error.to_string()),
+                (Err(error), Expect::Ok) => return Err(error.into()),
                 (Ok(gnb), _) => {
                     gnb.shutdown().await;
-                    return Err(format!(
-                        "gNB {}: NG setup succeeded, which was not expected",
-                        section.name
-                    ));
+                    return Err(ScenarioError::UnexpectedNgSetup(section.name.clone()));
                 }
             }
         }
         for (group, section) in scenario.ues.iter().enumerate() {
             for number in 0..section.count {
-                self.add_phone(&scenario, group, section, number).await?;
+                self.add_ue(&scenario, group, section, number).await?;
             }
         }
         self.steps(&scenario.steps, "").await
     }
 
-    async fn add_phone(
+    async fn add_ue(
         &mut self,
         scenario: &Scenario,
         group: usize,
         section: &UeSection,
         number: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), ScenarioError> {
         let Some(home) = scenario.gnb_of(section, number) else { return Ok(()) };
         let Some(gnb) = self.gnbs.get(&home.name) else { return Ok(()) };
         let config = scenario.ue_config(section, number)?;
-        let ue = gnb.new_ue_in(config, section.netns_of(number)).map_err(|e| e.to_string())?;
+        let ue = gnb.new_ue_in(config, section.netns_of(number))?;
         let sessions = Mutex::default();
         let positioning = match &section.positioning {
             Some(it) => {
-                let config = it
-                    .config(home.plmn.0)
-                    .map_err(|e| format!("positioning of {}: {e}", section.name))?;
-                Some(Positioning::start(&ue, config).await.map_err(|e| e.to_string())?)
+                let config = it.config(&section.name, home.plmn.0)?;
+                Some(Positioning::start(&ue, config).await?)
             }
             None => None,
         };
         let gnb = home.name.clone();
-        self.phones.push(Arc::new(Phone {
-            ue,
+        self.ues.push(Arc::new(ScenarioUe {
+            handle: ue,
             group,
             number,
             gnb,
@@ -159,10 +156,10 @@ impl Player {
         Ok(())
     }
 
-    /// Take the UEs out of reach and end the associations.
-    async fn leave(&mut self) {
-        self.phones.clear();
-        // The UEs' tasks ask for the release of their contexts; give them the time for it.
+    /// Drops the UEs and ends the associations.
+    async fn stop(&mut self) {
+        self.ues.clear();
+        // The UEs' tasks request the release of their contexts: wait for it.
         let deadline = Instant::now() + Duration::from_secs(3);
         while self.gnbs.values().any(|gnb| gnb.ue_counts().0 > 0) && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -175,116 +172,113 @@ impl Player {
     fn steps<'a>(
         &'a mut self,
         steps: &'a [Step],
-        within: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + 'a>> {
+        prefix: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<(), ScenarioError>> + 'a>> {
         Box::pin(async move {
             for (index, step) in steps.iter().enumerate() {
-                let place = format!("{within}{}", index + 1);
-                self.step(step, &place).await?;
+                let number = format!("{prefix}{}", index + 1);
+                self.step(step, &number).await?;
             }
             Ok(())
         })
     }
 
-    async fn step(&mut self, step: &Step, place: &str) -> Result<(), String> {
+    async fn step(&mut self, step: &Step, number: &str) -> Result<(), ScenarioError> {
         let name = step.name();
         match step {
             Step::Register(who) => {
-                self.each(place, name, who, |phone| async move {
-                    Ok(phone.ue.register().await.map(drop)?)
+                self.each(number, name, who, |ue| async move {
+                    Ok(ue.handle.register().await.map(drop)?)
                 })
                 .await;
             }
             Step::RegisterBySuci(who) => {
-                let register = |phone: Arc<Phone>| async move {
-                    phone.ue.forget_registration().await?;
-                    Ok(phone.ue.register().await.map(drop)?)
+                let register = |ue: Arc<ScenarioUe>| async move {
+                    ue.handle.forget_registration().await?;
+                    Ok(ue.handle.register().await.map(drop)?)
                 };
-                self.each(place, name, who, register).await;
+                self.each(number, name, who, register).await;
             }
             Step::UpdateRegistration(who) => {
                 let kind = RegistrationType::MobilityRegistrationUpdating;
-                let update = move |phone: Arc<Phone>| async move {
-                    Ok(phone.ue.register_as(kind).await.map(drop)?)
+                let update = move |ue: Arc<ScenarioUe>| async move {
+                    Ok(ue.handle.register_as(kind).await.map(drop)?)
                 };
-                self.each(place, name, who, update).await;
+                self.each(number, name, who, update).await;
             }
             Step::Establish(of) => {
                 let (who, index, scenario) = (
-                    who_of(&of.ues, of.parallel, of.rate, of.expect),
+                    selection(&of.ues, of.parallel, of.rate, of.expect),
                     of.session,
                     self.scenario.clone(),
                 );
-                let establish = move |phone: Arc<Phone>| {
+                let establish = move |ue: Arc<ScenarioUe>| {
                     let request =
-                        scenario.ues.get(phone.group).map(|section| section.session_request(index));
+                        scenario.ues.get(ue.group).map(|section| section.session_request(index));
                     async move {
                         let session =
-                            phone.ue.establish_pdu_session(request.unwrap_or_default()).await?;
-                        phone.remember(index, session.psi);
+                            ue.handle.establish_pdu_session(request.unwrap_or_default()).await?;
+                        ue.set_session(index, session.psi);
                         Ok(())
                     }
                 };
-                self.each(place, name, &who, establish).await;
+                self.each(number, name, &who, establish).await;
             }
             Step::Release(of) => {
-                let (who, index) = (who_of(&of.ues, of.parallel, of.rate, of.expect), of.session);
-                let release = move |phone: Arc<Phone>| async move {
-                    let psi = phone.psi(index)?;
-                    Ok(phone.ue.release_pdu_session(psi).await?)
+                let (who, index) =
+                    (selection(&of.ues, of.parallel, of.rate, of.expect), of.session);
+                let release = move |ue: Arc<ScenarioUe>| async move {
+                    let psi = ue.psi(index)?;
+                    Ok(ue.handle.release_pdu_session(psi).await?)
                 };
-                self.each(place, name, &who, release).await;
+                self.each(number, name, &who, release).await;
             }
             Step::ReleaseToIdle(who) => {
-                self.each(place, name, who, |phone| async move {
-                    Ok(phone.ue.release_to_idle().await?)
-                })
+                self.each(
+                    number,
+                    name,
+                    who,
+                    |ue| async move { Ok(ue.handle.release_to_idle().await?) },
+                )
                 .await;
             }
             Step::WaitIdle(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.wait_idle().await?) })
+                self.each(number, name, who, |ue| async move { Ok(ue.handle.wait_idle().await?) })
                     .await;
             }
             Step::WaitForPaging(wait) => {
                 let limit = wait.within.map_or(Duration::from_secs(10), |span| span.0);
-                let who = who_of(&wait.ues, usize::MAX, None, wait.expect);
-                let paged = move |phone: Arc<Phone>| async move {
-                    Ok(phone.ue.wait_for_paging_within(limit).await?)
+                let who = selection(&wait.ues, usize::MAX, None, wait.expect);
+                let paged = move |ue: Arc<ScenarioUe>| async move {
+                    Ok(ue.handle.wait_for_paging_within(limit).await?)
                 };
-                self.each(place, name, &who, paged).await;
+                self.each(number, name, &who, paged).await;
             }
             Step::ServiceRequest(who) => {
-                self.each(place, name, who, |phone| async move {
-                    Ok(phone.ue.service_request().await?)
-                })
+                self.each(
+                    number,
+                    name,
+                    who,
+                    |ue| async move { Ok(ue.handle.service_request().await?) },
+                )
                 .await;
             }
             Step::Deregister(who) => {
-                self.each(
-                    place,
-                    name,
-                    who,
-                    |phone| async move { Ok(phone.ue.deregister().await?) },
-                )
-                .await;
+                self.each(number, name, who, |ue| async move { Ok(ue.handle.deregister().await?) })
+                    .await;
             }
             Step::SwitchOff(who) => {
-                self.each(
-                    place,
-                    name,
-                    who,
-                    |phone| async move { Ok(phone.ue.switch_off().await?) },
-                )
-                .await;
+                self.each(number, name, who, |ue| async move { Ok(ue.handle.switch_off().await?) })
+                    .await;
             }
             Step::Ping(step) => {
-                let who = who_of(&step.ues, step.parallel, None, step.expect);
+                let who = selection(&step.ues, step.parallel, None, step.expect);
                 let (target, count, index) = (step.target, step.count, step.session);
                 let limit = step.within.map_or(PING, |span| span.0);
                 let scenario = self.scenario.clone();
-                let pings = move |phone: Arc<Phone>| {
+                let pings = move |ue: Arc<ScenarioUe>| {
                     let netns =
-                        scenario.ues.get(phone.group).map(|section| section.netns_of(phone.number));
+                        scenario.ues.get(ue.group).map(|section| section.netns_of(ue.number));
                     async move {
                         if netns.is_some_and(|netns| netns != Netns::None) {
                             let command =
@@ -293,161 +287,165 @@ impl Player {
                                     .into_iter()
                                     .chain([target.to_string()])
                                     .collect();
-                            return phone
+                            return ue
                                 .run(command, true, limit * count + Duration::from_secs(5))
                                 .await;
                         }
-                        let psi = phone.psi(index)?;
-                        let status = phone.ue.status().await?;
+                        let psi = ue.psi(index)?;
+                        let status = ue.handle.status().await?;
                         let source =
                             status.sessions.iter().find(|s| s.psi == psi).and_then(|s| s.ipv4);
-                        let source =
-                            source.ok_or_else(|| "the session has no IPv4 address".to_owned())?;
-                        Ok(ping(&phone.ue, psi, source, target, count, limit).await?)
+                        let source = source.ok_or_else(|| {
+                            Failure::from("the session has no IPv4 address".to_owned())
+                        })?;
+                        Ok(ping(&ue.handle, psi, source, target, count, limit).await?)
                     }
                 };
-                self.each(place, name, &who, pings).await;
+                self.each(number, name, &who, pings).await;
             }
             Step::Run(run) | Step::Host(run) => {
-                let who = who_of(&run.ues, run.parallel, None, run.expect);
+                let who = selection(&run.ues, run.parallel, None, run.expect);
                 let (command, limit) =
                     (run.command.clone(), run.within.map_or(PROGRAM, |span| span.0));
                 let inside = matches!(step, Step::Run(_));
-                let runs = move |phone: Arc<Phone>| {
+                let runs = move |ue: Arc<ScenarioUe>| {
                     let command = command.clone();
-                    async move { phone.run(command, inside, limit).await }
+                    async move { ue.run(command, inside, limit).await }
                 };
-                self.each(place, name, &who, runs).await;
+                self.each(number, name, &who, runs).await;
             }
             Step::Wait(span) => {
-                self.progress.begin(&format!("step {place} {name}"), 0);
+                self.progress.begin(&format!("step {number} {name}"), 0);
                 tokio::time::sleep(span.0).await;
-                self.count(place, name, 1, None);
+                self.count(number, name, 1, None);
             }
             Step::Repeat(repeat) => {
                 for _ in 0..repeat.times {
-                    self.steps(&repeat.steps, &format!("{place}.")).await?;
-                    self.count(place, name, 1, None);
+                    self.steps(&repeat.steps, &format!("{number}.")).await?;
+                    self.count(number, name, 1, None);
                 }
             }
             Step::Replay(wrong) => {
-                self.misbehave(place, name, wrong, |phone| async move {
-                    Ok(phone.ue.replay_last_nas().await?)
+                self.misbehave(number, name, wrong, |ue| async move {
+                    Ok(ue.handle.replay_last_nas().await?)
                 })
                 .await;
             }
             Step::WrongMac(wrong) => {
-                let forge = |phone: Arc<Phone>| async move {
+                let forge = |ue: Arc<ScenarioUe>| async move {
                     use martlet_nas::{GmmCause, Nas5gsMessage, NasFGmmCause, NasFGmmStatus};
                     let status = NasFGmmStatus::new(NasFGmmCause::from_cause(
                         GmmCause::ProtocolErrorUnspecified,
                     ));
-                    Ok(phone.ue.send_with_wrong_mac(Nas5gsMessage::new_5gmm(status)).await?)
+                    Ok(ue.handle.send_with_wrong_mac(Nas5gsMessage::new_5gmm(status)).await?)
                 };
-                self.misbehave(place, name, wrong, forge).await;
+                self.misbehave(number, name, wrong, forge).await;
             }
             Step::RawNas(raw) => {
-                let octets = raw.hex.0.clone();
+                let message = raw.hex.0.clone();
                 let wrong = Misbehave {
                     ues: raw.ues.clone(),
                     answer: raw.answer.clone(),
                     status: raw.status,
                     within: raw.within,
                 };
-                let send = move |phone: Arc<Phone>| {
-                    let octets = octets.clone();
-                    async move { Ok(phone.ue.send_raw_nas(octets).await?) }
+                let send = move |ue: Arc<ScenarioUe>| {
+                    let message = message.clone();
+                    async move { Ok(ue.handle.send_raw_nas(message).await?) }
                 };
-                self.misbehave(place, name, &wrong, send).await;
+                self.misbehave(number, name, &wrong, send).await;
             }
             Step::RawNgap(raw) => {
                 let gnb = self.gnb(&raw.gnb)?;
-                let watch = Watch::Ngap(gnb.subscribe());
+                let receiver = Receiver::Ngap(gnb.subscribe());
                 let outcome = match gnb.send_raw_ngap(raw.stream, raw.hex.0.clone()).await {
                     Err(error) => Err(Failure::from(error.to_string())),
-                    Ok(()) => answer(&Answer::of(&raw.answer, None), raw.within, watch).await,
+                    Ok(()) => answer(&Answer::of(&raw.answer, None), raw.within, receiver).await,
                 };
-                self.count(place, name, 1, outcome.err());
+                self.count(number, name, 1, outcome.err());
             }
             Step::GnbVanishes(gnb) => {
                 let gnb = self.gnb(gnb)?;
                 gnb.vanish();
-                self.gone(place, name, &gnb).await;
+                self.wait_until_lost(number, name, &gnb).await;
             }
             Step::GnbShutdown(gnb) => {
                 let gnb = self.gnb(gnb)?;
                 gnb.shutdown().await;
-                self.gone(place, name, &gnb).await;
+                self.wait_until_lost(number, name, &gnb).await;
             }
-            Step::GnbConnects(gnb) => self.connect_again(place, name, gnb).await?,
+            Step::GnbConnects(gnb) => self.connect_again(number, name, gnb).await?,
         }
         Ok(())
     }
 
-    fn gnb(&self, name: &str) -> Result<Gnb, String> {
-        self.gnbs.get(name).cloned().ok_or_else(|| format!("gNB {name} has never been connected"))
+    fn gnb(&self, name: &str) -> Result<Gnb, ScenarioError> {
+        let gnb = self.gnbs.get(name).cloned();
+        gnb.ok_or_else(|| ScenarioError::NotConnected(name.to_owned()))
     }
 
-    async fn gone(&mut self, place: &str, name: &'static str, gnb: &Gnb) {
+    async fn wait_until_lost(&mut self, number: &str, name: &'static str, gnb: &Gnb) {
         let ended = tokio::time::timeout(Duration::from_secs(10), gnb.lost()).await;
         let failure = ended.err().map(|_| Failure::from("the association did not end".to_owned()));
-        self.count(place, name, 1, failure);
+        self.count(number, name, 1, failure);
     }
 
     async fn connect_again(
         &mut self,
-        place: &str,
+        number: &str,
         step: &'static str,
         name: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), ScenarioError> {
         let connected = match self.gnbs.get(name) {
             Some(before) => before.connect_again().await,
             None => {
                 let section = self.scenario.gnbs.iter().find(|gnb| gnb.name == name);
-                let Some(section) = section else { return Err(format!("there is no gNB {name}")) };
+                let Some(section) = section else {
+                    return Err(ScenarioError::UnknownGnb(name.to_owned()));
+                };
                 Gnb::connect_with(section.config(), self.samples.clone()).await
             }
         };
-        let gnb = connected.map_err(|error| error.to_string())?;
-        for phone in self.phones.iter().filter(|phone| phone.gnb == name) {
-            phone.ue.move_to(&gnb).await.map_err(|error| error.to_string())?;
+        let gnb = connected?;
+        for ue in self.ues.iter().filter(|ue| ue.gnb == name) {
+            ue.handle.move_to(&gnb).await?;
         }
         self.gnbs.insert(name.to_owned(), gnb);
-        self.count(place, step, 1, None);
+        self.count(number, step, 1, None);
         Ok(())
     }
 
-    /// Let each UE of `who` do `action`, as many at once as it says.
-    async fn each<F, Fut>(&mut self, place: &str, name: &'static str, who: &Who, action: F)
+    /// Runs `action` for each selected UE, with the selection's parallelism and rate.
+    async fn each<F, Fut>(&mut self, number: &str, name: &'static str, who: &Selection, action: F)
     where
-        F: Fn(Arc<Phone>) -> Fut,
+        F: Fn(Arc<ScenarioUe>) -> Fut,
         Fut: Future<Output = Outcome> + Send + 'static,
     {
-        let phones = self.chosen(&who.ues);
-        self.progress.begin(&format!("step {place} {name}"), phones.len() as u64);
-        self.count(place, name, 0, None);
-        let mut underway = JoinSet::new();
+        let ues = self.chosen(&who.ues);
+        self.progress.begin(&format!("step {number} {name}"), ues.len() as u64);
+        self.count(number, name, 0, None);
+        let mut running = JoinSet::new();
         let pause = who.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
         let mut due = tokio::time::Instant::now();
-        for phone in phones {
-            while underway.len() >= who.parallel.max(1) {
-                let ended = underway.join_next().await;
-                self.ended(place, name, who.expect, ended);
+        for ue in ues {
+            while running.len() >= who.parallel.max(1) {
+                let ended = running.join_next().await;
+                self.ended(number, name, who.expect, ended);
             }
             if let Some(pause) = pause {
                 tokio::time::sleep_until(due).await;
                 due += pause;
             }
-            underway.spawn(action(phone));
+            running.spawn(action(ue));
         }
-        while let Some(ended) = underway.join_next().await {
-            self.ended(place, name, who.expect, Some(ended));
+        while let Some(ended) = running.join_next().await {
+            self.ended(number, name, who.expect, Some(ended));
         }
     }
 
     fn ended(
         &mut self,
-        place: &str,
+        number: &str,
         name: &'static str,
         expect: Expect,
         ended: Option<Result<Outcome, tokio::task::JoinError>>,
@@ -455,50 +453,50 @@ impl Player {
         let Some(ended) = ended else { return };
         let outcome = ended.unwrap_or_else(|error| Err(Failure::from(error.to_string())));
         self.progress.done.fetch_add(1, Ordering::Relaxed);
-        self.count(place, name, 1, judge(expect, outcome));
+        self.count(number, name, 1, unexpected(expect, outcome));
     }
 
-    /// Do something wrong, then see that it is answered, or that nothing answers.
+    /// Sends an invalid message, then waits for the expected answer.
     async fn misbehave<F, Fut>(
         &mut self,
-        place: &str,
+        number: &str,
         name: &'static str,
         wrong: &Misbehave,
         action: F,
     ) where
-        F: Fn(Arc<Phone>) -> Fut,
+        F: Fn(Arc<ScenarioUe>) -> Fut,
         Fut: Future<Output = Outcome> + Send + 'static,
     {
-        let who = who_of(&wrong.ues, 1, None, Expect::Ok);
+        let who = selection(&wrong.ues, 1, None, Expect::Ok);
         let (expected, within) = (Answer::of(&wrong.answer, wrong.status), wrong.within);
-        let watched = move |phone: Arc<Phone>| {
-            let (acting, expected) = (action(phone.clone()), expected.clone());
+        let watched = move |ue: Arc<ScenarioUe>| {
+            let (acting, expected) = (action(ue.clone()), expected.clone());
             async move {
-                let watch = Watch::Nas(phone.ue.subscribe().await?);
+                let receiver = Receiver::Nas(ue.handle.subscribe().await?);
                 acting.await?;
-                answer(&expected, within, watch).await
+                answer(&expected, within, receiver).await
             }
         };
-        self.each(place, name, &who, watched).await;
+        self.each(number, name, &who, watched).await;
     }
 
-    fn chosen(&self, group: &Option<String>) -> Vec<Arc<Phone>> {
+    fn chosen(&self, group: &Option<String>) -> Vec<Arc<ScenarioUe>> {
         let index = |name: &str| self.scenario.ues.iter().position(|section| section.name == name);
         let group = group.as_deref().map(index);
-        self.phones
+        self.ues
             .iter()
-            .filter(|phone| group.is_none_or(|group| group == Some(phone.group)))
+            .filter(|ue| group.is_none_or(|group| group == Some(ue.group)))
             .cloned()
             .collect()
     }
 
-    /// Count a step in its line of the report.
-    fn count(&mut self, place: &str, name: &'static str, times: u64, failure: Option<Failure>) {
-        let index = match self.steps.iter().position(|step| step.place == place) {
+    /// Counts a result in the step's report entry.
+    fn count(&mut self, number: &str, name: &'static str, times: u64, failure: Option<Failure>) {
+        let index = match self.steps.iter().position(|step| step.number == number) {
             Some(index) => index,
             None => {
-                let (place, step) = (place.to_owned(), name.to_owned());
-                self.steps.push(StepReport { place, step, count: 0, unexpected: BTreeMap::new() });
+                let (number, step) = (number.to_owned(), name.to_owned());
+                self.steps.push(StepReport { number, step, count: 0, unexpected: BTreeMap::new() });
                 self.steps.len() - 1
             }
         };
@@ -512,26 +510,31 @@ impl Player {
 }
 
 impl Progress {
-    fn begin(&self, step: &str, of: u64) {
+    fn begin(&self, step: &str, total: u64) {
         if let Ok(mut current) = self.step.lock() {
             step.clone_into(&mut current);
         }
         self.done.store(0, Ordering::Relaxed);
-        self.of.store(of, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
     }
 }
 
-fn who_of(ues: &Option<String>, parallel: usize, rate: Option<f64>, expect: Expect) -> Who {
-    Who { ues: ues.clone(), parallel, rate, expect }
+fn selection(
+    ues: &Option<String>,
+    parallel: usize,
+    rate: Option<f64>,
+    expect: Expect,
+) -> Selection {
+    Selection { ues: ues.clone(), parallel, rate, expect }
 }
 
-/// Whole seconds, at least one, as `ping -W` wants them.
+/// Whole seconds, at least one, for `ping -W`.
 fn seconds(span: Duration) -> String {
     span.as_secs().max(1).to_string()
 }
 
-/// What is unexpected about an outcome.
-fn judge(expect: Expect, outcome: Outcome) -> Option<Failure> {
+/// The failure, if the outcome is unexpected.
+fn unexpected(expect: Expect, outcome: Outcome) -> Option<Failure> {
     match (expect, outcome) {
         (Expect::Ok, Ok(())) | (Expect::Failed, Err(_)) => None,
         (Expect::Ok, Err(failure)) => Some(failure),

@@ -1,12 +1,11 @@
-//! Values of a scenario file that are more than a number or a text, with errors that say what to
-//! write.
+//! Value types of a scenario file. Their errors say what to write.
 use crate::ue::Slice;
 use martlet_security::Plmn;
 use serde::de::{Deserialize, Deserializer, Error};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Octets, written as hexadecimal digits; blanks between them are allowed.
+/// Bytes as hexadecimal digits; blanks are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hex(pub Vec<u8>);
 
@@ -20,7 +19,7 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// A key of 16 octets, as 32 hexadecimal digits. It is never printed.
+/// A 16-byte key as 32 hexadecimal digits. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(pub [u8; 16]);
 
@@ -33,12 +32,12 @@ impl std::fmt::Debug for Key {
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let octets = hex::decode(text.trim()).ok().and_then(|octets| octets.try_into().ok());
-        octets.map(Key).ok_or_else(|| D::Error::custom("a key is 32 hexadecimal digits, quoted"))
+        let key = hex::decode(text.trim()).ok().and_then(|bytes| bytes.try_into().ok());
+        key.map(Key).ok_or_else(|| D::Error::custom("a key is 32 hexadecimal digits, quoted"))
     }
 }
 
-/// A length of time: `250ms`, `2s`, `1m`.
+/// A duration: `250ms`, `2s`, `1m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
@@ -46,7 +45,7 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong =
-            || D::Error::custom(format!("`{text}` is no length of time: write 250ms, 2s or 1m"));
+            || D::Error::custom(format!("`{text}` is not a duration: write 250ms, 2s or 1m"));
         let digits =
             text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         let (number, unit) = text.split_at(digits);
@@ -71,14 +70,12 @@ impl<'de> Deserialize<'de> for PlmnText {
         let text = String::deserialize(deserializer)?;
         let plmn = text.split_once('-').and_then(|(mcc, mnc)| Plmn::new(mcc, mnc).ok());
         plmn.map(PlmnText).ok_or_else(|| {
-            D::Error::custom(format!(
-                "`{text}` is no PLMN: write MCC and MNC with a dash between them, such as 001-01"
-            ))
+            D::Error::custom(format!("`{text}` is not a PLMN: write MCC-MNC, such as 001-01"))
         })
     }
 }
 
-/// The AMF's address; the port is NGAP's unless it is written.
+/// The AMF's address; the default port is 38412.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct N2Address(pub SocketAddr);
 
@@ -90,7 +87,7 @@ impl<'de> Deserialize<'de> for N2Address {
             .or_else(|_| text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 38412)));
         address.map(N2Address).map_err(|_| {
             D::Error::custom(format!(
-                "`{text}` is no address: write 127.0.0.5 or, with a port, 127.0.0.5:38412"
+                "`{text}` is not an address: write 127.0.0.5 or, with a port, 127.0.0.5:38412"
             ))
         })
     }
@@ -105,8 +102,8 @@ impl<'de> Deserialize<'de> for SliceText {
         let text = String::deserialize(deserializer)?;
         let wrong = || {
             D::Error::custom(format!(
-                "`{text}` is no slice: write the SST, and after a dash the SD in six hexadecimal \
-                 digits, such as 1-010203"
+                "`{text}` is not a slice: write SST or SST-SD, the SD as six hexadecimal digits, such \
+                 as 1-010203"
             ))
         };
         let (sst, sd) = match text.split_once('-') {
@@ -116,8 +113,8 @@ impl<'de> Deserialize<'de> for SliceText {
         let sst = sst.parse().map_err(|_| wrong())?;
         let sd = match sd {
             Some(sd) => {
-                let octets = hex::decode(sd).map_err(|_| wrong())?;
-                Some(octets.try_into().map_err(|_| wrong())?)
+                let bytes = hex::decode(sd).map_err(|_| wrong())?;
+                Some(bytes.try_into().map_err(|_| wrong())?)
             }
             None => None,
         };

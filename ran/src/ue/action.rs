@@ -1,4 +1,4 @@
-//! What the UE asks its surroundings to do, and what it reports.
+//! What the UE asks its environment to do, and what it reports.
 use super::config::Slice;
 use martlet_nas::{GmmCause, GsmCause, Guti, PduSessionTypeValue, STmsi};
 use std::net::{Ipv4Addr, Ipv6Addr};

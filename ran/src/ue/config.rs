@@ -169,7 +169,7 @@ pub struct UeConfig {
 }
 
 /// A value of [`UeConfig`] that is not one.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum UeConfigError {
     /// The IMSI is no IMSI.
     #[error("IMSI `{imsi}`: {reason}")]

@@ -20,4 +20,4 @@ pub use interface::Interface;
 pub use netns::{Namespace, Netns};
 pub use port::Port;
 pub use port_state::{Tunnel, UplinkWaiting};
-pub use radio::RadioConfig;
+pub use radio::{RadioConfig, RadioConfigError};

@@ -14,6 +14,26 @@ use serde::Deserialize;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// A parameter of [`RadioConfig`] is out of range.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+pub enum RadioConfigError {
+    /// The TDD pattern.
+    #[error("tdd is a pattern of D, S and U with a D and a U, such as DDDSU: not {0:?}")]
+    Tdd(String),
+    /// Sizes.
+    #[error("slot_us, first_grant and queue are at least 1")]
+    Sizes,
+    /// Shares.
+    #[error("repeated and loss are shares, 0 to 0.9")]
+    Shares,
+    /// Rates.
+    #[error("uplink_mbps and downlink_mbps are 0.01 to 100000")]
+    Rates,
+    /// Times.
+    #[error("request_ms, grant_ms and repeat_ms are up to 10000, and request_ms is not 0")]
+    Times,
+}
+
 /// Parameters of the air interface.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -77,33 +97,28 @@ impl Default for RadioConfig {
 
 impl RadioConfig {
     /// Checks the ranges of the parameters.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), RadioConfigError> {
         let slots = self.tdd.as_bytes();
         if !slots.contains(&b'U')
             || !slots.contains(&b'D')
             || slots.iter().any(|slot| !b"DSU".contains(slot))
         {
-            return Err(format!(
-                "tdd is a pattern of D, S and U, with a D and a U, such as DDDSU: not {:?}",
-                self.tdd
-            ));
+            return Err(RadioConfigError::Tdd(self.tdd.clone()));
         }
         if self.slot_us == 0 || self.first_grant == 0 || self.queue == 0 {
-            return Err("slot_us, first_grant and queue are at least 1".into());
+            return Err(RadioConfigError::Sizes);
         }
         let shares = [self.repeated, self.loss];
         if shares.iter().any(|share| !(0.0..=0.9).contains(share)) {
-            return Err("repeated and loss are shares, 0 to 0.9".into());
+            return Err(RadioConfigError::Shares);
         }
         let rates = [self.uplink_mbps, self.downlink_mbps];
         if rates.iter().any(|rate| !(0.01..=100_000.0).contains(rate)) {
-            return Err("uplink_mbps and downlink_mbps are 0.01 to 100000".into());
+            return Err(RadioConfigError::Rates);
         }
         let times = [self.request_ms, self.grant_ms, self.repeat_ms];
         if times.iter().any(|time| !(0.0..=10_000.0).contains(time)) || self.request_ms == 0.0 {
-            return Err("request_ms, grant_ms and repeat_ms are up to 10000, and request_ms is \
-                        not 0"
-                .into());
+            return Err(RadioConfigError::Times);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 use crate::gnb::error::UeError;
 use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan, XnHandoverPlan};
 use crate::gnb::node::Gnb;
-use crate::radio_environment::Surroundings;
+use crate::radio_environment::RadioEnvironment;
 use crate::ue::{
     Event, MmState, ModificationRequest, NetworkSettings, PduSession, PduSessionRequest,
     PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
@@ -134,8 +134,8 @@ pub(crate) enum Command {
         routing: Option<Vec<u8>>,
         reply: Reply<()>,
     },
-    Surroundings {
-        surroundings: Box<Surroundings>,
+    SetEnvironment {
+        environment: Box<RadioEnvironment>,
         reply: Reply<()>,
     },
     SendIp {

@@ -173,8 +173,8 @@ impl UeContext {
                 self.flush().await;
                 reply.done(Ok(()));
             }
-            Command::Surroundings { surroundings, reply } => {
-                self.measurements.surroundings = Some(*surroundings);
+            Command::SetEnvironment { environment, reply } => {
+                self.measurements.environment = Some(*environment);
                 reply.done(Ok(()));
             }
             Command::Subscribe { reply } => {

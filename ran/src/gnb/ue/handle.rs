@@ -4,7 +4,7 @@ use super::task;
 use crate::gnb::error::{GnbError, UeError};
 use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan, XnHandoverPlan};
 use crate::gnb::node::Gnb;
-use crate::radio_environment::Surroundings;
+use crate::radio_environment::RadioEnvironment;
 use crate::ue::{
     ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType,
     ServicePurpose, UeConfig, UeNas,
@@ -286,9 +286,12 @@ impl Ue {
     ///
     /// # Errors
     /// The UE no longer exists.
-    pub(crate) async fn is_at(&self, surroundings: Surroundings) -> Result<(), UeError> {
-        let surroundings = Box::new(surroundings);
-        self.ask(|reply| Command::Surroundings { surroundings, reply }).await
+    pub(crate) async fn set_environment(
+        &self,
+        environment: RadioEnvironment,
+    ) -> Result<(), UeError> {
+        let environment = Box::new(environment);
+        self.ask(|reply| Command::SetEnvironment { environment, reply }).await
     }
 
     /// Everything that happens at the UE from now on. Bounded: a reader that falls behind loses the

@@ -1,6 +1,6 @@
 //! What the gNB measures of a UE for LMFs (TS 38.455, 8.2 and 8.4).
 use crate::gnb::sounding_reference_signals::Signal;
-use crate::radio_environment::Surroundings;
+use crate::radio_environment::RadioEnvironment;
 use std::collections::HashMap;
 use tokio::task::AbortHandle;
 
@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 #[derive(Debug, Default)]
 pub(crate) struct Measurements {
     /// The UE's position and the cells that it receives; `None` without positioning.
-    pub(crate) surroundings: Option<Surroundings>,
+    pub(crate) environment: Option<RadioEnvironment>,
     /// Running E-CID measurements, by LMF UE Measurement ID.
     pub(crate) reports: HashMap<i64, AbortHandle>,
     /// The configured sounding reference signal.

@@ -15,7 +15,7 @@ fn best_available_method_is_used() {
             // Differences of times to a metre: it is some metres off at the most, and says so.
             let n = if carrier { 1 } else { 3 };
             let tdoa = |config: &mut PositioningConfig| {
-                (config.surroundings.dl_tdoa, config.surroundings.timing_deviation_m) = (true, 1.0);
+                (config.environment.dl_tdoa, config.environment.timing_deviation_m) = (true, 1.0);
             };
             let (_ue, _positioning) =
                 testbed.phone_that(n, there, true, carrier, testbed.trust()?, tdoa).await?;
@@ -35,7 +35,7 @@ fn best_available_method_is_used() {
             // A receiver for satellites to 3 m, which leaves where it is in truth.
             let folder = std::env::temp_dir();
             let gnss = |config: &mut PositioningConfig| {
-                config.surroundings.gnss_deviation_m = Some(3.0);
+                config.environment.gnss_deviation_m = Some(3.0);
                 config.truth = Some(folder.clone());
             };
             let (_ue, _positioning) =

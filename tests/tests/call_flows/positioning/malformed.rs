@@ -41,7 +41,7 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
         let lengths = Message::Uplink(transport(&[0, 9, 1], b"1")).encode()?;
         for (why, bytes) in [("unknown_session", session.clone()), ("lpp_payload", lengths)] {
             let counted = refused(why);
-            bad.say(bytes).await;
+            bad.send_raw(bytes).await;
             grown(&counted, why).await?;
             ensure!(lmf_has_both(), "{why}: {:?}, {:?}", good.state(), bad.state());
         }
@@ -64,7 +64,7 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
         ];
         for (why, bytes) in wrong {
             let counted = refused(why);
-            bad.say(bytes.clone()).await;
+            bad.send_raw(bytes.clone()).await;
             grown(&counted, why).await?;
             ensure!(
                 bad.wait_for(UeState::Idle, LIMIT).await,
@@ -94,7 +94,7 @@ fn failed_position_calculation_is_reported_and_counted() {
                 (cell.identity, cell.pci) = (cell.identity + (1 << 20), cell.pci + 500)
             });
             let lost = |config: &mut PositioningConfig| {
-                config.surroundings = Surroundings::at(there, plmn, others, PathLoss::default());
+                config.environment = RadioEnvironment::at(there, plmn, others, PathLoss::default());
             };
             let (_ue, positioning) =
                 testbed.phone_that(n, there, true, lcs_upp, testbed.trust()?, lost).await?;

@@ -17,7 +17,7 @@ use martlet_lcs_protocol::UeState;
 use martlet_lmf::CellConfig;
 use martlet_ran::Trp;
 use martlet_ran::radio_environment::Cell;
-use martlet_ran::{Gnb, GnbConfig, Netns, Positioning, PositioningConfig, Surroundings, Ue};
+use martlet_ran::{Gnb, GnbConfig, Netns, Positioning, PositioningConfig, RadioEnvironment, Ue};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, metric, switch_datapath, unique_namespace};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -163,7 +163,7 @@ impl Testbed {
             timeout: LIMIT,
             keep_alive: Duration::ZERO,
             mtu: 1400,
-            surroundings: Surroundings::at(at, plmn, cells(), PathLoss::default()),
+            environment: RadioEnvironment::at(at, plmn, cells(), PathLoss::default()),
             truth: None,
         };
         able(&mut config);

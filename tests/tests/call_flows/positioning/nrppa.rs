@@ -34,7 +34,7 @@ const MESSAGES: &[&str] = &[
 ];
 
 fn round_trips(config: &mut PositioningConfig) {
-    (config.surroundings.multi_rtt, config.surroundings.timing_deviation_m) = (true, 1.0);
+    (config.environment.multi_rtt, config.environment.timing_deviation_m) = (true, 1.0);
 }
 
 async fn by_round_trips(sbi: Sbi) -> Result<()> {
@@ -82,7 +82,7 @@ fn too_few_round_trips_fall_back_to_another_method() {
 async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
     let testbed = Testbed::start(Sbi::Local, |config| config.lmf.ecid_reports = reports).await?;
     let there = place(120.0, 140.0);
-    let noisy = |config: &mut PositioningConfig| config.surroundings.path_loss.deviation_db = 1.0;
+    let noisy = |config: &mut PositioningConfig| config.environment.path_loss.deviation_db = 1.0;
     let (_ue, _positioning) =
         testbed.phone_that(1, there, false, false, testbed.trust()?, noisy).await?;
     let (found, method, within) = testbed.locate(1).await?;

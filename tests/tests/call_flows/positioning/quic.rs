@@ -43,7 +43,7 @@ fn ue_is_located_over_quic() {
             "{method}, {found:?}"
         );
         ensure!(
-            channels(Kind::Quinn) > quic && positioning.over() == Some(Kind::Quinn),
+            channels(Kind::Quinn) > quic && positioning.channel_kind() == Some(Kind::Quinn),
             "it was not QUIC"
         );
         // Who asks is told so.
@@ -95,7 +95,7 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
             testbed.locate(n).await?;
         }
         // What has both takes QUIC.
-        let over: Vec<_> = ues.iter().map(|(_, positioning)| positioning.over()).collect();
+        let over: Vec<_> = ues.iter().map(|(_, positioning)| positioning.channel_kind()).collect();
         ensure!(over == [Some(Kind::Quinn), Some(Kind::Rustls), Some(Kind::Quinn)], "{over:?}");
 
         let unknown =
@@ -144,7 +144,7 @@ fn ue_falls_back_to_tls_when_the_lmf_has_no_quic() {
         // That nobody listens there is told, and not waited for.
         ensure!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         ensure!(
-            positioning.state() == UeState::Established && positioning.over() == Some(Kind::Rustls)
+            positioning.state() == UeState::Established && positioning.channel_kind() == Some(Kind::Rustls)
         );
         Ok(())
     });

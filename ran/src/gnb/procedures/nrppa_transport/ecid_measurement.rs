@@ -3,7 +3,7 @@ use super::lmf_address::LmfAddress;
 use super::messages::{cgi, not_available, not_supported, plmn_identity};
 use crate::gnb::node::Gnb;
 use crate::gnb::ue::context::UeContext;
-use crate::radio_environment::{Cell, Surroundings};
+use crate::radio_environment::{Cell, RadioEnvironment};
 use martlet_nrppa::*;
 use std::time::{Duration, Instant};
 
@@ -43,11 +43,11 @@ pub(super) fn initiation(
     let has = |quantity| wanted.contains(&quantity);
     let (cell, rsrp_wanted) =
         (has(MeasurementQuantitiesValue::CellId), has(MeasurementQuantitiesValue::SSRsrp));
-    let Some(surroundings) = ue.measurements.surroundings.clone().filter(|_| cell || rsrp_wanted)
+    let Some(environment) = ue.measurements.environment.clone().filter(|_| cell || rsrp_wanted)
     else {
         return failure(not_supported());
     };
-    let Some(first) = result(&lmf.gnb, &surroundings, rsrp_wanted, Instant::now()) else {
+    let Some(first) = result(&lmf.gnb, &environment, rsrp_wanted, Instant::now()) else {
         return failure(not_available());
     };
     let mut response = ECidMeasurementInitiationResponse {
@@ -69,7 +69,7 @@ pub(super) fn initiation(
         return failure(not_available());
     }
     let work =
-        tokio::spawn(report(lmf.clone(), id, surroundings, rsrp_wanted, period)).abort_handle();
+        tokio::spawn(report(lmf.clone(), id, environment, rsrp_wanted, period)).abort_handle();
     if let Some(before) = ue.measurements.reports.insert(id, work) {
         before.abort();
     }
@@ -95,7 +95,7 @@ fn period(periodicity: MeasurementPeriodicity) -> Option<Duration> {
 async fn report(
     lmf: LmfAddress,
     id: i64,
-    surroundings: Surroundings,
+    environment: RadioEnvironment,
     rsrp_wanted: bool,
     period: Duration,
 ) {
@@ -106,7 +106,7 @@ async fn report(
         if !lmf.gnb.serves(lmf.ids.1) {
             return;
         }
-        let message = match result(&lmf.gnb, &surroundings, rsrp_wanted, Instant::now()) {
+        let message = match result(&lmf.gnb, &environment, rsrp_wanted, Instant::now()) {
             Some(result) => Message::ECidMeasurementReport(
                 ECidMeasurementReport {
                     ue_measurement_id: id,
@@ -139,11 +139,11 @@ async fn report(
 /// The UE's measurement reports of the cells that it receives; `None` if it receives none.
 fn result(
     gnb: &Gnb,
-    surroundings: &Surroundings,
+    environment: &RadioEnvironment,
     rsrp_wanted: bool,
     now: Instant,
 ) -> Option<ECidMeasurementResult> {
-    let heard = surroundings.measure(now);
+    let heard = environment.measure(now);
     let (serving, _) = heard.first()?;
     let plmn = gnb.config().plmn;
     let item = |(cell, rsrp): &(Cell, u8)| ResultSsRsrpItem {

@@ -13,7 +13,7 @@ const CARRIER: (u32, i64) = (640_000, 273);
 /// POSITIONING INFORMATION REQUEST (8.4.1): configures a sounding reference signal for the UE.
 pub(super) fn information(ue: &mut UeContext) -> Message {
     let known = &mut ue.measurements;
-    let able = known.surroundings.as_ref().is_some_and(|it| it.multi_rtt);
+    let able = known.environment.as_ref().is_some_and(|it| it.multi_rtt);
     if able && known.signal.is_none() {
         known.signal = Signal::new();
     }
@@ -100,7 +100,7 @@ pub(super) fn activation(ue: &mut UeContext, request: &PositioningActivationRequ
     };
     match &known.signal {
         Some(signal) if set == Some(RESOURCE_SET.into()) => {
-            signal.send(known.surroundings.as_ref());
+            signal.send(known.environment.as_ref());
             Message::PositioningActivationResponse(Default::default())
         }
         _ => {

@@ -1,35 +1,35 @@
-//! What the UE answers to LPP messages (TS 37.355, 5).
+//! The UE's answers to LPP messages (TS 37.355, 5).
 use super::{gnss, timing};
-use crate::radio_environment::{Cell, Surroundings};
+use crate::radio_environment::{Cell, RadioEnvironment};
 use martlet_lpp::*;
 use std::time::Instant;
 
 /// `ssrsrpReq` and `ssrsrpSup` (TS 37.355, 6.5.9).
 const SS_RSRP: usize = 0;
-/// Cells of a list (TS 37.355, 6.5.9).
+/// Most cells of a list (TS 37.355, 6.5.9).
 const MOST_CELLS: usize = 32;
 
-/// What a UE knows of what the network told it (TS 37.355, 5.2).
+/// Assistance data from the network (TS 37.355, 5.2).
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct AssistanceData {
     signals: Vec<timing::Signal>,
 }
 
-/// Signals that are kept.
+/// Most stored signals.
 const MOST_SIGNALS: usize = 256;
 
 /// The answer to an LPP message, if there is one.
 pub(super) fn answer(
-    octets: &[u8],
-    surroundings: &Surroundings,
-    memory: &mut Memory,
+    message: &[u8],
+    environment: &RadioEnvironment,
+    assistance: &mut AssistanceData,
     now: Instant,
 ) -> Option<Vec<u8>> {
-    let message = match decode(octets) {
+    let message = match decode(message) {
         Ok(message) => message,
         Err(error) => {
-            tracing::debug!(%error, "an LPP message that does not decode");
-            // Nothing says which transaction it is of: an error without one (TS 37.355, 5.4.2).
+            tracing::debug!(%error, "undecodable LPP message");
+            // The transaction is unknown: an error without one (TS 37.355, 5.4.2).
             let message = LppMessage {
                 end_transaction: true,
                 lpp_message_body: Some(LppMessageBody::C1(LppMessageBodyC1::Error(
@@ -43,19 +43,19 @@ pub(super) fn answer(
     let transaction = Transaction::of(&message)?;
     let body = match Body::of(message)? {
         Body::RequestCapabilities(request) => {
-            Body::ProvideCapabilities(capabilities(&request, surroundings).into())
+            Body::ProvideCapabilities(capabilities(&request, environment).into())
         }
-        Body::RequestLocationInformation(request) => {
-            Body::ProvideLocationInformation(location(&request, surroundings, memory, now).into())
-        }
+        Body::RequestLocationInformation(request) => Body::ProvideLocationInformation(
+            location(&request, environment, assistance, now).into(),
+        ),
         Body::ProvideAssistanceData(data) => {
             let tdoa = data.nr_dl_tdoa_provide_assistance_data_r16.as_ref();
             let tdoa = tdoa.and_then(|it| it.nr_dl_prs_assistance_data_r16.as_deref());
             let rtt = data.nr_multi_rtt_provide_assistance_data_r16.as_ref();
             let rtt = rtt.and_then(|it| it.nr_dl_prs_assistance_data_r16.as_deref());
             if let Some(data) = tdoa.or(rtt) {
-                memory.signals = timing::signals(data);
-                memory.signals.truncate(MOST_SIGNALS);
+                assistance.signals = timing::signals(data);
+                assistance.signals.truncate(MOST_SIGNALS);
             }
             return None;
         }
@@ -71,12 +71,12 @@ fn error_of(error_cause: CommonIEsErrorErrorCause) -> ErrorR9IEs {
 
 fn capabilities(
     request: &RequestCapabilitiesR9IEs,
-    surroundings: &Surroundings,
+    environment: &RadioEnvironment,
 ) -> ProvideCapabilitiesR9IEs {
     let gnss =
-        request.a_gnss_request_capabilities.is_some() && surroundings.gnss_deviation_m.is_some();
-    let tdoa = request.nr_dl_tdoa_request_capabilities_r16.is_some() && surroundings.dl_tdoa;
-    let rtt = request.nr_multi_rtt_request_capabilities_r16.is_some() && surroundings.multi_rtt;
+        request.a_gnss_request_capabilities.is_some() && environment.gnss_deviation_m.is_some();
+    let tdoa = request.nr_dl_tdoa_request_capabilities_r16.is_some() && environment.dl_tdoa;
+    let rtt = request.nr_multi_rtt_request_capabilities_r16.is_some() && environment.multi_rtt;
     let ecid = NrEcidProvideCapabilitiesR16 {
         nr_ecid_meas_supported_r16: BitString::from_ones(4, &[SS_RSRP]),
         ..Default::default()
@@ -95,13 +95,13 @@ fn capabilities(
 
 fn location(
     request: &RequestLocationInformationR9IEs,
-    surroundings: &Surroundings,
-    memory: &Memory,
+    environment: &RadioEnvironment,
+    assistance: &AssistanceData,
     now: Instant,
 ) -> ProvideLocationInformationR9IEs {
     let mut provided = ProvideLocationInformationR9IEs::default();
     if request.a_gnss_request_location_information.is_some()
-        && let Some((estimate, gnss)) = gnss::locate(surroundings, now)
+        && let Some((estimate, gnss)) = gnss::locate(environment, now)
     {
         provided.common_ies_provide_location_information = Some(
             CommonIEsProvideLocationInformation {
@@ -112,16 +112,16 @@ fn location(
         );
         provided.a_gnss_provide_location_information = Some(gnss.into());
     }
-    if request.nr_dl_tdoa_request_location_information_r16.is_some() && surroundings.dl_tdoa {
-        let measured = timing::measure(&memory.signals, surroundings, now);
+    if request.nr_dl_tdoa_request_location_information_r16.is_some() && environment.dl_tdoa {
+        let measured = timing::measure(&assistance.signals, environment, now);
         let tdoa = NrDlTdoaProvideLocationInformationR16 {
             nr_dl_tdoa_signal_measurement_information_r16: measured,
             ..Default::default()
         };
         provided.nr_dl_tdoa_provide_location_information_r16 = Some(tdoa.into());
     }
-    if request.nr_multi_rtt_request_location_information_r16.is_some() && surroundings.multi_rtt {
-        let measured = timing::round_trips(&memory.signals, surroundings, now);
+    if request.nr_multi_rtt_request_location_information_r16.is_some() && environment.multi_rtt {
+        let measured = timing::round_trips(&assistance.signals, environment, now);
         let rtt = NrMultiRttProvideLocationInformationR16 {
             nr_multi_rtt_signal_measurement_information_r16: measured,
             ..Default::default()
@@ -129,9 +129,9 @@ fn location(
         provided.nr_multi_rtt_provide_location_information_r16 = Some(rtt.into());
     }
     let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return provided };
-    let measured = surroundings.measure(now);
+    let measured = environment.measure(now);
     let mut cells =
-        measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, surroundings));
+        measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, environment));
     let supported = wanted.requested_measurements_r16.bit(SS_RSRP);
     let information = cells.next().filter(|_| supported).map(|primary| {
         let others: Vec<_> = cells.collect();
@@ -147,9 +147,9 @@ fn location(
     provided
 }
 
-fn element(cell: &Cell, rsrp: u8, surroundings: &Surroundings) -> NrMeasuredResultsElementR16 {
+fn element(cell: &Cell, rsrp: u8, environment: &RadioEnvironment) -> NrMeasuredResultsElementR16 {
     let digits = |text: String| text.bytes().map(|digit| digit - b'0').collect();
-    let (mcc, mnc) = (surroundings.plmn.mcc().to_string(), surroundings.plmn.mnc().to_string());
+    let (mcc, mnc) = (environment.plmn.mcc().to_string(), environment.plmn.mnc().to_string());
     NrMeasuredResultsElementR16 {
         nr_phys_cell_id_r16: cell.pci,
         nr_arfcn_r16: NrMeasuredResultsElementR16NrArfcnR16::SsbArfcnR16(cell.arfcn),

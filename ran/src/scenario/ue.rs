@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Something that did not go as it should.
+/// A step that failed.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) cause: Option<u8>,
@@ -27,39 +27,39 @@ impl From<String> for Failure {
 
 pub(super) type Outcome = Result<(), Failure>;
 
-/// A UE with what the scenario needs to know about it.
-pub(super) struct Phone {
-    pub(super) ue: Ue,
+/// A UE of a scenario.
+pub(super) struct ScenarioUe {
+    pub(super) handle: Ue,
     pub(super) group: usize,
     pub(super) number: u32,
     pub(super) gnb: String,
     /// PDU session identity of each session of the group's list.
     pub(super) sessions: Mutex<BTreeMap<usize, u8>>,
-    /// At work as long as the UE is.
+    /// Runs until the UE is dropped.
     pub(super) _positioning: Option<Positioning>,
 }
 
-impl Phone {
-    pub(super) fn remember(&self, index: usize, psi: u8) {
+impl ScenarioUe {
+    pub(super) fn set_session(&self, index: usize, psi: u8) {
         self.sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(index, psi);
     }
 
-    pub(super) fn psi(&self, index: usize) -> Result<u8, String> {
+    pub(super) fn psi(&self, index: usize) -> Result<u8, Failure> {
         let sessions = self.sessions.lock().unwrap_or_else(|e| e.into_inner());
         sessions
             .get(&index)
             .copied()
-            .ok_or_else(|| format!("session {index} has not been established"))
+            .ok_or_else(|| Failure::from(format!("session {index} is not established")))
     }
 
-    /// Run a program, in the UE's namespace or outside of it. Exit code 0 is success.
+    /// Runs a program inside or outside the UE's namespace. Exit code 0 is success.
     pub(super) async fn run(&self, command: Vec<String>, inside: bool, limit: Duration) -> Outcome {
-        let status = self.ue.status().await?;
+        let status = self.handle.status().await?;
         let address = status.sessions.iter().find_map(|session| session.ipv4);
         let command: Vec<String> = command
             .into_iter()
             .map(|word| {
-                let word = word.replace("{imsi}", self.ue.supi().trim_start_matches("imsi-"));
+                let word = word.replace("{imsi}", self.handle.supi().trim_start_matches("imsi-"));
                 let word = word.replace("{netns}", status.netns.as_deref().unwrap_or_default());
                 word.replace("{ip}", &address.map(|ip| ip.to_string()).unwrap_or_default())
             })
@@ -83,7 +83,7 @@ impl Phone {
                 .stderr(std::process::Stdio::piped())
                 .spawn()
         };
-        // A program is started by a thread inside the namespace and inherits it.
+        // The program inherits the namespace of the thread that starts it.
         let child = tokio::task::spawn_blocking(move || match netns {
             Some(netns) => Namespace::open(&netns, false)?.run(start),
             None => start(),
@@ -91,7 +91,7 @@ impl Phone {
         let child = child.await.map_err(|e| Failure::from(e.to_string()))?;
         let child = child.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
         let id = i32::try_from(child.id()).map(nix::unistd::Pid::from_raw);
-        // Its output is read while it runs: one that fills the pipe would not end.
+        // The output is read while the program runs, so that the pipe does not fill.
         let mut output = tokio::task::spawn_blocking(move || child.wait_with_output());
         let output = match tokio::time::timeout(limit, &mut output).await {
             Ok(output) => output,
@@ -108,9 +108,9 @@ impl Phone {
         if output.status.success() {
             return Ok(());
         }
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        let last = said.trim().lines().last().unwrap_or_default();
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed);
+        let last = printed.trim().lines().last().unwrap_or_default();
         Err(Failure::from(format!("`{what}` ended with {}: {last}", output.status)))
     }
 }
