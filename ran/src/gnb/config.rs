@@ -34,36 +34,33 @@ pub struct GnbConfig {
     pub tac: u32,
     /// Slices of the tracking area.
     pub slices: Vec<Slice>,
-    /// Address that N2 comes from; `None`: the system chooses.
+    /// Local N2 address; `None`: chosen by the kernel.
     pub n2_local: Option<IpAddr>,
     /// The AMF's N2 address and SCTP port (38412).
     pub amf: SocketAddr,
-    /// Address of N3. A GTP-U endpoint is opened there unless it is `None`: then the gNB has no
-    /// user plane.
+    /// N3 address of the GTP-U endpoint; `None`: no user plane.
     pub n3: Option<IpAddr>,
-    /// UDP port of N3: 2152 unless several gNBs share an address in a test.
+    /// UDP port of N3: 2152, except for tests in which gNBs share an address.
     pub n3_port: u16,
-    /// A model of the air interface between the gNB and its UEs' interfaces; `None`: packets take
-    /// no time there.
+    /// Model of the air interface between the gNB and its UEs' interfaces; `None`: no delay.
     pub radio: Option<crate::user_plane::RadioConfig>,
-    /// Transmission and reception points that the gNB tells LMFs of, and measures UEs at.
+    /// Transmission and reception points, which the gNB reports to LMFs and measures UEs at.
     pub trps: Vec<Trp>,
     /// SCTP implementation.
     pub sctp: StackChoice,
-    /// SCTP streams asked for.
+    /// Requested SCTP streams.
     pub streams: u16,
-    /// SCTP's other settings: among them, how soon an AMF that is gone is missed.
+    /// Other SCTP options, such as the heartbeat interval.
     pub sctp_options: martlet_sctp::Options,
-    /// How long NG SETUP may take.
+    /// Time limit of NG setup.
     pub setup_timeout: Duration,
-    /// How long a procedure of a UE may take before its caller is told that it failed.
+    /// Time limit of a UE procedure.
     pub procedure_timeout: Duration,
-    /// Whether a K_gNB that is not the UE's own makes the initial context setup fail, as it makes
-    /// access stratum security fail on a real radio interface.
+    /// Whether a K_gNB mismatch makes initial context setup fail, as access stratum security would.
     pub check_k_gnb: bool,
-    /// Whether it can protect the integrity of the user plane.
+    /// Whether it supports user plane integrity protection.
     pub up_integrity: bool,
-    /// Whether it can cipher the user plane.
+    /// Whether it supports user plane ciphering.
     pub up_ciphering: bool,
 }
 
@@ -94,13 +91,13 @@ impl GnbConfig {
         }
     }
 
-    /// The address that PDU session transfers name as the gNB's end of N3.
+    /// The gNB's N3 address in PDU session transfers.
     pub(crate) fn n3_address(&self) -> IpAddr {
         self.n3.or(self.n2_local).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 }
 
-/// The parts of a configuration in the form that NGAP messages have them, made once.
+/// The parts of a configuration as NGAP IEs.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) plmn: PLMNIdentity,
@@ -122,27 +119,27 @@ impl Identity {
         })
     }
 
-    /// Its first cell.
+    /// NR CGI of the first cell.
     pub(crate) fn cell(&self) -> NRCGI {
         self.cell_of(1)
     }
 
-    /// One of its cells.
+    /// NR CGI of a cell.
     pub(crate) fn cell_of(&self, number: u16) -> NRCGI {
         let (id, bits) = self.gnb_id;
-        // Checked when it was made; a gNB has as many cells as its identity leaves bits for.
+        // The gNB identifier leaves 36 - bits for the cell number. It was checked in `of`.
         let most = (1u32 << (36 - u32::from(bits)).min(16)) - 1;
         let number = u32::from(number).min(most) as u16;
         helpers::nr_cgi(self.plmn, id, bits.into(), number)
             .unwrap_or_else(|_| unreachable!("its identity was checked"))
     }
 
-    /// In the first cell of the gNB.
+    /// User location in the first cell.
     pub(crate) fn location(&self) -> UserLocationInformation<'static> {
         self.location_in(1)
     }
 
-    /// In one of its cells.
+    /// User location in a cell.
     pub(crate) fn location_in(&self, cell: u16) -> UserLocationInformation<'static> {
         let tai: TAI = helpers::tai(self.plmn, self.tac);
         UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(

@@ -1,22 +1,22 @@
-//! What can go wrong at a gNB and with a UE's procedure.
+//! Errors of gNBs and of UE procedures.
 use super::link::LinkError;
 use crate::ue::{Abort, NasRefused, SessionCause, UeConfigError};
 use martlet_sctp::SctpError;
 
-/// A gNB that did not come up.
+/// Why a gNB did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum GnbError {
-    /// The AMF was not reached.
+    /// The AMF is unreachable.
     #[error("gNB {gnb}: no N2 connection to the AMF at {amf}: {error}")]
     Connect {
         /// Name of the gNB.
         gnb: String,
         /// The AMF's address.
         amf: String,
-        /// SCTP's word.
+        /// The SCTP error.
         error: SctpError,
     },
-    /// The AMF refused: NG SETUP FAILURE.
+    /// The AMF rejected NG setup: NG SETUP FAILURE.
     #[error(
         "gNB {gnb}: the AMF refused NG setup, cause {cause}: compare PLMN, TAC and slices with \
          the AMF's"
@@ -38,63 +38,63 @@ pub enum GnbError {
     Lost {
         /// Name of the gNB.
         gnb: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A value of the configuration that NGAP cannot carry.
+    /// An invalid value of the configuration.
     #[error("gNB {gnb}: {reason}")]
     Config {
         /// Name of the gNB.
         gnb: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// The N3 address cannot be used.
+    /// The N3 socket cannot be opened.
     #[error(
-        "gNB {gnb}: no GTP-U endpoint at {address}: {error}; is the address this machine's, and \
-         the port free?"
+        "gNB {gnb}: no GTP-U endpoint at {address}: {error}; is the address local, and the UDP \
+         port free?"
     )]
     UserPlane {
         /// Name of the gNB.
         gnb: String,
         /// N3 address and port.
         address: String,
-        /// The system's word.
+        /// The error of the operating system.
         error: std::io::Error,
     },
 }
 
-/// A procedure of a UE that did not end as it should.
+/// Why a UE procedure failed.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum UeError {
     /// The network rejected it.
     #[error("rejected with 5GMM cause #{0}{name}", name = crate::ue::mm_cause_name(*.0))]
     Rejected(u8),
-    /// The session was not established or not released.
+    /// The session procedure failed.
     #[error("PDU session: {0}")]
     Session(SessionCause),
-    /// It ended without an answer that says so.
+    /// It was aborted without a reject.
     #[error("{0}")]
     Aborted(Abort),
-    /// The UE cannot do it now.
+    /// The UE cannot start it now.
     #[error("{0}")]
     Refused(#[from] NasRefused),
-    /// Nothing happened for as long as the gNB's configuration waits.
+    /// It did not end within the procedure timeout.
     #[error("no result within {0:?}")]
     Timeout(std::time::Duration),
-    /// The gNB's connection to the AMF has gone.
+    /// The gNB has lost the AMF.
     #[error("the gNB has no connection to the AMF: {0}")]
     GnbLost(String),
-    /// The UE is not in the state that this needs.
+    /// The UE is in another state than the procedure needs.
     #[error("{0}")]
     State(&'static str),
-    /// The UE was not handed over.
+    /// The handover failed.
     #[error("handover: {0}")]
     Handover(String),
-    /// The user plane of the UE could not be opened.
+    /// The UE's interface could not be created.
     #[error("{0}")]
     Interface(String),
-    /// The UE has been switched off.
+    /// The UE no longer exists.
     #[error("the UE no longer exists")]
     Gone,
 }

@@ -1,4 +1,4 @@
-//! What carries NGAP between gNB and AMF: an SCTP association, or a pair of queues in one process.
+//! The transport of NGAP: an SCTP association, or a pair of queues in one process.
 use bytes::Bytes;
 use martlet_sctp::{Association, Options, PPID_NGAP, SctpError, SctpStack};
 use std::sync::Arc;
@@ -13,24 +13,24 @@ pub struct N2Message {
     pub data: Bytes,
 }
 
-/// The far end of a link in one process: a test plays the AMF with it.
+/// The AMF's end of a local link, for tests.
 pub struct N2Peer {
-    /// What the gNB sends.
+    /// Messages from the gNB.
     pub from_gnb: mpsc::Receiver<N2Message>,
-    /// What the gNB receives. Dropping it ends the link.
+    /// Messages to the gNB. Dropping it ends the link.
     pub to_gnb: mpsc::Sender<N2Message>,
 }
 
-/// The gNB's end; clones share it.
+/// The gNB's end. Clones share it.
 #[derive(Clone)]
 pub enum N2Link {
     /// SCTP.
     Sctp(Association),
-    /// Queues.
+    /// Queues in one process.
     Local(Arc<LocalLink>),
 }
 
-/// The gNB's end of a link in one process.
+/// The gNB's end of a local link.
 pub struct LocalLink {
     to_amf: std::sync::Mutex<Option<mpsc::Sender<N2Message>>>,
     from_amf: Mutex<mpsc::Receiver<N2Message>>,
@@ -40,16 +40,16 @@ pub struct LocalLink {
 /// Why the link ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// SCTP's word.
+    /// An SCTP error.
     #[error(transparent)]
     Sctp(#[from] SctpError),
-    /// The peer of a link in one process has gone.
+    /// The peer of a local link was dropped.
     #[error("the link to the AMF is closed")]
     Closed,
 }
 
 impl N2Link {
-    /// A link in one process with `streams` streams, and its far end.
+    /// A local link with `streams` streams, and the AMF's end.
     pub fn local(streams: u16) -> (N2Link, N2Peer) {
         let (to_amf, from_gnb) = mpsc::channel(1024);
         let (to_gnb, from_amf) = mpsc::channel(1024);
@@ -64,7 +64,7 @@ impl N2Link {
     /// An SCTP association with the AMF.
     ///
     /// # Errors
-    /// No SCTP on this machine, no such AMF, or it does not answer.
+    /// No SCTP stack is available, or the AMF is unreachable.
     pub async fn connect(config: &super::GnbConfig) -> Result<N2Link, SctpError> {
         let stack = shared_stack(config.sctp)?;
         let options = Options { streams: config.streams.max(2), ..config.sctp_options.clone() };
@@ -80,7 +80,7 @@ impl N2Link {
         }
     }
 
-    /// Send one PDU, waiting while the peer takes no more.
+    /// Sends one PDU. Waits while the send buffer is full.
     pub async fn send(&self, stream: u16, data: Bytes) -> Result<(), LinkError> {
         match self {
             N2Link::Sctp(association) => Ok(association.send(stream, PPID_NGAP, data).await?),
@@ -92,7 +92,7 @@ impl N2Link {
         }
     }
 
-    /// The next PDU; `Ok(None)` after an orderly end.
+    /// The next PDU; `Ok(None)` after a graceful shutdown.
     pub async fn recv(&self) -> Result<Option<N2Message>, LinkError> {
         match self {
             N2Link::Sctp(association) => {
@@ -102,7 +102,7 @@ impl N2Link {
         }
     }
 
-    /// End it in good order.
+    /// Ends it gracefully.
     pub async fn shutdown(&self) {
         match self {
             N2Link::Sctp(association) => association.shutdown().await,
@@ -112,7 +112,7 @@ impl N2Link {
         }
     }
 
-    /// End it at once, as a gNB that loses its power.
+    /// Aborts it, as a power loss does.
     pub fn abort(&self) {
         match self {
             N2Link::Sctp(association) => association.abort(),
@@ -123,8 +123,8 @@ impl N2Link {
     }
 }
 
-/// One SCTP stack of a kind serves all gNBs of a thread's runtime: the one in user space has timers
-/// and sockets of its own, of which a process needs one set.
+/// The SCTP stack of a kind for all gNBs of a thread's runtime. The user-space stack has timers and
+/// raw sockets that one process needs only once.
 fn shared_stack(choice: martlet_sctp::StackChoice) -> Result<SctpStack, SctpError> {
     use martlet_sctp::StackChoice;
     thread_local! {

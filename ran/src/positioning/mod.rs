@@ -32,8 +32,8 @@ pub struct PositioningConfig {
     pub mtu: u16,
     /// Position and radio environment of the UE.
     pub environment: RadioEnvironment,
-    /// The folder in which the UE writes its true position at each location request, in a file named
-    /// after its SUPI.
+    /// The folder in which the UE writes its true position at each location request, in a file
+    /// named after its SUPI.
     pub truth: Option<PathBuf>,
 }
 
@@ -74,7 +74,8 @@ pub(crate) enum Request {
 }
 
 impl Positioning {
-    /// Starts positioning. The network uses it only if the UE's configuration has `lcs_upp` or `lpp`.
+    /// Starts positioning. The network uses it only if the UE's configuration has `lcs_upp` or
+    /// `lpp`.
     ///
     /// # Errors
     /// The UE no longer exists.

@@ -37,8 +37,8 @@ pub(super) struct Task {
     routing: Option<Vec<u8>>,
     /// Assistance data from LPP.
     assistance: AssistanceData,
-    /// The connectors in the order of attempts. A connector resumes its earlier sessions; the list is
-    /// empty without trusted certificates.
+    /// The connectors in the order of attempts. A connector resumes its earlier sessions; the list
+    /// is empty without trusted certificates.
     connectors: Arc<[AsyncConnector]>,
 }
 

@@ -434,10 +434,8 @@ ues:
     opc: "cd63cb71954a9f4e48a5994e37a02baf"
     nea: [0, 2]
     nia: [2]
-    suci:
-      profile: A
-      key_id: 1
-      key: "5a8d38864820197c3394b92613b20b91633cbd897119273bf8e4a6f4eec0a650"
+    suci: {profile: A, key_id: 1,
+      key: "5a8d38864820197c3394b92613b20b91633cbd897119273bf8e4a6f4eec0a650"}
     sessions:
       - {dnn: internet, slice: 1-010203}
     netns: auto
@@ -532,6 +530,6 @@ steps:
     #[test]
     fn an_unknown_step_is_rejected() {
         let report = report("replay: {}", "reply: {}");
-        assert!(report.contains("x.yaml:41:") && report.contains("reply"), "{report}");
+        assert!(report.contains("x.yaml:39:") && report.contains("reply"), "{report}");
     }
 }

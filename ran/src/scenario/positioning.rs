@@ -215,8 +215,8 @@ impl CellSection {
     /// Why the cell is invalid.
     pub(super) fn wrong(&self) -> Option<String> {
         let right = self.cell().is_some_and(|cell| cell.pci <= 1007 && cell.position.is_valid());
-        let why = "a cell needs nine hexadecimal digits, a physical cell identity up to 1007, and valid \
-                   coordinates";
+        let why = "a cell needs nine hexadecimal digits, a physical cell identity up to 1007, and \
+                   valid coordinates";
         (!right).then(|| why.into())
     }
 }

@@ -1,4 +1,4 @@
-//! A scenario over real SCTP and real GTP-U, against a core made by hand.
+//! A scenario over SCTP and GTP-U with a simulated core.
 use super::{parse, play};
 use crate::gnb::N2Link;
 use crate::gnb::N2Message;
@@ -17,7 +17,7 @@ name: by hand
 gnbs:
   - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.9.5, n2_local: 127.77.9.2, n3: 127.77.9.2}
 ues:
-  - name: phone
+  - name: ue
     imsi: "001010000000001"
     k: "46464646464646464646464646464646"
     opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
@@ -97,12 +97,12 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
         amf.register(0xbeef).await;
         let tunnel = amf.establish(UPF, 9).await;
         let upf = upf(user_plane, tunnel.teid);
-        // The octets that are no NAS message, and the replay: neither is answered.
+        // Neither the invalid NAS message nor the replay is answered.
         assert_eq!(amf.nas().await, [0x7e, 0x00, 0xff]);
         amf.nas().await;
         let garbage = amf.peer.from_gnb.recv().await.unwrap();
         assert_eq!(garbage.data[..], [0xff, 0xff]);
-        amf.send_octets(crate::gnb::tests::amf::error_indication()).await;
+        amf.send_raw(crate::gnb::tests::amf::error_indication()).await;
         amf.release().await;
         upf.join().unwrap();
         std::future::pending::<()>().await;
@@ -125,7 +125,7 @@ gnbs:
   - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.10.5, n2_local: 127.77.10.2, n3: 127.77.10.2}
   - {name: gnb-2, plmn: 001-01, gnb_id: 2, amf: 127.77.10.5, n2_local: 127.77.10.3}
 ues:
-  - name: phone
+  - name: ue
     gnb: gnb-1
     imsi: "001010000000001"
     k: "46464646464646464646464646464646"
@@ -140,7 +140,7 @@ steps:
 "#;
 
 #[tokio::test]
-async fn gnbs_vanish_and_come_back() {
+async fn gnbs_lose_their_association_and_connect_again() {
     let stack = match SctpStack::open(StackChoice::Auto) {
         Ok(stack) => stack,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! What the UE asks its environment to do, and what it reports.
+//! What the NAS layer requests of its caller, and the events that it reports.
 use super::config::Slice;
 use martlet_nas::{GmmCause, GsmCause, Guti, PduSessionTypeValue, STmsi};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,26 +17,26 @@ pub enum EstablishmentCause {
     Emergency,
 }
 
-/// What goes with the first NAS message of a connection.
+/// Parameters of the first NAS message of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initial {
     /// Establishment cause.
     pub cause: EstablishmentCause,
-    /// 5G-S-TMSI that the UE gives the gNB, where it has one.
+    /// 5G-S-TMSI for the gNB, if the UE has one.
     pub s_tmsi: Option<STmsi>,
 }
 
-/// What the UE wants done.
+/// An action for the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Send a NAS message to the AMF.
     Send {
-        /// The message as it goes into the NAS-PDU.
+        /// The NAS-PDU.
         nas: Vec<u8>,
         /// Set for the first message of a connection.
         initial: Option<Initial>,
     },
-    /// Release the connection locally: the UE has given up on it (TS 24.501, 5.3.1.3).
+    /// Release the connection locally (TS 24.501, 5.3.1.3).
     ReleaseConnection,
     /// Something that whoever drives the UE may be waiting for.
     Event(Event),
@@ -66,7 +66,7 @@ pub struct RegistrationOutcome {
 pub struct PduSession {
     /// PDU session identity, 1 to 15.
     pub psi: u8,
-    /// DNN that the UE asked for or was given.
+    /// DNN requested by the UE or assigned by the network.
     pub dnn: Option<String>,
     /// S-NSSAI.
     pub slice: Option<Slice>,
@@ -80,7 +80,7 @@ pub struct PduSession {
     pub ipv6_interface_id: Option<[u8; 8]>,
     /// DNS servers from the protocol configuration options.
     pub dns: Vec<Ipv4Addr>,
-    /// MTU of the link from the protocol configuration options, octets.
+    /// Link MTU from the protocol configuration options, bytes.
     pub mtu: Option<u16>,
     /// Session-AMBR, downlink and uplink, kilobits per second.
     pub ambr_kbps: Option<(u64, u64)>,
@@ -88,9 +88,9 @@ pub struct PduSession {
     pub default_qfi: Option<u8>,
     /// QoS flows: each QFI with its 5QI, in the order of QFIs.
     pub flows: Vec<(u8, u8)>,
-    /// QoS rules: each identifier with the QFI that its traffic takes.
+    /// QoS rules: identifier and QFI.
     pub rules: Vec<(u8, u8)>,
-    /// Whether its user plane comes with every connection.
+    /// Whether it is an always-on PDU session.
     pub always_on: bool,
     /// 5GSM cause with which the network accepted, such as #50 "PDU session type IPv4 only
     /// allowed".
@@ -101,11 +101,11 @@ impl PduSession {
     /// The link-local IPv6 address of the interface identifier (TS 23.501, 5.8.2.2.3).
     pub fn ipv6_link_local(&self) -> Option<Ipv6Addr> {
         self.ipv6_interface_id.map(|id| {
-            let mut octets = [0; 16];
-            octets[0] = 0xfe;
-            octets[1] = 0x80;
-            octets[8..].copy_from_slice(&id);
-            Ipv6Addr::from(octets)
+            let mut address = [0; 16];
+            address[0] = 0xfe;
+            address[1] = 0x80;
+            address[8..].copy_from_slice(&id);
+            Ipv6Addr::from(address)
         })
     }
 }
@@ -131,7 +131,7 @@ pub enum SessionCause {
     Mm(u8),
     /// The network changed the session at the same time.
     Collision,
-    /// The network did not answer: the timer expired as often as the specification allows.
+    /// The network did not answer all retransmissions.
     Timeout,
     /// The network's session status no longer has the session.
     StatusInactive,
@@ -159,7 +159,7 @@ impl std::fmt::Display for SessionCause {
     }
 }
 
-/// Why a procedure ended without an answer that says so.
+/// Why a procedure was aborted without a reject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
     /// Its timer expired as often as the specification allows.
@@ -211,7 +211,7 @@ pub enum PositioningKind {
 /// What happened to the UE.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// REGISTRATION ACCEPT, and where it asked for one the REGISTRATION COMPLETE is on its way.
+    /// REGISTRATION ACCEPT; REGISTRATION COMPLETE is sent if required.
     Registered(RegistrationOutcome),
     /// REGISTRATION REJECT.
     RegistrationRejected {
@@ -220,13 +220,13 @@ pub enum Event {
     },
     /// The registration ended otherwise.
     RegistrationAborted(Abort),
-    /// The UE is deregistered: its request was accepted, or given up after the last retransmission.
+    /// The UE is deregistered: its request was accepted, or the last retransmission timed out.
     Deregistered,
     /// The network deregistered the UE.
     DeregisteredByNetwork {
-        /// 5GMM cause, where the request had one.
+        /// 5GMM cause, if the request has one.
         cause: Option<u8>,
-        /// The network asks for a new registration.
+        /// The network requests a new registration.
         re_registration_required: bool,
     },
     /// A PDU session is established.
@@ -242,10 +242,10 @@ pub enum Event {
     SessionModified {
         /// PDU session identity.
         psi: u8,
-        /// Whether the UE had asked for it.
+        /// Whether the UE requested it.
         asked: bool,
     },
-    /// The network does not change a PDU session as the UE asked.
+    /// The network rejected the UE's modification request.
     SessionModificationRejected {
         /// PDU session identity.
         psi: u8,
@@ -286,12 +286,12 @@ pub enum Event {
     ConfigurationUpdated {
         /// The UE has a new 5G-GUTI.
         new_guti: bool,
-        /// The network asks for a registration.
+        /// The network requests a registration.
         registration_requested: bool,
-        /// Full name of the network, where it was sent.
+        /// Full name of the network, if it was sent.
         network_name: Option<String>,
     },
-    /// AUTHENTICATION FAILURE was sent, or what EAP-AKA' has in its place.
+    /// AUTHENTICATION FAILURE was sent, or its EAP-AKA' equivalent.
     AuthenticationFailureSent {
         /// 5GMM cause: #20 MAC failure, #21 synch failure, #26 non-5G authentication, #71 ngKSI in
         /// use.
@@ -310,10 +310,10 @@ pub enum Event {
         kind: PositioningKind,
         /// The message.
         message: Vec<u8>,
-        /// Additional information, which goes back with what answers it.
+        /// Additional information, to be returned with the answer.
         routing: Option<Vec<u8>>,
     },
-    /// A positioning message of the UE came back: no LMF wants it.
+    /// The AMF returned a positioning message: no LMF accepts it.
     PositioningReturned {
         /// What it is.
         kind: PositioningKind,

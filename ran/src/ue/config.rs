@@ -64,14 +64,14 @@ pub enum SuciScheme {
 /// NAS timers of the UE (TS 24.501, tables 10.2.1 and 10.3.1) and how often a message is sent
 /// again.
 ///
-/// The values are the specification's; a test that wants to see an expiry shortens them.
+/// The defaults are the specification's values. Tests of expiry use shorter ones.
 #[derive(Debug, Clone)]
 pub struct NasTimers {
     /// Registration: from REGISTRATION REQUEST to its answer.
     pub t3510: Duration,
     /// Registration: pause before the next attempt after a failure.
     pub t3511: Duration,
-    /// Authentication: how long RAND and RES* are kept.
+    /// Authentication: how long RAND and RES* are stored.
     pub t3516: Duration,
     /// Service request: from SERVICE REQUEST to its answer.
     pub t3517: Duration,
@@ -90,7 +90,7 @@ pub struct NasTimers {
     /// How often a request is sent again after its timer expired, before the procedure is aborted
     /// (T3521, T3580 to T3582).
     pub retransmissions: u8,
-    /// Attempts of the registration procedure before the UE gives up (5 in TS 24.501, 5.5.1.2.7).
+    /// Most attempts of the registration procedure (5 in TS 24.501, 5.5.1.2.7).
     pub registration_attempts: u8,
 }
 
@@ -113,13 +113,13 @@ impl Default for NasTimers {
     }
 }
 
-/// Whether the UE answers by itself to paging and to uplink data while it is idle.
+/// Whether an idle UE requests service on paging and uplink data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdleBehaviour {
-    /// As a phone does: a service request follows paging and uplink data at once.
+    /// At once, as real UEs do.
     #[default]
     Automatic,
-    /// Only when the caller asks for it, so that a test or a lab decides about the moment.
+    /// Only on a call, so that a test or a lab controls the time.
     Manual,
 }
 
@@ -140,7 +140,7 @@ pub struct UeConfig {
     pub suci: SuciScheme,
     /// Routing indicator of the SUCI.
     pub routing_indicator: RoutingIndicator,
-    /// IMEISV, 16 digits, sent where the network asks for it.
+    /// IMEISV, 16 digits, sent if the network requests it.
     pub imeisv: String,
     /// 5G-EA bits of the UE security capability: 0x80 is NEA0, 0x40 NEA1, 0x20 NEA2, 0x10 NEA3.
     pub nea: u8,
@@ -157,7 +157,7 @@ pub struct UeConfig {
     /// Whether it takes and confirms CONFIGURATION UPDATE COMMAND; false for one that does not
     /// hear it.
     pub confirms_configuration: bool,
-    /// So many PDU SESSION MODIFICATION COMMANDs are lost on their way to it.
+    /// Number of PDU SESSION MODIFICATION COMMANDs that are lost.
     pub modifications_lost: u8,
     /// Whether it has LPP in NAS (5GMM capability, octet 3).
     pub lpp: bool,
@@ -174,7 +174,7 @@ pub enum UeConfigError {
     /// The IMSI is no IMSI.
     #[error("IMSI `{imsi}`: {reason}")]
     Imsi {
-        /// What was given.
+        /// The value.
         imsi: String,
         /// Why it is none.
         reason: String,
@@ -188,7 +188,7 @@ impl UeConfig {
     /// A UE with the usual capabilities (NEA0–3, NIA0–3), the null SUCI scheme and the
     /// specification's timers.
     ///
-    /// `mnc_digits` says how many digits of the IMSI are the MNC: 2 or 3.
+    /// `mnc_digits` is the number of MNC digits in the IMSI: 2 or 3.
     ///
     /// # Errors
     /// An IMSI that is not 6 to 15 digits, and another number of MNC digits.

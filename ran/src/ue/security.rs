@@ -78,7 +78,7 @@ impl Security {
         ncc == 0 && derive_kgnb(&full.kamf, AccessKeyCount::Handover).as_octets().as_slice() == nh
     }
 
-    /// Takes such a context into use, and begins a chain of keys with its K_gNB.
+    /// Activates the context of a new K_AMF and begins a key chain with its K_gNB.
     pub fn take_changed_key(&mut self, full: FullContext) {
         let k_gnb = derive_kgnb(&full.kamf, AccessKeyCount::Handover);
         self.access =
@@ -114,7 +114,7 @@ impl Security {
         Some(derive_kgnb(&current.kamf, self.access_count?))
     }
 
-    /// ngKSI of the current context; 7 where there is none.
+    /// ngKSI of the current context; 7 without one.
     pub fn ngksi(&self) -> u8 {
         self.current.as_ref().map_or(7, |c| c.ngksi)
     }
@@ -146,9 +146,9 @@ impl Security {
         match &mut self.current {
             Some(full) => {
                 let count = full.context.nas_count(Direction::Uplink, ACCESS);
-                let octets = full.context.protect_initial(message)?;
+                let nas = full.context.protect_initial(message)?;
                 self.access_count = count;
-                Ok(octets)
+                Ok(nas)
             }
             None => message.encode(),
         }
@@ -158,9 +158,9 @@ impl Security {
     /// beginning, whose COUNT stays the one from which K_gNB is derived (TS 33.501, A.9).
     pub fn protect_following(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         let count = self.access_count;
-        let octets = self.protect_initial(message);
+        let nas = self.protect_initial(message);
         self.access_count = count;
-        octets
+        nas
     }
 
     /// Protect SECURITY MODE COMPLETE, the first message under a new context (security header type
@@ -177,20 +177,20 @@ impl Security {
         let count = full.context.nas_count(Direction::Uplink, ACCESS);
         let sht =
             Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
-        let octets = full.context.protect(message, sht, Direction::Uplink)?;
+        let nas = full.context.protect(message, sht, Direction::Uplink)?;
         self.access_count = count;
-        Ok(octets)
+        Ok(nas)
     }
 
     /// Verify and decipher a downlink message with the current context. Success means that the
     /// secure exchange of NAS messages is established on this connection (TS 24.501, 4.4.2.5).
-    pub fn unprotect(&mut self, octets: &[u8]) -> Result<Verified<Nas5gsMessage>, NasError> {
+    pub fn unprotect(&mut self, nas: &[u8]) -> Result<Verified<Nas5gsMessage>, NasError> {
         let Some(full) = &mut self.current else {
             return Err(NasError::SecurityRefused(
                 "there is no security context to check the message with".into(),
             ));
         };
-        let verified = full.context.unprotect(octets, Direction::Downlink);
+        let verified = full.context.unprotect(nas, Direction::Downlink);
         // An authentic message that is then refused for its content was integrity checked all the
         // same.
         if matches!(verified, Ok(_) | Err(NasError::AuthenticMessageRefused { .. })) {
@@ -260,7 +260,7 @@ impl Security {
         *self = Security::default();
     }
 
-    /// The N1 signalling connection has gone: the next one starts with an initial NAS message.
+    /// The N1 signalling connection was released: the next one starts with an initial NAS message.
     pub fn connection_released(&mut self) {
         self.secured = false;
     }

@@ -1,4 +1,4 @@
-//! Running NAS timers of one UE, as deadlines on the clock that the caller gives.
+//! The running NAS timers of a UE, as deadlines of the caller's clock.
 use std::time::Instant;
 
 /// A NAS timer of the UE (TS 24.501, 10.2 and 10.3).
@@ -10,7 +10,7 @@ pub enum Timer {
     T3511,
     /// Periodic registration.
     T3512,
-    /// RAND and RES* are kept.
+    /// Storage of RAND and RES*.
     T3516,
     /// Service request answer.
     T3517,

@@ -1,5 +1,5 @@
-//! Location reporting (TS 38.413, 8.12): the AMF asks where a UE is, or to be told when it changes
-//! its cell, comes into an area, or leaves it.
+//! Location reporting (TS 38.413, 8.12): the AMF requests the location of a UE once, or at each
+//! change of its cell or of its presence in an area of interest.
 use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
@@ -15,7 +15,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         | EventType::ue_presence_in_area_of_interest
         | EventType::change_of_serving_cell_and_UE_presence_in_the_Area_of_Interest => {
             ue.reporting = Some(asked.clone());
-            // Whether it is in an area is said at once.
+            // The presence in areas of interest is reported at once.
             match asked.area_of_interest_list.is_some() {
                 true => report(ue, asked).await,
                 false => Ok(()),
@@ -28,7 +28,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     }
 }
 
-/// The UE is in another cell of its gNB, which says so where it was asked to.
+/// Reports a change of the UE's cell if the AMF requested it.
 pub(crate) async fn cell_changed(ue: &mut UeContext, cell: u16) -> Result<(), Fault> {
     ue.cell = cell;
     match ue.reporting.clone() {
@@ -40,10 +40,10 @@ pub(crate) async fn cell_changed(ue: &mut UeContext, cell: u16) -> Result<(), Fa
 /// LOCATION REPORT.
 async fn report(ue: &mut UeContext, asked: LocationReportingRequestType) -> Result<(), Fault> {
     let Some((amf_id, ran_id)) = ue.ids() else { return Ok(()) };
-    let place = ue.location();
+    let location = ue.location();
     let presence = asked.area_of_interest_list.as_ref().map(|list| {
         let item = |item: &AreaOfInterestItem| {
-            let presence = if is_in(&item.area_of_interest, &place) {
+            let presence = if is_in(&item.area_of_interest, &location) {
                 UEPresence::R_in
             } else {
                 UEPresence::out
@@ -63,7 +63,7 @@ async fn report(ue: &mut UeContext, asked: LocationReportingRequestType) -> Resu
             LocationReport,
             AMF_UE_NGAP_ID(amf_id),
             RAN_UE_NGAP_ID(ran_id),
-            UserLocationInformation(place),
+            UserLocationInformation(location),
             UEPresenceInAreaOfInterestList(presence),
             LocationReportingRequestType(asked),
         )?,
@@ -73,7 +73,7 @@ async fn report(ue: &mut UeContext, asked: LocationReportingRequestType) -> Resu
             LocationReport,
             AMF_UE_NGAP_ID(amf_id),
             RAN_UE_NGAP_ID(ran_id),
-            UserLocationInformation(place),
+            UserLocationInformation(location),
             LocationReportingRequestType(asked),
         )?,
     };
@@ -81,15 +81,18 @@ async fn report(ue: &mut UeContext, asked: LocationReportingRequestType) -> Resu
     Ok(())
 }
 
-fn is_in(area: &AreaOfInterest, place: &UserLocationInformation<'_>) -> bool {
-    let UserLocationInformation::userLocationInformationNR(place) = place else { return false };
+fn is_in(area: &AreaOfInterest, location: &UserLocationInformation<'_>) -> bool {
+    let UserLocationInformation::userLocationInformationNR(location) = location else {
+        return false;
+    };
     let by_tai = area
         .area_of_interest_tai_list
         .iter()
         .flat_map(|list| &list.0)
-        .any(|item| item.tai == place.tai);
+        .any(|item| item.tai == location.tai);
     let mut cells = area.area_of_interest_cell_list.iter().flat_map(|list| &list.0);
     by_tai
-        || cells
-            .any(|item| matches!(&item.ngran_cgi, NGRANCGI::nR_CGI(cell) if *cell == place.nr_cgi))
+        || cells.any(
+            |item| matches!(&item.ngran_cgi, NGRANCGI::nR_CGI(cell) if *cell == location.nr_cgi),
+        )
 }

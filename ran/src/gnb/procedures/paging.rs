@@ -4,8 +4,7 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, extract_ngap_ies};
 use std::time::Instant;
 
-/// Call the idle UE that listens with the 5G-S-TMSI, if the gNB's tracking area is among those
-/// paged.
+/// Pages the idle UE with the 5G-S-TMSI, if the gNB's tracking area is in the list.
 pub(crate) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
     extract_ngap_ies!(pdu, Paging,
         req identity: UEPagingIdentity = UEPagingIdentity(identity) => identity,
@@ -27,7 +26,7 @@ pub(crate) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
             tracing::debug!(
                 gnb = gnb.name(),
                 s_tmsi = format_args!("{key:012x}"),
-                "paging of a UE that is not here"
+                "paging of an unknown UE"
             )
         }
     }

@@ -1,4 +1,4 @@
-//! An AMF by hand, behind a link in one process.
+//! A simulated AMF behind a local link.
 use crate::gnb::{Gnb, GnbConfig, GnbError, N2Link, N2Message, N2Peer};
 use crate::sample::Samples;
 use crate::ue::tests::network::{Network, plmn};
@@ -22,7 +22,7 @@ pub fn config() -> GnbConfig {
     config
 }
 
-/// A gNB that is set up, and its AMF.
+/// A gNB after NG setup, and its AMF.
 pub async fn gnb_and_amf() -> (Gnb, Amf) {
     gnb_and_amf_with(config()).await
 }
@@ -34,7 +34,7 @@ pub async fn gnb_and_amf_with(config: GnbConfig) -> (Gnb, Amf) {
     (gnb.expect("NG setup"), amf)
 }
 
-/// What becomes of a gNB that gets this answer to NG SETUP REQUEST.
+/// The error of a gNB that gets this answer to NG SETUP REQUEST.
 pub async fn refused(answer: Vec<u8>) -> GnbError {
     let (link, mut peer) = N2Link::local(4);
     let answering = async move {
@@ -85,11 +85,11 @@ impl Amf {
     }
 
     pub async fn send(&mut self, pdu: NGAP_PDU) {
-        self.send_octets(pdu.encode().unwrap()).await;
+        self.send_raw(pdu.encode().unwrap()).await;
     }
 
-    pub async fn send_octets(&mut self, octets: Vec<u8>) {
-        self.peer.to_gnb.send(N2Message { stream: 1, data: octets.into() }).await.expect("a gNB");
+    pub async fn send_raw(&mut self, message: Vec<u8>) {
+        self.peer.to_gnb.send(N2Message { stream: 1, data: message.into() }).await.expect("a gNB");
     }
 
     /// The NAS message of the next INITIAL UE MESSAGE or UPLINK NAS TRANSPORT.
@@ -228,7 +228,7 @@ pub fn error_cause(pdu: &NGAP_PDU) -> Cause {
     read(pdu).unwrap()
 }
 
-/// ERROR INDICATION about octets that are no NGAP.
+/// ERROR INDICATION about an invalid message.
 pub fn error_indication() -> Vec<u8> {
     let cause = Cause::protocol(CauseProtocol::transfer_syntax_error);
     build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication, Cause(cause))

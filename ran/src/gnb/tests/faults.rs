@@ -9,7 +9,7 @@ use martlet_ngap::build_ngap;
 use martlet_ngap::ngap::*;
 
 #[tokio::test]
-async fn a_refused_setup_names_the_cause() {
+async fn a_rejected_ng_setup_reports_the_cause() {
     let failure = build_ngap!(
         UnsuccessfulOutcome,
         NGSetup,
@@ -25,7 +25,7 @@ async fn a_refused_setup_names_the_cause() {
 }
 
 #[tokio::test]
-async fn a_k_gnb_of_another_count_fails_the_context_setup() {
+async fn a_k_gnb_of_another_nas_count_fails_initial_context_setup() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let registering = async {
@@ -44,7 +44,7 @@ async fn a_k_gnb_of_another_count_fails_the_context_setup() {
 }
 
 #[tokio::test]
-async fn a_rejected_registration_tells_its_cause_and_is_sampled() {
+async fn a_rejected_registration_reports_its_cause_and_is_sampled() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let rejecting = async {
@@ -67,9 +67,9 @@ async fn a_rejected_registration_tells_its_cause_and_is_sampled() {
 }
 
 #[tokio::test]
-async fn messages_for_nobody_and_octets_that_are_none_get_an_error_indication() {
+async fn messages_for_unknown_ues_and_invalid_messages_get_an_error_indication() {
     let (gnb, mut amf) = gnb_and_amf().await;
-    amf.send_octets(vec![0xff, 0xff]).await;
+    amf.send_raw(vec![0xff, 0xff]).await;
     let (kind, pdu) = amf.next().await;
     assert_eq!(kind, Kind::Initiating_ErrorIndication);
     assert_eq!(error_cause(&pdu), Cause::protocol(CauseProtocol::transfer_syntax_error));
@@ -86,7 +86,7 @@ async fn messages_for_nobody_and_octets_that_are_none_get_an_error_indication() 
 }
 
 #[tokio::test]
-async fn a_reset_releases_the_ues_that_it_names() {
+async fn ng_reset_releases_the_listed_ues() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
@@ -105,7 +105,7 @@ async fn a_reset_releases_the_ues_that_it_names() {
 }
 
 #[tokio::test]
-async fn an_error_indication_about_a_connection_ends_it() {
+async fn an_error_indication_releases_the_connection() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
@@ -124,7 +124,7 @@ async fn an_error_indication_about_a_connection_ends_it() {
 }
 
 #[tokio::test]
-async fn an_amf_that_vanishes_fails_what_waits_for_it() {
+async fn waiting_procedures_fail_when_the_amf_is_lost() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), async {
@@ -137,7 +137,7 @@ async fn an_amf_that_vanishes_fails_what_waits_for_it() {
 }
 
 #[tokio::test]
-async fn raw_replayed_and_forged_messages_go_out_as_they_are() {
+async fn raw_replayed_and_forged_messages_are_sent_unchanged() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     assert!(matches!(ue.replay_last_nas().await, Err(UeError::State(_))));
@@ -158,7 +158,7 @@ async fn raw_replayed_and_forged_messages_go_out_as_they_are() {
 }
 
 #[tokio::test]
-async fn what_the_ue_cannot_do_is_refused_at_once() {
+async fn a_procedure_in_the_wrong_state_is_rejected_at_once() {
     let (gnb, _amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let refused = ue.establish_pdu_session(PduSessionRequest::default()).await;
@@ -168,7 +168,7 @@ async fn what_the_ue_cannot_do_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn without_an_answer_the_caller_is_told() {
+async fn a_procedure_without_an_answer_times_out() {
     let mut config = config();
     config.procedure_timeout = std::time::Duration::from_millis(50);
     let (gnb, _amf) = gnb_and_amf_with(config).await;

@@ -228,7 +228,7 @@ async fn a_session_is_released_by_the_ue() {
 }
 
 #[tokio::test]
-async fn a_ue_out_of_reach_is_released() {
+async fn a_dropped_ue_is_released() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
@@ -239,7 +239,7 @@ async fn a_ue_out_of_reach_is_released() {
 }
 
 #[tokio::test]
-async fn the_network_releases_and_the_ue_is_idle() {
+async fn a_release_by_the_network_leaves_the_ue_idle() {
     let (gnb, mut amf) = gnb_and_amf().await;
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));

@@ -1,4 +1,4 @@
-//! The gNB and its UEs against an AMF made by hand.
+//! The gNB and its UEs with a simulated AMF.
 pub(crate) mod amf;
 mod faults;
 pub(crate) mod life;

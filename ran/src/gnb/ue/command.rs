@@ -1,4 +1,4 @@
-//! What is asked of a UE's task, and how it answers.
+//! Commands to a UE's task, and their replies.
 use crate::gnb::error::UeError;
 use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan, XnHandoverPlan};
 use crate::gnb::node::Gnb;
@@ -12,18 +12,18 @@ use martlet_nas::{Guti, Nas5gsMessage};
 use martlet_ngap::transfer::SecurityOutcome;
 use tokio::sync::{broadcast, oneshot};
 
-/// Something that happened at a UE, for tests that look on.
+/// An event of a UE.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UeEvent {
     /// An event of its NAS layer.
     Nas(Event),
-    /// A downlink NAS message as it came, before it is processed.
+    /// A downlink NAS message, before it is processed.
     NasReceived(Bytes),
-    /// Its connection was released: it is idle, or deregistered and silent.
+    /// Its connection was released.
     ConnectionReleased,
 }
 
-/// How a UE is.
+/// The state of a UE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UeStatus {
     /// 5GMM state.
@@ -34,7 +34,7 @@ pub struct UeStatus {
     pub guti: Option<Guti>,
     /// Settings from the network.
     pub settings: NetworkSettings,
-    /// How often K_AMF has changed with a handover.
+    /// Number of K_AMF changes by handover.
     pub key_changes: u32,
     /// Established PDU sessions.
     pub sessions: Vec<PduSession>,
@@ -42,13 +42,13 @@ pub struct UeStatus {
     pub active_user_planes: Vec<u8>,
     /// NEA and NIA identifiers in use.
     pub algorithms: Option<(u8, u8)>,
-    /// How the user planes of sessions are protected for which the core has asked for something.
+    /// User plane security results of sessions with a security indication.
     pub protected: Vec<(u8, SecurityOutcome)>,
     /// Its network namespace.
     pub netns: Option<String>,
 }
 
-/// Where the answer to a command goes.
+/// Sends the result of a command to its caller.
 pub(crate) struct Reply<T>(oneshot::Sender<Result<T, UeError>>);
 
 impl<T> Reply<T> {
@@ -57,13 +57,13 @@ impl<T> Reply<T> {
         (Reply(sender), receiver)
     }
 
-    /// Answer; a caller that gave up does not mind.
+    /// Sends the result; ignored if the caller no longer waits.
     pub(crate) fn done(self, outcome: Result<T, UeError>) {
         let _ = self.0.send(outcome);
     }
 }
 
-/// Callers that wait for the same thing.
+/// Callers that wait for the same result.
 pub(crate) struct Waiting<T>(Vec<Reply<T>>);
 
 impl<T> Default for Waiting<T> {
@@ -74,12 +74,12 @@ impl<T> Default for Waiting<T> {
 
 impl<T: Clone> Waiting<T> {
     pub(crate) fn add(&mut self, reply: Reply<T>) {
-        // Callers that have given up are forgotten, so that the list does not grow.
+        // Callers that no longer wait are removed, so that the list stays bounded.
         self.0.retain(|waiting| !waiting.0.is_closed());
         self.0.push(reply);
     }
 
-    /// Answer all; whether anybody waited.
+    /// Sends the result to all. Returns whether a caller waited.
     pub(crate) fn finish(&mut self, outcome: Result<T, UeError>) -> bool {
         let mut any = false;
         for reply in self.0.drain(..) {
@@ -90,7 +90,7 @@ impl<T: Clone> Waiting<T> {
     }
 }
 
-/// What a UE is asked to do.
+/// A command to a UE's task.
 #[allow(missing_docs)]
 pub(crate) enum Command {
     Register {

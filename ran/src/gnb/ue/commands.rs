@@ -12,7 +12,7 @@ use std::time::Instant;
 use tokio::sync::broadcast;
 
 impl UeContext {
-    /// What starts with an initial message waits until the connection of what was before is
+    /// A command that starts with an initial NAS message waits until the previous connection is
     /// released.
     fn has_to_wait(&self, command: &Command) -> bool {
         match command {
@@ -24,7 +24,7 @@ impl UeContext {
         }
     }
 
-    /// The next command that had to wait, if it has not to any more.
+    /// The next waiting command that can run now.
     pub(super) fn next_deferred(&mut self) -> Option<Command> {
         match self.deferred.front() {
             Some(command) if !self.has_to_wait(command) => self.deferred.pop_front(),
@@ -34,8 +34,7 @@ impl UeContext {
 
     pub(super) async fn on_command(&mut self, command: Command) {
         if self.has_to_wait(&command) {
-            // A UE that has lost its memory does not go on with a connection: what comes on it
-            // would mean nothing to it.
+            // A UE without its security context cannot use the connection.
             let gives_up = matches!(command, Command::Forget { .. });
             self.deferred.push_back(command);
             if gives_up {
@@ -113,7 +112,7 @@ impl UeContext {
                 match self.nas.deregister(switch_off, self.received) {
                     Ok(()) => {
                         self.waiters.deregistration.add(reply);
-                        // Set before the events of a switch-off are handled, which come at once.
+                        // Set first, because the events of a switch-off follow at once.
                         self.starts.deregistration = Some(Instant::now());
                         if let Some(sent) = self.flush().await
                             && self.starts.deregistration.is_some()

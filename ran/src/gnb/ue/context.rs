@@ -20,20 +20,20 @@ use tokio::sync::{broadcast, mpsc};
 /// How long the source gNB forwards packets after its context is released (TS 38.300, 9.2.3.2.1,
 /// step 12).
 const FORWARDING_AFTER_RELEASE: Duration = Duration::from_millis(500);
-/// Messages from the network that may wait for one UE.
+/// Length of the input queue of a UE's task.
 pub(crate) const MAILBOX: usize = 64;
-/// NAS messages that may wait for the AMF's first answer to a UE.
+/// Most NAS messages that wait for the AMF UE NGAP ID.
 pub(crate) const EARLY: usize = 16;
-/// Why a procedure of the gNB stopped.
+/// Why a procedure failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// The message cannot be read, or its answer not written.
+    /// A message does not decode or encode.
     #[error(transparent)]
     Ngap(#[from] martlet_ngap::Error),
-    /// The link is gone.
+    /// The association has ended.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A transfer cannot be written.
+    /// A transfer does not encode.
     #[error(transparent)]
     Transfer(#[from] TransferError),
 }
@@ -44,7 +44,7 @@ pub(crate) struct Connection {
     pub(crate) ran_id: Option<u32>,
     pub(crate) amf_id: Option<u64>,
     pub(crate) stream: u16,
-    /// NAS messages that wait for the AMF's first answer.
+    /// NAS messages that wait for the AMF UE NGAP ID.
     pub(crate) early: Vec<Vec<u8>>,
 }
 
@@ -105,7 +105,7 @@ impl SourceContext {
     }
 }
 
-/// What is timed, and since when.
+/// Start times of running procedures.
 #[derive(Default)]
 pub(crate) struct Starts {
     pub(crate) registration: Option<Instant>,
@@ -118,7 +118,7 @@ pub(crate) struct Starts {
     pub(crate) path_switch: Option<Instant>,
 }
 
-/// Who waits for what.
+/// Callers that wait for the end of a procedure.
 #[derive(Default)]
 pub(crate) struct Waiters {
     pub(crate) registration: Waiting<RegistrationOutcome>,
@@ -132,7 +132,7 @@ pub(crate) struct Waiters {
     pub(crate) handover: Waiting<HandoverOutcome>,
 }
 
-/// A UE.
+/// The state of a UE's task.
 pub(crate) struct UeContext {
     pub(crate) nas: UeNas,
     pub(crate) gnb: Gnb,
@@ -142,26 +142,25 @@ pub(crate) struct UeContext {
     pub(crate) sessions: BTreeMap<u8, SessionResources>,
     pub(crate) ports: BTreeMap<u8, Port>,
     pub(crate) interface: Interface,
-    /// A handover that the gNB has asked for.
+    /// The N2 handover in progress.
     pub(crate) handover: Option<OngoingHandover>,
-    /// The gNB that the UE has left, until the AMF releases its context there.
+    /// Contexts at gNBs that the UE has left.
     pub(crate) left: Vec<SourceContext>,
-    /// K_AMFs that the network has changed with a handover.
+    /// Number of K_AMF changes by handover.
     pub(crate) key_changes: u32,
-    /// The last number of a RAN status, and the status that is underway to the target of a
-    /// handover.
+    /// The last sequence number of a RAN status, and the container in transit to the target.
     pub(crate) ran_status: (u16, Option<Vec<u8>>),
     /// What the gNB measures of the UE for LMFs.
     pub(crate) measurements: Measurements,
-    /// Which cell of the gNB it is in, from 1.
+    /// The UE's cell of the gNB, numbered from 1.
     pub(crate) cell: u16,
-    /// What the AMF wants to be told of its place.
+    /// The location reporting that the AMF requested.
     pub(crate) reporting: Option<LocationReportingRequestType>,
-    /// NAS messages that the gNB does not deliver, and tells the AMF of.
+    /// Number of downlink NAS messages to return with NAS NON DELIVERY INDICATION.
     pub(crate) withheld: u8,
     pub(crate) camped: Option<STmsi>,
     pub(crate) paged: bool,
-    /// When what is being handled was received.
+    /// When the current input was received.
     pub(crate) received: Instant,
     pub(crate) core: CoreTime,
     pub(crate) starts: Starts,

@@ -1,12 +1,11 @@
-//! The part of a procedure that is spent waiting for the core.
+//! The time that a procedure waits for the core.
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Waits that are remembered; no procedure has as many.
+/// Most stored waits; no procedure has as many.
 const WAITS: usize = 16;
 
-/// Remembers a UE's waits for the core: each from its last uplink message to the next downlink
-/// message.
+/// The UE's waits for the core, each from an uplink message to the next downlink message.
 #[derive(Debug, Default)]
 pub(crate) struct CoreTime {
     sent: Option<Instant>,
@@ -15,12 +14,12 @@ pub(crate) struct CoreTime {
 }
 
 impl CoreTime {
-    /// An uplink message was handed to the transport.
+    /// An uplink message was passed to the transport.
     pub(super) fn sent(&mut self, at: Instant) {
         self.sent = Some(at);
     }
 
-    /// A downlink message came.
+    /// A downlink message was received.
     pub(super) fn received(&mut self, at: Instant) {
         if let Some(sent) = self.sent.take() {
             self.waits.truncate(WAITS - 1);
@@ -28,7 +27,7 @@ impl CoreTime {
         }
     }
 
-    /// Time waited since a procedure's start.
+    /// Time waited since the start of a procedure.
     pub(super) fn since(&self, start: Instant) -> Duration {
         self.waits.iter().take_while(|(ended, _)| *ended > start).map(|(_, waited)| *waited).sum()
     }
@@ -45,7 +44,7 @@ mod tests {
         let mut core = CoreTime::default();
         core.sent(at(0));
         core.received(at(5));
-        // The phone thinks for 10 ms, then asks twice before an answer comes.
+        // The UE computes for 10 ms, then sends two messages before an answer.
         core.sent(at(15));
         core.sent(at(16));
         core.received(at(20));

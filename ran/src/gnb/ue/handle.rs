@@ -1,4 +1,4 @@
-//! A UE as its user holds it: each procedure is one call that waits for its end.
+//! The handle of a UE: each procedure is one async call.
 use super::command::{Command, Reply, UeEvent, UeStatus};
 use super::task;
 use crate::gnb::error::{GnbError, UeError};
@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot};
 
-/// A UE in the cell of a gNB. Dropping it takes the UE out of reach: the gNB asks the AMF to
-/// release its context, its interfaces and its network namespace go.
+/// A UE in the cell of a gNB. Dropping it ends its radio connection: the gNB requests the release
+/// of its context, and its interfaces and network namespace are removed.
 pub struct Ue {
     commands: mpsc::Sender<Command>,
     supi: Arc<str>,
@@ -47,7 +47,7 @@ impl Ue {
         &self.supi
     }
 
-    /// Leads to the UE's task without keeping it alive.
+    /// A command sender that does not keep the UE's task alive.
     pub(crate) fn weak(&self) -> mpsc::WeakSender<Command> {
         self.commands.downgrade()
     }
@@ -70,10 +70,10 @@ impl Ue {
         }
     }
 
-    /// Initial registration: by 5G-GUTI where the UE has one, else by SUCI (TS 24.501, 5.5.1.2).
+    /// Initial registration, by 5G-GUTI if the UE has one, else by SUCI (TS 24.501, 5.5.1.2).
     ///
     /// # Errors
-    /// The network rejected it, failed to authenticate itself, or did not answer.
+    /// The network rejected it, was not authentic, or did not answer.
     pub async fn register(&self) -> Result<RegistrationOutcome, UeError> {
         self.register_as(RegistrationType::InitialRegistration).await
     }
@@ -89,12 +89,11 @@ impl Ue {
         self.ask(|reply| Command::Register { kind, reply }).await
     }
 
-    /// Establish a PDU session (TS 24.501, 6.4.1). On return its tunnel is ready, and so is its
-    /// interface in the UE's network namespace where it has one. An idle UE asks for service
-    /// first.
+    /// Establishes a PDU session (TS 24.501, 6.4.1). On return its tunnel is set up, and its
+    /// interface if the UE has a network namespace. An idle UE requests service first.
     ///
     /// # Errors
-    /// The network refused or did not answer; the interface could not be made.
+    /// The network rejected it or did not answer, or the interface could not be created.
     pub async fn establish_pdu_session(
         &self,
         request: PduSessionRequest,
@@ -102,10 +101,10 @@ impl Ue {
         self.ask(|reply| Command::Establish { request, reply }).await
     }
 
-    /// Ask the network to change a PDU session (TS 24.501, 6.4.2); the session as it is then.
+    /// Requests the modification of a PDU session (TS 24.501, 6.4.2). Returns the modified session.
     ///
     /// # Errors
-    /// There is no such session, the network refused or did not answer.
+    /// The session does not exist, or the network rejected the request or did not answer.
     pub async fn modify_pdu_session(
         &self,
         psi: u8,
@@ -115,15 +114,15 @@ impl Ue {
         self.ask(|reply| Command::Modify { psi, request, reply }).await
     }
 
-    /// Release a PDU session (TS 24.501, 6.4.3).
+    /// Releases a PDU session (TS 24.501, 6.4.3).
     ///
     /// # Errors
-    /// There is no such session, the network refused or did not answer.
+    /// The session does not exist, or the network rejected the request or did not answer.
     pub async fn release_pdu_session(&self, psi: u8) -> Result<(), UeError> {
         self.ask(|reply| Command::Release { psi, reply }).await
     }
 
-    /// AN release for inactivity: on return the UE is idle (TS 23.502, 4.2.6).
+    /// AN release for user inactivity (TS 23.502, 4.2.6). On return the UE is in CM-IDLE.
     ///
     /// # Errors
     /// The AMF did not release the context in time.
@@ -131,32 +130,32 @@ impl Ue {
         self.ask(|reply| Command::ReleaseToIdle { reply }).await
     }
 
-    /// Wait until the UE is not connected, whoever releases it.
+    /// Waits until the UE is in CM-IDLE.
     ///
     /// # Errors
-    /// It still is when the time is over.
+    /// It is still connected after the procedure timeout.
     pub async fn wait_idle(&self) -> Result<(), UeError> {
         self.ask(|reply| Command::WaitIdle { reply }).await
     }
 
-    /// Wait until the UE is paged; returns at once where it was paged since it became idle.
+    /// Waits until the UE is paged. Returns at once if it was paged since it entered CM-IDLE.
     ///
     /// # Errors
-    /// It was not when the time is over.
+    /// It was not paged within the procedure timeout.
     pub async fn wait_for_paging(&self) -> Result<(), UeError> {
         self.ask(|reply| Command::WaitPaging { reply }).await
     }
 
-    /// [`Ue::wait_for_paging`] with a limit of its own.
+    /// [`Ue::wait_for_paging`] with a time limit.
     ///
     /// # Errors
-    /// The UE was not paged when the time is over.
+    /// The UE was not paged within the limit.
     pub async fn wait_for_paging_within(&self, limit: Duration) -> Result<(), UeError> {
         self.ask_within(limit, |reply| Command::WaitPaging { reply }).await
     }
 
-    /// Service request as an answer to paging, or for signalling (TS 24.501, 5.6.1). Joins one that
-    /// is underway; a UE that is connected has what it asks for.
+    /// Service request as an answer to paging, or for signalling (TS 24.501, 5.6.1). Joins one in
+    /// progress; returns at once for a connected UE.
     ///
     /// # Errors
     /// The network rejected it or did not answer.
@@ -164,7 +163,7 @@ impl Ue {
         self.service_request_for(ServicePurpose::PagingResponse, &[]).await
     }
 
-    /// Service request for a purpose, naming the sessions for which uplink data waits.
+    /// Service request for a purpose. `uplink_data` lists the sessions with pending uplink data.
     ///
     /// # Errors
     /// As [`Ue::service_request`].
@@ -177,7 +176,7 @@ impl Ue {
         self.ask(|reply| Command::Service { purpose, uplink_data, reply }).await
     }
 
-    /// De-registration (TS 24.501, 5.5.2.2). On return the UE has no connection any more.
+    /// De-registration (TS 24.501, 5.5.2.2). On return the connection is released.
     ///
     /// # Errors
     /// The UE is not registered, or its connection was not released in time.
@@ -185,7 +184,7 @@ impl Ue {
         self.ask(|reply| Command::Deregister { switch_off: false, reply }).await
     }
 
-    /// De-registration because the UE is switched off, which the network does not answer.
+    /// De-registration with switch-off, which the network does not answer.
     ///
     /// # Errors
     /// As [`Ue::deregister`].
@@ -193,11 +192,11 @@ impl Ue {
         self.ask(|reply| Command::Deregister { switch_off: true, reply }).await
     }
 
-    /// Send an IP packet through a PDU session, without an interface. While the session has no
-    /// tunnel the packet waits and the UE asks for service.
+    /// Sends an IP packet through a PDU session without an interface. Without a tunnel the packet
+    /// is queued and the UE requests service.
     ///
     /// # Errors
-    /// The session does not exist, the gNB has no user plane, or too many packets wait.
+    /// The session does not exist, the gNB has no user plane, or the queue is full.
     pub async fn send_ip(&self, psi: u8, packet: impl Into<Bytes>) -> Result<(), UeError> {
         let packet = packet.into();
         self.ask(|reply| Command::SendIp { psi, packet, reply }).await
@@ -206,7 +205,7 @@ impl Ue {
     /// The next IP packet for a session without an interface: PDU session identity and packet.
     ///
     /// # Errors
-    /// None came when the time is over.
+    /// No packet within the procedure timeout.
     pub async fn recv_ip(&self) -> Result<(u8, Bytes), UeError> {
         let mut packets = self.downlink_ip.lock().await;
         match tokio::time::timeout(self.timeout, packets.recv()).await {
@@ -216,8 +215,8 @@ impl Ue {
         }
     }
 
-    /// Send octets as the UE's NAS message, whatever they are; as an initial message where the UE
-    /// is not connected.
+    /// Sends bytes as a NAS message, valid or not; as an initial message if the UE is not
+    /// connected.
     ///
     /// # Errors
     /// The gNB has lost the AMF.
@@ -226,7 +225,7 @@ impl Ue {
         self.ask(|reply| Command::SendRawNas { nas, reply }).await
     }
 
-    /// Send the last protected NAS message once more, as an attacker on the radio would.
+    /// Sends the last protected NAS message again (replay).
     ///
     /// # Errors
     /// The UE has sent none, or the gNB has lost the AMF.
@@ -234,8 +233,8 @@ impl Ue {
         self.ask(|reply| Command::Replay { reply }).await
     }
 
-    /// The gNB does not deliver so many NAS messages that come for the UE from now on, and says
-    /// that it is being handed over (NAS NON DELIVERY INDICATION).
+    /// The gNB returns this number of the next downlink NAS messages with NAS NON DELIVERY
+    /// INDICATION.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -243,7 +242,7 @@ impl Ue {
         self.ask(|reply| Command::Withhold { messages, reply }).await
     }
 
-    /// Send a 5GSM message as it is, on behalf of a session that there may be or not.
+    /// Sends a 5GSM message as it is. The session need not exist.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -256,7 +255,7 @@ impl Ue {
         self.ask(|reply| Command::SendSessionMessage { psi, message, reply }).await
     }
 
-    /// Send a message, correctly protected except for its MAC.
+    /// Sends a protected message with a wrong MAC.
     ///
     /// # Errors
     /// The UE has no security context in use, or the gNB has lost the AMF.
@@ -265,7 +264,7 @@ impl Ue {
         self.ask(|reply| Command::WrongMac { message, reply }).await
     }
 
-    /// How the UE is.
+    /// The state of the UE.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -273,8 +272,8 @@ impl Ue {
         self.ask(|reply| Command::Status { reply }).await
     }
 
-    /// Forget 5G-GUTI and security contexts, so that the next registration is by SUCI. A connection
-    /// is lost with them.
+    /// Deletes the 5G-GUTI and the security contexts, so that the next registration uses a SUCI. A
+    /// connection is released first.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -282,7 +281,7 @@ impl Ue {
         self.ask(|reply| Command::Forget { reply }).await
     }
 
-    /// Where it is and what is around, for the gNB to measure it by.
+    /// Sets the radio environment that the gNB's measurements use.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -294,8 +293,8 @@ impl Ue {
         self.ask(|reply| Command::SetEnvironment { environment, reply }).await
     }
 
-    /// Everything that happens at the UE from now on. Bounded: a reader that falls behind loses the
-    /// oldest.
+    /// The events of the UE from now on. The queue is bounded: a slow reader loses the oldest
+    /// events.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -303,16 +302,16 @@ impl Ue {
         self.ask(|reply| Command::Subscribe { reply }).await
     }
 
-    /// N2 handover to another gNB (TS 23.502, 4.9.1.3). On return the UE is there, and its context
-    /// at the old gNB is released.
+    /// N2 handover to another gNB (TS 23.502, 4.9.1.3). On return the target serves the UE and the
+    /// source's context is released.
     ///
     /// # Errors
-    /// The UE is not connected, or was not handed over.
+    /// The UE is not connected, or the handover failed.
     pub async fn handover_to(&self, gnb: &Gnb) -> Result<HandoverOutcome, UeError> {
         self.handover(gnb, HandoverPlan::default()).await
     }
 
-    /// N2 handover as a plan has it.
+    /// N2 handover according to a plan.
     ///
     /// # Errors
     /// As [`Ue::handover_to`].
@@ -325,17 +324,15 @@ impl Ue {
         self.ask(|reply| Command::Handover { gnb, plan, reply }).await
     }
 
-    /// Xn handover to another gNB (TS 23.502, 4.9.1.2): the gNBs agree on it, and the core learns
-    /// it afterwards. On return the path is switched.
+    /// Xn handover to another gNB (TS 23.502, 4.9.1.2). On return the path is switched.
     ///
     /// # Errors
-    /// The UE is not connected, or the core did not switch its path: then it has no connection any
-    /// more.
+    /// The UE is not connected, or the path switch failed: then its connection is released.
     pub async fn xn_handover_to(&self, gnb: &Gnb) -> Result<HandoverOutcome, UeError> {
         self.xn_handover_without(gnb, &[]).await
     }
 
-    /// The same, where the target does not take these sessions over.
+    /// Xn handover in which the target does not take these sessions over.
     ///
     /// # Errors
     /// As [`Ue::xn_handover_to`].
@@ -348,7 +345,7 @@ impl Ue {
             .await
     }
 
-    /// The same as a plan says.
+    /// Xn handover according to a plan.
     ///
     /// # Errors
     /// As [`Ue::xn_handover_to`].
@@ -361,8 +358,8 @@ impl Ue {
         self.ask(|reply| Command::PathSwitch { gnb, plan, reply }).await
     }
 
-    /// Go to another cell of the same gNB, from 1. The core learns it where it has asked for it, or
-    /// with the UE's next message.
+    /// Moves to another cell of the same gNB, numbered from 1. The gNB reports it if the AMF
+    /// requested location reporting, or with the UE's next message.
     ///
     /// # Errors
     /// The gNB has lost the AMF.
@@ -370,7 +367,7 @@ impl Ue {
         self.ask(|reply| Command::ChangeCell { cell, reply }).await
     }
 
-    /// Select the cell of another gNB, while idle.
+    /// Selects the cell of another gNB in CM-IDLE.
     ///
     /// # Errors
     /// The UE is connected.

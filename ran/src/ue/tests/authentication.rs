@@ -19,7 +19,7 @@ fn registering(now: Instant) -> (Network, crate::ue::UeNas) {
 }
 
 #[test]
-fn a_wrong_mac_gets_cause_20_and_a_good_challenge_mends_it() {
+fn a_wrong_mac_gets_cause_20_and_a_valid_challenge_succeeds() {
     let now = Instant::now();
     let (mut network, mut ue) = registering(now);
     ue.receive(&network.challenge_with([0x80, 0], true), now);
@@ -31,7 +31,7 @@ fn a_wrong_mac_gets_cause_20_and_a_good_challenge_mends_it() {
 }
 
 #[test]
-fn a_stale_sqn_gets_cause_21_with_auts_and_the_network_catches_up() {
+fn an_old_sqn_gets_cause_21_and_resynchronization_succeeds() {
     let now = Instant::now();
     let mut config = config();
     config.sqn = 0x10_0000;
@@ -77,7 +77,7 @@ fn a_key_set_identifier_in_use_gets_cause_71() {
 }
 
 #[test]
-fn the_same_challenge_again_gets_the_same_answer() {
+fn a_repeated_challenge_gets_the_same_answer() {
     let now = Instant::now();
     let (mut network, mut ue) = registering(now);
     let challenge = network.challenge();
@@ -88,7 +88,7 @@ fn the_same_challenge_again_gets_the_same_answer() {
 }
 
 #[test]
-fn without_a_good_challenge_the_ue_gives_up_on_the_network() {
+fn the_ue_aborts_when_t3520_expires() {
     let now = Instant::now();
     let (mut network, mut ue) = registering(now);
     ue.receive(&network.challenge_with([0x80, 0], true), now);

@@ -8,7 +8,7 @@ use martlet_nas::*;
 use std::time::Instant;
 
 #[test]
-fn a_service_request_for_data_names_its_sessions() {
+fn a_service_request_for_data_lists_its_sessions() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = establish(&mut network, &mut ue, now);
@@ -39,7 +39,7 @@ fn a_service_request_for_data_names_its_sessions() {
 }
 
 #[test]
-fn a_session_that_the_network_lost_is_released_locally() {
+fn a_session_missing_in_the_network_is_released_locally() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = establish(&mut network, &mut ue, now);
@@ -57,7 +57,7 @@ fn a_session_that_the_network_lost_is_released_locally() {
 }
 
 #[test]
-fn paging_is_answered_at_once_or_when_asked() {
+fn paging_is_answered_at_once_or_on_request() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.paged(now);
@@ -83,7 +83,7 @@ fn paging_is_answered_at_once_or_when_asked() {
 }
 
 #[test]
-fn a_reject_that_says_the_context_is_gone_deregisters() {
+fn a_service_reject_with_cause_9_deregisters() {
     let now = Instant::now();
     let (_, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
@@ -96,7 +96,7 @@ fn a_reject_that_says_the_context_is_gone_deregisters() {
 }
 
 #[test]
-fn without_an_answer_the_service_request_ends() {
+fn a_service_request_without_an_answer_is_aborted() {
     let now = Instant::now();
     let (_, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
@@ -110,7 +110,7 @@ fn without_an_answer_the_service_request_ends() {
 }
 
 #[test]
-fn an_idle_ue_asks_for_service_before_it_asks_for_a_session() {
+fn an_idle_ue_requests_service_before_a_session() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
@@ -124,7 +124,7 @@ fn an_idle_ue_asks_for_service_before_it_asks_for_a_session() {
 }
 
 #[test]
-fn the_ue_deregisters() {
+fn ue_initiated_deregistration() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     establish(&mut network, &mut ue, now);
@@ -144,7 +144,7 @@ fn the_ue_deregisters() {
 }
 
 #[test]
-fn switching_off_waits_for_nothing() {
+fn deregistration_with_switch_off_does_not_wait() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
@@ -159,7 +159,7 @@ fn switching_off_waits_for_nothing() {
 }
 
 #[test]
-fn the_deregistration_request_is_sent_again() {
+fn the_deregistration_request_is_retransmitted() {
     let mut now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.deregister(false, now).unwrap();
@@ -179,7 +179,7 @@ fn the_deregistration_request_is_sent_again() {
 }
 
 #[test]
-fn the_network_deregisters_the_ue() {
+fn network_initiated_deregistration() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let kind = NasDeRegistrationType::default()
@@ -198,7 +198,7 @@ fn the_network_deregisters_the_ue() {
 }
 
 #[test]
-fn a_configuration_update_is_completed_where_it_asks_for_that() {
+fn a_configuration_update_is_acknowledged_if_requested() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let command = NasConfigurationUpdateCommand::new()

@@ -1,4 +1,4 @@
-//! The UE against a network made by hand.
+//! The UE with a simulated network.
 mod authentication;
 mod idle;
 pub(crate) mod network;

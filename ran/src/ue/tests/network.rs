@@ -1,4 +1,4 @@
-//! The network's side, by hand: enough of an AMF and SMF to answer one UE.
+//! A simulated network: enough of an AMF and SMF for one UE.
 use crate::ue::{Action, Event, Initial, OperatorKey, UeConfig, UeNas};
 use martlet_nas::*;
 use martlet_security::milenage::{Amf, K, Milenage, Opc, Sqn};
@@ -27,7 +27,7 @@ pub fn guti(tmsi: u32) -> Guti {
     Guti::new(plmn(), 1, 1, 0, tmsi).unwrap()
 }
 
-/// Everything the UE wants done now.
+/// The pending actions of the UE.
 pub fn actions(ue: &mut UeNas) -> Vec<Action> {
     std::iter::from_fn(|| ue.poll_action()).collect()
 }

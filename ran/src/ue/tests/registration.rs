@@ -14,7 +14,7 @@ const NIA: [IntegrityAlgorithm; 3] =
     [IntegrityAlgorithm::NIA1, IntegrityAlgorithm::NIA2, IntegrityAlgorithm::NIA3];
 
 #[test]
-fn by_suci_with_each_pair_of_algorithms() {
+fn registration_by_suci_with_each_pair_of_algorithms() {
     let now = Instant::now();
     for nea in NEA {
         for nia in NIA {
@@ -62,7 +62,7 @@ fn by_suci_with_each_pair_of_algorithms() {
 }
 
 #[test]
-fn by_guti_the_request_is_protected_and_its_other_ies_are_ciphered() {
+fn registration_by_guti_ciphers_the_non_cleartext_ies() {
     let now = Instant::now();
     let mut config = config();
     config.requested_nssai = vec![Slice { sst: 1, sd: None }];
@@ -88,7 +88,7 @@ fn by_guti_the_request_is_protected_and_its_other_ies_are_ciphered() {
 }
 
 #[test]
-fn a_reject_deletes_what_its_cause_names() {
+fn a_registration_reject_deletes_what_its_cause_invalidates() {
     let now = Instant::now();
     for (cause, forgets) in [(GmmCause::IllegalUe, true), (GmmCause::Congestion, false)] {
         let (mut network, mut ue) = Network::registered(config(), now);
@@ -109,7 +109,7 @@ fn a_reject_deletes_what_its_cause_names() {
 }
 
 #[test]
-fn without_an_answer_the_ue_tries_again_and_then_gives_up() {
+fn registration_without_an_answer_is_retried_and_then_aborted() {
     let mut now = Instant::now();
     let mut config = config();
     config.timers.registration_attempts = 2;
@@ -136,7 +136,7 @@ fn without_an_answer_the_ue_tries_again_and_then_gives_up() {
 }
 
 #[test]
-fn identity_requests_are_answered_and_only_the_suci_in_clear() {
+fn only_the_suci_is_sent_without_protection() {
     let now = Instant::now();
     let mut ue = ue();
     ue.register(RegistrationType::InitialRegistration, now).unwrap();
@@ -202,7 +202,7 @@ fn a_replayed_downlink_message_is_discarded() {
 }
 
 #[test]
-fn octets_that_are_no_message_never_panic_and_an_unknown_type_gets_a_status() {
+fn invalid_messages_do_not_panic_and_an_unknown_type_gets_a_status() {
     let now = Instant::now();
     let mut ue = ue();
     for octets in [

@@ -35,7 +35,7 @@ fn rejected(ue: &mut UeNas) -> u8 {
 }
 
 #[test]
-fn a_changed_capability_gets_cause_23() {
+fn a_changed_security_capability_gets_cause_23() {
     let now = Instant::now();
     let (mut network, mut ue) = authenticated(now);
     let changed = NasUeSecurityCapability::from_capabilities(0xf0, 0x80);
@@ -44,7 +44,7 @@ fn a_changed_capability_gets_cause_23() {
 }
 
 #[test]
-fn a_capability_with_octets_that_the_ue_did_not_send_gets_cause_23() {
+fn a_longer_security_capability_gets_cause_23() {
     let now = Instant::now();
     let (mut network, mut ue) = authenticated(now);
     let longer = NasUeSecurityCapability::from_capabilities_extended(0xf0, 0xf0, 0xf0, 0xf0);
@@ -53,7 +53,7 @@ fn a_capability_with_octets_that_the_ue_did_not_send_gets_cause_23() {
 }
 
 #[test]
-fn null_integrity_is_refused_unless_it_is_allowed() {
+fn null_integrity_is_rejected_unless_allowed() {
     let now = Instant::now();
     let (nea0, nia0) = (CipheringAlgorithm::NEA0, IntegrityAlgorithm::NIA0);
     let (mut network, mut ue) = authenticated(now);
@@ -70,7 +70,7 @@ fn null_integrity_is_refused_unless_it_is_allowed() {
 }
 
 #[test]
-fn an_algorithm_that_the_ue_lacks_is_refused() {
+fn an_unsupported_algorithm_is_rejected() {
     let now = Instant::now();
     let mut config = config();
     config.nea = 0xa0;
@@ -88,7 +88,7 @@ fn an_algorithm_that_the_ue_lacks_is_refused() {
 }
 
 #[test]
-fn a_wrong_mac_and_an_unknown_key_set_are_refused() {
+fn a_wrong_mac_and_an_unknown_ngksi_are_rejected() {
     let now = Instant::now();
     let (mut network, mut ue) = authenticated(now);
     let capability = ue.security_capability.clone();
@@ -104,7 +104,7 @@ fn a_wrong_mac_and_an_unknown_key_set_are_refused() {
 }
 
 #[test]
-fn the_imeisv_and_the_whole_request_are_sent_where_they_are_asked_for() {
+fn the_imeisv_and_the_complete_request_are_sent_if_requested() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
@@ -132,7 +132,7 @@ fn the_imeisv_and_the_whole_request_are_sent_where_they_are_asked_for() {
 }
 
 #[test]
-fn new_algorithms_under_the_current_key_keep_the_counts() {
+fn new_algorithms_with_the_current_key_keep_the_nas_counts() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let capability = ue.security_capability.clone();

@@ -33,7 +33,7 @@ pub fn establish(network: &mut Network, ue: &mut UeNas, now: Instant) -> u8 {
 }
 
 #[test]
-fn the_accept_is_read() {
+fn the_establishment_accept_is_applied() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = ue.establish_session(&request(), now).unwrap();
@@ -57,7 +57,7 @@ fn the_accept_is_read() {
 }
 
 #[test]
-fn a_reject_and_a_message_given_back_end_the_attempt() {
+fn a_reject_and_a_returned_message_end_the_establishment() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = ue.establish_session(&request(), now).unwrap();
@@ -94,7 +94,7 @@ fn a_reject_and_a_message_given_back_end_the_attempt() {
 }
 
 #[test]
-fn an_answer_with_another_transaction_identity_gets_a_status() {
+fn an_answer_with_another_pti_gets_a_status() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = ue.establish_session(&request(), now).unwrap();
@@ -107,7 +107,7 @@ fn an_answer_with_another_transaction_identity_gets_a_status() {
 }
 
 #[test]
-fn the_request_is_sent_again_as_often_as_the_specification_says() {
+fn the_establishment_request_is_retransmitted_four_times() {
     let mut now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = ue.establish_session(&request(), now).unwrap();
@@ -174,7 +174,7 @@ fn the_network_releases_and_modifies_a_session() {
 }
 
 #[test]
-fn fifteen_sessions_and_no_more() {
+fn a_ue_has_at_most_fifteen_sessions() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     for _ in 0..15 {

@@ -46,7 +46,7 @@ fn cells() -> Vec<Cell> {
     let cell = |(n, (east, north)): (usize, (f64, f64))| {
         // Cell 1 of gNB 1, whose identity has 24 bits.
         let identity = if n == 0 { 1 << 12 | 1 } else { (n as u64 + 10) << 12 | 1 };
-        Cell { identity, pci: n as u16 + 1, arfcn: 640_000, place: place(east, north) }
+        Cell { identity, pci: n as u16 + 1, arfcn: 640_000, position: place(east, north) }
     };
     at.into_iter().enumerate().map(cell).collect()
 }
@@ -104,7 +104,7 @@ impl Testbed {
             let cell = |cell: &Cell| CellConfig {
                 nr_cell_id: format!("{:09x}", cell.identity),
                 pci: cell.pci,
-                position: cell.place,
+                position: cell.position,
                 radius_m: 500.0,
             };
             config.lmf.cells = cells().iter().map(cell).collect();

@@ -1,5 +1,4 @@
-//! AMF configuration update (TS 38.413, 8.7.3): acknowledged, so that an AMF that sends one goes
-//! on.
+//! AMF configuration update (TS 38.413, 8.7.3): only acknowledged.
 use crate::gnb::node::Gnb;
 use martlet_ngap::Error;
 use martlet_ngap::build_ngap;

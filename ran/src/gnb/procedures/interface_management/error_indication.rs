@@ -3,8 +3,7 @@ use crate::gnb::node::{Gnb, UeInput};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, build_ngap_ie, extract_ngap_ies};
 
-/// Tell the AMF about a message that cannot be used. `ids` are those of the message, as far as it
-/// had them.
+/// Reports an unusable message to the AMF. `ids` are the identifiers that the message has.
 pub(crate) async fn send(gnb: &Gnb, cause: Cause, ids: (Option<u64>, Option<u32>)) {
     match message(cause, ids) {
         Ok(message) => {
@@ -31,8 +30,8 @@ fn message(cause: Cause, (amf_id, ran_id): (Option<u64>, Option<u32>)) -> Result
     pdu.encode()
 }
 
-/// The AMF could not use a message of ours. Where it names a UE by identifiers that it does not
-/// know, that UE's connection is of no more use.
+/// ERROR INDICATION from the AMF. If the AMF does not know the UE's identifiers, the UE's
+/// connection is released.
 pub(crate) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     extract_ngap_ies!(pdu, ErrorIndication,
         opt amf_id: u64 = AMF_UE_NGAP_ID(id),

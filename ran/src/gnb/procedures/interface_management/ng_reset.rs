@@ -3,7 +3,7 @@ use crate::gnb::node::{Gnb, UeInput};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, extract_ngap_ies};
 
-/// Release the UEs that are meant, all or those listed, and acknowledge.
+/// Releases all UEs, or the listed ones, and acknowledges.
 pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     const REASON: &str = "the AMF reset the NG interface";
     extract_ngap_ies!(pdu, NGReset, req reset: ResetType = ResetType(reset) => reset,);

@@ -6,7 +6,7 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{NgapPduKind, build_ngap, extract_ngap_ies, helpers};
 use std::time::Instant;
 
-/// Set the NG interface up. Nobody else reads from the link yet.
+/// Runs NG setup. No other task receives from the link yet.
 pub(crate) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {
     let config = gnb.config();
     let name = || config.name.clone();

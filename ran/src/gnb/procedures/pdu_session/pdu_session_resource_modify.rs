@@ -4,7 +4,7 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{ModifyRequest, ModifyResponse, ModifyUnsuccessful};
 use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
 
-/// Change the tunnels and flows, answer, and give the UE its NAS messages.
+/// Modifies tunnels and QoS flows, answers, and passes NAS messages to the UE.
 pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PDUSessionResourceModifyRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),

@@ -4,7 +4,7 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::ReleaseResponse;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
 
-/// Release the tunnels, answer, and give the UE its NAS message.
+/// Releases tunnels, answers, and passes the NAS message to the UE.
 pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PDUSessionResourceReleaseCommand,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),

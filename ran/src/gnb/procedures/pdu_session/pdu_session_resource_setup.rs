@@ -4,7 +4,7 @@ use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
 
-/// Set the tunnels up, answer, and give the UE its NAS messages.
+/// Sets up tunnels, answers, and passes NAS messages to the UE.
 pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PDUSessionResourceSetupRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
@@ -16,7 +16,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id.0;
-        // A session that is set up is not set up again (8.2.1.4).
+        // An existing session is not set up again (8.2.1.4).
         let outcome = match ue.sessions.contains_key(&psi) {
             true => resources::failed(Cause::radioNetwork(
                 CauseRadioNetwork::multiple_PDU_session_ID_instances,

@@ -1,9 +1,9 @@
-//! UE context modification (TS 38.413, 8.3.4): another K_gNB for a UE that is connected.
+//! UE context modification (TS 38.413, 8.3.4): a new K_gNB for a connected UE.
 use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
 
-/// Take the key, if it is the UE's, and answer.
+/// Answers; fails if the key differs from the UE's.
 pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, UEContextModificationRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
