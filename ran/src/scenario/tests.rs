@@ -40,7 +40,7 @@ steps:
   - wait_for_paging: {within: 100ms, expect: failed}
 "#;
 
-/// Carries what one association says to an [`Amf`] by hand and back.
+/// Connects an association with a simulated [`Amf`].
 fn bridge(association: Association) -> Amf {
     let (link, peer) = N2Link::local(8);
     let (link_in, outward) = (link.clone(), association.clone());

@@ -38,7 +38,7 @@ pub enum Action {
     },
     /// Release the connection locally (TS 24.501, 5.3.1.3).
     ReleaseConnection,
-    /// Something that whoever drives the UE may be waiting for.
+    /// An event for the caller.
     Event(Event),
 }
 

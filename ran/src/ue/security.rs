@@ -31,7 +31,7 @@ pub struct Security {
     /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of
     /// the last initial NAS message or SECURITY MODE COMPLETE.
     access_count: Option<NasCount>,
-    /// The chain of keys of the access stratum, once a gNB has got the first.
+    /// The key chain of the access stratum, once a gNB has a K_gNB.
     access: Option<AccessChain>,
     /// NAS messages with integrity protection have been exchanged on this N1 signalling
     /// connection.
@@ -51,7 +51,7 @@ enum Last {
 }
 
 impl Security {
-    /// A gNB has got its K_gNB, with which the chain begins.
+    /// Begins the key chain with the K_gNB of a gNB.
     pub fn begin_access(&mut self) {
         let chain = self.current.as_ref().zip(self.k_gnb());
         self.access = chain.map(|(current, k_gnb)| AccessChain {
@@ -61,8 +61,8 @@ impl Security {
         });
     }
 
-    /// The context of a K_AMF that the network has changed with a handover, which a container tells
-    /// (TS 24.501, 4.4.3.3). `None` where it does not prove itself.
+    /// The context of a new K_AMF from the NAS container of a handover (TS 24.501, 4.4.3.3). `None`
+    /// if the container's MAC is wrong.
     pub fn changed_key(&self, container: &[u8]) -> Option<FullContext> {
         let current = self.current.as_ref()?;
         let next = current.context.nas_count(Direction::Downlink, ACCESS)?;
@@ -72,7 +72,7 @@ impl Security {
         Some(FullContext { ngksi: current.ngksi, kamf: new.k_amf, context })
     }
 
-    /// Whether that is the temporary K_gNB with which the chain of a new K_AMF begins (TS 33.501,
+    /// Whether `nh` is the temporary K_gNB with which the chain of a new K_AMF begins (TS 33.501,
     /// 6.9.2.3.3).
     pub fn begins_with(full: &FullContext, ncc: u8, nh: &[u8]) -> bool {
         ncc == 0 && derive_kgnb(&full.kamf, AccessKeyCount::Handover).as_octets().as_slice() == nh
@@ -86,12 +86,11 @@ impl Security {
         self.activate(full);
     }
 
-    /// Whether the NH of this NCC is the UE's own; it counts as taken. True for a UE without access
-    /// stratum security.
+    /// Advances the key chain to this NCC. Returns whether the NH equals the UE's; true without
+    /// access stratum security.
     pub fn take_next_hop(&mut self, ncc: u8, nh: &[u8]) -> bool {
         let Some(chain) = &mut self.access else { return true };
-        // The network may be some steps ahead: a handover that was prepared need not have been
-        // carried out.
+        // The network may be some steps ahead, because of prepared handovers that did not complete.
         for _ in 0..8 {
             let next = match &chain.last {
                 Last::KGnb(k_gnb) => derive_nh(&chain.kamf, k_gnb),
@@ -119,15 +118,15 @@ impl Security {
         self.current.as_ref().map_or(7, |c| c.ngksi)
     }
 
-    /// Algorithms in use.
+    /// The algorithms in use.
     pub fn algorithms(&self) -> Option<(CipheringAlgorithm, IntegrityAlgorithm)> {
         self.current
             .as_ref()
             .map(|c| (c.context.ciphering_algorithm(), c.context.integrity_algorithm()))
     }
 
-    /// Protect an uplink message: integrity protected and ciphered where a context is in use, plain
-    /// otherwise (TS 24.501, 4.4.4.1 and 4.4.5).
+    /// Protects an uplink message: integrity protected and ciphered with a context in use, else
+    /// plain (TS 24.501, 4.4.4.1 and 4.4.5).
     pub fn protect(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         match &mut self.current {
             Some(full) if self.secured => full.context.protect(
@@ -154,8 +153,8 @@ impl Security {
         }
     }
 
-    /// Protect a message on a connection whose beginning the network has not answered yet: as that
-    /// beginning, whose COUNT stays the one from which K_gNB is derived (TS 33.501, A.9).
+    /// Protects a message that follows an unanswered initial message like that one. K_gNB is still
+    /// derived from the COUNT of the initial message (TS 33.501, A.9).
     pub fn protect_following(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         let count = self.access_count;
         let nas = self.protect_initial(message);
@@ -245,7 +244,7 @@ impl Security {
         }
     }
 
-    /// Take a context into use.
+    /// Activates a context.
     pub fn activate(&mut self, full: FullContext) {
         if self.partial.as_ref().is_some_and(|(ngksi, _)| *ngksi == full.ngksi) {
             self.partial = None;
@@ -254,8 +253,7 @@ impl Security {
         self.secured = true;
     }
 
-    /// Delete every context, as after AUTHENTICATION REJECT or a registration reject that asks for
-    /// it.
+    /// Deletes every context, as AUTHENTICATION REJECT and some registration rejects require.
     pub fn delete(&mut self) {
         *self = Security::default();
     }

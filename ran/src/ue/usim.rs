@@ -11,13 +11,13 @@ const ARRAY: usize = 1 << IND_BITS;
 /// Largest jump of SEQ that the USIM accepts (TS 33.102, C.2.1: Δ).
 const DELTA: u64 = 1 << 28;
 
-/// What the USIM says to a challenge.
+/// The result of a challenge.
 pub enum Challenge {
     /// The network is authentic and the challenge is fresh.
     Accepted(Box<Response>),
     /// MAC-A in AUTN is wrong.
     MacFailure,
-    /// AUTN is authentic, and its sequence number is not fresh: AUTS, 14 octets.
+    /// AUTN is authentic, and its sequence number is not fresh: AUTS, 14 bytes.
     SynchFailure([u8; 14]),
     /// AUTN is authentic, and the separation bit of its AMF field is 0 (TS 33.501, 6.1.3.2).
     NotFor5g,

@@ -69,7 +69,7 @@ impl Amf {
         self.send(response.unwrap()).await;
     }
 
-    /// The next message of the gNB, which has to be as the specification says.
+    /// The next message of the gNB. It must conform to the specification.
     pub async fn next(&mut self) -> (Kind, NGAP_PDU) {
         let message = tokio::time::timeout(Duration::from_secs(5), self.peer.from_gnb.recv()).await;
         let message = message.expect("a message in time").expect("a gNB");

@@ -103,9 +103,9 @@ async fn registration_session_idle_paging_service_and_deregistration() {
     );
     assert_eq!(gnb.ue_counts(), (0, 1));
 
-    // Paging elsewhere is none of its business.
-    let (elsewhere, here) = (amf.paging(0xc0de, 9), amf.paging(0xc0de, 1));
-    amf.send(elsewhere).await;
+    // Paging of another tracking area is ignored.
+    let (other_area, here) = (amf.paging(0xc0de, 9), amf.paging(0xc0de, 1));
+    amf.send(other_area).await;
     assert!(ue.wait_for_paging_within(std::time::Duration::from_millis(50)).await.is_err());
     amf.send(here).await;
     ue.wait_for_paging().await.unwrap();

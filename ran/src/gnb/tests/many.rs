@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 const UES: u32 = 1000;
 
-/// Registers whoever comes, by the null SUCI scheme.
+/// Registers every UE, with the null SUCI scheme.
 async fn register_all(mut amf: Amf) -> Amf {
     let mut networks: HashMap<u32, Network> = HashMap::new();
     let mut completed = 0;

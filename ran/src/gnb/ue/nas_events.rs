@@ -111,7 +111,7 @@ impl UeContext {
                     gnb = self.gnb.name(),
                     ?kind,
                     cause,
-                    "no LMF wants a positioning message"
+                    "positioning message returned: no LMF accepts it"
                 );
             }
             Event::SessionModified { psi, asked } => {

@@ -4,8 +4,8 @@ use crate::ue::{Abort, Action, Event, MmState};
 use martlet_nas::*;
 use std::time::Instant;
 
-fn failure(octets: &[u8]) -> NasAuthenticationFailure {
-    match mm(Nas5gsMessage::decode(octets).unwrap()) {
+fn failure(nas: &[u8]) -> NasAuthenticationFailure {
+    match mm(Nas5gsMessage::decode(nas).unwrap()) {
         Nas5gmmMessage::AuthenticationFailure(failure) => *failure,
         other => panic!("not AUTHENTICATION FAILURE: {other:?}"),
     }
@@ -67,8 +67,8 @@ fn a_key_set_identifier_in_use_gets_cause_71() {
     else {
         panic!()
     };
-    let octets = network.protect(*request);
-    ue.receive(&octets, now);
+    let nas = network.protect(*request);
+    ue.receive(&nas, now);
     let response = one(&mut ue);
     let Nas5gmmMessage::AuthenticationFailure(failure) = network.unprotect(&response) else {
         panic!()

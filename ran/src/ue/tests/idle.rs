@@ -14,12 +14,12 @@ fn a_service_request_for_data_lists_its_sessions() {
     let psi = establish(&mut network, &mut ue, now);
     ue.connection_released(now);
     ue.request_service(ServicePurpose::Data, &[psi], now).unwrap();
-    let (octets, initial) = one_initial(&mut ue);
+    let (nas, initial) = one_initial(&mut ue);
     assert_eq!(initial.cause, EstablishmentCause::MoData);
     assert_eq!(initial.s_tmsi, ue.guti().map(|g| g.s_tmsi()));
-    assert_eq!(octets[1], 1);
+    assert_eq!(nas[1], 1);
     let k_gnb = ue.security().k_gnb().unwrap();
-    let Nas5gmmMessage::ServiceRequest(request) = network.unprotect(&octets) else { panic!() };
+    let Nas5gmmMessage::ServiceRequest(request) = network.unprotect(&nas) else { panic!() };
     assert_eq!(request.service_type.service_type(), Some(ServiceType::Data));
     assert_eq!(request.uplink_data_status.unwrap().sessions_with_data(), [psi]);
     assert_eq!(request.pdu_session_status.unwrap().active_sessions(), [psi]);
@@ -31,8 +31,8 @@ fn a_service_request_for_data_lists_its_sessions() {
 
     let accept = NasServiceAccept::new()
         .with_pdu_session_status(NasPduSessionStatus::from_sessions(&[psi]).unwrap());
-    let octets = network.protect(accept);
-    ue.receive(&octets, now);
+    let nas = network.protect(accept);
+    ue.receive(&nas, now);
     let expected =
         Event::ServiceAccepted { active_sessions: Some(vec![psi]), failed_reactivation: vec![] };
     assert_eq!(events(actions(&mut ue)), [expected]);
@@ -45,12 +45,12 @@ fn a_session_missing_in_the_network_is_released_locally() {
     let psi = establish(&mut network, &mut ue, now);
     ue.connection_released(now);
     ue.request_service(ServicePurpose::Signalling, &[], now).unwrap();
-    let (octets, _) = one_initial(&mut ue);
-    network.unprotect(&octets);
+    let (nas, _) = one_initial(&mut ue);
+    network.unprotect(&nas);
     let accept = NasServiceAccept::new()
         .with_pdu_session_status(NasPduSessionStatus::from_sessions(&[]).unwrap());
-    let octets = network.protect(accept);
-    ue.receive(&octets, now);
+    let nas = network.protect(accept);
+    ue.receive(&nas, now);
     let events = events(actions(&mut ue));
     assert_eq!(events[0], Event::SessionReleased { psi, cause: SessionCause::StatusInactive });
     assert_eq!(ue.sessions().count(), 0);
@@ -115,10 +115,10 @@ fn an_idle_ue_requests_service_before_a_session() {
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
     let psi = ue.establish_session(&Default::default(), now).unwrap();
-    let (octets, _) = one_initial(&mut ue);
-    assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::ServiceRequest(_)));
-    let octets = network.protect(NasServiceAccept::new());
-    ue.receive(&octets, now);
+    let (nas, _) = one_initial(&mut ue);
+    assert!(matches!(network.unprotect(&nas), Nas5gmmMessage::ServiceRequest(_)));
+    let nas = network.protect(NasServiceAccept::new());
+    ue.receive(&nas, now);
     let (_, header, _) = network.unprotect_sm(&one(&mut ue));
     assert_eq!(header.pdu_session_identity, psi);
 }
@@ -130,9 +130,8 @@ fn ue_initiated_deregistration() {
     establish(&mut network, &mut ue, now);
     ue.deregister(false, now).unwrap();
     let polled = actions(&mut ue);
-    let octets = sent(&polled)[0];
-    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(octets)
-    else {
+    let nas = sent(&polled)[0];
+    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(nas) else {
         panic!()
     };
     assert!(!request.de_registration_type.switch_off());
@@ -149,8 +148,8 @@ fn deregistration_with_switch_off_does_not_wait() {
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.connection_released(now);
     ue.deregister(true, now).unwrap();
-    let (octets, _) = one_initial(&mut ue);
-    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(&octets)
+    let (nas, _) = one_initial(&mut ue);
+    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(&nas)
     else {
         panic!()
     };
@@ -167,9 +166,9 @@ fn the_deregistration_request_is_retransmitted() {
     for _ in 0..4 {
         now += ue.config().timers.t3521;
         ue.handle_timeout(now);
-        let octets = one(&mut ue);
+        let nas = one(&mut ue);
         assert!(matches!(
-            network.unprotect(&octets),
+            network.unprotect(&nas),
             Nas5gmmMessage::DeregistrationRequestUeOriginating(_)
         ));
     }
@@ -185,14 +184,11 @@ fn network_initiated_deregistration() {
     let kind = NasDeRegistrationType::default()
         .with_access_type(AccessTypeValue::ThreeGppAccess)
         .with_re_registration_required(true);
-    let octets = network.protect(NasDeregistrationRequestUeTerminated::new(kind));
-    ue.receive(&octets, now);
+    let nas = network.protect(NasDeregistrationRequestUeTerminated::new(kind));
+    ue.receive(&nas, now);
     let polled = actions(&mut ue);
-    let octets = sent(&polled)[0].to_vec();
-    assert!(matches!(
-        network.unprotect(&octets),
-        Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)
-    ));
+    let nas = sent(&polled)[0].to_vec();
+    assert!(matches!(network.unprotect(&nas), Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)));
     let expected = Event::DeregisteredByNetwork { cause: None, re_registration_required: true };
     assert_eq!(events(polled), [expected]);
 }
@@ -207,11 +203,11 @@ fn a_configuration_update_is_acknowledged_if_requested() {
         ))
         .with_fg_guti(NasFGsMobileIdentity::from_guti(guti(99)))
         .with_full_name_for_network(NasNetworkName::from_name("Martlet", false));
-    let octets = network.protect(command);
-    ue.receive(&octets, now);
+    let nas = network.protect(command);
+    ue.receive(&nas, now);
     let polled = actions(&mut ue);
-    let octets = sent(&polled)[0].to_vec();
-    assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::ConfigurationUpdateComplete(_)));
+    let nas = sent(&polled)[0].to_vec();
+    assert!(matches!(network.unprotect(&nas), Nas5gmmMessage::ConfigurationUpdateComplete(_)));
     assert_eq!(ue.guti(), Some(guti(99)));
     let expected = Event::ConfigurationUpdated {
         new_guti: true,

@@ -157,10 +157,10 @@ impl Network {
         );
         change(&mut command);
         let sht = Nas5gsSecurityHeaderType::IntegrityProtectedWithNewFiveGNasSecurityContext;
-        let octets =
+        let nas =
             context.protect(&Nas5gsMessage::new_5gmm(command), sht, Direction::Downlink).unwrap();
         self.context = Some(context);
-        octets
+        nas
     }
 
     pub fn protect(&mut self, message: impl Into<Nas5gmmMessage>) -> Vec<u8> {
@@ -169,12 +169,12 @@ impl Network {
         self.context.as_mut().unwrap().protect(&message, sht, Direction::Downlink).unwrap()
     }
 
-    pub fn unprotect(&mut self, octets: &[u8]) -> Nas5gmmMessage {
+    pub fn unprotect(&mut self, nas: &[u8]) -> Nas5gmmMessage {
         let verified = self
             .context
             .as_mut()
             .unwrap()
-            .unprotect(octets, Direction::Uplink)
+            .unprotect(nas, Direction::Uplink)
             .expect("a valid message");
         for message in std::iter::once(&verified.message).chain(&verified.sent) {
             assert!(message.validate().is_empty(), "{message}: {:?}", message.validate());
@@ -198,9 +198,9 @@ impl Network {
     /// The 5GSM message of an UL NAS TRANSPORT.
     pub fn unprotect_sm(
         &mut self,
-        octets: &[u8],
+        nas: &[u8],
     ) -> (NasUlNasTransport, Nas5gsmHeader, Nas5gsmMessage) {
-        let Nas5gmmMessage::UlNasTransport(transport) = self.unprotect(octets) else {
+        let Nas5gmmMessage::UlNasTransport(transport) = self.unprotect(nas) else {
             panic!("not UL NAS TRANSPORT")
         };
         let message = transport.payload_container.decode_as_n1_sm_message().unwrap();

@@ -70,10 +70,10 @@ fn registration_by_guti_ciphers_the_non_cleartext_ies() {
     ue.connection_released(now);
     actions(&mut ue);
     ue.register(RegistrationType::InitialRegistration, now).unwrap();
-    let (octets, initial) = one_initial(&mut ue);
+    let (nas, initial) = one_initial(&mut ue);
     assert_eq!(initial.s_tmsi, Some(guti(0xc000_0001).s_tmsi()));
-    assert_eq!(octets[1], 1, "an initial message is integrity protected and not ciphered");
-    let Nas5gmmMessage::RegistrationRequest(request) = network.unprotect(&octets) else { panic!() };
+    assert_eq!(nas[1], 1, "an initial message is integrity protected and not ciphered");
+    let Nas5gmmMessage::RegistrationRequest(request) = network.unprotect(&nas) else { panic!() };
     assert_eq!(request.fgs_mobile_identity.as_guti(), Some(guti(0xc000_0001)));
     assert!(request.requested_nssai.is_some(), "the container has the complete request");
 
@@ -158,8 +158,8 @@ fn only_the_suci_is_sent_without_protection() {
 
     let mut network = Network::new();
     network.secure(&mut ue, CipheringAlgorithm::NEA2, IntegrityAlgorithm::NIA2, now);
-    let octets = network.protect(request(MobileIdentityType::Imeisv));
-    ue.receive(&octets, now);
+    let nas = network.protect(request(MobileIdentityType::Imeisv));
+    ue.receive(&nas, now);
     let response = one(&mut ue);
     let Nas5gmmMessage::IdentityResponse(response) = network.unprotect(&response) else { panic!() };
     assert!(response.mobile_identity.as_imeisv().is_some());
@@ -173,8 +173,8 @@ fn a_periodic_registration_follows_in_idle_mode() {
     actions(&mut ue);
     now += Duration::from_secs(3600);
     ue.handle_timeout(now);
-    let (octets, _) = one_initial(&mut ue);
-    let Nas5gmmMessage::RegistrationRequest(request) = network.unprotect(&octets) else { panic!() };
+    let (nas, _) = one_initial(&mut ue);
+    let Nas5gmmMessage::RegistrationRequest(request) = network.unprotect(&nas) else { panic!() };
     let kind = request.fgs_registration_type.registration_type();
     assert_eq!(kind, Some(RegistrationType::PeriodicRegistrationUpdating));
 }
@@ -205,7 +205,7 @@ fn a_replayed_downlink_message_is_discarded() {
 fn invalid_messages_do_not_panic_and_an_unknown_type_gets_a_status() {
     let now = Instant::now();
     let mut ue = ue();
-    for octets in [
+    for nas in [
         &[][..],
         &[0x7e],
         &[0x7e, 0],
@@ -213,8 +213,8 @@ fn invalid_messages_do_not_panic_and_an_unknown_type_gets_a_status() {
         &[0x7e, 0, 0x42],
         &[0x2e, 1, 1, 0xc1],
     ] {
-        ue.receive(octets, now);
-        assert!(sent(&actions(&mut ue)).is_empty() || octets.len() > 2, "{octets:?}");
+        ue.receive(nas, now);
+        assert!(sent(&actions(&mut ue)).is_empty() || nas.len() > 2, "{nas:?}");
     }
     ue.receive(&[0x7e, 0x00, 0x01], now);
     let status = one(&mut ue);

@@ -20,10 +20,9 @@ fn authenticated(now: Instant) -> (Network, UeNas) {
 /// The plain SECURITY MODE REJECT that the UE answers with.
 fn rejected(ue: &mut UeNas) -> u8 {
     let actions = actions(ue);
-    let octets = sent(&actions)[0];
-    assert_eq!(octets[1], 0, "no context was in use before: the reject is plain");
-    let Nas5gmmMessage::SecurityModeReject(reject) = mm(Nas5gsMessage::decode(octets).unwrap())
-    else {
+    let nas = sent(&actions)[0];
+    assert_eq!(nas[1], 0, "no context was in use before: the reject is plain");
+    let Nas5gmmMessage::SecurityModeReject(reject) = mm(Nas5gsMessage::decode(nas).unwrap()) else {
         panic!("not SECURITY MODE REJECT")
     };
     let cause = reject.fgmm_cause.cause_raw();
@@ -92,9 +91,9 @@ fn a_wrong_mac_and_an_unknown_ngksi_are_rejected() {
     let now = Instant::now();
     let (mut network, mut ue) = authenticated(now);
     let capability = ue.security_capability.clone();
-    let mut octets = network.security_mode_command(NEA2, NIA2, capability.clone(), |_| {});
-    octets[3] ^= 1;
-    ue.receive(&octets, now);
+    let mut nas = network.security_mode_command(NEA2, NIA2, capability.clone(), |_| {});
+    nas[3] ^= 1;
+    ue.receive(&nas, now);
     assert_eq!(rejected(&mut ue), 24);
 
     let (mut network, mut ue) = authenticated(now);
@@ -123,10 +122,8 @@ fn the_imeisv_and_the_complete_request_are_sent_if_requested() {
         );
     });
     ue.receive(&command, now);
-    let octets = one(&mut ue);
-    let Nas5gmmMessage::SecurityModeComplete(complete) = network.unprotect(&octets) else {
-        panic!()
-    };
+    let nas = one(&mut ue);
+    let Nas5gmmMessage::SecurityModeComplete(complete) = network.unprotect(&nas) else { panic!() };
     assert!(complete.imeisv.unwrap().as_imeisv().is_some());
     assert!(complete.nas_message_container.is_some());
 }
@@ -145,8 +142,8 @@ fn new_algorithms_with_the_current_key_keep_the_nas_counts() {
     let command =
         Nas5gsMessage::new_5gmm(NasSecurityModeCommand::new(algorithms, ngksi, capability));
     let sht = Nas5gsSecurityHeaderType::IntegrityProtectedWithNewFiveGNasSecurityContext;
-    let octets = context.protect(&command, sht, Direction::Downlink).unwrap();
-    ue.receive(&octets, now);
+    let nas = context.protect(&command, sht, Direction::Downlink).unwrap();
+    ue.receive(&nas, now);
     let complete = one(&mut ue);
     assert!(matches!(network.unprotect(&complete), Nas5gmmMessage::SecurityModeComplete(_)));
     assert_eq!(

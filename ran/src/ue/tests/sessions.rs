@@ -26,8 +26,8 @@ fn request() -> PduSessionRequest {
 pub fn establish(network: &mut Network, ue: &mut UeNas, now: Instant) -> u8 {
     let psi = ue.establish_session(&request(), now).unwrap();
     let (_, header, _) = network.unprotect_sm(&one(ue));
-    let octets = network.protect_sm(accept(), psi, header.procedure_transaction_identity);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(accept(), psi, header.procedure_transaction_identity);
+    ue.receive(&nas, now);
     assert!(matches!(events(actions(ue))[..], [Event::SessionEstablished(_)]));
     psi
 }
@@ -44,8 +44,8 @@ fn the_establishment_accept_is_applied() {
     assert!(matches!(message, Nas5gsmMessage::PduSessionEstablishmentRequest(_)));
     assert_eq!(ue.sessions().count(), 0, "not established yet");
 
-    let octets = network.protect_sm(accept(), psi, header.procedure_transaction_identity);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(accept(), psi, header.procedure_transaction_identity);
+    ue.receive(&nas, now);
     let [Event::SessionEstablished(session)] = &events(actions(&mut ue))[..] else { panic!() };
     assert_eq!(session.ipv4, Some(Ipv4Addr::new(10, 60, 0, 7)));
     assert_eq!(session.dns, [Ipv4Addr::new(8, 8, 4, 4)]);
@@ -65,8 +65,8 @@ fn a_reject_and_a_returned_message_end_the_establishment() {
     let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(
         GsmCause::MissingOrUnknownDnn,
     ));
-    let octets = network.protect_sm(reject, psi, header.procedure_transaction_identity);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(reject, psi, header.procedure_transaction_identity);
+    ue.receive(&nas, now);
     assert_eq!(
         events(actions(&mut ue)),
         [Event::SessionRejected { psi, cause: SessionCause::Sm(27) }]
@@ -74,14 +74,14 @@ fn a_reject_and_a_returned_message_end_the_establishment() {
 
     let psi = ue.establish_session(&request(), now).unwrap();
     let (transport, ..) = network.unprotect_sm(&one(&mut ue));
-    let octets = network.protect(
+    let nas = network.protect(
         NasDlNasTransport::new(transport.payload_container_type, transport.payload_container)
             .with_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(psi))
             .with_fgmm_cause(NasFGmmCause::from_cause(
                 GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice,
             )),
     );
-    ue.receive(&octets, now);
+    ue.receive(&nas, now);
     assert_eq!(
         events(actions(&mut ue)),
         [Event::SessionRejected { psi, cause: SessionCause::Mm(91) }]
@@ -99,8 +99,8 @@ fn an_answer_with_another_pti_gets_a_status() {
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = ue.establish_session(&request(), now).unwrap();
     let (_, header, _) = network.unprotect_sm(&one(&mut ue));
-    let octets = network.protect_sm(accept(), psi, header.procedure_transaction_identity + 1);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(accept(), psi, header.procedure_transaction_identity + 1);
+    ue.receive(&nas, now);
     let (_, _, status) = network.unprotect_sm(&one(&mut ue));
     let Nas5gsmMessage::FiveGsmStatus(status) = status else { panic!("not 5GSM STATUS") };
     assert_eq!(status.fgsm_cause.cause(), Some(GsmCause::PtiMismatch));
@@ -136,8 +136,8 @@ fn the_ue_releases_a_session() {
     assert!(matches!(message, Nas5gsmMessage::PduSessionReleaseRequest(_)));
     let command =
         NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
-    let octets = network.protect_sm(command, psi, header.procedure_transaction_identity);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(command, psi, header.procedure_transaction_identity);
+    ue.receive(&nas, now);
     let actions = actions(&mut ue);
     let (_, _, message) = network.unprotect_sm(sent(&actions)[0]);
     assert!(matches!(message, Nas5gsmMessage::PduSessionReleaseComplete(_)));
@@ -153,21 +153,21 @@ fn the_network_releases_and_modifies_a_session() {
     let psi = establish(&mut network, &mut ue, now);
     let command = NasPduSessionModificationCommand::new()
         .with_session_ambr(NasSessionAmbr::from_kbps(2_000, 1_000).unwrap());
-    let octets = network.protect_sm(command, psi, 0);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(command, psi, 0);
+    ue.receive(&nas, now);
     let (_, _, message) = network.unprotect_sm(&one(&mut ue));
     assert!(matches!(message, Nas5gsmMessage::PduSessionModificationComplete(_)));
     assert_eq!(ue.session(psi).unwrap().ambr_kbps, Some((2_000, 1_000)));
 
     let command =
         NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::NetworkFailure));
-    let octets = network.protect_sm(command.clone(), psi, 0);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(command.clone(), psi, 0);
+    ue.receive(&nas, now);
     let (_, _, message) = network.unprotect_sm(&one(&mut ue));
     assert!(matches!(message, Nas5gsmMessage::PduSessionReleaseComplete(_)));
 
-    let octets = network.protect_sm(command, psi, 0);
-    ue.receive(&octets, now);
+    let nas = network.protect_sm(command, psi, 0);
+    ue.receive(&nas, now);
     let (_, _, message) = network.unprotect_sm(&one(&mut ue));
     let Nas5gsmMessage::FiveGsmStatus(status) = message else { panic!("not 5GSM STATUS") };
     assert_eq!(status.fgsm_cause.cause(), Some(GsmCause::InvalidPduSessionIdentity));

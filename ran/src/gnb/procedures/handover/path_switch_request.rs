@@ -114,8 +114,8 @@ fn switch(
         ));
     }
     let mut own = algorithms::access_stratum(ue.nas.security_capability());
-    if let Some(said) = plan.capability {
-        (own.nr_encryption, own.nr_integrity) = said;
+    if let Some(reported) = plan.capability {
+        (own.nr_encryption, own.nr_integrity) = reported;
     }
     let bits = |bits: u8| BitString::from([bits, 0]);
     let capability = UESecurityCapabilities::new(

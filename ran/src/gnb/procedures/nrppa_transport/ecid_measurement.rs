@@ -143,8 +143,8 @@ fn result(
     rsrp_wanted: bool,
     now: Instant,
 ) -> Option<ECidMeasurementResult> {
-    let heard = environment.measure(now);
-    let (serving, _) = heard.first()?;
+    let received = environment.measure(now);
+    let (serving, _) = received.first()?;
     let plmn = gnb.config().plmn;
     let item = |(cell, rsrp): &(Cell, u8)| ResultSsRsrpItem {
         n_r_pci: cell.pci,
@@ -153,7 +153,7 @@ fn result(
         value_ss_rsrp_cell: Some(*rsrp),
         s_s_rsrp_per_ssb: None,
     };
-    let list = heard.iter().take(MOST_CELLS).map(item).collect();
+    let list = received.iter().take(MOST_CELLS).map(item).collect();
     let loud = MeasuredResultsValue::ChoiceExtension(
         MeasuredResultsValueChoiceExtension::ResultSsRsrp(list),
     );

@@ -45,11 +45,11 @@ pub(super) fn measurement(gnb: &Gnb, request: &MeasurementRequest) -> Message {
         return failure(not_available());
     };
     let now = Instant::now();
-    let heard = sender.round_trips_of_gnb(now);
+    let received = sender.round_trips_of_gnb(now);
     let quality = quality_of_metres(sender.timing_deviation_m);
     let measured = |id: i64| {
         let trp = gnb.config().trps.iter().find(|trp| i64::from(trp.id) == id)?;
-        let (_, metres) = heard.iter().find(|(cell, _)| cell.identity == trp.cell.identity)?;
+        let (_, metres) = received.iter().find(|(cell, _)| cell.identity == trp.cell.identity)?;
         let frame = sender.milliseconds(now) / 10 % 1024;
         let item = TrpMeasurementResultItem {
             measured_results_value: TrpMeasuredResultsValue::GNbRxTxTimeDiff(

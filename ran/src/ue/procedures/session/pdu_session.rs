@@ -72,9 +72,9 @@ impl UeNas {
     /// The connection was released during session procedures.
     pub(crate) fn sessions_lost_connection(&mut self) {
         for psi in 1..=15 {
-            let underway =
+            let state =
                 self.sessions.get(usize::from(psi)).and_then(|s| s.as_ref()).map(|s| &s.state);
-            match underway {
+            match state {
                 Some(SessionState::ActivePending(_)) => {
                     self.remove_session(psi);
                     self.event(Event::SessionRejected {
