@@ -115,7 +115,7 @@ fn waits(switch: &XdpSwitch, teid: u64) -> bool {
 /// Releases a held flow; `meanwhile` is called before and after its entry changes.
 fn hand_over(switch: &XdpSwitch, changes: &[Change], mut meanwhile: impl FnMut()) {
     let (mut holding, frames) = (lock(&switch.holding), lock(&switch.frames));
-    let outcome = holding.release(&switch.fence, &frames, |mark| {
+    let outcome = holding.release(&switch.grace_period, &frames, |mark| {
         meanwhile();
         switch.commit_now(changes, &[], mark)?;
         meanwhile();
