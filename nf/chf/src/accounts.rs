@@ -1,20 +1,20 @@
-//! What subscribers may use and have used, and the record of each session. Knows no clock and no
-//! transport: what changed is handed to a keeper.
+//! Accounts of subscribers and charging records of sessions, without clock and I/O: the caller stores
+//! the changes.
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A subscriber's account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// Octets that are left; none where there is no limit.
+    /// Remaining bytes; None: unlimited.
     pub left: Option<u64>,
-    /// Octets used from and to the UE, ever.
+    /// Total bytes from the UE.
     pub uplink: u64,
-    /// Octets to the UE.
+    /// Total bytes to the UE.
     pub downlink: u64,
 }
 
-/// What one session used.
+/// The charging record of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The subscriber.
@@ -30,79 +30,79 @@ pub struct Record {
     pub slice: String,
     /// Address of the UE.
     pub address: String,
-    /// When it began, as RFC 3339 has it.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// When it ended; empty while it lasts.
+    /// End time, RFC 3339; empty while the session is active.
     pub ended: String,
-    /// Octets from the UE.
+    /// Bytes from the UE.
     pub uplink: u64,
-    /// Octets to the UE.
+    /// Bytes to the UE.
     pub downlink: u64,
-    /// Reports of the SMF.
+    /// Number of usage reports from the SMF.
     pub reports: u32,
-    /// Of these, what each rating group has.
+    /// Usage by rating group.
     #[serde(default)]
     pub groups: BTreeMap<u32, Usage>,
-    /// Number of the last request, so that one that is repeated counts once.
+    /// Sequence number of the last request. A repeated request counts once.
     #[serde(default)]
     pub sequence: u32,
 }
 
-/// A rating group of a session.
+/// The usage of a rating group in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Octets from the UE.
+    /// Bytes from the UE.
     pub uplink: u64,
-    /// Octets to the UE.
+    /// Bytes to the UE.
     pub downlink: u64,
-    /// Granted and not yet reported as used.
+    /// Granted bytes that are not yet reported as used.
     pub reserved: u64,
 }
 
 impl Record {
-    /// Granted and not yet reported as used.
+    /// Granted bytes that are not yet reported as used.
     pub fn reserved(&self) -> u64 {
         self.groups.values().map(|group| group.reserved).fold(0, u64::saturating_add)
     }
 }
 
-/// What a session is granted.
+/// A grant to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// Octets; none where they need not be counted.
-    pub octets: Option<u64>,
-    /// No more will come.
+    /// Bytes; None: unlimited.
+    pub bytes: Option<u64>,
+    /// Whether it is the last grant.
     pub last: bool,
 }
 
-/// What changed and has to be kept.
+/// A change that has to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Changed {
+pub enum Change {
     /// The account of a subscriber.
     Account(String),
     /// The record of a session.
     Record(u64),
-    /// A record is there no more.
-    Gone(u64),
+    /// A record was removed.
+    Removed(u64),
 }
 
 /// Accounts and records.
 pub struct Accounts {
-    /// Octets of subscribers without an account of their own.
+    /// Initial bytes of a new account.
     default: Option<u64>,
     grant: u64,
     accounts: BTreeMap<String, Account>,
     records: HashMap<u64, Record>,
     ended: VecDeque<u64>,
     active: usize,
-    most_active: usize,
-    most_ended: usize,
+    max_active: usize,
+    max_ended: usize,
     last: u64,
 }
 
 impl Accounts {
-    /// Without any.
-    pub fn new(default: Option<u64>, grant: u64, most_active: usize, most_ended: usize) -> Self {
+    /// Without accounts and records.
+    pub fn new(default: Option<u64>, grant: u64, max_active: usize, max_ended: usize) -> Self {
         Accounts {
             default,
             grant,
@@ -110,18 +110,18 @@ impl Accounts {
             records: HashMap::new(),
             ended: VecDeque::new(),
             active: 0,
-            most_active,
-            most_ended,
+            max_active,
+            max_ended,
             last: 0,
         }
     }
 
-    /// Takes in what was kept of an account.
+    /// Restores a stored account.
     pub fn restore_account(&mut self, supi: String, account: Account) {
         self.accounts.insert(supi, account);
     }
 
-    /// Takes in what was kept of a session.
+    /// Restores a stored record.
     pub fn restore_record(&mut self, id: u64, record: Record) {
         self.last = self.last.max(id);
         match record.ended.is_empty() {
@@ -131,9 +131,9 @@ impl Accounts {
         self.records.insert(id, record);
     }
 
-    /// A session begins; none where there are too many.
+    /// Starts a session. None if there are too many.
     pub fn open(&mut self, record: Record) -> Option<u64> {
-        if self.active >= self.most_active {
+        if self.active >= self.max_active {
             return None;
         }
         self.last += 1;
@@ -142,7 +142,7 @@ impl Accounts {
         Some(self.last)
     }
 
-    /// The account of a subscriber, made where there is none.
+    /// The account of a subscriber, created if missing.
     fn account(&mut self, supi: &str) -> &mut Account {
         let left = self.default;
         self.accounts
@@ -150,7 +150,7 @@ impl Accounts {
             .or_insert_with(|| Account { left, ..Account::default() })
     }
 
-    /// Octets that are granted to no session.
+    /// Remaining bytes that are not granted to a session.
     fn free(&mut self, supi: &str) -> Option<u64> {
         let left = self.account(supi).left?;
         let reserved: u64 = self
@@ -162,8 +162,8 @@ impl Accounts {
         Some(left.saturating_sub(reserved))
     }
 
-    /// A session has used something since it last said so: rating group, octets from the UE and to
-    /// it. False for a session that is not there, or has said it before.
+    /// Records usage since the last report: rating group, bytes from the UE, bytes to the UE. False for
+    /// an unknown session or a repeated report.
     pub fn used(&mut self, id: u64, sequence: u32, groups: &[(u32, u64, u64)]) -> bool {
         let Some(record) =
             self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence)
@@ -177,7 +177,7 @@ impl Accounts {
             let group = record.groups.entry(*group).or_default();
             (group.uplink, group.downlink) =
                 (group.uplink.saturating_add(*up), group.downlink.saturating_add(*down));
-            // What was granted before is settled: what was not used of it is free again.
+            // The previous grant is settled: its unused bytes are free again.
             group.reserved = 0;
             (uplink, downlink) = (uplink.saturating_add(*up), downlink.saturating_add(*down));
         }
@@ -192,20 +192,20 @@ impl Accounts {
         true
     }
 
-    /// Grants a rating group of a session something; none where nothing is left.
+    /// Grants bytes to a rating group of a session. None if nothing is left.
     pub fn grant(&mut self, id: u64, group: u32) -> Option<Grant> {
         let supi = self.records.get(&id)?.supi.clone();
-        let Some(free) = self.free(&supi) else { return Some(Grant { octets: None, last: false }) };
-        let octets = free.min(self.grant);
-        if octets == 0 {
+        let Some(free) = self.free(&supi) else { return Some(Grant { bytes: None, last: false }) };
+        let bytes = free.min(self.grant);
+        if bytes == 0 {
             return None;
         }
-        self.records.get_mut(&id)?.groups.entry(group).or_default().reserved = octets;
-        Some(Grant { octets: Some(octets), last: octets == free })
+        self.records.get_mut(&id)?.groups.entry(group).or_default().reserved = bytes;
+        Some(Grant { bytes: Some(bytes), last: bytes == free })
     }
 
-    /// A session has ended; which record is kept no more for it.
-    pub fn close(&mut self, id: u64, ended: String) -> Vec<Changed> {
+    /// Ends a session. Returns its change, and the removal of the oldest record if there are too many.
+    pub fn close(&mut self, id: u64, ended: String) -> Vec<Change> {
         let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty())
         else {
             return vec![];
@@ -214,17 +214,17 @@ impl Accounts {
         record.groups.values_mut().for_each(|group| group.reserved = 0);
         self.active = self.active.saturating_sub(1);
         self.ended.push_back(id);
-        let mut changed = vec![Changed::Record(id)];
-        while self.ended.len() > self.most_ended {
+        let mut changed = vec![Change::Record(id)];
+        while self.ended.len() > self.max_ended {
             if let Some(oldest) = self.ended.pop_front() {
                 self.records.remove(&oldest);
-                changed.push(Changed::Gone(oldest));
+                changed.push(Change::Removed(oldest));
             }
         }
         changed
     }
 
-    /// Sets what a subscriber may use from now on; the sessions of it that are there.
+    /// Sets the remaining bytes of a subscriber. Returns its active sessions.
     pub fn set(&mut self, supi: &str, left: Option<u64>) -> Vec<u64> {
         self.account(supi).left = left;
         self.records
@@ -249,7 +249,7 @@ impl Accounts {
         &self.accounts
     }
 
-    /// Records of one subscriber, or of all, the latest first.
+    /// Records of one subscriber or of all, the latest first.
     pub fn records(&self, supi: Option<&str>, most: usize) -> Vec<(u64, &Record)> {
         let of =
             self.records.iter().filter(|(_, record)| supi.is_none_or(|supi| record.supi == supi));
@@ -259,7 +259,7 @@ impl Accounts {
         all
     }
 
-    /// Sessions that are charged at this moment.
+    /// The number of active sessions.
     pub fn active(&self) -> usize {
         self.active
     }
@@ -274,19 +274,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_granted_in_parts_and_the_last_part_is_said_to_be_it() {
+    fn the_remaining_bytes_are_granted_in_parts_and_the_last_grant_is_marked() {
         let mut accounts = Accounts::new(Some(25), 10, 9, 9);
         let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("x")).unwrap());
-        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(10), last: false }));
-        assert_eq!(accounts.grant(b, 1), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(10), last: false }));
+        assert_eq!(accounts.grant(b, 1), Some(Grant { bytes: Some(10), last: false }));
         assert!(accounts.used(a, 1, &[(1, 3, 5)]));
-        // 25 less 8 used, less 10 that the other one has.
-        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(7), last: true }));
-        // A request that is repeated counts once; what was used beyond the grant counts, too.
+        // 25 minus 8 used, minus 10 granted to the other session.
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(7), last: true }));
+        // A repeated request counts once; usage beyond the grant counts.
         assert!(!accounts.used(a, 1, &[(1, 3, 5)]) && accounts.used(a, 2, &[(1, 0, 9)]));
         assert_eq!(accounts.grant(a, 1), None);
         assert!(accounts.used(b, 1, &[(1, 0, 0)]));
-        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(8), last: true }));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(8), last: true }));
         assert_eq!(
             (accounts.record(a).unwrap().uplink, accounts.record(a).unwrap().downlink),
             (3, 14)
@@ -294,20 +294,20 @@ mod tests {
         let account = accounts.account_of("x").unwrap().clone();
         assert_eq!((account.left, account.uplink, account.downlink), (Some(8), 3, 14));
         assert_eq!(accounts.set("x", None).len(), 2);
-        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: None, last: false }));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: None, last: false }));
     }
 
     #[test]
-    fn rating_groups_of_a_session_have_their_parts_of_one_account() {
+    fn rating_groups_of_a_session_share_the_account() {
         let mut accounts = Accounts::new(Some(25), 10, 9, 9);
         let a = accounts.open(of("x")).unwrap();
-        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(10), last: false }));
-        assert_eq!(accounts.grant(a, 7), Some(Grant { octets: Some(10), last: false }));
-        // What one has used leaves the other's grant to it.
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(10), last: false }));
+        assert_eq!(accounts.grant(a, 7), Some(Grant { bytes: Some(10), last: false }));
+        // Usage in one group leaves the other's grant unchanged.
         assert!(accounts.used(a, 1, &[(7, 4, 6)]));
-        assert_eq!(accounts.grant(a, 7), Some(Grant { octets: Some(5), last: true }));
+        assert_eq!(accounts.grant(a, 7), Some(Grant { bytes: Some(5), last: true }));
         assert!(accounts.used(a, 2, &[(7, 2, 3), (1, 1, 0)]));
-        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(9), last: true }));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(9), last: true }));
         assert_eq!(accounts.grant(a, 7), None);
         let record = accounts.record(a).unwrap();
         assert_eq!((record.uplink, record.downlink, record.reports), (7, 9, 2));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_gone_on_with() {
+    fn restored_accounts_and_records_continue() {
         let mut accounts = Accounts::new(Some(5), 10, 9, 9);
         accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
         accounts.restore_record(
@@ -333,18 +333,18 @@ mod tests {
         assert_eq!((accounts.active(), accounts.open(of("x"))), (1, Some(8)));
         // The other session's grant is still its own.
         assert!(!accounts.used(7, 3, &[(1, 1, 1)]) && accounts.used(7, 4, &[(1, 1, 1)]));
-        assert_eq!(accounts.grant(8, 1), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.grant(8, 1), Some(Grant { bytes: Some(10), last: false }));
         assert_eq!(accounts.account_of("x").unwrap().left, Some(28));
     }
 
     #[test]
-    fn records_are_bounded_the_oldest_goes() {
+    fn records_are_limited_and_the_oldest_is_removed() {
         let mut accounts = Accounts::new(None, 10, 2, 1);
         let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("y")).unwrap());
         assert_eq!(accounts.open(of("z")), None);
-        assert_eq!(accounts.close(a, "1".into()), [Changed::Record(a)]);
+        assert_eq!(accounts.close(a, "1".into()), [Change::Record(a)]);
         assert_eq!(accounts.close(a, "1".into()), []);
-        assert_eq!(accounts.close(b, "2".into()), [Changed::Record(b), Changed::Gone(a)]);
+        assert_eq!(accounts.close(b, "2".into()), [Change::Record(b), Change::Removed(a)]);
         assert_eq!((accounts.active(), accounts.records(None, 9).len()), (0, 1));
         assert!(accounts.open(of("z")).is_some());
     }

@@ -3,24 +3,24 @@ use martlet_config::Finding;
 use martlet_context_store::ContextStoreConfig;
 use serde::{Deserialize, Serialize};
 
-/// What the CHF needs to know.
+/// The CHF's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChfConfig {
-    /// Whether it is started. SMFs ask one with `smf.charging.mode`.
+    /// Start the CHF. SMFs use it according to `smf.charging.mode`.
     pub enabled: bool,
-    /// Octets that a session is granted at a time.
+    /// Bytes per grant.
     pub grant: u64,
-    /// Per cent of what is granted that are left when the SMF asks for more.
+    /// Remaining per cent of a grant at which the SMF requests the next one.
     pub threshold_percent: u8,
-    /// Seconds after which the SMF asks anew, whatever was used; 0 for never.
+    /// Validity of a grant, seconds. 0: unlimited.
     pub validity_s: u32,
-    /// Octets that a subscriber has whose account says nothing; left out, as many as it likes.
+    /// Initial bytes of a subscriber without an account. Left out: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
-    /// Sessions that are charged at a time.
+    /// Maximum number of active sessions.
     pub max_sessions: usize,
-    /// Records of sessions that have ended, the latest.
+    /// Maximum number of records of ended sessions.
     pub max_records: usize,
     /// Where accounts and records are stored.
     pub context_store: ContextStoreConfig,
@@ -42,21 +42,21 @@ impl Default for ChfConfig {
 }
 
 impl ChfConfig {
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut wrong = |path: &str, message: &str| findings.push(Finding::new(path, message));
         if self.grant == 0 {
-            wrong("grant", "0 lets nobody use anything: write 10000000");
+            wrong("grant", "with 0 no session gets a grant: write 10000000");
         }
         if self.threshold_percent > 90 {
-            wrong("threshold_percent", "more than 90 has the SMF ask all the time: write 20");
+            wrong("threshold_percent", "above 90 the SMF requests grants all the time: write 20");
         }
         if self.max_sessions == 0 {
-            wrong("max_sessions", "0 lets no session be charged: write 60000");
+            wrong("max_sessions", "with 0 no session can be charged: write 60000");
         }
         if self.max_records == 0 {
-            wrong("max_records", "0 keeps no record: write 100000");
+            wrong("max_records", "with 0 no record is stored: write 100000");
         }
         findings
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_right_and_mistakes_are_told_by_place() {
+    fn defaults_are_valid_and_errors_name_the_path() {
         assert_eq!(ChfConfig::default().check(), []);
         let config =
             ChfConfig { grant: 0, threshold_percent: 99, max_records: 0, ..ChfConfig::default() };

@@ -1,14 +1,14 @@
-//! The CHF: what PDU sessions use, and what they may use (TS 32.255; TS 32.290; TS 32.291).
+//! The CHF: converged charging of PDU sessions (TS 32.255; TS 32.290; TS 32.291).
 //!
-//! A small one: an account of octets for each subscriber, granted to its sessions in parts, and a
-//! record of each session. Both outlive the process. `martlet charging` shows and sets them.
+//! Each subscriber has an account of bytes, granted to its sessions in parts, and each session has a
+//! record. Both are persistent. `martlet charging` shows and sets them.
 #![forbid(unsafe_code)]
 
 mod accounts;
 mod config;
 mod service;
 
-pub use accounts::{Account, Accounts, Changed, Grant, Record, Usage};
+pub use accounts::{Account, Accounts, Change, Grant, Record, Usage};
 pub use config::ChfConfig;
 
 use martlet_context_store::ContextStore;
@@ -19,17 +19,17 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Records that are shown at a time.
-const SHOWN: usize = 1000;
+/// Maximum number of records shown.
+const MAX_SHOWN: usize = 1000;
 
 /// The CHF.
 pub struct Chf {
     config: ChfConfig,
     context: Arc<NfContext>,
     accounts: Mutex<Accounts>,
-    /// Where the SMF of each session is told of changes.
+    /// The notification URI of each session's SMF.
     notify: Mutex<HashMap<u64, String>>,
-    /// Where accounts and records are stored.
+    /// The database of accounts and records.
     store: ContextStore,
 }
 
@@ -42,19 +42,19 @@ impl Chf {
         self.notify.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Stores the accounts and records that have changed.
-    fn persist(&self, accounts: &Accounts, changed: &[Changed]) {
+    /// Stores changed accounts and records.
+    fn persist(&self, accounts: &Accounts, changed: &[Change]) {
         for one in changed {
             let (id, value) = match one {
-                Changed::Account(supi) => (
+                Change::Account(supi) => (
                     format!("account {supi}"),
                     accounts.account_of(supi).and_then(|account| serde_json::to_vec(account).ok()),
                 ),
-                Changed::Record(id) => (
+                Change::Record(id) => (
                     format!("record {id}"),
                     accounts.record(*id).and_then(|record| serde_json::to_vec(record).ok()),
                 ),
-                Changed::Gone(id) => (format!("record {id}"), None),
+                Change::Removed(id) => (format!("record {id}"), None),
             };
             match value {
                 Some(value) => self.store.put(id, value),
@@ -73,19 +73,19 @@ impl Chf {
             .map(|(of, account)| (of.clone(), serde_json::json!(account)))
             .collect();
         let records: Vec<_> = accounts
-            .records(supi, SHOWN)
+            .records(supi, MAX_SHOWN)
             .into_iter()
             .map(|(_, record)| serde_json::json!(record))
             .collect();
         serde_json::json!({"accounts": shown, "records": records})
     }
 
-    /// `martlet charging set`: its sessions learn it at once.
+    /// `martlet charging set`: sets an account and notifies the SMFs of its sessions.
     fn set(self: &Arc<Self>, supi: &str, left: Option<u64>) -> serde_json::Value {
         let sessions = {
             let mut accounts = self.accounts();
             let sessions = accounts.set(supi, left);
-            self.persist(&accounts, &[Changed::Account(supi.to_string())]);
+            self.persist(&accounts, &[Change::Account(supi.to_string())]);
             sessions
         };
         let chf = self.clone();
@@ -123,7 +123,7 @@ impl NetworkFunction for Chf {
                 _ => {}
             }
         }
-        // The oldest first, as they ended.
+        // In order of their end.
         records.sort_unstable_by_key(|(id, _)| *id);
         records.into_iter().for_each(|(id, record)| accounts.restore_record(id, record));
         Ok(Arc::new(Chf {
@@ -151,7 +151,7 @@ impl NetworkFunction for Chf {
             ["charging", supi, octets] => match octets.parse() {
                 Ok(octets) => Ok(self.set(supi, Some(octets))),
                 Err(_) => Err(Problem::new(400, "INVALID_QUERY_PARAM")
-                    .detail("octets are a number, or unlimited")),
+                    .detail("bytes are a number, or unlimited")),
             },
             _ => return None,
         };

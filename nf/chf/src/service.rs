@@ -1,5 +1,5 @@
 //! Nchf_ConvergedCharging (TS 32.290, 6.2; TS 32.291, 5.2).
-use crate::{Changed, Chf, Record};
+use crate::{Change, Chf, Record};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nchf_converged_charging::{
@@ -11,12 +11,12 @@ use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 
 fn unknown(reference: &str) -> Problem {
     Problem::new(404, "CHARGING_SESSION_NOT_FOUND")
-        .detail(format!("there is no charging session {reference}"))
+        .detail(format!("no charging session {reference}"))
 }
 
 impl Chf {
-    /// Takes what was used, and answers to what is wanted.
-    fn account_for(&self, id: u64, request: &ChargingDataRequest) -> ChargingDataResponse {
+    /// Records the reported usage and grants the requested units.
+    fn charge(&self, id: u64, request: &ChargingDataRequest) -> ChargingDataResponse {
         let mut accounts = self.accounts();
         let usages = request.multiple_unit_usage.as_deref().unwrap_or_default();
         let used = usages.iter().flat_map(|usage| {
@@ -37,11 +37,11 @@ impl Chf {
             match accounts.grant(id, usage.rating_group) {
                 None => answer.result_code = Some(ResultCode::QuotaLimitReached),
                 Some(grant) => {
-                    answer.result_code = Some(match grant.octets {
+                    answer.result_code = Some(match grant.bytes {
                         Some(_) => ResultCode::Success,
                         None => ResultCode::QuotaManagementNotApplicable,
                     });
-                    if let Some(octets) = grant.octets {
+                    if let Some(octets) = grant.bytes {
                         answer.granted_unit =
                             Some(GrantedUnit { total_volume: Some(octets), ..Default::default() });
                         let left = octets / 100 * u64::from(self.config.threshold_percent);
@@ -56,7 +56,7 @@ impl Chf {
             }
             answers.push(answer);
         }
-        self.persist(&accounts, &[Changed::Account(supi), Changed::Record(id)]);
+        self.persist(&accounts, &[Change::Account(supi), Change::Record(id)]);
         ChargingDataResponse {
             invocation_time_stamp: DateTime::now(),
             invocation_sequence_number: request.invocation_sequence_number,
@@ -109,12 +109,12 @@ impl ChfConvergedCharging for Chf {
         let record = record(&body)?;
         let id = self.accounts().open(record).ok_or_else(|| {
             Problem::new(503, "NF_CONGESTION")
-                .detail("too many sessions are charged: raise chf.max_sessions")
+                .detail("too many active sessions: raise chf.max_sessions")
         })?;
         if let Some(uri) = &body.notify_uri {
             self.notify().insert(id, uri.clone());
         }
-        let answer = self.account_for(id, &body);
+        let answer = self.charge(id, &body);
         let location =
             format!("{}/nchf-convergedcharging/v3/chargingdata/{id}", self.context.api_root());
         Ok(Created { location, body: answer })
@@ -129,7 +129,7 @@ impl ChfConvergedCharging for Chf {
         if let Some(uri) = &body.notify_uri {
             self.notify().insert(id, uri.clone());
         }
-        Ok(self.account_for(id, &body))
+        Ok(self.charge(id, &body))
     }
 
     async fn release_chargingdata(
@@ -139,7 +139,7 @@ impl ChfConvergedCharging for Chf {
     ) -> Result<(), Problem> {
         let id = self.find(charging_data_ref)?;
         self.notify().remove(&id);
-        self.account_for(id, &body);
+        self.charge(id, &body);
         let mut accounts = self.accounts();
         let changed = accounts.close(id, body.invocation_time_stamp.to_string());
         self.persist(&accounts, &changed);
@@ -147,7 +147,7 @@ impl ChfConvergedCharging for Chf {
     }
 }
 
-/// Has the SMFs of sessions ask anew (TS 32.290, 5.4.2.5).
+/// Requests reauthorization from the SMFs of sessions (TS 32.290, 5.4.2.5).
 pub async fn reauthorize(chf: &Chf, sessions: &[u64]) {
     for id in sessions {
         let Some(uri) = chf.notify().get(id).cloned() else { continue };
@@ -158,7 +158,7 @@ pub async fn reauthorize(chf: &Chf, sessions: &[u64]) {
         if let Err(problem) =
             SmfCallbackClient::new(chf.context.callback_peer()).charging_notify(&uri, body).await
         {
-            tracing::info!(%problem, "an SMF did not take a change of an account");
+            tracing::info!(%problem, "reauthorization notification failed");
         }
     }
 }

@@ -90,7 +90,7 @@ fn unknown_ue_is_not_located() {
         ensure!(error.contains("USER_UNKNOWN") || error.contains("does not know"), "{error}");
         let (_ue, _positioning) = testbed.ue(1, place(1.0, 1.0), true, true).await?;
         let error = testbed.locate(1).await.unwrap_err().to_string();
-        ensure!(error.contains("no cell whose place is known"), "{error}");
+        ensure!(error.contains("a cell whose position is configured"), "{error}");
         Ok(())
     });
 }

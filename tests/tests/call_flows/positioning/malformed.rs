@@ -103,7 +103,7 @@ fn failed_position_calculation_is_reported_and_counted() {
             let error = testbed.locate(n).await.unwrap_err().to_string();
             ensure!(
                 error.contains("POSITIONING_FAILED")
-                    || error.contains("no cell whose place is known"),
+                    || error.contains("a cell whose position is configured"),
                 "{error}"
             );
             ensure!(counted.get() == 1.0, "{carrier}: {} were counted", counted.get());
