@@ -334,12 +334,12 @@ mod tests {
     use crate::{DatapathChoice, DnnConfig, UpfConfig};
 
     #[test]
-    fn defaults_are_right() {
+    fn the_defaults_are_valid() {
         assert_eq!(UpfConfig::default().check(), []);
     }
 
     #[test]
-    fn what_xdp_cannot_do_is_named() {
+    fn findings_name_unsupported_xdp_settings() {
         let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
         assert_eq!(config.check(), []);
         config.n3.address = "[::1]:2153".parse().unwrap();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_translation_of_xdp_is_named() {
+    fn findings_name_wrong_nat_settings() {
         let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
         config.xdp.nat.addresses = vec![[203, 0, 113, 1].into()];
         config.xdp.interfaces = vec!["n3".into(), "n6".into()];
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn findings_name_their_keys() {
         let mut config = UpfConfig::default();
         config.n3.address = "0.0.0.0:2152".parse().unwrap();
         config.n6.interface = "a name that is far too long".into();

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_has_its_own_place() {
+    fn drop_reasons_are_numbered_in_order() {
         for (n, reason) in DropReason::ALL.into_iter().enumerate() {
             assert_eq!(reason as usize, n);
         }

@@ -13,7 +13,7 @@ pub fn show(counters: &Arc<Counters>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         if let Err(error) = prometheus::register(Box::new(Packets::new())) {
-            tracing::error!(%error, "the counters of packets are not among the metrics");
+            tracing::error!(%error, "packet counters not registered as metrics");
         }
     });
     let mut all = DATAPATHS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_among_the_metrics_while_their_datapath_lives() {
+    fn counters_are_exported_while_their_datapath_exists() {
         let value = |reason: &str| {
             let families = prometheus::gather();
             let family =

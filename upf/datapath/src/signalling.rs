@@ -29,7 +29,7 @@ pub fn take(
             // with the next packet.
             let event = Event::ErrorIndication { peer: from.ip(), teid };
             if events.try_send(event).is_err() {
-                tracing::debug!(peer = %from, teid, "Error Indication lost: too many events wait");
+                tracing::debug!(peer = %from, teid, "error indication dropped: event queue full");
             }
         }
         Message::EndMarker { .. } => counters.end_markers_received.add(1),

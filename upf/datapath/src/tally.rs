@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_is_taken_once() {
+    fn usage_is_taken_once() {
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
         let mut tally = Tally::default();
         tally.add(Direction::Uplink, 100, 2, at(5), at(7));

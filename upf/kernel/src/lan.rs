@@ -85,7 +85,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, OpenError> {
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
             Ok(device)
         })?;
-        tracing::info!(interface = lan.interface, dnn = lan.dnn, "N6 for Ethernet is up");
+        tracing::info!(interface = lan.interface, dnn = lan.dnn, "N6 interface for Ethernet up");
         let name = martlet_pfcp::ie::NetworkInstance::new(&lan.dnn).0;
         Ok(Arc::new(Lan::new(name, Some(device), config.kernel.link_addresses)))
     };

@@ -1,15 +1,15 @@
-//! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, threads of its own between
+//! The UPF datapath `kernel`: GTP-U over UDP sockets, N6 over a TUN device, and threads between
 //! them.
 //!
-//! | file | what it is |
+//! | module | content |
 //! | --- | --- |
-//! | `forwarder`, `entry` | sessions by tunnel and address |
-//! | `n3`, `packets` | what becomes of a datagram, and of a packet |
-//! | `bucket`, `limiter`, `shape` | bit rates, how often complaints are sent, and what the thermal governor asks for |
-//! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
-//! | `lan`, `unstructured` | frames between sessions and TAP devices; bytes in datagrams |
-//! | `non_ip` | the sessions of frames, for a datapath that carries packets of IP alone |
-//! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
+//! | `forwarder`, `entry` | sessions by TEID and address |
+//! | `n3`, `packets` | processing of datagrams and packets |
+//! | `bucket`, `limiter`, `shape` | bit rates, rate limit of error messages, thermal shaping |
+//! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
+//! | `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
+//! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
+//! | [`netns`], `tun`, [`netlink`], [`n6`], [`nat`], [`network_instances`] | setup of N6 |
 pub mod batch;
 #[cfg(any(test, feature = "testing"))]
 pub mod bench;

@@ -31,7 +31,10 @@ impl<O: Egress> Forwarder<O> {
             }
             Err(DecodeError::UnknownExtension(kind)) => {
                 self.counters.dropped(DropReason::UnknownExtension);
-                tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");
+                tracing::debug!(
+                    peer = %from, kind,
+                    "unknown GTP-U extension header with comprehension required"
+                );
                 return lock(&self.complaints).allows(now).then(|| supported_extension_headers(0));
             }
             Err(error) => {
@@ -46,7 +49,10 @@ impl<O: Egress> Forwarder<O> {
             self.counters.dropped(DropReason::UnknownTunnel);
             if self.complains(now) {
                 // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
-                tracing::debug!(peer = %from, teid, "G-PDU for an unknown tunnel: Error Indication");
+                tracing::debug!(
+                    peer = %from, teid,
+                    "G-PDU for an unknown tunnel: error indication sent"
+                );
                 if self.egress.to_peer(&error_indication(teid, local), from.ip()).is_ok() {
                     self.counters.error_indications_sent.add(1);
                 }

@@ -11,7 +11,7 @@ const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 /// Creates the TUN device with the first address of each pool, or none with mode `none`.
 pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
     if config.n6.mode == N6Mode::None {
-        tracing::info!("there is no N6: UEs reach each other alone");
+        tracing::info!("N6 disabled: UEs reach each other only");
         return Ok(None);
     }
     netns::within(config.n6.netns.as_deref(), || {
@@ -37,7 +37,10 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
         for (address, prefix) in config.pools6() {
             if let Err(error) = netlink.address6(index, address, prefix) {
                 // A kernel without IPv6 serves UEs with IPv4 all the same.
-                tracing::warn!(%address, prefix, %error, "IPv6 sessions reach each other alone");
+                tracing::warn!(
+                    %address, prefix, %error,
+                    "IPv6 address not set: IPv6 sessions reach each other only"
+                );
             }
         }
         if config.n6.mode != N6Mode::Local {
@@ -47,7 +50,10 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
                 without_redirects(name);
             }
         }
-        tracing::info!(interface = name, netns = config.n6.netns, mode = ?config.n6.mode, "N6 is up");
+        tracing::info!(
+            interface = name, netns = config.n6.netns, mode = ?config.n6.mode,
+            "N6 interface up"
+        );
         Ok(Some(device))
     })
 }
@@ -80,7 +86,7 @@ pub fn without_redirects(interface: &str) {
         if let Err(error) =
             std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/send_redirects"), "0")
         {
-            tracing::warn!(%error, of, "UEs may be told of a shorter way to each other (ICMP redirects), which there is not");
+            tracing::warn!(%error, of, "ICMP redirects not disabled");
         }
     }
 }

@@ -69,7 +69,10 @@ impl NetworkInstances {
                 })?;
                 netlink.rule(true, &enters, table).map_err(|error| failed("the rule", error))?;
                 network_instances.made.push((enters, table));
-                tracing::info!(exit = exit.network_instance, interface = exit.interface, via = ?exit.via, "N6 has an exit");
+                tracing::info!(
+                    exit = exit.network_instance, interface = exit.interface, via = ?exit.via,
+                    "N6 network instance up"
+                );
             }
             Ok(())
         })?;

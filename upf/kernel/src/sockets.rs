@@ -65,7 +65,10 @@ impl Egress for Sockets {
                 .map_err(|error| OpenError::Interface(error.to_string()))
         });
         if let Err(error) = done {
-            tracing::warn!(network = %route.network, length = route.length, here, %error, "framed route not set");
+            tracing::warn!(
+                network = %route.network, length = route.length, here, %error,
+                "framed route not set"
+            );
         }
     }
 }

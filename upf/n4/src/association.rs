@@ -53,7 +53,7 @@ impl N4 {
             && let Some(association) = self.associations.get_mut(&old)
         {
             let sessions = association.sessions.len();
-            tracing::info!(smf = %from.ip(), sessions, "the association is set up anew, and its sessions are kept");
+            tracing::info!(smf = %from.ip(), sessions, "association replaced, sessions retained");
             association.recovery = request.recovery;
             association.peer = SocketAddr::new(from.ip(), self.settings.peer_port);
             self.heard_of(old, request.recovery, now);
@@ -62,15 +62,15 @@ impl N4 {
                 .into();
         }
         if let Some(old) = self.association_of(&request.node_id) {
-            tracing::info!(smf = %from.ip(), "the association is set up anew");
+            tracing::info!(smf = %from.ip(), "association replaced");
             self.end_association(old);
         }
         if self.releasing.is_some() {
-            tracing::info!(smf = %from.ip(), "association refused: the UPF ends");
+            tracing::info!(smf = %from.ip(), "association rejected: UPF stopping");
             return self.setup_response(Cause::REJECTED).into();
         }
         if self.associations.len() >= self.settings.associations {
-            tracing::warn!(smf = %from.ip(), "association refused: there are as many as n4.associations allows");
+            tracing::warn!(smf = %from.ip(), "association rejected: n4.associations reached");
             return self.setup_response(Cause::NO_RESOURCES_AVAILABLE).into();
         }
         self.last_association += 1;
@@ -204,12 +204,18 @@ impl N4 {
         self.deadlines.cancel(Deadline::Retention { association: id });
         metrics::ASSOCIATIONS.set(self.associations.len() as i64);
         if !association.sessions.is_empty() {
-            tracing::info!(smf = %association.peer.ip(), sessions = association.sessions.len(), "sessions removed");
+            tracing::info!(
+                smf = %association.peer.ip(), sessions = association.sessions.len(),
+                "sessions removed"
+            );
         }
     }
 }
 
 fn unknown_peer(from: IpAddr) {
     metrics::N4_DROPPED.with_label_values(&["unknown_peer"]).inc();
-    tracing::warn!(peer = %from, "PFCP from one without an association, or about what is another one's");
+    tracing::warn!(
+        peer = %from,
+        "PFCP message without an association or for a session of another SMF"
+    );
 }

@@ -67,7 +67,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn an_alarm_that_is_set_again_goes_off_once() {
+    fn a_deadline_that_is_set_again_expires_once() {
         let mut deadlines = Deadlines::default();
         let start = Instant::now();
         let deadline = Deadline::Inactivity { seid: 1 };

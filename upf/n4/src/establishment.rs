@@ -31,7 +31,7 @@ impl N4 {
                     cp_seid = cp.seid,
                     cause = rejection.cause.0,
                     why = rejection.why,
-                    "session refused"
+                    "session establishment rejected"
                 );
                 self.establishment_refusal(&rejection)
             }

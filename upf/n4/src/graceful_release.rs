@@ -61,7 +61,7 @@ impl N4 {
         let Some(peer) = self.associations.get(&id).map(|association| association.peer) else {
             return;
         };
-        tracing::info!(smf = %peer.ip(), flags, "the association's release is asked for");
+        tracing::info!(smf = %peer.ip(), flags, "association release requested");
         let request = AssociationUpdateRequest {
             node_id: self.settings.node_id.clone(),
             up_features: None,

@@ -30,12 +30,15 @@ impl N4 {
     pub(super) fn heard_of(&mut self, id: u64, recovery: RecoveryTimeStamp, now: Moment) {
         let Some(association) = self.associations.get_mut(&id) else { return };
         if association.recovery != recovery {
-            tracing::warn!(smf = %association.peer.ip(), "the SMF has restarted: its association and sessions end");
+            tracing::warn!(
+                smf = %association.peer.ip(),
+                "SMF restarted: association and sessions removed"
+            );
             return self.end_association(id);
         }
         if !association.reachable {
             association.reachable = true;
-            tracing::info!(smf = %association.peer.ip(), "the SMF answers again");
+            tracing::info!(smf = %association.peer.ip(), "SMF reachable again");
         }
         self.deadlines.cancel(Deadline::Retention { association: id });
         if let Some(interval) = self.settings.heartbeat {
@@ -63,7 +66,7 @@ impl N4 {
         if association.reachable {
             association.reachable = false;
             let retention = self.settings.retention;
-            tracing::warn!(smf = %association.peer.ip(), ?retention, "the SMF does not answer heartbeats");
+            tracing::warn!(smf = %association.peer.ip(), ?retention, "SMF: heartbeat timeout");
             self.deadlines.set(Deadline::Retention { association: id }, now.instant + retention);
         }
         if let Some(interval) = self.settings.heartbeat {
@@ -74,7 +77,10 @@ impl N4 {
     /// The retention is over.
     pub(super) fn give_up(&mut self, id: u64) {
         if let Some(association) = self.associations.get(&id) {
-            tracing::warn!(smf = %association.peer.ip(), "the SMF stayed away: its association and sessions end");
+            tracing::warn!(
+                smf = %association.peer.ip(),
+                "SMF unreachable: association and sessions removed"
+            );
         }
         self.end_association(id);
     }

@@ -63,7 +63,7 @@ impl N4 {
                     seid,
                     cause = rejection.cause.0,
                     why = rejection.why,
-                    "session modification refused"
+                    "session modification rejected"
                 );
                 modification_rejection(&rejection)
             }

@@ -50,13 +50,13 @@ impl N4 {
     fn manage_pfds(&mut self, request: PfdManagementRequest) -> Message {
         match self.try_manage_pfds(request) {
             Ok(applications) => {
-                tracing::info!(applications = applications.len(), "packet flow descriptions");
+                tracing::info!(applications = applications.len(), "PFD management applied");
                 self.take_applications(applications);
                 self.detect_anew();
                 PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None }.into()
             }
             Err(RuleError { cause, offending, why, .. }) => {
-                tracing::warn!(cause = cause.0, why, "packet flow descriptions refused");
+                tracing::warn!(cause = cause.0, why, "PFD management rejected");
                 PfdManagementResponse { cause, offending_ie: offending.map(OffendingIe) }.into()
             }
         }
@@ -165,7 +165,7 @@ impl N4 {
                 Err(error) => tracing::error!(
                     seid = session.seid,
                     error,
-                    "a session goes on with the PFDs of before"
+                    "session not updated: the previous PFDs stay"
                 ),
             }
         }

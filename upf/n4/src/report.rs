@@ -115,7 +115,7 @@ impl N4 {
         let session = context.session();
         let change = Change { renotify: true, ..Change::to(&session) };
         if let Err(error) = self.datapath.apply(&change) {
-            tracing::warn!(seid, %error, "the datapath does not take the rules that it has");
+            tracing::warn!(seid, %error, "rules not applied again");
         }
     }
 
@@ -133,7 +133,7 @@ impl N4 {
             let remote_fteids = vec![FTeid::Given { teid, ipv4, ipv6 }];
             let error_indication = Some(ErrorIndicationReport { remote_fteids });
             let request = SessionReportRequest { error_indication, ..report(ReportType::ERIR) };
-            tracing::info!(seid, %peer, teid, "the peer does not know the tunnel");
+            tracing::info!(seid, %peer, teid, "error indication received");
             self.send_report(seid, request, Pending::ErrorIndication { seid }, now);
         }
     }
@@ -167,7 +167,7 @@ impl N4 {
                 tracing::warn!(
                     request = pending.name(),
                     answer = message.name(),
-                    "an answer of the wrong type"
+                    "unexpected type of PFCP response"
                 );
             }
         }
@@ -175,7 +175,7 @@ impl N4 {
 
     fn report_answered(&mut self, seid: u64, pending: Pending, response: SessionReportResponse) {
         if response.cause == Cause::SESSION_CONTEXT_NOT_FOUND {
-            tracing::warn!(seid, "the SMF does not know the session: it ends");
+            tracing::warn!(seid, "session unknown to the SMF: removed");
             return self.forget_sessions(&[seid]);
         }
         if !response.cause.is_accepted() {
@@ -183,7 +183,7 @@ impl N4 {
                 seid,
                 report = pending.name(),
                 cause = response.cause.0,
-                "the SMF refused a report"
+                "session report rejected by the SMF"
             );
             if matches!(pending, Pending::DownlinkData { .. }) {
                 self.notify_again(seid);
@@ -196,7 +196,7 @@ impl N4 {
             let session = context.session();
             let change = Change { drop_buffered: true, ..Change::to(&session) };
             if let Err(error) = self.datapath.apply(&change) {
-                tracing::warn!(seid, %error, "the datapath does not take the rules that it has");
+                tracing::warn!(seid, %error, "rules not applied again");
             }
         }
     }

@@ -147,7 +147,10 @@ impl N4 {
         let answer = match decoded {
             Ok(packet) => self.carry_out(from, packet, now),
             Err(error) => {
-                tracing::warn!(peer = %from, message_type = header.message_type, %error, "malformed PFCP request");
+                tracing::warn!(
+                    peer = %from, message_type = header.message_type, %error,
+                    "malformed PFCP request"
+                );
                 rejection::of_malformed(self, from.ip(), &header, body, &error)
             }
         };
@@ -253,7 +256,7 @@ impl N4 {
                 (None, rejection::not_supported(self, &packet.message)?)
             }
             other => {
-                tracing::warn!(peer = %from, message = other.name(), "a UP function gets no such request");
+                tracing::warn!(peer = %from, message = other.name(), "unexpected PFCP request");
                 return None;
             }
         })
@@ -264,12 +267,18 @@ impl N4 {
             Ok(packet) => packet,
             Err(error) => {
                 metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
-                return tracing::warn!(peer = %from, message_type = header.message_type, %error, "malformed PFCP response");
+                return tracing::warn!(
+                    peer = %from, message_type = header.message_type, %error,
+                    "malformed PFCP response"
+                );
             }
         };
         if !self.requests.answered(from, header.sequence) {
             metrics::N4_DROPPED.with_label_values(&["unexpected"]).inc();
-            return tracing::debug!(peer = %from, sequence = header.sequence, "a PFCP response that nobody waits for");
+            return tracing::debug!(
+                peer = %from, sequence = header.sequence,
+                "unexpected PFCP response"
+            );
         }
         if let Some(pending) = self.pending.remove(&header.sequence) {
             self.answered(pending, packet.message, now);
@@ -289,7 +298,7 @@ impl N4 {
         let build = |sequence| Packet { seid, sequence, message }.encode();
         let Some((sequence, bytes)) = self.requests.send(to, now.instant, build) else {
             metrics::N4_DROPPED.with_label_values(&["too_many_requests"]).inc();
-            tracing::warn!(peer = %to, request = name, "not sent: too many PFCP requests wait for an answer");
+            tracing::warn!(peer = %to, request = name, "PFCP request not sent: too many pending");
             return false;
         };
         self.pending.insert(sequence, pending);
@@ -316,7 +325,10 @@ impl N4 {
                 Due::Resend { to, bytes } => self.out.push(Outgoing { to, bytes }),
                 Due::Failed { to, sequence } => {
                     if let Some(pending) = self.pending.remove(&sequence) {
-                        tracing::warn!(peer = %to, request = pending.name(), "no answer on N4");
+                        tracing::warn!(
+                            peer = %to, request = pending.name(),
+                            "PFCP request timed out"
+                        );
                         self.unanswered(pending, now);
                     }
                 }

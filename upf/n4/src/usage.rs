@@ -159,7 +159,7 @@ impl N4 {
         let Some(rule) = session.urrs.get_mut(&urr) else { return };
         rule.time_quota_exhausted = true;
         if let Err(error) = self.datapath.apply(&Change::to(&session)) {
-            tracing::error!(seid, urr, %error, "the datapath does not stop at the end of a time quota");
+            tracing::error!(seid, urr, %error, "time quota not enforced");
         }
         context.set(session);
         self.report_usage(seid, urr, UsageReportTrigger::TIMQU, now);

@@ -18,7 +18,7 @@ pub(crate) fn watch(source: Arc<Source>) -> Arc<Source> {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         if let Err(error) = prometheus::register(Box::new(Export::new())) {
-            tracing::error!(%error, "telemetry of the UPF is not among the metrics");
+            tracing::error!(%error, "UPF telemetry metrics not registered");
         }
     });
     let mut all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);

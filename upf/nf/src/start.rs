@@ -119,10 +119,10 @@ pub async fn start(
             }
             Some(failure) = signals.failures.recv() => Err(UpfError::Datapath(failure)),
         };
-        tracing::info!("the UPF ends");
+        tracing::info!("UPF stopped");
         outcome
     });
-    tracing::info!(n4 = %address, "the UPF is ready");
+    tracing::info!(n4 = %address, "UPF ready");
     Ok(UpfHandle { n4, address, task, _watched: snapshot, thermal, _thermal: tasks, _alive: alive })
 }
 

@@ -8,7 +8,7 @@ use martlet_upf::config::{DatapathChoice, OffloadPolicy};
 use martlet_upf::conformance::checks;
 
 #[test]
-fn without_a_switch_the_native_path_conforms() {
+fn the_native_path_conforms_without_a_switch() {
     for (name, check) in checks::<SocketRig>() {
         in_namespace(move || {
             eprintln!("{name}");

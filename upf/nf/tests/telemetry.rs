@@ -352,7 +352,7 @@ fn change(bench: &mut Bench, random: &mut StdRng) {
 /// For MARTLET_COUNT_SECONDS (2), with the frames of MARTLET_SEED (1): what came is what left, was
 /// dropped for a reason, or was none of ours, and it is as many as the programs were given.
 #[test]
-fn counters_add_up_whatever_comes_and_changes() {
+fn counters_add_up_while_rules_change() {
     let number = |name: &str, otherwise| {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
     };

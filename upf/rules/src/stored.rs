@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_comes_out_as_it_went_in_and_shares_what_others_have() {
+    fn a_stored_session_is_restored_and_shares_equal_rules() {
         let kept: Vec<StoredSession> = (1..4).map(|n| session(n).into()).collect();
         for (n, kept) in (1..).zip(&kept) {
             assert_eq!(kept.whole(), session(n));

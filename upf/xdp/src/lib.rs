@@ -1,24 +1,28 @@
-//! The datapath `xdp` of the UPF: XDP programs, their loader, and the writer of their tables.
+//! The UPF datapath `xdp`: XDP programs, their loader, and the writer of their tables.
 //!
-//! The programs are C, in `bpf/`, compiled when this crate is:
+//! `bpf/` has the programs in C, which this crate compiles and embeds:
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
-//! | `structs.h`, `maps.h` | what programs and user space share |
-//! | `headers.h`, `gtpu.h` | headers, from the link to the tunnel |
-//! | `classify.h` | from a tunnel or address to a rule, by precedence |
+//! | `structs.h`, `maps.h` | types and maps shared with user space |
+//! | `headers.h`, `gtpu.h` | parsing of packet headers and of GTP-U |
+//! | `classify.h` | lookup by TEID or address, and matching by precedence |
 //! | `qos.h` | gates, bit rates, quotas, usage |
-//! | `telemetry.h` | where packets came in, why they went no further, how long they took; tracing |
-//! | `events.h` | what user space is told, by a ring or by sockets (AF_XDP); packets that wait |
-//! | `nat_flows.h`, `nat_creating.h` | flows of UEs whose addresses are translated: found, and made with their ports |
-//! | `nat_fragments.h`, `nat_rule_cache.h`, `nat.h` | what of a packet changes, what rules note of flows, and the translation |
-//! | `forwarding.h` | tunnel headers put on and taken off, next hops |
-//! | `pipeline.h`, `programs.bpf.c` | the way of a packet, and the programs |
-//! | `bench.h`, `baseline.h` | packets to measure with, made and received, and what the least costs |
+//! | `telemetry.h` | counters, latency samples, tracing, captures |
+//! | `events.h` | events and buffered packets, by a ring or by AF_XDP sockets |
+//! | `nat_flows.h`, `nat_create.h` | NAT flow table, and creation of flows |
+//! | `nat_transport.h`, `nat_rule_cache.h`, `nat.h` | transport headers, NAT cache in rules, translation |
+//! | `forwarding.h` | encapsulation, next hops, transmission |
+//! | `pipeline.h`, `programs.bpf.c` | packet pipeline, and the programs |
+//! | `bench.h`, `baseline.h` | packet generator and sink, and a minimal GTP-U baseline |
 //!
-//! `loader` loads and attaches them and maps their tables; it knows no rules of PFCP. `datapath`
-//! writes the rules of N4 into the tables. [`types`] are the structs of `structs.h`, made from the
-//! compiled programs.
+//! The module `loader` loads and attaches the programs and maps their tables; it knows no PFCP. The
+//! module `datapath` writes the rules of N4 into the tables. [`types`] has the structs of
+//! `structs.h`, generated from the compiled programs.
+//!
+//! # Errors
+//! [`XdpError`] tells what the kernel refused and what to do. Opening the datapath gives
+//! [`OpenError`](martlet_upf_datapath::OpenError).
 
 mod datapath;
 mod loader;

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_four_numbers() {
+    fn a_capture_request_is_four_numbers() {
         let due =
             CaptureRequest { snap: 96, packets: 5, bytes: 1000, time: Duration::from_secs(3) };
         assert_eq!(CaptureRequest::parse("96/5/1000/3"), Some(due));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_bounds_and_is_nobody_elses() {
+    fn a_capture_file_is_bounded_and_private() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir();
         let (mut file, path) = CaptureFile::create(&folder, request(2, 10_000)).unwrap();

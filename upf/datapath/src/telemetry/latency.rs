@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_counted_below_the_end_of_their_class() {
+    fn latencies_fall_into_their_class() {
         let latency = Latency::default();
         for ns in [0, 31, 32, 63, 64, 1 << 40] {
             latency.add(ns);

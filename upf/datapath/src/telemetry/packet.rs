@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnelled_packet_is_told_with_its_tunnel_even_if_it_is_cut_off() {
+    fn a_truncated_tunnelled_packet_has_a_summary() {
         let inner =
             udp_packet(([10, 45, 0, 2].into(), 9000), ([10, 98, 0, 2].into(), 7000), &[0; 300]);
         let outer = udp_packet(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_is_told_in_some_way() {
+    fn every_frame_has_a_summary() {
         assert_eq!(summary(&[0; 10], 60), "60 bytes, cut off");
         assert_eq!(summary(&ethernet(&[])[..], 14), "14 bytes of protocol 0x0800");
         let packet = udp_packet(([10, 98, 0, 2].into(), 53), ([10, 45, 0, 2].into(), 9000), b"x");

@@ -41,7 +41,7 @@ fn establish(smf: &mut Smf, request: SessionEstablishmentRequest) -> SessionEsta
 }
 
 #[test]
-fn a_session_has_one_address_that_both_ways_use() {
+fn both_directions_of_a_session_use_one_address() {
     let mut smf = giving();
     let answer = establish(&mut smf, choosing(1, true));
     assert_eq!(answer.cause, Cause::ACCEPTED);
@@ -61,7 +61,7 @@ fn a_session_has_one_address_that_both_ways_use() {
 }
 
 #[test]
-fn addresses_are_given_back_with_their_session_and_none_is_given_twice() {
+fn addresses_are_released_with_their_session() {
     let mut smf = giving();
     let mut seids = Vec::new();
     let mut given = std::collections::BTreeSet::new();
@@ -90,7 +90,7 @@ fn addresses_are_given_back_with_their_session_and_none_is_given_twice() {
 }
 
 #[test]
-fn a_data_network_whose_addresses_are_the_smfs_has_none_to_give() {
+fn no_addresses_are_allocated_for_a_dnn_of_the_smf() {
     let mut smf = Smf::associated();
     let answer = establish(&mut smf, choosing(1, false));
     assert_eq!(

@@ -37,7 +37,7 @@ fn to_port(port: u16) -> Vec<String> {
 }
 
 #[test]
-fn a_pdr_detects_an_application_by_its_flows_and_as_they_change() {
+fn a_pdr_follows_the_flows_of_an_application() {
     let mut smf = Smf::associated();
     let accepted = PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None };
     assert_eq!(manage(&mut smf, told("chat", &to_port(7000))), accepted);
@@ -76,7 +76,7 @@ fn a_pdr_detects_an_application_by_its_flows_and_as_they_change() {
 }
 
 #[test]
-fn an_application_that_nobody_told_of_is_no_rule() {
+fn a_pdr_with_an_unknown_application_is_rejected() {
     let mut smf = Smf::associated();
     let answer = smf.try_establish(detecting("chat"));
     assert_eq!(
@@ -94,7 +94,7 @@ fn an_application_that_nobody_told_of_is_no_rule() {
 }
 
 #[test]
-fn what_cannot_be_detected_is_refused_whole() {
+fn undetectable_pfds_are_rejected_completely() {
     let mut smf = Smf::with(|config| {
         config.n4.applications = 2;
         config.n4.flows_per_application = 2;
@@ -146,7 +146,7 @@ fn named(id: &str, names: &[&str]) -> PfdManagementRequest {
 }
 
 #[test]
-fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
+fn an_application_is_detected_by_dns_responses() {
     let server = [9, 9, 9, 9];
     let mut smf = Smf::with(|config| {
         config.n4.heartbeat_s = 0;
@@ -197,7 +197,7 @@ fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
 }
 
 #[test]
-fn names_that_cannot_be_detected_are_refused() {
+fn invalid_domain_names_in_pfds_are_rejected() {
     let mut smf = Smf::with(|config| config.n4.name_servers = vec![[9, 9, 9, 9].into()]);
     smf.associate(1);
     assert_eq!(manage(&mut smf, named("a", &["("])).cause, Cause::MANDATORY_IE_INCORRECT);

@@ -5,7 +5,7 @@ use martlet_pfcp::*;
 use std::time::Duration;
 
 #[test]
-fn an_association_tells_what_the_upf_can_do() {
+fn association_setup_reports_up_features() {
     let answer = Smf::alone().associate(1);
     assert_eq!(answer.cause, Cause::ACCEPTED);
     assert_eq!(answer.node_id, NodeId::Ip([127, 0, 0, 8].into()));
@@ -13,7 +13,7 @@ fn an_association_tells_what_the_upf_can_do() {
 }
 
 #[test]
-fn an_association_set_up_again_replaces_the_one_before_with_its_sessions() {
+fn a_new_association_replaces_the_old_one_and_its_sessions() {
     let (mut smf, seid, _) = Smf::in_session();
     // The same recovery time stamp does not save them.
     assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
@@ -22,7 +22,7 @@ fn an_association_set_up_again_replaces_the_one_before_with_its_sessions() {
 }
 
 #[test]
-fn a_released_association_takes_its_sessions_along() {
+fn association_release_removes_the_sessions() {
     let (mut smf, _, teid) = Smf::in_session();
     let release = || AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF) };
     let Message::AssociationReleaseResponse(answer) = smf.node(release()) else { panic!() };
@@ -45,7 +45,7 @@ fn a_released_association_takes_its_sessions_along() {
 }
 
 #[test]
-fn there_are_as_many_associations_as_configured() {
+fn the_number_of_associations_is_limited() {
     let mut smf = Smf::with(|config| config.n4.associations = 1);
     assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
     let request = AssociationSetupRequest {
@@ -60,7 +60,7 @@ fn there_are_as_many_associations_as_configured() {
 }
 
 #[test]
-fn heartbeats_are_answered_and_tell_of_a_restart() {
+fn heartbeats_are_answered_and_detect_a_restart() {
     let (mut smf, ..) = Smf::in_session();
     let beat = |time| HeartbeatRequest { recovery: RecoveryTimeStamp(time) };
     let expected = HeartbeatResponse { recovery: smf.n4.recovery };
@@ -72,7 +72,7 @@ fn heartbeats_are_answered_and_tell_of_a_restart() {
 }
 
 #[test]
-fn an_smf_that_stays_away_loses_its_sessions_in_the_end() {
+fn sessions_of_an_unreachable_smf_are_removed() {
     let (mut smf, ..) = Smf::in_session();
     let sent = smf.pass(Duration::from_secs(10));
     let [Packet { message: Message::HeartbeatRequest(_), sequence, .. }] = sent[..] else {
@@ -93,7 +93,7 @@ fn an_smf_that_stays_away_loses_its_sessions_in_the_end() {
 }
 
 #[test]
-fn an_smf_that_comes_back_in_time_keeps_its_sessions() {
+fn sessions_are_retained_if_the_smf_returns_in_time() {
     let (mut smf, ..) = Smf::in_session();
     smf.pass(Duration::from_secs(14));
     assert!(smf.n4.status()["associations"][0]["reachable"] == false);
@@ -109,7 +109,7 @@ fn an_smf_that_comes_back_in_time_keeps_its_sessions() {
 }
 
 #[test]
-fn what_the_upf_did_not_offer_is_not_supported() {
+fn unsupported_features_are_rejected() {
     let mut smf = Smf::associated();
     let request = SessionSetDeletionRequest { node_id: NodeId::Ip(SMF) };
     let Message::SessionSetDeletionResponse(answer) = smf.node(request) else { panic!() };
@@ -117,7 +117,7 @@ fn what_the_upf_did_not_offer_is_not_supported() {
 }
 
 #[test]
-fn sessions_are_kept_for_an_smf_that_was_started_again_and_knows_them() {
+fn session_retention_keeps_sessions_over_an_smf_restart() {
     let (mut smf, seid, _) = Smf::in_session();
     let request = |node_id, retention| AssociationSetupRequest {
         node_id,

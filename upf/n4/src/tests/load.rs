@@ -23,7 +23,7 @@ fn establish(smf: &mut Smf, n: u8) -> SessionEstablishmentResponse {
 }
 
 #[test]
-fn load_is_told_as_it_changes_and_overload_before_all_is_full() {
+fn load_and_overload_are_reported_as_they_change() {
     let mut smf = Smf::informed(|config| {
         config.n4.sessions = 10;
         config.n4.overload_percent = 80;
@@ -62,7 +62,7 @@ fn load_is_told_as_it_changes_and_overload_before_all_is_full() {
 }
 
 #[test]
-fn an_smf_that_does_not_know_load_control_hears_nothing_of_it() {
+fn load_is_not_reported_without_the_smf_feature() {
     let mut smf = Smf::with(|config| config.n4.sessions = 1);
     smf.associate(1);
     let answer = establish(&mut smf, 1);
@@ -86,7 +86,7 @@ fn an_smf_that_does_not_know_load_control_hears_nothing_of_it() {
 }
 
 #[test]
-fn work_counts_as_load() {
+fn utilization_counts_as_load() {
     let mut smf = Smf::informed(|_| {});
     smf.n4.worked(Duration::ZERO, smf.now);
     smf.pass(Duration::from_millis(500));

@@ -10,7 +10,7 @@ fn raw(message_type: u8, seid: Option<u64>, elements: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_that_are_no_message_get_no_answer() {
+fn undecodable_datagrams_get_no_response() {
     let mut smf = Smf::associated();
     for bytes in [
         &[][..],
@@ -25,7 +25,7 @@ fn bytes_that_are_no_message_get_no_answer() {
 }
 
 #[test]
-fn another_version_is_told_ours() {
+fn an_unsupported_version_gets_version_not_supported() {
     let mut smf = Smf::associated();
     let mut bytes = raw(1, None, &[0, 96, 0, 4, 0, 0, 0, 1]);
     bytes[0] = 0x40;
@@ -36,7 +36,7 @@ fn another_version_is_told_ours() {
 }
 
 #[test]
-fn a_missing_element_is_named() {
+fn a_missing_mandatory_ie_is_named() {
     let mut smf = Smf::associated();
     let [Packet { message: Message::AssociationSetupResponse(answer), .. }] =
         &smf.receive(&raw(5, None, &[]))[..]
@@ -64,7 +64,7 @@ fn a_missing_element_is_named() {
 }
 
 #[test]
-fn a_wrong_length_is_named() {
+fn an_invalid_ie_length_is_named() {
     let (mut smf, seid, _) = Smf::in_session();
     // Update FAR with a FAR ID of two bytes.
     let elements = [0, 10, 0, 6, 0, 108, 0, 2, 0, 1];
@@ -84,7 +84,7 @@ fn a_wrong_length_is_named() {
 }
 
 #[test]
-fn a_session_that_does_not_exist_is_not_found() {
+fn an_unknown_session_gets_session_context_not_found() {
     let (mut smf, ..) = Smf::in_session();
     let answer = smf.session(42, SessionModificationRequest::default());
     assert!(
@@ -103,7 +103,7 @@ fn a_session_that_does_not_exist_is_not_found() {
 }
 
 #[test]
-fn requests_that_a_upf_does_not_get_are_dropped() {
+fn unexpected_requests_are_dropped() {
     let (mut smf, seid, _) = Smf::in_session();
     let report = super::super::report::report(ReportType::DLDR);
     assert_eq!(smf.receive(&Packet::session(seid, 3, report).encode()), []);
@@ -114,7 +114,7 @@ fn requests_that_a_upf_does_not_get_are_dropped() {
 
 proptest! {
     #[test]
-    fn near_messages_do_no_harm(which in 0usize..4, changes in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6), cut: u16) {
+    fn mutated_messages_do_no_harm(which in 0usize..4, changes in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6), cut: u16) {
         let (mut smf, seid, _) = Smf::in_session();
         let urr = measured(establishment(), ReportingTriggers::PERIO, |urr| urr.measurement_period = Some(MeasurementPeriod(1)));
         let mut bytes = match which {

@@ -14,7 +14,7 @@ fn dropped(reason: &str) -> u64 {
 }
 
 #[test]
-fn a_stranger_does_nothing_to_sessions() {
+fn an_unassociated_peer_cannot_change_sessions() {
     let (mut smf, seid, teid) = Smf::in_session();
     let before = dropped("unknown_peer");
     let node_id = || NodeId::Ip(SMF);
@@ -71,7 +71,7 @@ fn a_stranger_does_nothing_to_sessions() {
 }
 
 #[test]
-fn another_smf_that_is_associated_takes_a_session_over_and_else_does_not_touch_it() {
+fn an_associated_smf_can_take_over_a_session() {
     let (mut smf, seid, _) = Smf::in_session();
     let request = AssociationSetupRequest {
         node_id: NodeId::Ip(UNKNOWN_PEER),
@@ -102,7 +102,7 @@ fn another_smf_that_is_associated_takes_a_session_over_and_else_does_not_touch_i
 }
 
 #[test]
-fn an_establishment_that_comes_again_much_later_makes_no_second_session() {
+fn a_late_establishment_retransmission_creates_no_second_session() {
     let mut smf = Smf::without_heartbeats();
     // Nothing in it belongs to one session alone but the CP function's end.
     let mut request = establishment();
@@ -132,7 +132,7 @@ fn an_establishment_that_comes_again_much_later_makes_no_second_session() {
 }
 
 #[test]
-fn sequence_numbers_need_no_order_and_answers_to_nothing_count() {
+fn sequence_numbers_need_no_order() {
     let (mut smf, seid, _) = Smf::in_session();
     for sequence in [900, 5, 0xff_ffff, 0, 901] {
         let sent = smf.receive(&Packet::session(seid, sequence, to_gnb(REMOTE)).encode());
@@ -158,7 +158,7 @@ fn sequence_numbers_need_no_order_and_answers_to_nothing_count() {
 }
 
 #[test]
-fn asking_for_more_than_there_is_leaves_nothing_behind() {
+fn a_rejected_establishment_leaves_nothing_behind() {
     let mut smf = Smf::with(|config| {
         config.n4.heartbeat_s = 0;
         config.n4.sessions = 3;

@@ -17,7 +17,7 @@ fn release() -> AssociationReleaseRequestMessage {
 }
 
 #[test]
-fn at_its_end_the_upf_lets_smfs_move_their_sessions_away() {
+fn a_stopping_upf_waits_for_smfs_to_move_sessions() {
     let mut smf = Smf::with(|config| {
         config.n4.heartbeat_s = 0;
         config.n4.graceful_release_s = 20;
@@ -48,7 +48,7 @@ fn at_its_end_the_upf_lets_smfs_move_their_sessions_away() {
 }
 
 #[test]
-fn an_end_without_anybody_to_ask_waits_for_nobody() {
+fn a_stopping_upf_without_associations_does_not_wait() {
     let mut alone = Smf::with(|config| config.n4.graceful_release_s = 20);
     assert!(!alone.n4.leave(alone.now));
     let mut hasty = Smf::associated();

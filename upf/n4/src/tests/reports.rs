@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 #[test]
-fn downlink_data_is_told_once_and_leaves_in_order() {
+fn downlink_data_is_reported_once_and_leaves_in_order() {
     let (mut smf, seid, _) = Smf::in_session();
     smf.accepted(seid, idle());
     for n in 0..3 {
@@ -30,7 +30,7 @@ fn downlink_data_is_told_once_and_leaves_in_order() {
 }
 
 #[test]
-fn a_notification_that_nobody_answers_is_repeated_then_told_anew() {
+fn an_unanswered_downlink_data_report_is_repeated() {
     let (mut smf, seid, _) = Smf::in_session();
     smf.accepted(seid, idle());
     smf.bench.send_n6(7000, b"1");
@@ -70,7 +70,7 @@ fn a_bar_delays_the_notification() {
 }
 
 #[test]
-fn the_smf_may_have_the_buffer_dropped() {
+fn the_smf_can_drop_the_buffer() {
     let (mut smf, seid, _) = Smf::in_session();
     smf.accepted(seid, idle());
     smf.bench.send_n6(7000, b"1");
@@ -90,7 +90,7 @@ fn a_session_that_the_smf_does_not_know_ends() {
 }
 
 #[test]
-fn an_answer_from_elsewhere_is_none() {
+fn a_response_from_another_address_is_ignored() {
     let (mut smf, seid, _) = Smf::in_session();
     smf.accepted(seid, idle());
     smf.bench.send_n6(7000, b"1");
@@ -106,7 +106,7 @@ fn an_answer_from_elsewhere_is_none() {
 }
 
 #[test]
-fn an_error_indication_is_told_to_the_smf_of_its_tunnel() {
+fn an_error_indication_is_reported_to_the_smf_of_its_tunnel() {
     let (mut smf, ..) = Smf::in_session();
     smf.bench.send_n3(&martlet_gtpu::error_indication(REMOTE, GNB));
     let reports = smf.reports();
@@ -121,7 +121,7 @@ fn an_error_indication_is_told_to_the_smf_of_its_tunnel() {
 }
 
 #[test]
-fn idleness_is_told_once_until_there_is_traffic() {
+fn inactivity_is_reported_once_until_there_is_traffic() {
     let mut smf = Smf::without_heartbeats();
     let inactivity_timer = Some(UserPlaneInactivityTimer(30));
     let (_, teid) =

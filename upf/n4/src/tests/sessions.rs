@@ -17,14 +17,14 @@ fn a_session_carries_packets_both_ways() {
 }
 
 #[test]
-fn without_an_association_there_is_no_session() {
+fn a_session_needs_an_association() {
     let mut smf = Smf::alone();
     assert_eq!(smf.try_establish(establishment()).cause, Cause::NO_ESTABLISHED_ASSOCIATION);
     assert_eq!(smf.n4.counts(), (0, 0));
 }
 
 #[test]
-fn a_repeated_request_gets_the_same_answer_and_makes_nothing_twice() {
+fn a_retransmitted_request_gets_the_same_response() {
     let mut smf = Smf::associated();
     let request = Packet::session(0, 7, establishment()).encode();
     let first = smf.receive(&request);
@@ -33,7 +33,7 @@ fn a_repeated_request_gets_the_same_answer_and_makes_nothing_twice() {
 }
 
 #[test]
-fn one_choose_id_is_one_tunnel() {
+fn pdrs_with_one_choose_id_share_a_teid() {
     let mut smf = Smf::associated();
     let mut request = establishment();
     let choose = |id| Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: id });
@@ -52,7 +52,7 @@ fn one_choose_id_is_one_tunnel() {
 }
 
 #[test]
-fn a_tunnel_that_the_smf_gives_has_to_be_ours_and_free() {
+fn an_f_teid_of_the_smf_must_be_ours_and_free() {
     let mut smf = Smf::associated();
     let given = |teid, ip: [u8; 4]| {
         let mut request = establishment();
@@ -78,7 +78,7 @@ fn a_tunnel_that_the_smf_gives_has_to_be_ours_and_free() {
 type Wrong = (fn(&mut SessionEstablishmentRequest), Cause, Option<u16>, Option<FailedRuleId>);
 
 #[test]
-fn rules_that_do_not_fit_together_are_refused_whole() {
+fn inconsistent_rules_are_rejected_completely() {
     let wrong: [Wrong; 14] = [
         (
             |r| r.create_pdrs[1].far_id = None,
@@ -186,7 +186,7 @@ fn rules_that_do_not_fit_together_are_refused_whole() {
 }
 
 #[test]
-fn there_are_as_many_sessions_as_configured() {
+fn the_number_of_sessions_is_limited() {
     let mut smf = Smf::with(|config| config.n4.sessions = 1);
     smf.associate(1);
     smf.establish(establishment());
@@ -206,7 +206,7 @@ fn an_address_belongs_to_one_session() {
 }
 
 #[test]
-fn a_modification_that_is_refused_changes_nothing() {
+fn a_rejected_modification_changes_nothing() {
     let (mut smf, seid, teid) = Smf::in_session();
     let before = smf.n4.sessions[&seid].session();
     let remove = |id| SessionModificationRequest {
@@ -237,7 +237,7 @@ fn a_modification_that_is_refused_changes_nothing() {
 }
 
 #[test]
-fn rules_come_and_go() {
+fn rules_are_created_and_removed() {
     let (mut smf, seid, _) = Smf::in_session();
     let flow_description = Some("permit out 17 from any 7001 to assigned".into());
     let mut pdi = establishment().create_pdrs[1].pdi.clone();
@@ -270,7 +270,7 @@ fn rules_come_and_go() {
 }
 
 #[test]
-fn a_pdr_that_gets_another_tunnel_gives_the_old_one_back() {
+fn a_pdr_with_a_new_tunnel_releases_the_old_one() {
     let (mut smf, seid, teid) = Smf::in_session();
     let update = UpdatePdr {
         pdr_id: PdrId(1),
@@ -317,7 +317,7 @@ fn a_path_switch_sends_an_end_marker_on_the_old_path() {
 }
 
 #[test]
-fn buffered_packets_are_dropped_when_the_smf_says_so() {
+fn buffered_packets_are_dropped_on_request() {
     let mut smf = Smf::associated();
     let (seid, _) = smf.establish(establishment());
     smf.bench.send_n6(7000, b"dropped");
@@ -329,7 +329,7 @@ fn buffered_packets_are_dropped_when_the_smf_says_so() {
 }
 
 #[test]
-fn a_cp_function_may_move_its_end_of_a_session() {
+fn a_cp_function_can_change_its_f_seid() {
     let (mut smf, seid, _) = Smf::in_session();
     let moved =
         SessionModificationRequest { cp_fseid: Some(FSeid::new(0x77, SMF)), ..Default::default() };

@@ -29,7 +29,7 @@ fn usage(sent: Vec<Packet>) -> Vec<UsageReport> {
 }
 
 #[test]
-fn a_volume_threshold_makes_a_report() {
+fn a_volume_threshold_triggers_a_report() {
     let mut smf = Smf::associated();
     let threshold = VolumeThreshold { total: Some(250), ..Default::default() };
     let request = measured(establishment(), ReportingTriggers::VOLTH, |urr| {
@@ -58,7 +58,7 @@ fn a_volume_threshold_makes_a_report() {
 }
 
 #[test]
-fn a_period_makes_reports() {
+fn a_measurement_period_triggers_reports() {
     let mut smf = Smf::without_heartbeats();
     let request = measured(establishment(), ReportingTriggers::PERIO, |u| {
         u.measurement_period = Some(MeasurementPeriod(60))
@@ -87,7 +87,7 @@ fn a_period_makes_reports() {
 }
 
 #[test]
-fn a_volume_quota_stops_packets_until_there_is_a_new_one() {
+fn a_volume_quota_stops_packets_until_it_is_renewed() {
     let mut smf = Smf::associated();
     let quota = VolumeQuota { total: Some(100), ..Default::default() };
     let request =
@@ -139,7 +139,7 @@ fn a_time_quota_stops_packets_and_a_time_threshold_does_not() {
 }
 
 #[test]
-fn usage_is_told_when_asked_and_at_the_end() {
+fn usage_is_reported_on_query_and_at_deletion() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
     up(&mut smf, teid);
@@ -161,7 +161,7 @@ fn usage_is_told_when_asked_and_at_the_end() {
 }
 
 #[test]
-fn usage_of_a_rule_that_goes_is_told() {
+fn usage_of_a_removed_urr_is_reported() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
     up(&mut smf, teid);
@@ -179,7 +179,7 @@ fn usage_of_a_rule_that_goes_is_told() {
 }
 
 #[test]
-fn deletions_that_come_together_are_answered_one_by_one_in_order() {
+fn consecutive_deletions_are_answered_in_order() {
     let mut smf = Smf::associated();
     let session = |n: u64| {
         let mut request = establishment();

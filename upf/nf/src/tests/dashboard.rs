@@ -153,7 +153,7 @@ fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn every_query_asks_for_what_is_exported() {
+fn every_dashboard_query_uses_exported_metrics() {
     let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
     let targets: Vec<(&str, &str)> = panels
@@ -172,7 +172,7 @@ fn every_query_asks_for_what_is_exported() {
 }
 
 #[test]
-fn a_query_for_what_is_not_exported_is_found() {
+fn a_query_of_an_unknown_metric_is_found() {
     with_traffic(|| {
         let exported = exported();
         let of = |query: &str, legend: &str| faults(query, legend, &exported).len();

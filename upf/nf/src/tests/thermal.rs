@@ -83,7 +83,7 @@ fn send(mut bench: Bench, teid: u32, stop: &AtomicBool) {
 }
 
 #[test]
-fn it_keeps_a_board_below_the_set_point_that_throttles_without_it() {
+fn the_governor_keeps_the_board_below_the_set_point() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (without, with) =
         runtime.block_on(async { tokio::join!(burden(false, 450.0), burden(true, 600.0)) });

@@ -49,7 +49,7 @@ pub(super) fn show(board: &Arc<Board>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         if let Err(error) = prometheus::register(Box::new(Sensed::new())) {
-            tracing::error!(%error, "the board is not among the metrics");
+            tracing::error!(%error, "board metrics not registered");
         }
     });
     *BOARD.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(board);

@@ -17,7 +17,10 @@ pub(super) async fn run(config: SimulatedConfig, root: PathBuf, shared: Arc<Shar
     let mut throttled = false;
     loop {
         if let Err(error) = board.write(&root) {
-            tracing::error!(root = %root.display(), %error, "the sensors of the simulated board cannot be written");
+            tracing::error!(
+                root = %root.display(), %error,
+                "sensors of the simulated board not written"
+            );
             return;
         }
         tokio::time::sleep(STEP).await;
@@ -34,7 +37,11 @@ pub(super) async fn run(config: SimulatedConfig, root: PathBuf, shared: Arc<Shar
         board.pass(seconds * config.speed, demand);
         if board.is_throttled() != throttled {
             throttled = !throttled;
-            tracing::warn!(temperature = board.temperature(), throttled, "the simulated board");
+            tracing::warn!(
+                temperature = board.temperature(),
+                throttled,
+                "simulated board throttling changed"
+            );
         }
         shared.set_throttled(board.throttled_s);
     }

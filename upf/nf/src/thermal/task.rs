@@ -89,7 +89,7 @@ pub(crate) fn run(
     let mut speed = 1.0;
     if let Some(simulation) = section.simulated.clone() {
         speed = simulation.speed;
-        tracing::warn!(root = %section.root.display(), "the board is a simulated one");
+        tracing::warn!(root = %section.root.display(), "board is simulated");
         tasks.spawn(simulated::run(simulation, section.root.clone(), shared.clone()));
     }
     if config.governor.enabled {
@@ -110,16 +110,14 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     tracing::info!(
         set_point = config.set_point,
         window_s = config.window_s,
-        "the thermal governor is at work"
+        "thermal governor started"
     );
     loop {
         tokio::time::sleep(interval).await;
         let reading = shared.board.look_now();
         let (Some(temperature), Some(load)) = (reading.hottest(), reading.cpu) else {
             if !std::mem::replace(&mut blind, true) {
-                tracing::error!(
-                    "the board has no sensor of temperature: the thermal governor can do nothing"
-                );
+                tracing::error!("thermal governor inactive: no temperature sensor");
             }
             continue;
         };
@@ -147,7 +145,7 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
             looks = 0;
             tracing::info!(
                 temperature, load, predicted = decision.predicted, allowed = decision.allowed,
-                batching = decision.batching, limits = ?decision.limits, "thermal governor"
+                batching = decision.batching, limits = ?decision.limits, "thermal governor decision"
             );
         }
         last = decision;

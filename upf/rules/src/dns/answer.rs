@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn addresses_are_those_of_the_name_that_was_asked_for() {
+    fn addresses_belong_to_the_queried_name() {
         let addresses: [IpAddr; 2] =
             [[192, 0, 2, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()];
         let answer =
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_none() {
+    fn invalid_responses_are_ignored() {
         let whole = message("a.example", None, &[[192, 0, 2, 1].into()], 30);
         for (at, value) in [(2, 0x01), (2, 0x83), (3, 0x83), (5, 2), (7, 0)] {
             let mut other = whole.clone();
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic(
+        fn random_bytes_do_not_panic(
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             at in 0usize..200,
             value in any::<u8>(),

@@ -358,8 +358,8 @@ fn in_its_own_process(test: &str, act: impl FnOnce()) {
 }
 
 #[test]
-fn kernel_and_switch_make_the_same_of_the_same() {
-    const NAME: &str = "differential::kernel_and_switch_make_the_same_of_the_same";
+fn kernel_and_switch_agree_on_random_rules_and_packets() {
+    const NAME: &str = "differential::kernel_and_switch_agree_on_random_rules_and_packets";
     in_its_own_process(NAME, compare);
 }
 

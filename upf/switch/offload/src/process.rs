@@ -77,7 +77,7 @@ impl Process {
         if let Ok(Some(status)) = self.child.try_wait()
             && self.started.elapsed() > Duration::from_secs(1)
         {
-            tracing::error!(%status, "the switch has ended: it is started again");
+            tracing::error!(%status, "switch process ended: restarting");
             self.started = Instant::now();
             match spawn(&mut self.command) {
                 Ok(child) => self.child = child,

@@ -43,7 +43,7 @@ impl Batching {
         self.on = on;
         for (path, before, batched) in &self.files {
             if let Err(error) = fs::write(path, if on { batched } else { before.as_str() }) {
-                tracing::warn!(path = %path.display(), %error, "packets are not taken in batches");
+                tracing::warn!(path = %path.display(), %error, "batching not set");
             }
         }
     }

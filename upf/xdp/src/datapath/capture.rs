@@ -123,7 +123,7 @@ impl Captures {
             std::thread::Builder::new().name("upf-capture".into()).spawn(work).map_err(failed)?;
         let status = shared.status();
         self.last = Some((shared, thread));
-        tracing::info!(path = %status.path.display(), ?request, "packets of N6 are captured");
+        tracing::info!(path = %status.path.display(), ?request, "capture started");
         Ok(status)
     }
 

@@ -95,12 +95,10 @@ impl Controller {
             match self.replace(programs) {
                 Ok(()) => {
                     *lock(&self.waiting) = None;
-                    tracing::info!(
-                        "packets meet our programs instead of those of an earlier process"
-                    );
+                    tracing::info!("XDP programs of an earlier process replaced");
                 }
                 Err(error) => {
-                    tracing::error!(%error, "packets meet the programs of an earlier process still")
+                    tracing::error!(%error, "XDP programs of an earlier process not replaced")
                 }
             }
         }

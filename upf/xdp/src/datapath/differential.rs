@@ -188,7 +188,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
 }
 
 #[test]
-fn kernel_and_xdp_make_the_same_of_the_same() {
+fn kernel_and_xdp_agree_on_random_rules_and_packets() {
     let (sets, first) = set_up();
     let work = std::thread::spawn(move || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {

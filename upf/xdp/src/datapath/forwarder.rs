@@ -111,7 +111,7 @@ impl Forwarder {
     /// Waits until the programs that run have ended.
     pub fn grace_period(&self) {
         if let Err(error) = self.programs.grace_period() {
-            tracing::error!(%error, "what packets do at this moment may be counted too late");
+            tracing::error!(%error, "grace period not waited for: counters may lag");
         }
     }
 
@@ -159,10 +159,7 @@ impl Forwarder {
     pub fn look_for_lost(&self) {
         let lost = lock(&self.ring).newly_lost();
         if lost > 0 {
-            tracing::error!(
-                lost,
-                "the kernel had no room for frames in AF_XDP sockets: set upf.xdp.sockets to 0"
-            );
+            tracing::error!(lost, "AF_XDP frames lost in the kernel: set upf.xdp.sockets to 0");
         }
     }
 
@@ -289,7 +286,7 @@ impl Forwarder {
         let totals = self.lock().totals(&self.programs);
         let stats = match self.programs.stats() {
             Ok(stats) => stats,
-            Err(error) => return tracing::error!(%error, "the counters of the programs"),
+            Err(error) => return tracing::error!(%error, "counters of the XDP programs not read"),
         };
         for (n, reason) in DropReason::ALL.into_iter().enumerate() {
             self.counters.drops(reason).add(stats.drops[n].wrapping_sub(seen.stats.drops[n]));

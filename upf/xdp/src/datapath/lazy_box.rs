@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_empty_takes_a_pointer() {
+    fn an_empty_list_takes_one_pointer() {
         let mut list: LazyBox<Vec<u64>> = LazyBox::default();
         assert!(
             list.is_empty() && list.get_mut().is_none() && size_of_val(&list) == size_of::<usize>()

@@ -174,7 +174,10 @@ impl Link {
             for (address, prefix) in config.pools6() {
                 if let Err(error) = netlink.address6(self.outer, address, prefix) {
                     // A kernel without IPv6 serves UEs with IPv4 all the same.
-                    tracing::warn!(%address, prefix, %error, "IPv6 sessions reach each other alone");
+                    tracing::warn!(
+                        %address, prefix, %error,
+                        "IPv6 address not set: IPv6 sessions reach each other only"
+                    );
                 }
             }
             if config.n6.mode != N6Mode::Local {
@@ -193,7 +196,7 @@ impl Drop for Link {
             [outer].into_iter().chain(network_instances).try_for_each(|outer| netlink.delete(outer))
         });
         if let Err(error) = deleted {
-            tracing::warn!(%error, "the interface of N6 stays");
+            tracing::warn!(%error, "N6 interface not removed");
         }
     }
 }

@@ -111,7 +111,7 @@ impl Forwarder {
             (LookupKey::Route4(..) | LookupKey::Route6(..), Some(_)) => Ok(()),
         };
         if let Err(error) = outcome {
-            tracing::error!(seid, %error, "packets of a session do not find it");
+            tracing::error!(seid, %error, "lookup key not written");
         }
         let is_cached = |to: u32| to & LIST == 0 && to & CACHED != 0;
         match before {
@@ -141,7 +141,7 @@ impl Forwarder {
                 if let Err(error) =
                     self.programs.set_route(route.network, route.length, to, before.is_some())
                 {
-                    tracing::error!(seid, %error, "packets of a session do not find it");
+                    tracing::error!(seid, %error, "lookup key not written");
                 }
             }
             None => self.programs.clear_route(route.network, route.length),
@@ -159,7 +159,10 @@ impl Forwarder {
         });
         if let Err(error) = done {
             let here = leads_to.is_some();
-            tracing::warn!(network = %route.network, length = route.length, here, %error, "framed route not set");
+            tracing::warn!(
+                network = %route.network, length = route.length, here, %error,
+                "framed route not set"
+            );
         }
     }
 }

@@ -1,23 +1,22 @@
-//! The `xdp` datapath: programs in the kernel forward packets by tables that N4's rules are written
-//! into.
+//! The writer of the programs' tables, and the part of the datapath in user space.
 //!
-//! | file | what it is |
+//! | module | content |
 //! | --- | --- |
-//! | `compile`, `filters` | a session as the programs read it |
-//! | `apply`, `state`, `slots`, `lazy_box`, `usage` | sessions in the tables, and what they counted |
-//! | `nat` | flows whose addresses the programs translate |
-//! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
-//! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
-//! | `router` | prefixes told to UEs |
-//! | `non_ip` | sessions of frames, and unstructured ones, which user space carries |
-//! | `shape`, `batching` | what the thermal governor asks for |
-//! | `trace`, `capture` | packets shown to who traces; packets of N6 written to files |
-//! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
-//! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
+//! | `compile`, `filters` | a session as structs of the programs |
+//! | `apply`, `lookup`, `state`, `usage` | sessions in the tables, and their counters |
+//! | `rule_slots`, `slots`, `lazy_box` | allocation of table entries |
+//! | `nat` | expiry of NAT flows |
+//! | `ring`, `waiting` | events of the programs, and buffered packets |
+//! | `socket`, `thread` | GTP-U signalling, unknown tunnels, reassembled packets |
+//! | `router` | Router Advertisements |
+//! | `non_ip` | Ethernet and unstructured sessions |
+//! | `shape`, `batching` | thermal shaping and interrupt mitigation |
+//! | `trace`, `capture` | traced packets; captures of N6 |
+//! | `controller` | life cycle of the programs: attach, pin, take over, replace |
+//! | `link`, `packet_socket` | the veth pair between kernel and programs |
 //!
-//! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel,
-//! through a pair of interfaces: to find neighbours, to translate addresses, to fragment, to answer
-//! with ICMP.
+//! Programs leave to the kernel, through a veth pair: neighbour resolution, NAT without public
+//! addresses of their own, fragmentation and ICMP replies.
 mod allowance;
 mod apply;
 mod batching;
@@ -140,7 +139,7 @@ impl XdpDatapath {
         let programs = &self.forwarder.programs;
         programs.renew(|_, sizes| sizes.sample = sample.unwrap_or(sizes.sample))?;
         self.controller.replace(programs)?;
-        tracing::info!(?sample, "the XDP programs are replaced");
+        tracing::info!(?sample, "XDP programs replaced");
         Ok(())
     }
 

@@ -40,7 +40,7 @@ impl Flows {
         {
             let Some((_, place)) = self.resting.pop_front() else { break };
             if let Err(error) = programs.give_back_nat_place(place) {
-                tracing::error!(%error, "a place for translated flows is lost");
+                tracing::error!(%error, "NAT flow entry leaked");
             }
         }
         self.alive = 0;

@@ -80,17 +80,12 @@ impl Ring {
                         interface = name,
                         queue,
                         error,
-                        "no AF_XDP socket: packets that wait come by the ring from there"
+                        "AF_XDP socket not opened: buffered packets use the ring"
                     ),
                 }
             }
             if opened > 0 {
-                tracing::info!(
-                    interface = name,
-                    queues = opened,
-                    room,
-                    "packets that wait come by AF_XDP"
-                );
+                tracing::info!(interface = name, queues = opened, room, "AF_XDP sockets opened");
             }
         }
     }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_given_out_again_only_when_it_is_at_rest() {
+    fn a_run_is_reused_after_the_grace_period() {
         let mut slots = Slots::new(8);
         assert_eq!((slots.take(1), slots.take(3), slots.take(1)), (Some(1), Some(2), Some(6)));
         assert_eq!(slots.take(2), None);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_found_for_long_is_free_at_once() {
+    fn a_run_unused_for_the_grace_period_is_free_at_once() {
         let mut slots = Slots::new(4);
         assert_eq!((slots.take(1), slots.take(1), slots.take(1)), (Some(1), Some(2), Some(3)));
         let long_ago =

@@ -41,7 +41,10 @@ impl Socket {
             }
             Err(DecodeError::UnknownExtension(kind)) => {
                 forwarder.counters.dropped(DropReason::UnknownExtension);
-                tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");
+                tracing::debug!(
+                    peer = %from, kind,
+                    "unknown GTP-U extension header with comprehension required"
+                );
                 return self.complaints.allows(now).then(|| supported_extension_headers(0));
             }
             Err(error) => {
@@ -79,7 +82,10 @@ impl Socket {
         let quiet = forwarder.quiet_until.is_some_and(|until| until > now);
         if !quiet && self.complaints.allows(now) {
             // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
-            tracing::debug!(peer = %from, teid = pdu.teid, "G-PDU for an unknown tunnel: Error Indication");
+            tracing::debug!(
+                peer = %from, teid = pdu.teid,
+                "G-PDU for an unknown tunnel: error indication sent"
+            );
             let bytes = error_indication(pdu.teid, local);
             if forwarder.gtpu.send(&bytes, from.ip()).is_ok() {
                 forwarder.counters.error_indications_sent.add(1);

@@ -158,7 +158,7 @@ pub(super) struct Clock {
 impl Clock {
     pub fn read(programs: &Programs) -> Self {
         let (ticks, tick) = programs.clock().unwrap_or_else(|error| {
-            tracing::error!(%error, "the time of packets is not known");
+            tracing::error!(%error, "clock of the XDP programs not read");
             (0, 1)
         });
         Clock { ticks, tick }

@@ -247,7 +247,7 @@ impl Forwarder {
         if lost > 0 {
             self.pending_less(entry, lost);
             self.counters.drops(DropReason::BufferFull).add(lost.into());
-            tracing::error!(lost, "packets that wait were lost on their way to user space");
+            tracing::error!(lost, "buffered packets lost on the way to user space");
         }
     }
 
@@ -280,7 +280,7 @@ impl Forwarder {
             Ok(_) => {}
             Err(error) => {
                 self.counters.dropped(DropReason::N3);
-                tracing::debug!(%error, bytes = frame.len(), "the programs cannot be run on a packet");
+                tracing::debug!(%error, bytes = frame.len(), "XDP programs not run on a packet");
             }
         }
         true

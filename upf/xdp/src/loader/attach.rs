@@ -52,7 +52,7 @@ impl Drop for Attachment {
         if let Some(path) = &self.pin
             && let Err(error) = std::fs::remove_file(path)
         {
-            tracing::warn!(path = %path.display(), %error, "an XDP program stays attached");
+            tracing::warn!(path = %path.display(), %error, "XDP program not detached");
         }
     }
 }
@@ -73,7 +73,7 @@ impl Programs {
             Some(mode) => self.attach_as(program, ifindex, mode),
             None => self.attach_as(program, ifindex, Mode::Native).or_else(|error| {
                 let attachment = self.attach_as(program, ifindex, Mode::Generic)?;
-                tracing::warn!(ifindex, %error, "XDP in generic mode, which is slower");
+                tracing::warn!(ifindex, %error, "XDP attached in generic mode, which is slower");
                 Ok(attachment)
             }),
         }
@@ -98,7 +98,7 @@ impl Programs {
                 tracing::info!(
                     interface = name,
                     mode = is.name(),
-                    "the XDP program of an earlier process is taken over"
+                    "XDP program of an earlier process taken over"
                 );
                 return Ok(Attachment {
                     link,

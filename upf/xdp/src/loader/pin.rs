@@ -63,10 +63,13 @@ impl Pins {
             match std::fs::remove_file(self.path(name)) {
                 Ok(()) => tracing::info!(
                     interface = name,
-                    "a program that an earlier process left is taken off"
+                    "pinned program of an earlier process detached"
                 ),
                 Err(error) => {
-                    tracing::warn!(interface = name, %error, "a program that an earlier process left stays")
+                    tracing::warn!(
+                        interface = name, %error,
+                        "pinned program of an earlier process not detached"
+                    )
                 }
             }
         }

@@ -149,7 +149,7 @@ impl State {
         if let Told::Lost(why) = &told {
             self.connected = false;
             self.happened.why = why.clone();
-            tracing::warn!(why, "the switch is lost: its sessions take the native path");
+            tracing::warn!(why, "switch lost: its sessions use the native path");
         }
         told
     }

@@ -34,7 +34,7 @@ impl State {
             .collect();
         if let Told::Refused(why) = self.ask(Ask::Write(updates)) {
             // Somebody else has had a hand in it.
-            tracing::warn!(why, "the switch's rules are not what they were: they are made anew");
+            tracing::warn!(why, "switch rules out of sync: writing them again");
             self.reconcile();
         }
         for (seid, mut placed, moving) in gone {

@@ -23,7 +23,7 @@ impl State {
             return false;
         }
         self.happened.connections += 1;
-        tracing::info!(sessions = self.on_switch(), "the switch is there");
+        tracing::info!(sessions = self.on_switch(), "switch connected");
         true
     }
 
@@ -56,7 +56,7 @@ impl State {
         for chunk in updates.chunks(4096) {
             if let told @ (Told::Lost(_) | Told::Refused(_)) = self.ask(Ask::Write(chunk.to_vec()))
             {
-                tracing::error!(?told, "the switch does not take back what it had");
+                tracing::error!(?told, "switch rejected the rules of before");
                 return false;
             }
         }

@@ -122,7 +122,7 @@ impl State {
         known.adjusted = adjusted.is_some();
         let session = adjusted.as_ref().unwrap_or(&known.session);
         if let Err(error) = self.native.apply(&Change::to(session)) {
-            tracing::warn!(seid, %error, "the native UPF does not take the rules that it has");
+            tracing::warn!(seid, %error, "rules not applied again by the native UPF");
         }
     }
 
