@@ -5,7 +5,7 @@
 #
 # PREFIX defaults to /usr/local; $DESTDIR is prepended to it, for packagers.
 set -euo pipefail
-from=${1:?usage: install.sh FROM [PREFIX], FROM being cargo's output folder, such as target/release}
+from=${1:?usage: install.sh FROM [PREFIX], FROM being the output folder of cargo}
 prefix=${2:-/usr/local}
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(awk -F\" "/^version = /{print \$2; exit}" "$here/../../Cargo.toml")

@@ -1,8 +1,8 @@
 /* Sockets between processes of one machine over Martlet's shared-memory fabric.
  *
- * Functions give 0 or more, or a negative errno; martlet_error() says more. Every function may be
- * called from every thread, also while others wait in calls on the same object; only *_free has to
- * be the last call on its object. Made from the library's source, and checked against it. */
+ * Functions return 0 or more, or a negative errno; martlet_error() returns the text.
+ * All functions are thread-safe, also while other threads wait in calls on the same object;
+ * only *_free must be the last call on its object. Generated from the library's source. */
 
 #ifndef MARTLET_FABRIC_H
 #define MARTLET_FABRIC_H
@@ -13,260 +13,258 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// A connection that is being made, for programs that do not want to block.
+// A connection that is being opened without blocking.
 typedef struct martlet_dial martlet_dial;
 
-// Where calls that could not be done leave a number of the program's choice, to be told when they are worth another try.
+// A queue of events. A call that would block registers a token, a number of the program's choice;
+// the token becomes an event when the call should be tried again.
 typedef struct martlet_events martlet_events;
 
-// A process's part in the fabric of its machine.
+// A process's membership in the fabric of its machine.
 typedef struct martlet_fabric martlet_fabric;
 
-// Takes connections at an address.
+// Accepts connections at an address.
 typedef struct martlet_listener martlet_listener;
 
-// A connection: octets in both directions.
+// A connection: a byte stream in both directions.
 typedef struct martlet_stream martlet_stream;
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// What went wrong in the last call of this thread that failed, for people. It is valid until the thread's next call
-// that fails; empty where none has.
+// The text of the last error of this thread. It is valid until the next error of the thread, and
+// empty if there was none. `-EAGAIN` sets no text.
 const char *martlet_error(void);
 
-// Version of the library, such as "0.1.0".
+// The version of the library, such as "0.1.0".
 const char *martlet_fabric_version(void);
 
-// Writes what the library has to say to standard error, from a level on such as "debug" or "warn"; only the first call
-// does something. Without it the library is silent.
+// Enables log output to standard error, from a level such as "debug" or "warn" on. Only the first
+// call has an effect. By default the library logs nothing.
 //
-// The caller sees to it that:
-// `level` ends with a zero octet.
+// Requirements:
+// `level` is NUL-terminated.
 int martlet_fabric_log(const char *level);
 
-// Takes part in the fabric from now on. `name` is for people; `socket` is the manager's, or NULL for the usual one. It is
-// no error if there is no manager yet: the process joins as soon as there is one, and again after that one ended. To be
-// freed with `martlet_fabric_free`.
+// Starts to take part in the fabric. `name` is a display name; `socket` is the path of the
+// manager's socket, or NULL for the default. It is not an error if the manager is not running: the
+// process joins as soon as it is, and again after a restart. Free it with `martlet_fabric_free`.
 //
-// The caller sees to it that:
-// The texts end with a zero octet; `fabric` may be written.
-int martlet_fabric_start(const char *name,
-                         const char *socket,
-                         martlet_fabric **fabric);
+// Requirements:
+// The texts are NUL-terminated; `fabric` is writable.
+int martlet_fabric_start(const char *name, const char *socket, martlet_fabric **fabric);
 
-// Waits up to `timeout_ms` (for ever where that is negative) until the process has joined. `-EACCES` where the manager
-// does not want it, `-ETIMEDOUT` where there is none in time.
+// Waits up to `timeout_ms` (without limit if negative) until the process has joined. `-EACCES` if
+// the manager refused it, `-ETIMEDOUT` after the timeout.
 //
-// The caller sees to it that:
-// `fabric` was made by `martlet_fabric_start`.
-int martlet_fabric_joined(const martlet_fabric *fabric,
-                          int64_t timeout_ms);
+// Requirements:
+// `fabric` was created by `martlet_fabric_start`.
+int martlet_fabric_joined(const martlet_fabric *fabric, int64_t timeout_ms);
 
-// Leaves the fabric when the last listener and stream that were made with it are freed as well.
+// Frees the handle. The process leaves the fabric when all its listeners and streams are freed
+// too.
 //
-// The caller sees to it that:
-// `fabric` is null or was made by `martlet_fabric_start`, and nobody uses it any more.
+// Requirements:
+// `fabric` is NULL, or was created by `martlet_fabric_start` and is not in use.
 void martlet_fabric_free(martlet_fabric *fabric);
 
-// Listens at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 becomes a free one. `-EADDRINUSE` where another
-// process of the security domain does. To be freed with `martlet_listener_free`.
+// Opens a listener at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 selects a free port.
+// `-EADDRINUSE` if another listener of the security domain has the address. Free it with
+// `martlet_listener_free`.
 //
-// The caller sees to it that:
-// `fabric` was made by `martlet_fabric_start`; `at` ends with a zero octet; `listener` may be written.
+// Requirements:
+// `fabric` was created by `martlet_fabric_start`; `at` is NUL-terminated; `listener` is
+// writable.
 int martlet_fabric_listen(const martlet_fabric *fabric,
                           const char *at,
                           martlet_listener **listener);
 
-// Connects to who listens at an address, within `timeout_ms` (without a limit where that is negative). `-ECONNREFUSED`
-// where nobody of the fabric does: perhaps somebody does over TCP. To be freed with `martlet_stream_free`.
+// Opens a connection to an address, within `timeout_ms` (without limit if negative).
+// `-ECONNREFUSED` if no process of the fabric listens there; TCP may reach the address then. Free
+// it with `martlet_stream_free`.
 //
-// The caller sees to it that:
-// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `stream` may be written.
+// Requirements:
+// `fabric` was created by `martlet_fabric_start`; `to` is NUL-terminated; `stream` is
+// writable.
 int martlet_fabric_connect(const martlet_fabric *fabric,
                            const char *to,
                            int64_t timeout_ms,
                            martlet_stream **stream);
 
-// Begins to connect. Goes on with `martlet_dial_try`. To be freed with `martlet_dial_free`, which gives up what is not
-// connected yet.
+// Starts to open a connection; `martlet_dial_try` continues it. Free it with `martlet_dial_free`,
+// which cancels an unfinished connection.
 //
-// The caller sees to it that:
-// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `dial` may be written.
-int martlet_fabric_dial(const martlet_fabric *fabric,
-                        const char *to,
-                        martlet_dial **dial);
+// Requirements:
+// `fabric` was created by `martlet_fabric_start`; `to` is NUL-terminated; `dial` is writable.
+int martlet_fabric_dial(const martlet_fabric *fabric, const char *to, martlet_dial **dial);
 
-// Goes on with a connection that is being made. `-EAGAIN` where it is not there yet: `events` says when to try again.
+// Continues to open a connection. `-EAGAIN` if it is not open yet: `events` reports `token` when
+// to try again.
 //
-// The caller sees to it that:
-// `dial` was made by `martlet_fabric_dial`, `events` by `martlet_events_new`; `stream` may be written.
+// Requirements:
+// `dial` was created by `martlet_fabric_dial`, `events` by `martlet_events_new`; `stream` is
+// writable.
 int martlet_dial_try(const martlet_dial *dial,
                      const martlet_events *events,
                      uint64_t token,
                      martlet_stream **stream);
 
-// Frees a connection that was being made.
+// Frees a connection that is being opened.
 //
-// The caller sees to it that:
-// `dial` is null or was made by `martlet_fabric_dial`, and nobody uses it any more.
+// Requirements:
+// `dial` is NULL, or was created by `martlet_fabric_dial` and is not in use.
 void martlet_dial_free(martlet_dial *dial);
 
-// Writes the listener's address as text into `length` octets from `place` on, 64 are enough; gives how many it has without
-// the zero octet at its end.
+// Writes the listener's address as NUL-terminated text into a buffer of `length` bytes; 64 are
+// enough. Returns the length without the NUL.
 //
-// The caller sees to it that:
-// `listener` was made by `martlet_fabric_listen`; `length` octets may be written from `place` on.
-ptrdiff_t martlet_listener_address(const martlet_listener *listener,
-                                   char *place,
-                                   size_t length);
+// Requirements:
+// `listener` was created by `martlet_fabric_listen`; `length` bytes are writable at `buffer`.
+ptrdiff_t martlet_listener_address(const martlet_listener *listener, char *buffer, size_t length);
 
-// Waits up to `timeout_ms` (for ever where that is negative) for the next connection. `-ENOTCONN` once the listener is
-// closed. To be freed with `martlet_stream_free`.
+// Waits up to `timeout_ms` (without limit if negative) for the next connection. `-ENOTCONN` once
+// the listener is closed. Free the connection with `martlet_stream_free`.
 //
-// The caller sees to it that:
-// `listener` was made by `martlet_fabric_listen`; `stream` may be written.
+// Requirements:
+// `listener` was created by `martlet_fabric_listen`; `stream` is writable.
 int martlet_listener_accept(const martlet_listener *listener,
                             int64_t timeout_ms,
                             martlet_stream **stream);
 
-// Takes the next connection if there is one. `-EAGAIN` where there is none: `events` says when to try again.
+// Accepts the next connection without blocking. `-EAGAIN` if there is none: `events` reports
+// `token` when to try again.
 //
-// The caller sees to it that:
-// `listener` was made by `martlet_fabric_listen`, `events` by `martlet_events_new`; `stream` may be written.
+// Requirements:
+// `listener` was created by `martlet_fabric_listen`, `events` by `martlet_events_new`; `stream` is
+// writable.
 int martlet_listener_try_accept(const martlet_listener *listener,
                                 const martlet_events *events,
                                 uint64_t token,
                                 martlet_stream **stream);
 
-// Takes no more connections; calls that wait for one end with `-ENOTCONN`.
+// Closes the listener. Waiting calls fail with `-ENOTCONN`.
 //
-// The caller sees to it that:
-// `listener` was made by `martlet_fabric_listen`.
+// Requirements:
+// `listener` was created by `martlet_fabric_listen`.
 int martlet_listener_close(const martlet_listener *listener);
 
 // Closes and frees a listener.
 //
-// The caller sees to it that:
-// `listener` is null or was made by `martlet_fabric_listen`, and nobody uses it any more.
+// Requirements:
+// `listener` is NULL, or was created by `martlet_fabric_listen` and is not in use.
 void martlet_listener_free(martlet_listener *listener);
 
-// Reads up to `length` octets, and waits until there is one at least, or until the deadline for reading. Gives how many;
-// 0 at the end of the stream.
+// Reads up to `length` bytes. Waits for at least one, until the read deadline. Returns the number
+// of bytes; 0 at the end of the stream.
 //
-// The caller sees to it that:
-// `stream` was made by this library; `length` octets may be written from `to` on.
-ptrdiff_t martlet_stream_read(const martlet_stream *stream,
-                              void *to,
-                              size_t length);
+// Requirements:
+// `stream` was created by this library; `length` bytes are writable at `to`.
+ptrdiff_t martlet_stream_read(const martlet_stream *stream, void *to, size_t length);
 
-// Writes up to `length` octets, and waits until there is room for one at least, or until the deadline for writing. Gives
-// how many.
+// Writes up to `length` bytes. Waits for room for at least one, until the write deadline. Returns
+// the number of bytes.
 //
-// The caller sees to it that:
-// `stream` was made by this library; `length` octets may be read from `from` on.
-ptrdiff_t martlet_stream_write(const martlet_stream *stream,
-                               const void *from,
-                               size_t length);
+// Requirements:
+// `stream` was created by this library; `length` bytes are readable at `from`.
+ptrdiff_t martlet_stream_write(const martlet_stream *stream, const void *from, size_t length);
 
-// Reads what is there. `-EAGAIN` where there is nothing: `events` says when to try again. Gives how many octets; 0 at the
-// end of the stream.
+// Reads without blocking. Returns the number of bytes; 0 at the end of the stream; `-EAGAIN` if
+// there is no data: `events` reports `token` when to try again.
 //
-// The caller sees to it that:
-// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be written from `to` on.
+// Requirements:
+// `stream` was created by this library, `events` by `martlet_events_new`; `length` bytes are
+// writable at `to`.
 ptrdiff_t martlet_stream_try_read(const martlet_stream *stream,
                                   void *to,
                                   size_t length,
                                   const martlet_events *events,
                                   uint64_t token);
 
-// Writes what there is room for. `-EAGAIN` where there is none: `events` says when to try again. Gives how many octets.
+// Writes without blocking. Returns the number of bytes; `-EAGAIN` if there is no room: `events`
+// reports `token` when to try again.
 //
-// The caller sees to it that:
-// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be read from `from` on.
+// Requirements:
+// `stream` was created by this library, `events` by `martlet_events_new`; `length` bytes are
+// readable at `from`.
 ptrdiff_t martlet_stream_try_write(const martlet_stream *stream,
                                    const void *from,
                                    size_t length,
                                    const martlet_events *events,
                                    uint64_t token);
 
-// Lets calls that wait to read (`timeout_ms` from now; no limit where that is negative) give up with `-ETIMEDOUT`, those
-// included that wait at the moment.
+// Sets the read deadline to `timeout_ms` from now; a negative value removes it. Reads, including
+// waiting ones, then fail with `-ETIMEDOUT`.
 //
-// The caller sees to it that:
-// `stream` was made by this library.
-int martlet_stream_read_deadline(const martlet_stream *stream,
-                                 int64_t timeout_ms);
+// Requirements:
+// `stream` was created by this library.
+int martlet_stream_read_deadline(const martlet_stream *stream, int64_t timeout_ms);
 
-// The same for calls that wait to write.
+// Sets the write deadline, like `martlet_stream_read_deadline`.
 //
-// The caller sees to it that:
-// `stream` was made by this library.
+// Requirements:
+// `stream` was created by this library.
 int martlet_stream_write_deadline(const martlet_stream *stream, int64_t timeout_ms);
 
-// Ends a direction, `how` being SHUT_RD, SHUT_WR or SHUT_RDWR: the other side reads the end of the stream, this side
-// lets go of what comes, or both.
+// Closes one or both directions; `how` is SHUT_RD, SHUT_WR or SHUT_RDWR. After SHUT_WR the peer
+// reads the end of the stream; after SHUT_RD received data is discarded.
 //
-// The caller sees to it that:
-// `stream` was made by this library.
-int martlet_stream_shutdown(const martlet_stream *stream,
-                            int how);
+// Requirements:
+// `stream` was created by this library.
+int martlet_stream_shutdown(const martlet_stream *stream, int how);
 
-// Writes this side's address as text into `length` octets from `to` on, 64 are enough; gives how many it has without the
-// zero octet at its end.
+// Writes this side's address as NUL-terminated text into a buffer of `length` bytes; 64 are
+// enough. Returns the length without the NUL.
 //
-// The caller sees to it that:
-// `stream` was made by this library; `length` octets may be written from `to` on.
-ptrdiff_t martlet_stream_local_address(const martlet_stream *stream,
-                                       char *to,
-                                       size_t length);
+// Requirements:
+// `stream` was created by this library; `length` bytes are writable at `to`.
+ptrdiff_t martlet_stream_local_address(const martlet_stream *stream, char *to, size_t length);
 
-// The same for the other side's address.
+// Writes the peer's address, like `martlet_stream_local_address`.
 //
-// The caller sees to it that:
-// `stream` was made by this library; `length` octets may be written from `to` on.
+// Requirements:
+// `stream` was created by this library; `length` bytes are writable at `to`.
 ptrdiff_t martlet_stream_peer_address(const martlet_stream *stream, char *to, size_t length);
 
-// Lets go of a connection: what was written arrives, and calls that wait end with an error.
+// Closes a connection. Written data still arrives; waiting calls fail.
 //
-// The caller sees to it that:
-// `stream` was made by this library.
+// Requirements:
+// `stream` was created by this library.
 int martlet_stream_close(const martlet_stream *stream);
 
 // Closes and frees a connection.
 //
-// The caller sees to it that:
-// `stream` is null or was made by this library, and nobody uses it any more.
+// Requirements:
+// `stream` is NULL, or was created by this library and is not in use.
 void martlet_stream_free(martlet_stream *stream);
 
-// Makes a place for events, to be freed with `martlet_events_free`.
+// Creates an event queue. Free it with `martlet_events_free`.
 //
-// The caller sees to it that:
-// `events` may be written.
+// Requirements:
+// `events` is writable.
 int martlet_events_new(martlet_events **events);
 
-// Waits up to `timeout_ms` (for ever where that is negative) until something is ready, and writes up to `most` numbers
-// of what is. Gives how many: 0 where nothing is ready in time, or where the wait was interrupted. A number may come
-// without reason: the call that it stands for is to be tried again.
+// Waits up to `timeout_ms` (without limit if negative) for events, and writes up to `capacity`
+// tokens. Returns their number; 0 after the timeout or an interrupt. Events may be spurious: try
+// the call again.
 //
-// The caller sees to it that:
-// `events` was made by `martlet_events_new`; `most` numbers may be written from `tokens` on.
+// Requirements:
+// `events` was created by `martlet_events_new`; `capacity` tokens are writable at `tokens`.
 ptrdiff_t martlet_events_wait(const martlet_events *events,
                               uint64_t *tokens,
-                              size_t most,
+                              size_t capacity,
                               int64_t timeout_ms);
 
-// Ends a wait, or the next one if nobody waits.
+// Interrupts the current wait, or the next one.
 //
-// The caller sees to it that:
-// `events` was made by `martlet_events_new`.
+// Requirements:
+// `events` was created by `martlet_events_new`.
 int martlet_events_interrupt(const martlet_events *events);
 
-// Frees a place for events. What has left numbers there goes on without being heard.
+// Frees an event queue. Registered tokens have no effect afterwards.
 //
-// The caller sees to it that:
-// `events` is null or was made by `martlet_events_new`, and nobody uses it any more.
+// Requirements:
+// `events` is NULL, or was created by `martlet_events_new` and is not in use.
 void martlet_events_free(martlet_events *events);
 
 #ifdef __cplusplus

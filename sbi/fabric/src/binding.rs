@@ -1,5 +1,5 @@
 //! The client side of the binding, and what both sides share.
-use crate::server::with_scratch;
+use crate::scratch::with_scratch;
 use crate::{frames, metrics};
 use bytes::Bytes;
 use http::Method;

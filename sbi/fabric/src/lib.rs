@@ -9,6 +9,7 @@
 mod binding;
 pub mod frames;
 mod metrics;
+mod scratch;
 mod server;
 
 pub use binding::{CallConfig, FabricBinding};

@@ -1,12 +1,12 @@
 //! The server side of the binding: it serves a [`Router`] under an authority of the fabric.
 use crate::binding::{FabricBinding, Shared};
 use crate::frames;
+use crate::scratch::with_scratch;
 use bytes::Bytes;
 use martlet_fabric::RequestHandler;
 use martlet_fabric::channel::Violation;
 use martlet_fabric::link::Link;
 use martlet_sbi::{BoxFuture, Form, Problem, Request, Response, Router};
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -76,24 +76,6 @@ fn start(mut work: BoxFuture<'static, ()>, link: &Link, stream: u32) {
         // `ResponseGuard` has responded during unwinding.
         Err(_) => tracing::error!(peer = link.peer.name, "request handler panicked"),
     }
-}
-
-thread_local! {
-    /// A reusable buffer for encoding messages.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-/// A larger buffer is not kept for reuse.
-const MAX_SCRATCH_BYTES: usize = 64 << 10;
-
-/// Calls `work` with an empty buffer.
-pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    let mut buffer = SCRATCH.take();
-    buffer.clear();
-    let result = work(&mut buffer);
-    if buffer.capacity() <= MAX_SCRATCH_BYTES {
-        SCRATCH.set(buffer);
-    }
-    result
 }
 
 async fn process(

@@ -35,7 +35,7 @@ fn child() {
                 _ => random.random_range(0..memory.len() - length),
             };
             for byte in &mut memory[at..at + length] {
-                *byte = random.random_range(0..4) * random.random::<u8>() / 2;
+                *byte = random.random_range(0..4u8).wrapping_mul(random.random()) / 2;
             }
             if random.random_bool(0.3) {
                 let _ = nix::unistd::write(&doorbell, &1u64.to_ne_bytes());
