@@ -208,10 +208,11 @@ pub(crate) fn send(fd: BorrowedFd<'_>, stream: u16, ppid: u32, data: &[u8]) -> i
 /// which a socket without a peer takes over: others may still hold the number, and what they do
 /// with it fails.
 pub(crate) fn abort(socket: &Socket) -> io::Result<()> {
-    let nobody = Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM.nonblocking(), None)?;
+    let unconnected =
+        Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM.nonblocking(), None)?;
     // SAFETY: both numbers are open and owned by the two values; afterwards each still owns its
     // number.
-    let taken = unsafe { libc::dup3(nobody.as_raw_fd(), socket.as_raw_fd(), libc::O_CLOEXEC) };
+    let taken = unsafe { libc::dup3(unconnected.as_raw_fd(), socket.as_raw_fd(), libc::O_CLOEXEC) };
     if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -271,8 +272,8 @@ fn rcv_info(data: &[u8]) -> Option<(u16, u32)> {
     Some((stream, ppid))
 }
 
-/// What an event says. `struct sctp_assoc_change` is in host byte order, but for the error cause,
-/// which Linux leaves as it is on the wire.
+/// The content of an event. `struct sctp_assoc_change` is in host byte order, but for the error
+/// cause, which Linux leaves as it is on the wire.
 fn notification(data: &[u8]) -> Read {
     let half = |at: usize| match data.get(at..at + 2) {
         Some(&[a, b]) => u16::from_ne_bytes([a, b]),

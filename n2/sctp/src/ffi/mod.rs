@@ -5,7 +5,7 @@
 //!   passed with its size;
 //! - pointers point to locals or to slices that outlive the call; no callee keeps one, except the
 //!   two callbacks of `usrsctp`, which are functions and live for ever;
-//! - results are copied out before the buffer they came in is used again.
+//! - results are copied before their buffer is used again.
 pub(crate) mod kernel;
 #[cfg(feature = "usrsctp")]
 pub(crate) mod packet;

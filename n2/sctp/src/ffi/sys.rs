@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Ancillary data, aligned as the kernel wants it.
+/// Ancillary data with the alignment of `cmsghdr`.
 #[repr(C, align(8))]
 pub(super) struct Control([u8; 128]);
 
@@ -33,7 +33,7 @@ pub(super) union Address {
     pub(super) v6: libc::sockaddr_in6,
 }
 
-/// A socket address as the kernel wants it.
+/// A socket address for system calls.
 pub(super) struct Name {
     pub(super) address: Address,
     pub(super) len: u32,
@@ -111,7 +111,7 @@ pub(super) fn add_control<T>(
 /// written.
 pub(super) fn each_control(message: &libc::msghdr, mut each: impl FnMut(i32, i32, &[u8])) {
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the aligned buffer; the
-    // macros walk within it, and the data of an element are as long as its header says.
+    // macros walk within it, and the data of an element have the length in its header.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
@@ -151,7 +151,7 @@ impl AsRawFd for Watched {
 
 /// Has the current runtime watch a socket.
 pub(crate) fn watch(socket: Arc<Socket>, interest: Interest) -> io::Result<AsyncFd<Watched>> {
-    // SAFETY: `Watched` owns a share of the socket, gives it to nobody, and `Socket` closes its
+    // SAFETY: `Watched` holds a reference to the socket and hands it to no one; `Socket` closes its
     // descriptor only when dropped; so the descriptor is open and the same as long as the
     // `AsyncFd` lives.
     Ok(unsafe { AsyncFd::register_with_interest(Watched(socket), interest) }?)

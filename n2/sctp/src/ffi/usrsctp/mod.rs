@@ -415,7 +415,7 @@ impl Handle {
     }
 }
 
-/// What an event says. `struct sctp_assoc_change` is in host byte order.
+/// The content of an event. `struct sctp_assoc_change` is in host byte order.
 fn notification(data: &[u8]) -> Read {
     let half = |at: usize| match data.get(at..at + 2) {
         Some(&[a, b]) => u16::from_ne_bytes([a, b]),
