@@ -23,7 +23,7 @@ fn child() {
     let dir = std::env::var("MARTLET_FABRIC_SOCKET").unwrap();
     let mut random = rand::rngs::StdRng::seed_from_u64(seed.parse().unwrap());
     // Ends by itself if it is never detected.
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(90);
     while Instant::now() < end {
         let (memory, doorbell, _life_line) = channel(Path::new(&dir));
         for _ in 0..random.random_range(1..200) {
@@ -127,7 +127,7 @@ async fn a_process_that_corrupts_shared_memory_loses_only_its_own_channel() {
         assert_eq!(answer.await.expect("an answer in time").unwrap().body.json, note);
         calls += 1;
         assert!(
-            started.elapsed() < Duration::from_secs(20),
+            started.elapsed() < Duration::from_secs(90),
             "{} violations were detected",
             violations()
         );
