@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# A core, a gNB and a phone in a network namespace of their own; all of it is gone afterwards.
+# Runs a core, a gNB and a phone in a network namespace, and removes all of it afterwards.
 #
 #     deploy/demo/run.sh PROGRAM      as root; PROGRAM is the path of `martlet`
 set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
-    [ "$(id -u)" = 0 ] || { echo "The demo makes a network namespace: run it as root." >&2; exit 1; }
+    if [ "$(id -u)" != 0 ]; then
+        echo "The demo makes a network namespace: run it as root." >&2
+        exit 1
+    fi
     exec unshare --net bash "$0" --inside "$(realpath "${1:?name the path of martlet}")"
 fi
 
@@ -24,7 +27,7 @@ cd "$folder"
 ip link set lo up
 "$martlet" --log warn subscriber add imsi-001010000000001 \
     --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
-# Where the cells are, and where the phone finds the certificate by which it knows the LMF.
+# Positions of the cells, and the file with the LMF's certificate for the phone.
 cat > core.yaml <<'YAML'
 lmf:
   user_plane: { write_certificate: lmf.pem }
@@ -34,7 +37,7 @@ lmf:
     - { nr_cell_id: "00000c001", pci: 3, lat: 54.0959, lon: 12.1019 }
     - { nr_cell_id: "00000d001", pci: 4, lat: 54.0947, lon: 12.0954 }
 YAML
-# Packets are carried by XDP programs where the kernel takes them, else by a socket.
+# The XDP datapath is used if the kernel supports it, else the kernel datapath.
 start() {
     { cat core.yaml; printf 'upf:\n  datapath: %s\n' "$1"; } > martlet.yaml
     "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
@@ -43,15 +46,17 @@ start() {
         kill -0 "$core" 2>/dev/null || return 1
         sleep 0.1
     done
-    echo "Packets are carried by the datapath \`$1\`."
+    echo "The UPF uses the datapath \`$1\`."
 }
 started=
-for datapath in ${MARTLET_DEMO_DATAPATHS:-xdp kernel}; do start "$datapath" && started=yes && break; done
+for datapath in ${MARTLET_DEMO_DATAPATHS:-xdp kernel}; do
+    start "$datapath" && started=yes && break
+done
 [ -n "$started" ] || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
 iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
 server=$!
 "$martlet" --log warn status
-# The scenario asks where the phone is, with this program.
+# The scenario locates the phone with this program.
 sed "s|{martlet}|$martlet|" "$here/scenario.yaml" > scenario.yaml
 "$martlet" --log warn ran -c scenario.yaml
 cat located

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# A phone's download moves onto the programmable switch while it runs: a core, a gNB and a phone in a network namespace of
-# their own, the UPF and its switch in another; all of it is gone afterwards.
+# Offloads a phone's download to the programmable switch while it runs. Core, gNB and phone are in a
+# network namespace, the UPF and its switch in another. All of it is removed afterwards.
 #
-#     deploy/demo/switch.sh PROGRAM      as root; PROGRAM is the path of `martlet`, and martlet-switch lies beside it
+#     deploy/demo/switch.sh PROGRAM      as root; PROGRAM is the path of `martlet`, with
+#                                        martlet-switch beside it
 set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
-    [ "$(id -u)" = 0 ] || { echo "The demo makes network namespaces: run it as root." >&2; exit 1; }
+    if [ "$(id -u)" != 0 ]; then
+        echo "The demo makes network namespaces: run it as root." >&2
+        exit 1
+    fi
     exec unshare --net bash "$0" --inside "$(realpath "${1:?name the path of martlet}")"
 fi
 
@@ -52,32 +56,43 @@ upf:
   n3: { address: 192.168.70.1:2152, netns: $upf }
   n6: { mode: routing, netns: $upf }
   switch:
-    # 150 ms are the default; a second lets one see both paths.
+    # The default is 150 ms. After one second, both paths can be seen.
     policy: hot
     hot_ms: 1000
     netns: $upf
-    run: { program: $switch, access: access, native_n3: native3, core: core, native_n6: native6, state: $folder/switch }
+    run:
+      program: $switch
+      access: access
+      native_n3: native3
+      core: core
+      native_n6: native6
+      state: $folder/switch
 YAML
 "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
 core=$!
 until "$martlet" --log error status --json 2>/dev/null | grep -q '"connected": true'; do
-    kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
+    if ! kill -0 "$core" 2>/dev/null; then
+        echo "The core did not start:" >&2
+        cat core.log >&2
+        exit 1
+    fi
     sleep 0.1
 done
 cat <<'TEXT'
 
-gNB ── switch ── native UPF ── switch ── data network        a session without a rule takes the native UPF
-gNB ── switch ── data network                                one with rules begins and ends its tunnel in the switch
+gNB ── switch ── native UPF ── switch ── data network        a session without rules in the switch
+gNB ── switch ── data network                                a session with rules in the switch
 
-The phone downloads 80 Mbit/s for six seconds. A session is hot, and moves onto the switch, after a second of more than 10 Mbit/s.
+The phone downloads 80 Mbit/s for six seconds. A session with more than 10 Mbit/s for one second is
+hot, and is offloaded to the switch.
 
-    after   by the native UPF   by the switch
+    after          native UPF          switch
 TEXT
 iperf3 --server --bind 10.99.0.2 > /dev/null 2>&1 &
 server=$!
-# The first number of a name in the core's status.
+# The first number with a name in the status of the core.
 says() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
-# A character for each five Mbit/s.
+# A bar with one character for each five Mbit/s.
 bar() {
     local width=$((($1 + 2) / 5)) text
     printf -v text '%*s' $((width > 40 ? 40 : width)) ''
@@ -97,7 +112,7 @@ watch() {
             [ "$began" != 0 ] || began=$then
             if [ "$on" -ge 1 ] && [ "$seen" = 0 ]; then
                 seen=1
-                echo "              ── the session is hot: it moves onto the switch, and the download goes on ──"
+                echo "              ── the session is hot and is offloaded while the download runs ──"
             fi
             printf '  %3d.%d s   %4d Mbit/s          %4d Mbit/s   %s%s\n' $(((now - began) / 1000000)) $(((now - began) / 100000 % 10)) \
                 "$native" "$switch" "$(bar "$native" '░')" "$(bar "$switch" '█')"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Positioning's data paths in the kernel, in one start of a guest: the conformance suite of channels over the kernel's TLS,
-# with the other libraries at the other end; the kernel module; and, with PROGRAM, the lab's figures of types 1, 2 and 3.
-#   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`; the report is then in target/guest/results/lcs-upp
-# `make lab-positioning-guest` builds a PROGRAM that has wolfSSL, against which the paper compares, and calls this with it.
+# Tests positioning's data paths in the kernel, in one start of a guest: the conformance suite of
+# channels over kernel TLS, against the other libraries; the kernel module; and, with PROGRAM, the
+# lab's figures of types 1, 2 and 3.
+#   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`
+# The report is then in target/guest/results/lcs-upp.
+# `make lab-positioning-guest` builds a PROGRAM with wolfSSL, the baseline of the paper, and runs this.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
@@ -11,16 +13,16 @@ kernel=linux-image-amd64
 laboratory=${1:+$(realpath "$1")}
 rounds=${2:-200}
 ways=${WAYS:-raw_tcp,rustls,ktls,kernel_module}
-# MsQuic is a library of its own.
+# MsQuic is a shared library.
 libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib | tr ' ' '\n' | while read -r it; do
     [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)${LD_LIBRARY_PATH:-}
-# wolfSSL is in builds with its feature alone, which say so when they are asked for what nobody has.
+# Only builds with the feature have wolfSSL. The error for an unknown channel lists all of them.
 known=$([ -z "$laboratory" ] || LD_LIBRARY_PATH=$libraries "$laboratory" lcs-upp --channels none 2>&1 || true)
 case "${WAYS:-}$known" in *", wolfssl,"*) ways=raw_tcp,wolfssl,${ways#raw_tcp,} ;; esac
 
-# The path of a test program, built if need be.
+# Builds a test program and prints its path.
 program() { # PACKAGE TEST
-    # A program that the test starts is built with it, and named too.
+    # The output also names programs that the test starts.
     "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
         sed -n 's/.*"kind":\["test"\].*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prepares a guest under target/guest: Debian's kernel and its modules, unpacked and not installed, and an initramfs that
-# mounts the host's root. Prints the folder.
-#   prepare.sh [KERNEL-PACKAGE]        linux-image-amd64 unless said otherwise; the cloud flavour lacks 9p
+# Prepares a guest under target/guest: Debian's kernel and its modules, unpacked but not installed, and
+# an initramfs that mounts the host's root. Prints the folder.
+#   prepare.sh [KERNEL-PACKAGE]        default: linux-image-amd64; the cloud flavour lacks 9p
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 package=${1:-linux-image-amd64}
@@ -13,26 +13,35 @@ fi
 rm -rf "$folder"
 mkdir -p "$folder"
 
-# The package without a version names the one with the version that it stands for.
-apt-cache show "$package" >/dev/null 2>&1 || { echo "prepare.sh: apt knows no kernel $package; run apt-get update" >&2; exit 1; }
+# The package without a version depends on the current version.
+if ! apt-cache show "$package" >/dev/null 2>&1; then
+    echo "prepare.sh: apt has no kernel $package; run apt-get update" >&2
+    exit 1
+fi
 concrete=$(apt-cache depends "$package" | awk '/Depends: linux-image-/ {print $2; exit}')
 concrete=${concrete:-$package}
 echo "Martlet downloads $concrete and unpacks it into $folder; nothing of it is installed." >&2
-(cd "$folder" && apt-get download -qq "$concrete" 2>/dev/null && dpkg-deb -x "$concrete"_*.deb unpacked && rm ./*.deb)
+(
+    cd "$folder"
+    apt-get download -qq "$concrete" 2>/dev/null
+    dpkg-deb -x "$concrete"_*.deb unpacked
+    rm ./*.deb
+)
 
 version=$(basename "$folder"/unpacked/lib/modules/*)
 mv "$folder/unpacked/boot/vmlinuz-$version" "$folder/vmlinuz"
 echo "$version" > "$folder/version"
 depmod -b "$folder/unpacked" "$version"
 
-# What the initramfs needs to reach the host's files and to speak: each module with those that it needs, in order.
+# Modules of the initramfs for 9p and the console, each after its dependencies.
 root=$folder/initramfs
 mkdir -p "$root"/{bin,dev,proc,sys,modules,host,top,root}
 cp "$(command -v busybox)" "$root/bin/busybox"
 cp deploy/guest/init "$root/init"
 chmod +x "$root/init"
 for module in virtio_pci virtio_console 9pnet_virtio 9p overlay; do
-    modprobe -d "$folder/unpacked" -S "$version" --show-depends "$module" | awk '$1 == "insmod" {print $2}' |
+    modprobe -d "$folder/unpacked" -S "$version" --show-depends "$module" |
+        awk '$1 == "insmod" {print $2}' |
         while read -r file; do
             name=$(basename "$file")
             name=${name%%.ko*}.ko

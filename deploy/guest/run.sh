@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs a command in a guest with Debian's own kernel, for kernel features that this machine's kernel lacks. Needs no KVM.
+# Runs a command in a guest with Debian's kernel, for features that the host's kernel lacks. It needs
+# no KVM.
 #   run.sh [--kernel PACKAGE] [--modules "sctp tls"] [--timeout SECONDS] COMMAND [ARGUMENT…]
-# The command sees the host's files, and what it writes is gone with the guest, except in $GUEST_RESULTS, which the host
-# finds in target/guest/results. Its output and its exit code are the guest's; 124: it took too long.
+# The command sees the host's files. Its writes are discarded, except in $GUEST_RESULTS, which is
+# target/guest/results on the host. Output and exit code are the command's; 124 is a timeout.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 package=linux-image-amd64
@@ -13,11 +14,11 @@ while [ $# -gt 0 ]; do
     --kernel) package=$2 && shift 2 ;;
     --modules) modules=$2 && shift 2 ;;
     --timeout) limit=$2 && shift 2 ;;
-    --*) echo "run.sh: there is no option $1; see the head of the file" >&2 && exit 2 ;;
+    --*) echo "run.sh: unknown option $1; see the head of the file" >&2 && exit 2 ;;
     *) break ;;
     esac
 done
-[ $# -gt 0 ] || { echo "run.sh: say which command to run" >&2; exit 2; }
+[ $# -gt 0 ] || { echo "run.sh: the command is missing" >&2; exit 2; }
 folder=$top/$("$top/deploy/guest/prepare.sh" "$package")
 
 results=$top/target/guest/results
@@ -32,20 +33,21 @@ finish() {
 trap finish EXIT
 mkdir "$run/results"
 {
-    # The variables that matter to builds and tests; others belong to the host's session.
+    # Variables of builds and tests only.
     for name in PATH HOME LANG ${!CARGO*} ${!RUST*} ${!MARTLET*}; do
         [ -z "${!name:-}" ] || printf 'export %s=%q\n' "$name" "${!name}"
     done
     echo 'export GUEST_RESULTS=/run/guest/results'
     printf 'cd %q || exit 126\n' "$PWD"
     for module in $modules; do
-        printf '/usr/sbin/modprobe %q || { echo "the guest has no module %s"; exit 125; }\n' "$module" "$module"
+        printf '/usr/sbin/modprobe %q || { echo "the guest has no module %s"; exit 125; }\n' \
+            "$module" "$module"
     done
     printf '%q ' "$@"
     echo
 } > "$run/command"
 
-# A busy host is late with the ticks by which the guest would test its timer.
+# On a busy host the timer test of the guest kernel fails, so it is off (no_timer_check).
 qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max -smp 1 -m 2048 \
     -nographic -nodefaults -no-reboot -serial "file:$run/kernel.log" \
     -kernel "$folder/vmlinuz" -initrd "$folder/initramfs.gz" \
@@ -53,7 +55,8 @@ qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max -smp 1 -m 2048 \
     -device virtio-serial -chardev stdio,id=out,signal=off -device virtconsole,chardev=out \
     -virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap" \
     -virtfs "local,path=$run,mount_tag=run,security_model=none" \
-    -virtfs "local,path=$folder/unpacked,mount_tag=modules,security_model=none,readonly=on" < /dev/null &
+    -virtfs "local,path=$folder/unpacked,mount_tag=modules,security_model=none,readonly=on" \
+    < /dev/null &
 qemu=$!
 waited=0
 while kill -0 "$qemu" 2>/dev/null; do
@@ -67,7 +70,7 @@ done
 wait "$qemu" || true
 qemu=
 if ! [ -e "$run/exit" ]; then
-    echo "run.sh: the guest ended before its command did; its kernel says:" >&2
+    echo "run.sh: the guest ended before its command did; kernel log:" >&2
     tail -n 20 "$run/kernel.log" >&2
     exit 125
 fi

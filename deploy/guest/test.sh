@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The tests that need the kernel's SCTP, in one start of a guest: the conformance suite of n2/sctp, and whole call flows
-# with AMF and gNB over it.
+# Runs the tests that need the kernel's SCTP in one start of a guest: the conformance suite of n2/sctp,
+# and call flows with AMF and gNB over it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
 PATH=$PATH:/usr/sbin:/sbin
 
-# The path of a test program, built if need be.
+# Builds a test program and prints its path.
 program() { # PACKAGE TEST
     "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The XDP datapath on an older kernel, in one start of a guest: the verifier takes every program, packets come out octet
-# for octet, the conformance suite passes in native mode, packets wait and are captured, and programs are replaced and taken over while packets run.
+# Tests the XDP datapath on Debian's kernel, in one start of a guest: the verifier accepts every
+# program, packets are translated to the byte, the conformance suite passes in native mode, packets are
+# buffered and captured, and programs are replaced and adopted while packets are forwarded.
 #   xdp.sh [KERNEL-PACKAGE]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -12,7 +13,7 @@ if ! apt-cache show "$kernel" >/dev/null 2>&1; then
 fi
 PATH=$PATH:/usr/sbin:/sbin
 
-# The path of a test program, built if need be.
+# Builds a test program and prints its path.
 program() { # PACKAGE TEST
     "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Installs what a build, the tests or the demo need and the machine lacks: Debian packages and a Rust toolchain.
-# Says what it will install before it does.
-#   packages.sh build            what compiles Martlet
+# Installs missing Debian packages and, if needed, a Rust toolchain. It lists them first.
+#   packages.sh build            to build Martlet
 #   packages.sh switch           and the programmable switch (DPDK)
-#   packages.sh demo             and what the demo runs
-#   packages.sh test             and the outside oracles of the tests
-#   packages.sh guest            and what runs a guest with another kernel
-#   packages.sh lab              and what burdens a machine while something is measured
-#   packages.sh channels         and what TLS libraries in C are built with
+#   packages.sh demo             and to run the demo
+#   packages.sh test             and to run the tests with their reference implementations
+#   packages.sh guest            and to run a guest with another kernel
+#   packages.sh lab              and to generate background load in the lab
+#   packages.sh channels         and to build the TLS libraries in C
 set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
 switch="libdpdk-dev"
 demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql"
-# The fabric's Go package is tested with whatever Go there is.
+# The fabric's Go package is tested with any installed Go.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
 guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
 lab="stress-ng"
-channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev tshark tcpdump openssl"
+channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev"
+channels="$channels tshark tcpdump openssl"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
@@ -28,7 +28,7 @@ guest) wanted="$build $switch $demo $guest" ;;
 lab) wanted="$build $switch $demo $lab" ;;
 channels) wanted="$build $demo $channels" ;;
 *)
-    echo "packages.sh: say build, switch, demo, test, guest, lab or channels" >&2
+    echo "packages.sh: write build, switch, demo, test, guest, lab or channels" >&2
     exit 2
     ;;
 esac
@@ -39,7 +39,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Succeeds where a cargo of at least the version needed is on the path.
+# Succeeds if a cargo of at least the needed version is on PATH.
 have_cargo() {
     local have
     have=$(cargo --version 2>/dev/null | awk '{print $2}') || return 1
@@ -55,7 +55,7 @@ toolchain=()
 if ! have_cargo; then
     [ ${#missing[@]} -gt 0 ] || missing=()
     as_root apt-get update -qq
-    # Debian 12 carries a recent compiler for its browsers; Ubuntu has versioned packages.
+    # Debian 12 has a recent compiler for its browsers; Ubuntu has versioned packages.
     if apt-cache show cargo-web >/dev/null 2>&1; then
         toolchain=(cargo-web rustc-web)
     else
@@ -69,11 +69,11 @@ fi
 if [ ${#missing[@]} -gt 0 ] || [ ${#toolchain[@]} -gt 0 ]; then
     echo "Martlet installs these packages: ${missing[*]:-} ${toolchain[*]:-}"
     [ ${#toolchain[@]} -gt 0 ] || as_root apt-get update -qq
-    # tshark asks whether users may capture; the tests run as root.
+    # Noninteractive: tshark would ask whether users may capture.
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         "${missing[@]}" "${toolchain[@]}" >/dev/null
 else
-    echo "Martlet finds all packages installed."
+    echo "All packages are installed."
 fi
 
 # Ubuntu's versioned packages are named after their version.
@@ -83,7 +83,8 @@ if ! have_cargo && [ ${#toolchain[@]} -gt 0 ] && [ -x "/usr/bin/${toolchain[0]}"
     as_root ln -sf "/usr/bin/rustc-$version" /usr/local/bin/rustc
 fi
 if ! have_cargo; then
-    echo "Martlet needs Rust $needed or newer, and this system's packages have none: install it with rustup, then run make again." >&2
+    echo "Martlet needs Rust $needed or newer, which this system's packages do not have: install it" \
+        "with rustup, then run make again." >&2
     exit 1
 fi
 # The headers with which the switch's pipeline becomes machine code; it works without them.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs `cargo test ...` and, where a few tests fail, those again by themselves.
+"""Runs `cargo test ...` and repeats a few failed tests, each alone.
 
-Many tests have real time in them (timers of procedures, packets on their way, processes that die), and a machine that
-stands still for a second can make one of 1,500 fail that has no fault. Such a test has to pass twice by itself; then
-the run counts, and the test is named at its end as unsteady, so that somebody looks for the cause. A test that fails
-again fails the run, as do a test program that dies, an error of the compiler, and more than LIMIT failures.
+Many tests depend on real time (timers, packets in transit, crashing processes), and a machine that
+stalls for a second can make one of 1,500 fail. A failed test has to pass twice alone; then the run
+passes, and the test is reported as flaky at the end. A test that fails again fails the run, as do a
+crashed test program, a compiler error, and more than LIMIT failures.
 
     deploy/test/steady.py cargo test --workspace --locked --no-fail-fast [-- ARGUMENTS]
 """
@@ -17,7 +17,7 @@ TIMES = 2
 
 
 def run(command):
-    """Runs it, shows what it prints as it comes, and gives that back by lines, with the exit code."""
+    """Runs a command and prints its output. Returns the exit code and the lines of the output."""
     lines = []
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     for line in process.stdout:
@@ -28,7 +28,7 @@ def run(command):
 
 
 def failures_before(lines, end):
-    """The names in the last list of failures above a test program's result."""
+    """The names in the last list of failures before the result of a test program."""
     names = []
     for line in reversed(lines[:end]):
         if line.startswith("    ") and line.strip():
@@ -36,23 +36,26 @@ def failures_before(lines, end):
         elif line == "failures:":
             return names[::-1]
         elif names:
-            return None  # Somebody else's words are among them.
+            return None  # Other output is in between.
     return None
 
 
 def failed(lines):
-    """What failed as pairs of target (`--test calls`) and test, or None where that cannot be told."""
-    programs = [failures_before(lines, at) for at, line in enumerate(lines) if line.startswith("test result: FAILED")]
-    targets = [match[1] for line in lines if (match := re.fullmatch(r"    `(?:-p \S+ )?(--(?:lib|test \S+|bin \S+))`", line))]
-    told = [match[1] for line in lines if (match := re.match(r"error: (\d+) targets? failed:", line))]
-    # A program that died, or a target of another kind, has no place in both lists.
-    if None in programs or len(programs) != len(targets) or told != [str(len(targets))]:
+    """The failed tests as pairs of target (`--test calls`) and name, or None if they are unknown."""
+    ends = [at for at, line in enumerate(lines) if line.startswith("test result: FAILED")]
+    programs = [failures_before(lines, at) for at in ends]
+    target = re.compile(r"    `(?:-p \S+ )?(--(?:lib|test \S+|bin \S+))`")
+    targets = [match[1] for line in lines if (match := target.fullmatch(line))]
+    count = re.compile(r"error: (\d+) targets? failed:")
+    counts = [match[1] for line in lines if (match := count.match(line))]
+    # A crashed program, or a target of another kind, is not in both lists.
+    if None in programs or len(programs) != len(targets) or counts != [str(len(targets))]:
         return None
     return [(target, name) for target, names in zip(targets, programs) for name in names]
 
 
 def alone(command, target, name):
-    """The command that runs one test by itself, of the same build."""
+    """The command that runs one test alone, with the same build."""
     split = command.index("--") if "--" in command else len(command)
     options, arguments = command[:split], command[split + 1:]
     if "--test" in options:
@@ -74,12 +77,13 @@ def main():
         sys.exit(code)
     for target, name in again:
         for time in range(TIMES):
-            print(f"\nOnce more by itself ({time + 1} of {TIMES}): {target} {name}", flush=True)
+            print(f"\nRepeating alone ({time + 1} of {TIMES}): {target} {name}", flush=True)
             code, lines = run(alone(command, target, name))
-            ran = sum(int(match[1]) for line in lines if (match := re.match(r"test result: ok\. (\d+) passed", line)))
+            passed = re.compile(r"test result: ok\. (\d+) passed")
+            ran = sum(int(match[1]) for line in lines if (match := passed.match(line)))
             if code != 0 or ran == 0:
-                sys.exit(f"\n{name} ({target}) failed again by itself.")
-    print("\nUNSTEADY: these failed once and passed by themselves. Their cause has to be found.")
+                sys.exit(f"\n{name} ({target}) failed again.")
+    print("\nFLAKY: these tests failed once and passed alone. Find the cause.")
     for target, name in again:
         print(f"    {target} {name}")
 
