@@ -1,5 +1,6 @@
-//! Certificates and keys of the network functions (TS 33.310, 6; TS 33.501, 13): one CA, a certificate
-//! for each function with the addresses of its services, and the NRF's key for access tokens.
+//! Certificates and keys of the network functions (TS 33.310, 6; TS 33.501, 13): one CA, a
+//! certificate for each function with the addresses of its services, and the NRF's key for access
+//! tokens.
 use crate::config::{Config, PkiFile};
 use anyhow::{Context, Result, ensure};
 use rcgen::{

@@ -57,8 +57,9 @@ fn notify_systemd(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Notifies systemd when the process is ready, and then twice per watchdog interval that it is alive.
-/// This task shares the runtime with the functions, so it proves that the runtime makes progress.
+/// Notifies systemd when the process is ready, and then twice per watchdog interval that it is
+/// alive. This task shares the runtime with the functions, so it proves that the runtime makes
+/// progress.
 pub fn notify_readiness(ready: Ready) {
     tokio::spawn(async move {
         while ready().is_err() {

@@ -1,5 +1,5 @@
-//! `martlet up --split`: starts one process for each network function, restarts those that crash, and
-//! stops them in order.
+//! `martlet up --split`: starts one process for each network function, restarts those that crash,
+//! and stops them in order.
 use crate::log::{LogArgs, LogFormat};
 use crate::{oam_client, runtime, trim};
 use anyhow::{Context, Result, bail};
@@ -162,7 +162,8 @@ async fn watch(
     }
 }
 
-/// Waits until all other functions have ended. The NRF ends last, since the others deregister with it.
+/// Waits until all other functions have ended. The NRF ends last, since the others deregister with
+/// it.
 async fn wait_for_others(running: &Running, name: &str) {
     let others = || running.lock().is_ok_and(|running| running.keys().any(|other| *other != name));
     let deadline = Instant::now() + STOP_TIMEOUT;

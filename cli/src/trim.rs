@@ -17,8 +17,8 @@ pub fn after_start() {
     });
 }
 
-/// Unmaps the program's own code and returns the number of bytes. Code that is called later is mapped
-/// again from the page cache, with a minor fault for each page.
+/// Unmaps the program's own code and returns the number of bytes. Code that is called later is
+/// mapped again from the page cache, with a minor fault for each page.
 fn unmap_code() -> std::io::Result<usize> {
     let program = std::fs::read_link("/proc/self/exe")?;
     let maps = std::fs::read_to_string("/proc/self/maps")?;
@@ -37,8 +37,8 @@ fn unmap_code() -> std::io::Result<usize> {
     Ok(bytes)
 }
 
-/// The address range of a line of `/proc/self/maps` (proc_pid_maps(5)), if it is code of the program.
-/// Relocated data is excluded: it is not executable.
+/// The address range of a line of `/proc/self/maps` (proc_pid_maps(5)), if it is code of the
+/// program. Relocated data is excluded: it is not executable.
 fn code_of(line: &str, program: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, permissions) = (fields.next()?, fields.next()?);

@@ -16,8 +16,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context as LayerContext, Filter};
 
-/// Maximum number of queued events. Further events are dropped and counted, so that no function waits
-/// for the disk.
+/// Maximum number of queued events. Further events are dropped and counted, so that no function
+/// waits for the disk.
 const MAX_QUEUED: usize = 8192;
 /// Number of queued events that are written at once.
 const BATCH: usize = MAX_QUEUED / 4;
@@ -164,8 +164,8 @@ impl<S: Subscriber> Layer<S> for UeHistory {
     }
 }
 
-/// The SUPI of a SUCI with the null scheme (TS 23.003, 2.2B). The AMF logs it for a UE that was never
-/// registered.
+/// The SUPI of a SUCI with the null scheme (TS 23.003, 2.2B). The AMF logs it for a UE that was
+/// never registered.
 fn supi_of_suci(suci: &str) -> Option<String> {
     let parts: Vec<_> = suci.strip_prefix("suci-0-")?.split('-').collect();
     match parts[..] {
@@ -295,7 +295,8 @@ fn rotate(file: &Path, files: u32) -> std::io::Result<File> {
     append(file)
 }
 
-/// The events of a UE in order of time, from the file, its older files and those of other functions.
+/// The events of a UE in order of time, from the file, its older files and those of other
+/// functions.
 ///
 /// # Errors
 /// The folder cannot be read.

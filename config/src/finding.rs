@@ -5,7 +5,8 @@ use std::fmt;
 /// A wrong value, found by the check of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The path of the key, as `amf.plmn.mcc` or `smf.pools[0].cidr`, relative to the checked section.
+    /// The path of the key, as `amf.plmn.mcc` or `smf.pools[0].cidr`, relative to the checked
+    /// section.
     pub path: String,
     /// What is wrong and what to write instead.
     pub message: String,

@@ -1,5 +1,5 @@
-//! Configuration files: read from YAML, and checked such that an error names the file, the line, the
-//! key and what to write instead.
+//! Configuration files: read from YAML, and checked such that an error names the file, the line,
+//! the key and what to write instead.
 #![forbid(unsafe_code)]
 
 mod finding;

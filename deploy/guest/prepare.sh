@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prepares a guest under target/guest: Debian's kernel and its modules, unpacked but not installed, and
-# an initramfs that mounts the host's root. Prints the folder.
+# Prepares a guest under target/guest: Debian's kernel and its modules, unpacked but not installed,
+# and an initramfs that mounts the host's root. Prints the folder.
 #   prepare.sh [KERNEL-PACKAGE]        default: linux-image-amd64; the cloud flavour lacks 9p
 set -euo pipefail
 cd "$(dirname "$0")/../.."

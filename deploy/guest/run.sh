@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command in a guest with Debian's kernel, for features that the host's kernel lacks. It needs
-# no KVM.
+# Runs a command in a guest with Debian's kernel, for features that the host's kernel lacks. It
+# needs no KVM.
 #   run.sh [--kernel PACKAGE] [--modules "sctp tls"] [--timeout SECONDS] COMMAND [ARGUMENT…]
 # The command sees the host's files. Its writes are discarded, except in $GUEST_RESULTS, which is
 # target/guest/results on the host. Output and exit code are the command's; 124 is a timeout.

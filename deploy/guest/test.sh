@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests that need the kernel's SCTP in one start of a guest: the conformance suite of n2/sctp,
-# and call flows with AMF and gNB over it.
+# Runs the tests that need the kernel's SCTP in one start of a guest: the conformance suite of
+# n2/sctp, and call flows with AMF and gNB over it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the XDP datapath on Debian's kernel, in one start of a guest: the verifier accepts every
-# program, packets are translated to the byte, the conformance suite passes in native mode, packets are
-# buffered and captured, and programs are replaced and adopted while packets are forwarded.
+# program, packets are translated to the byte, the conformance suite passes in native mode, packets
+# are buffered and captured, and programs are replaced and adopted while packets are forwarded.
 #   xdp.sh [KERNEL-PACKAGE]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

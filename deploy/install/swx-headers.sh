@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs two headers with which the switch compiles its pipeline to machine code, and the example
 # pipelines that tests compare with, below /usr/local/share/martlet. Debian has them only in DPDK's
-# source package, which apt downloads in the installed version and verifies. Without the headers, the
-# switch interprets its pipeline, which is slower.
+# source package, which apt downloads in the installed version and verifies. Without the headers,
+# the switch interprets its pipeline, which is slower.
 set -euo pipefail
 version=$(dpkg-query -W -f='${Version}' libdpdk-dev)
 upstream=${version%%-*}

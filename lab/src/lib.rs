@@ -1,5 +1,5 @@
-//! The experiments of `martlet-lab`. Each is one function that measures, keeps raw data, and writes a
-//! report with figures and plots.
+//! The experiments of `martlet-lab`. Each is one function that measures, keeps raw data, and writes
+//! a report with figures and plots.
 //!
 //! | module | experiment |
 //! | --- | --- |

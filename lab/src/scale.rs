@@ -1,5 +1,5 @@
-//! `martlet-lab scale`: many UEs. It measures a registration storm, registrations per second, memory,
-//! and the recovery time after a crash of the core, its AMF or its SMF.
+//! `martlet-lab scale`: many UEs. It measures a registration storm, registrations per second,
+//! memory, and the recovery time after a crash of the core, its AMF or its SMF.
 use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;

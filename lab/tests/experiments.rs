@@ -1,5 +1,5 @@
-//! The experiments of `martlet-lab`, in their short forms. They start `martlet`, which has to be built
-//! beside `martlet-lab`, as `cargo test --workspace` does.
+//! The experiments of `martlet-lab`, in their short forms. They start `martlet`, which has to be
+//! built beside `martlet-lab`, as `cargo test --workspace` does.
 use anyhow::{Context, Result, ensure};
 use martlet_tests::in_namespace;
 use serde_json::Value;

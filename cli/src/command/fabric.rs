@@ -1,5 +1,5 @@
-//! `martlet fabric`: the manager of the shared-memory fabric, for network functions that are started
-//! one by one.
+//! `martlet fabric`: the manager of the shared-memory fabric, for network functions that are
+//! started one by one.
 use crate::runtime;
 use anyhow::Result;
 use clap::Args;

@@ -38,8 +38,8 @@ pub struct LocateArgs {
     /// Show the error of the position. A simulated UE writes its true position into this folder
     #[arg(long, value_name = "FOLDER")]
     truth: Option<PathBuf>,
-    /// Print JSON: LocationData (TS 29.572), and the transport in `userPlane`; with --every, one line
-    /// for each position
+    /// Print JSON: LocationData (TS 29.572), and the transport in `userPlane`; with --every, one
+    /// line for each position
     #[arg(long)]
     json: bool,
 }

@@ -93,7 +93,8 @@ pub struct AddArgs {
     /// MSISDN
     #[arg(long)]
     msisdn: Option<String>,
-    /// Slice as SST or SST-SD, with six hexadecimal digits; repeat for more, the first is the default
+    /// Slice as SST or SST-SD, with six hexadecimal digits; repeat for more, the first is the
+    /// default
     #[arg(long = "slice", default_value = "1")]
     slices: Vec<String>,
     /// DNN in every slice; repeat for more, the first is the default

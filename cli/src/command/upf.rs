@@ -17,7 +17,8 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub enum UpfCommand {
     /// Show dropped packets with the reason and the rules
     Trace(TraceArgs),
-    /// Capture packets of N6 into a pcap file of the UPF, at line rate; packets that do not fit are counted
+    /// Capture packets of N6 into a pcap file of the UPF, at line rate; packets that do not fit are
+    /// counted
     Capture(CaptureArgs),
     /// Reload the XDP programs without losing a packet
     Renew(RenewArgs),

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricSection {
-    /// Socket of the manager. Default: `/run/martlet/fabric.sock` for root, else in the user's runtime
-    /// folder.
+    /// Socket of the manager. Default: `/run/martlet/fabric.sock` for root, else in the user's
+    /// runtime folder.
     pub socket: Option<PathBuf>,
     /// Users that may share memory. Default: the user of the manager.
     pub domains: Vec<Domain>,

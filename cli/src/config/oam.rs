@@ -1,4 +1,5 @@
-//! Operation and maintenance (OAM): the endpoint for status and metrics, the UE history, and traces.
+//! Operation and maintenance (OAM): the endpoint for status and metrics, the UE history, and
+//! traces.
 use crate::ue_history::HistoryConfig;
 use martlet_config::Finding;
 use martlet_nf::traces::TracesConfig;
@@ -13,7 +14,8 @@ pub const FUNCTIONS: [&str; 11] =
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OamSection {
-    /// Address of the endpoint. With one process for each function, theirs have the following ports.
+    /// Address of the endpoint. With one process for each function, theirs have the following
+    /// ports.
     pub bind: SocketAddr,
     /// The UE history.
     pub history: HistoryConfig,

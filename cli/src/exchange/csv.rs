@@ -1,7 +1,8 @@
-//! CSV with a header. Required columns: `imsi` (or `supi`), `key`, and `opc` or `op`. Optional columns:
+//! CSV with a header. Required columns: `imsi` (or `supi`), `key`, and `opc` or `op`. Optional
+//! columns:
 //! `amf`, `sqn`, `msisdn`, `slice` (`1-0000a7`), `dnn` (several separated by `;`, the first is the
-//! default), `types` (`IPV4V6;IPV4`), `downlink`, `uplink`, `5qi`, `arp`, `static_ip`, `static_ip6`.
-//! Several lines with one IMSI are its slices.
+//! default), `types` (`IPV4V6;IPV4`), `downlink`, `uplink`, `5qi`, `arp`, `static_ip`,
+//! `static_ip6`. Several lines with one IMSI are its slices.
 use super::{hexadecimal, opc, secret};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};

@@ -1,5 +1,5 @@
-//! Documents of free5GC's collections, with the types of TS 29.505 and TS 29.503, or a subscriber of
-//! its web console.
+//! Documents of free5GC's collections, with the types of TS 29.505 and TS 29.503, or a subscriber
+//! of its web console.
 use super::{hexadecimal, opc, secret};
 use anyhow::{Context, Result};
 use martlet_store::{

@@ -1,5 +1,5 @@
-//! Import and export of subscribers: exports of Open5GS's and free5GC's databases, CSV, and Martlet's
-//! own JSON.
+//! Import and export of subscribers: exports of Open5GS's and free5GC's databases, CSV, and
+//! Martlet's own JSON.
 mod csv;
 mod free5gc;
 mod open5gs;

@@ -41,8 +41,8 @@ pub struct LcsUppArgs {
     /// Seed for the order of the runs, and for the radio model
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Channels to compare, such as rustls or wolfssl_default [default: all that this build and this
-    /// machine support]
+    /// Channels to compare, such as rustls or wolfssl_default [default: all that this build and
+    /// this machine support]
     #[arg(long, value_delimiter = ',')]
     pub channels: Vec<String>,
     /// Payload sizes in bytes [default: those of the paper]
@@ -231,7 +231,8 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     output.finish()
 }
 
-/// Checks that all threads of both ends, those of libraries included, have the real-time properties.
+/// Checks that all threads of both ends, those of libraries included, have the real-time
+/// properties.
 fn check_realtime(subjects: &[Subject]) -> Result<()> {
     for subject in subjects {
         for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {

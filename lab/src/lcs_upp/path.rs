@@ -1,5 +1,5 @@
-//! The path of the messages: the loopback interface, or a core with a simulated gNB and UEs, with or
-//! without a model of the air interface.
+//! The path of the messages: the loopback interface, or a core with a simulated gNB and UEs, with
+//! or without a model of the air interface.
 use crate::core::{CoreArgs, CoreSetup, Variant, ue_config, wait_for_association};
 use anyhow::{Context, Result, anyhow, bail};
 use martlet_ran::user_plane::{Counters, Namespace, RadioConfig};

@@ -303,7 +303,8 @@ fn beside_the_paper(
 }
 
 fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
-    let mut text = "\n## CPU time and context switches per round, client and server\n\n| channel | n | client µs | server µs | client switches | server switches |\n| \
+    let mut text = "\n## CPU time and context switches per round, client and server\n\n| \
+                    channel | n | client µs | server µs | client switches | server switches |\n| \
                     --- | ---: | ---: | ---: | ---: | ---: |"
         .to_string();
     for subject in subjects {

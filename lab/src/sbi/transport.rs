@@ -116,7 +116,8 @@ fn unix(socket: &Path) -> PathBuf {
     socket.with_file_name("http.sock")
 }
 
-/// Arguments of the hidden command `martlet-lab sbi-server`. The server ends with its standard input.
+/// Arguments of the hidden command `martlet-lab sbi-server`. The server ends with its standard
+/// input.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SbiServerArgs {
     /// Transport

@@ -1,8 +1,8 @@
 //! `martlet-lab switch`: the programmable switch, by frame size and number of rules.
 //!
-//! In memory, the program `martlet-switch` measures itself: packets go from an endless source into a
-//! sink on one core, and the CPU time is counted. There is no interface and no generator.
-//! Over interfaces, the switch is measured after RFC 2544: see [`interfaces`].
+//! In memory, the program `martlet-switch` measures itself: packets go from an endless source into
+//! a sink on one core, and the CPU time is counted. There is no interface and no generator. Over
+//! interfaces, the switch is measured after RFC 2544: see [`interfaces`].
 mod interfaces;
 mod report;
 
@@ -41,8 +41,8 @@ pub struct SwitchArgs {
     /// Frame sizes over interfaces in bytes, with FCS: some of those of RFC 2544
     #[arg(long, value_delimiter = ',', value_name = "BYTES")]
     pub frames: Vec<u32>,
-    /// Number of loads over interfaces, of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000, 10,000
-    /// with 100,000
+    /// Number of loads over interfaces, of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000,
+    /// 10,000 with 100,000
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub loads: u8,
     /// The switch program [default: martlet-switch beside this program]

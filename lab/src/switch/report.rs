@@ -4,8 +4,8 @@ use crate::{Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 
-/// Length in bytes of a received frame. The smallest frame with a tunnel is larger than the smallest
-/// Ethernet frame.
+/// Length in bytes of a received frame. The smallest frame with a tunnel is larger than the
+/// smallest Ethernet frame.
 fn frame_length(operation: &str, frame: u32) -> u32 {
     if operation == "decap" { frame.max(4 + 14 + 44 + 28) } else { frame }
 }

@@ -117,7 +117,8 @@ impl Dut {
         Ok(dut)
     }
 
-    /// Creates a NAT flow for every session. Sessions are drawn at random, so it takes several rounds.
+    /// Creates a NAT flow for every session. Sessions are drawn at random, so it takes several
+    /// rounds.
     fn create_nat_flows(&self, sessions: u32) -> Result<()> {
         let programs = self.datapath.programs();
         for _ in 0..20 {
@@ -182,7 +183,8 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
 
 type Task = Box<dyn FnOnce(&mut Dut) + Send>;
 
-/// A device under test on a thread and in a network namespace of its own, so that several can exist.
+/// A device under test on a thread and in a network namespace of its own, so that several can
+/// exist.
 pub struct DutThread {
     tasks: Option<Sender<Task>>,
     thread: Option<std::thread::JoinHandle<()>>,

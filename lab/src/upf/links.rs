@@ -1,5 +1,5 @@
-//! Packets over virtual links. Generator, UPF and receiver share one CPU, so that all work is counted.
-//! Generator and receiver are programs in the kernel and cost the same for every datapath.
+//! Packets over virtual links. Generator, UPF and receiver share one CPU, so that all work is
+//! counted. Generator and receiver are programs in the kernel and cost the same for every datapath.
 use super::dut::{self, configuration, ifindex, link_addresses, links, session};
 use super::frames::Sender;
 use super::{Rules, UpfArgs};
@@ -70,7 +70,8 @@ fn cpu_time() -> Duration {
 }
 
 impl Testbed {
-    /// A testbed with a datapath and sessions. Without a datapath, packets go straight to a receiver.
+    /// A testbed with a datapath and sessions. Without a datapath, packets go straight to a
+    /// receiver.
     pub fn new(datapath: Option<DatapathChoice>, rules: Rules, sessions: u32) -> Result<Testbed> {
         Testbed::with_config(datapath, rules, sessions, |_| {})
     }
@@ -320,8 +321,9 @@ fn pin_to(cpu: usize) -> Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &one)?)
 }
 
-/// Runs a closure on a thread that is pinned to the first CPU, in a network namespace with links that
-/// take the longest frames. The closure gets the last CPU for its tester, if there are two or more.
+/// Runs a closure on a thread that is pinned to the first CPU, in a network namespace with links
+/// that take the longest frames. The closure gets the last CPU for its tester, if there are two or
+/// more.
 pub(crate) fn on_two_cpus<T: Send>(
     act: impl FnOnce(Option<usize>) -> Result<T> + Send,
 ) -> Result<T> {

@@ -1,5 +1,5 @@
-//! `martlet-lab upf`: cost of packets and sessions in the `xdp` datapath, beside minimal programs and
-//! beside the `kernel` datapath.
+//! `martlet-lab upf`: cost of packets and sessions in the `xdp` datapath, beside minimal programs
+//! and beside the `kernel` datapath.
 //!
 //! | file | content |
 //! | --- | --- |

@@ -258,8 +258,8 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     Ok(())
 }
 
-/// Counts packets lost while each of 1,000 sessions is modified: its rules are rewritten with another
-/// QFI.
+/// Counts packets lost while each of 1,000 sessions is modified: its rules are rewritten with
+/// another QFI.
 fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
     const SESSIONS: u32 = 1000;
     let round = links::on_one_cpu(|| {

@@ -1,5 +1,5 @@
-//! A status as text: a summary first, then each function, with lists as tables. Empty values are left
-//! out.
+//! A status as text: a summary first, then each function, with lists as tables. Empty values are
+//! left out.
 use crate::table::table;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -235,9 +235,13 @@ mod tests {
         let text = status(&json!({"mode": "one process", "pid": 7, "nfs": [
             {"name": "amf", "authority": "127.0.0.17:7777", "status": {
                 "gnbs": [{"name": "gnb-1", "ues": 2}, {"name": "g", "ues": 10, "tacs": [1, 2]}],
-                "procedures": {"pdu_session": {"running": 1, "limit": 16}, "paging": {"running": 0, "limit": 8}},
-                "ues": {"registered": 2, "connected": 1}, "points of gNBs": 5, "nothing": null, "empty": {}, "none": []}},
-            {"name": "smf", "authority": "", "status": {"sessions": 3, "counters": {"a": 0, "b": 0, "c": 0, "d": 0, "eF": 9}}}]}));
+                "procedures": {
+                    "pdu_session": {"running": 1, "limit": 16},
+                    "paging": {"running": 0, "limit": 8}},
+                "ues": {"registered": 2, "connected": 1}, "points of gNBs": 5,
+                "nothing": null, "empty": {}, "none": []}},
+            {"name": "smf", "authority": "", "status": {
+                "sessions": 3, "counters": {"a": 0, "b": 0, "c": 0, "d": 0, "eF": 9}}}]}));
         let wanted = "Martlet, one process, process 7: 2 gNBs, 2 UEs registered (1 connected), 3 \
                       PDU sessions\n\nAMF   127.0.0.17:7777\n";
         assert!(text.starts_with(wanted), "{text}");
@@ -266,17 +270,15 @@ mod tests {
         let lines = "  addresses\n              of     used  IPv6 of  IPv6 used\n    ims       \
                      254    0\n    internet  65533  2     256      1\n";
         assert!(text.contains(lines), "{text}");
-        let text = status(
-            &json!({"nfs": [{"name": "smf", "status": {"things": {"a": {"b": 1}, "c": {"d": 2}}}}]}),
-        );
+        let text = status(&json!({"nfs": [{"name": "smf", "status": {
+                "things": {"a": {"b": 1}, "c": {"d": 2}}}}]}));
         assert!(text.contains("  things\n    a: b 1\n    c: d 2\n"), "{text}");
     }
 
     #[test]
     fn counters_that_are_all_0_are_summarised() {
-        let text = status(
-            &json!({"nfs": [{"name": "upf", "status": {"drops": {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}}}]}),
-        );
+        let text = status(&json!({"nfs": [{"name": "upf", "status": {
+                "drops": {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}}}]}));
         assert!(text.contains("  drops: all 0\n"), "{text}");
     }
 }

@@ -240,8 +240,10 @@ mod tests {
             "drops": {"gate": gate}, "tables": [{"table": "rules", "used": 4, "capacity": 256}],
             "latencyNs": {"p50": 128, "p99": null}, "board": {"temperature": 51.5},
             "sessions": [
-                {"seid": "0x1", "ue": "10.45.0.2", "uplink": {"bytes": 5, "packets": 1}, "downlink": {}, "drops": {}},
-                {"seid": "0x2", "ue": "10.45.0.3", "uplink": {"bytes": bytes, "packets": bytes / 100},
+                {"seid": "0x1", "ue": "10.45.0.2", "uplink": {"bytes": 5, "packets": 1},
+                 "downlink": {}, "drops": {}},
+                {"seid": "0x2", "ue": "10.45.0.3",
+                 "uplink": {"bytes": bytes, "packets": bytes / 100},
                  "downlink": {"bytes": 0, "packets": 0}, "drops": {"gate": gate}, "waiting": 3},
             ],
         })

@@ -1,6 +1,6 @@
-//! The switch over interfaces, after RFC 2544: throughput without loss, by binary search, and latency,
-//! beside the native UPFs `kernel` and `xdp` over the same pair of virtual links; for several numbers
-//! of users and rules. Also the time until a hot session is offloaded.
+//! The switch over interfaces, after RFC 2544: throughput without loss, by binary search, and
+//! latency, beside the native UPFs `kernel` and `xdp` over the same pair of virtual links; for
+//! several numbers of users and rules. Also the time until a hot session is offloaded.
 //!
 //! Rates are those of one CPU: generator and receivers are programs in the kernel and share the CPU
 //! with the device under test, so that all work is counted. Their own cost is measured separately.
@@ -213,9 +213,9 @@ fn latency(
     Ok(QUANTILES.into_iter().filter_map(quantile).collect())
 }
 
-/// The highest rate without loss, in packets per second that were actually sent. The rate is doubled
-/// until packets are lost, then bisected. Each rate has several tries, since other work on the
-/// machine can cause losses.
+/// The highest rate without loss, in packets per second that were actually sent. The rate is
+/// doubled until packets are lost, then bisected. Each rate has several tries, since other work on
+/// the machine can cause losses.
 fn loss_free(mut trial: impl FnMut(f64) -> Result<Round>) -> Result<f64> {
     const FIRST: f64 = 20_000.0;
     const TRIES: u32 = 4;
@@ -285,8 +285,8 @@ fn write(
         output.row(format_args!(
             "{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{LATENCY_RATE:.0}"
         ))?;
-        // Less the latency of links and tester. This is an estimate: the quantile of a sum is not the
-        // sum of the quantiles.
+        // Less the latency of links and tester. This is an estimate: the quantile of a sum is not
+        // the sum of the quantiles.
         let tester = unloaded.value(output, "latency_whole", "tester", q);
         output.figure(Figure::once(point.id("latency_whole", variant, q), "us", ns / 1000.0));
         if variant != "tester" {

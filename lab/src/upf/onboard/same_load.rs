@@ -1,5 +1,5 @@
-//! Both datapaths under the same loads over time. The loads are 20 to 60 parts, as the paper has 20 to
-//! 60 Mbit/s; in both, the kernel path begins to lose packets a little below 60.
+//! Both datapaths under the same loads over time. The loads are 20 to 60 parts, as the paper has 20
+//! to 60 Mbit/s; in both, the kernel path begins to lose packets a little below 60.
 use super::super::Rules;
 use super::super::links::{carried_rate, with_testbed};
 use super::study::{Study, VARIANTS, busy};
