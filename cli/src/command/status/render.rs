@@ -247,7 +247,7 @@ mod tests {
         assert!(text.starts_with(wanted), "{text}");
         let lines = [
             "  gNBs: 2\n    name   UEs  tacs\n    gnb-1  2\n    g      10   1, 2\n",
-            "  procedures\n                 at work  limit\n    paging       0        8\n    PDU \
+            "  procedures\n                 running  limit\n    paging       0        8\n    PDU \
              session  1        16\n",
             "  UEs: connected 1, registered 2\n",
             "  none: none\n",
