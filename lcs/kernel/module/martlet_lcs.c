@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The data path of LCS-UPP within the kernel (TS 24.572): answers UL LCS-UP TRANSPORT messages with DL LCS-UP TRANSPORT, or
- * asks and times the answers, on a connected socket whose TLS records the kernel makes. Between two messages nothing runs in
- * user space.
+ * The data path of LCS-UPP within the kernel (TS 24.572): answers UL LCS-UP TRANSPORT messages with
+ * DL LCS-UP TRANSPORT, or asks and times the answers, on a connected socket whose TLS records the
+ * kernel makes. Between two messages nothing runs in user space.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -43,9 +43,9 @@ struct exchange {
 	struct socket *socket;
 	u8 session[255];
 	u8 session_length;
-	u8 *in;		/* Room for the largest message, and what may come behind it. */
-	u8 *out;	/* Room for the largest message. */
-	size_t have;	/* Octets in `in`. */
+	u8 *in;		 /* Room for the largest message, and what may come behind it. */
+	u8 *out;	 /* Room for the largest message. */
+	size_t have; /* Octets in `in`. */
 };
 
 #define ROOM (2 * LARGEST_MESSAGE)
@@ -56,7 +56,8 @@ static bool is_tls(struct socket *socket)
 	struct sock *sk = socket->sk;
 	const struct tcp_ulp_ops *ops;
 
-	if (!sk || sk->sk_protocol != IPPROTO_TCP || (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
+	if (!sk || sk->sk_protocol != IPPROTO_TCP ||
+		(sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
 		return false;
 	ops = READ_ONCE(inet_csk(sk)->icsk_ulp_ops);
 	return ops && !strcmp(ops->name, "tls");
@@ -67,8 +68,8 @@ static int send_all(struct exchange *it, size_t length)
 	size_t sent = 0;
 
 	while (sent < length) {
-		struct msghdr message = { .msg_flags = MSG_NOSIGNAL };
-		struct kvec vector = { .iov_base = it->out + sent, .iov_len = length - sent };
+		struct msghdr message = {.msg_flags = MSG_NOSIGNAL};
+		struct kvec vector = {.iov_base = it->out + sent, .iov_len = length - sent};
 		int count = kernel_sendmsg(it->socket, &message, &vector, 1, vector.iov_len);
 
 		if (count <= 0)
@@ -78,12 +79,13 @@ static int send_all(struct exchange *it, size_t length)
 	return 0;
 }
 
-/* More octets: their number, 0 at the end that TLS says, else an error. A cut connection is -ECONNRESET. */
+/* More octets: their number, 0 at the end that TLS says, else an error. A cut connection is
+ * -ECONNRESET. */
 static int receive(struct exchange *it)
 {
 	char control[CMSG_SPACE(sizeof(u8))];
-	struct msghdr message = { .msg_control = control, .msg_controllen = sizeof(control) };
-	struct kvec vector = { .iov_base = it->in + it->have, .iov_len = ROOM - it->have };
+	struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
+	struct kvec vector = {.iov_base = it->in + it->have, .iov_len = ROOM - it->have};
 	struct cmsghdr *header = (struct cmsghdr *)control;
 	int count;
 
@@ -99,7 +101,8 @@ static int receive(struct exchange *it)
 			return count == 2 && it->in[it->have + 1] == ALERT_CLOSE_NOTIFY ? 0 : -EPROTO;
 		if (type == RECORD_HANDSHAKE)
 			/* A session ticket, which a program may keep; new keys are not for us. */
-			return count > 0 && it->in[it->have] == HANDSHAKE_NEW_SESSION_TICKET ? -ENOMSG : -EPROTO;
+			return count > 0 && it->in[it->have] == HANDSHAKE_NEW_SESSION_TICKET ? -ENOMSG
+																				 : -EPROTO;
 		if (type != RECORD_DATA)
 			return -EPROTO;
 	}
@@ -110,8 +113,8 @@ static int receive(struct exchange *it)
 }
 
 /*
- * Wait for a whole message of this type, and check it: message type, payload type, lengths, session. Its length, 0 where the
- * peer closed between two messages, or an error.
+ * Wait for a whole message of this type, and check it: message type, payload type, lengths,
+ * session. Its length, 0 where the peer closed between two messages, or an error.
  */
 static int next_message(struct exchange *it, u8 type)
 {
@@ -122,7 +125,8 @@ static int next_message(struct exchange *it, u8 type)
 			size_t payload = it->in[2] << 8 | it->in[3];
 			size_t length = HEAD + payload + 1;
 
-			if (it->in[0] != type || (it->in[1] & PAYLOAD_TYPE_MASK) != PAYLOAD_TYPE_LPP || payload == 0)
+			if (it->in[0] != type || (it->in[1] & PAYLOAD_TYPE_MASK) != PAYLOAD_TYPE_LPP ||
+				payload == 0)
 				return -EBADMSG;
 			if (it->have >= length) {
 				u8 session = it->in[length - 1];
@@ -175,7 +179,8 @@ static long answer(struct exchange *it, struct martlet_lcs_exchange *wish)
 
 		if (length <= 0)
 			return length;
-		error = send_all(it, write_message(it, DOWNLINK, it->in + HEAD, length - HEAD - 1 - it->session_length));
+		error = send_all(
+			it, write_message(it, DOWNLINK, it->in + HEAD, length - HEAD - 1 - it->session_length));
 		if (error)
 			return error;
 		consume(it, length);
@@ -214,7 +219,7 @@ static long ask(struct exchange *it, const struct martlet_lcs_exchange *wish)
 		else if (length < 0)
 			error = length;
 		else if (length != HEAD + wish->payload + 1 + it->session_length ||
-			 memcmp(it->in + HEAD, payload, wish->payload))
+				 memcmp(it->in + HEAD, payload, wish->payload))
 			error = -EBADMSG;
 		else if (put_user(took, times + round))
 			error = -EFAULT;

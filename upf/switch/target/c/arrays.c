@@ -27,7 +27,8 @@ int mswx_meter_set(struct mswx *m, const char *name, uint32_t index, const struc
 
 	if (!meter->octets_per_second)
 		return rte_swx_ctl_meter_reset(m->p, name, index);
-	snprintf(profile, sizeof(profile), "r%llu_b%llu", (unsigned long long)meter->octets_per_second, (unsigned long long)meter->burst);
+	snprintf(profile, sizeof(profile), "r%llu_b%llu", (unsigned long long)meter->octets_per_second,
+		(unsigned long long)meter->burst);
 	status = rte_swx_ctl_meter_profile_add(m->p, profile, &params);
 	if (status && status != -EEXIST)
 		return status;

@@ -1,8 +1,9 @@
 /* Tables whose keys match as they are, in the place of DPDK's own.
  *
- * DPDK's look up in three steps with other packets in between, each of which costs a turn of the interpreter, and read a
- * bucket, a key and the action's data: three places in memory. Here a bucket has its keys with it. A large table takes
- * three short steps, so that the processor fetches while others work; smaller ones take fewer. */
+ * DPDK's look up in three steps with other packets in between, each of which costs a turn of the
+ * interpreter, and read a bucket, a key and the action's data: three places in memory. Here a
+ * bucket has its keys with it. A large table takes three short steps, so that the processor fetches
+ * while others work; smaller ones take fewer. */
 #include "internal.h"
 #include <errno.h>
 #include <nmmintrin.h>
@@ -11,7 +12,8 @@
 #include <rte_prefetch.h>
 
 #define KEYS 4
-/* Tables up to this size are looked up in one step; up to the next in two, without a step for the action's data. */
+/* Tables up to this size are looked up in one step; up to the next in two, without a step for the
+ * action's data. */
 #define TINY 64
 #define SMALL 4096
 /* Octets of a key. */
@@ -21,7 +23,7 @@
 struct bucket {
 	uint64_t keys[KEYS];
 	uint32_t entries[KEYS]; /* 0 is none */
-	uint32_t next;		/* 0 is none, else one more than its number among the extensions */
+	uint32_t next;			/* 0 is none, else one more than its number among the extensions */
 	uint32_t unused[3];
 } __rte_cache_aligned;
 
@@ -92,15 +94,16 @@ static inline uint32_t find(const struct exact *t, const struct bucket *b, uint6
 
 static uint64_t lay_out(const struct rte_swx_table_params *params, struct exact *t)
 {
-	uint64_t buckets = rte_align64pow2((params->n_keys_max + 1) / 2), extensions = params->n_keys_max / KEYS + 1, at = 0;
+	uint64_t buckets = rte_align64pow2((params->n_keys_max + 1) / 2),
+			 extensions = params->n_keys_max / KEYS + 1, at = 0;
 	uint64_t data = rte_align64pow2(params->action_data_size + 8);
 	uint8_t *base = (uint8_t *)t;
 
-#define PLACE(field, octets)                                                                                                 \
-	do {                                                                                                                 \
-		if (t)                                                                                                       \
-			t->field = (void *)(base + at);                                                                      \
-		at += RTE_CACHE_LINE_ROUNDUP(octets);                                                                        \
+#define PLACE(field, octets) \
+	do { \
+		if (t) \
+			t->field = (void *)(base + at); \
+		at += RTE_CACHE_LINE_ROUNDUP(octets); \
 	} while (0)
 	at += RTE_CACHE_LINE_ROUNDUP(sizeof(struct exact));
 	PLACE(buckets, buckets * sizeof(struct bucket));
@@ -140,7 +143,8 @@ static int add(void *table, struct rte_swx_table_entry *entry)
 		for (i = 0; i < KEYS && b->entries[i]; i++)
 			;
 		if (i == KEYS) {
-			/* As many as there are keys' fours: with chains that have no holes, they are never too few. */
+			/* As many as there are keys' fours: with chains that have no holes, they are never too
+			 * few. */
 			b->next = t->free_extensions[--t->n_free_extensions];
 			b = next_of(t, b);
 			memset(b, 0, sizeof(*b));
@@ -191,13 +195,15 @@ static void free_table(void *table)
 	rte_free(table);
 }
 
-static void *create(struct rte_swx_table_params *params, struct rte_swx_table_entry_list *entries, const char *args, int numa_node)
+static void *create(struct rte_swx_table_params *params, struct rte_swx_table_entry_list *entries,
+	const char *args, int numa_node)
 {
 	struct rte_swx_table_entry *entry;
 	struct exact *t;
 
 	(void)args;
-	if (params->match_type != RTE_SWX_TABLE_MATCH_EXACT || !params->key_size || params->key_size > LONGEST || !params->n_keys_max)
+	if (params->match_type != RTE_SWX_TABLE_MATCH_EXACT || !params->key_size ||
+		params->key_size > LONGEST || !params->n_keys_max)
 		return NULL;
 	t = rte_zmalloc_socket(NULL, lay_out(params, NULL), RTE_CACHE_LINE_SIZE, numa_node);
 	if (!t)
@@ -209,14 +215,15 @@ static void *create(struct rte_swx_table_params *params, struct rte_swx_table_en
 	t->steps = params->n_keys_max <= TINY ? 1 : params->n_keys_max <= SMALL ? 2 : 3;
 	if (entries)
 		TAILQ_FOREACH(entry, entries, node)
-			if (add(t, entry)) {
-				free_table(t);
-				return NULL;
-			}
+	if (add(t, entry)) {
+		free_table(t);
+		return NULL;
+	}
 	return t;
 }
 
-static uint64_t footprint(struct rte_swx_table_params *params, struct rte_swx_table_entry_list *entries, const char *args)
+static uint64_t footprint(
+	struct rte_swx_table_params *params, struct rte_swx_table_entry_list *entries, const char *args)
 {
 	(void)entries;
 	(void)args;
@@ -228,7 +235,8 @@ static uint64_t mailbox_size(void)
 	return sizeof(struct mailbox);
 }
 
-static inline void give(const struct exact *t, uint32_t entry, uint64_t *action, uint8_t **data, size_t *entry_id, int *hit)
+static inline void give(const struct exact *t, uint32_t entry, uint64_t *action, uint8_t **data,
+	size_t *entry_id, int *hit)
 {
 	uint64_t *at = data_of(t, entry);
 
@@ -238,7 +246,8 @@ static inline void give(const struct exact *t, uint32_t entry, uint64_t *action,
 	*hit = 1;
 }
 
-static int look_up(void *table, void *mailbox, uint8_t **key, uint64_t *action, uint8_t **data, size_t *entry_id, int *hit)
+static int look_up(void *table, void *mailbox, uint8_t **key, uint64_t *action, uint8_t **data,
+	size_t *entry_id, int *hit)
 {
 	struct exact *t = table;
 	struct mailbox *m = mailbox;
@@ -299,21 +308,22 @@ void *mswx_exact_new(uint32_t key_size, uint32_t size)
 
 int mswx_exact_add(void *table, uint64_t key, uint64_t value)
 {
-	struct rte_swx_table_entry entry = { .key = (uint8_t *)&key, .action_id = 1, .action_data = (uint8_t *)&value };
+	struct rte_swx_table_entry entry = {
+		.key = (uint8_t *)&key, .action_id = 1, .action_data = (uint8_t *)&value};
 
 	return add(table, &entry);
 }
 
 int mswx_exact_del(void *table, uint64_t key)
 {
-	struct rte_swx_table_entry entry = { .key = (uint8_t *)&key };
+	struct rte_swx_table_entry entry = {.key = (uint8_t *)&key};
 
 	return del(table, &entry);
 }
 
 int mswx_exact_find(void *table, uint64_t key, uint64_t *value)
 {
-	struct mailbox m = { .step = 0 };
+	struct mailbox m = {.step = 0};
 	uint8_t *at = (uint8_t *)&key, *data;
 	uint64_t action;
 	size_t entry;

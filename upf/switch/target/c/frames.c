@@ -1,12 +1,13 @@
-/* Frames: what the pipeline may see of those that come, and how long those are that leave. See internal.h. */
+/* Frames: what the pipeline may see of those that come, and how long those are that leave. See
+ * internal.h. */
 #include "internal.h"
 #include <errno.h>
 #include <string.h>
 
 #define IPV4 20
 #define IPV6 40
-/* SWX takes headers out of a packet without a look at its length: whatever the parser may take has to be there. Ethernet,
- * IPv6, UDP, GTP-U, container, IPv6 and ports are 122 octets. */
+/* SWX takes headers out of a packet without a look at its length: whatever the parser may take has
+ * to be there. Ethernet, IPv6, UDP, GTP-U, container, IPv6 and ports are 122 octets. */
 #define PARSED 128
 /* What packets of the controller have in front: the number of a port. */
 #define CONTROLLER_HEADER 4
@@ -16,7 +17,8 @@ static uint16_t be16(const uint8_t *at)
 	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* Whether an IPv4 header of 20 octets adds up: the sum is the same in either order of octets (RFC 1071, 2). */
+/* Whether an IPv4 header of 20 octets adds up: the sum is the same in either order of octets (RFC
+ * 1071, 2). */
 static int adds_up(const uint8_t *header)
 {
 	uint32_t words[IPV4 / 4];
@@ -31,8 +33,9 @@ static int adds_up(const uint8_t *header)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-/* Whether the pipeline may see a frame. Takes the padding of short Ethernet frames off, and fills up to what the parser may
- * read; what is behind the end of a packet is taken off when it leaves. */
+/* Whether the pipeline may see a frame. Takes the padding of short Ethernet frames off, and fills
+ * up to what the parser may read; what is behind the end of a packet is taken off when it leaves.
+ */
 int mswx_prepare(struct rte_mbuf *packet)
 {
 	uint8_t *frame = rte_pktmbuf_mtod(packet, uint8_t *);
@@ -107,8 +110,8 @@ int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t le
 	packet->pkt_len = length;
 	m->counters[port].packets_in++;
 	m->counters[port].octets_in += length;
-	/* The controller's packets begin with the port that they leave by, not with Ethernet, and of what is behind the parser takes
-	 * nothing: it leaves as it is. */
+	/* The controller's packets begin with the port that they leave by, not with Ethernet, and of
+	 * what is behind the parser takes nothing: it leaves as it is. */
 	if (length < MSWX_ETHERNET + (port == MSWX_PORTS - 1 ? CONTROLLER_HEADER : 0)) {
 		m->counters[port].runts++;
 		rte_pktmbuf_free(packet);
@@ -143,8 +146,9 @@ int mswx_collect(struct mswx *m, uint32_t port, uint8_t *frame, uint32_t size)
 		return 0;
 	length = mswx_leaving(packet);
 	if (port == MSWX_PORTS - 1 && packet->data_len > CONTROLLER_HEADER)
-		length = CONTROLLER_HEADER + length_of(rte_pktmbuf_mtod_offset(packet, const uint8_t *, CONTROLLER_HEADER),
-						       packet->data_len - CONTROLLER_HEADER);
+		length = CONTROLLER_HEADER +
+				 length_of(rte_pktmbuf_mtod_offset(packet, const uint8_t *, CONTROLLER_HEADER),
+					 packet->data_len - CONTROLLER_HEADER);
 	m->counters[port].packets_out++;
 	m->counters[port].octets_out += length;
 	if (length > size)

@@ -4,7 +4,8 @@
 
 int main(int argc, char **argv)
 {
-	FILE *in = argc == 3 ? fopen(argv[1], "r") : NULL, *out = argc == 3 ? fopen(argv[2], "w") : NULL;
+	FILE *in = argc == 3 ? fopen(argv[1], "r") : NULL,
+		 *out = argc == 3 ? fopen(argv[2], "w") : NULL;
 	const char *message = "";
 	uint32_t line = 0;
 	int status;

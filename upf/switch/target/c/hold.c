@@ -1,4 +1,5 @@
-/* Packets of flows that move wait at port MSWX_HOLD, and the loop pauses while rules change for them. See switch.h. */
+/* Packets of flows that move wait at port MSWX_HOLD, and the loop pauses while rules change for
+ * them. See switch.h. */
 #include "internal.h"
 #include <sys/resource.h>
 #include <unistd.h>
@@ -58,7 +59,8 @@ void mswx_look_at_held(struct mswx *m)
 		mswx_hand_back(m);
 }
 
-/* How nice the thread was that has the loop pause; nobody's packets pass meanwhile, so it goes before others, too. */
+/* How nice the thread was that has the loop pause; nobody's packets pass meanwhile, so it goes
+ * before others, too. */
 static __thread int nice_before;
 
 void mswx_pause(struct mswx *m)
@@ -71,7 +73,8 @@ void mswx_pause(struct mswx *m)
 
 void mswx_paused(struct mswx *m)
 {
-	while (__atomic_load_n(&m->running, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->paused, __ATOMIC_SEQ_CST))
+	while (__atomic_load_n(&m->running, __ATOMIC_SEQ_CST) &&
+		   !__atomic_load_n(&m->paused, __ATOMIC_SEQ_CST))
 		usleep(5);
 }
 
@@ -94,7 +97,8 @@ void mswx_pause_until_resumed(struct mswx *m)
 	}
 	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&m->paused, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
+	while (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST) &&
+		   !__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
 		mswx_say_alive(m);
 		usleep(5);
 	}

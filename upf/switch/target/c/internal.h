@@ -26,16 +26,20 @@
 #define MSWX_ETHERNET 14
 /* Instructions that the pipeline runs for before one looks at what came out. */
 #define MSWX_QUANTUM 2048
-/* Instructions after which the packets that were under way in the pipeline are out of it: 16 at a time, of 1,024 each. As machine code,
- * turns since it has taken the last packet: one turn goes from one table to the next, or from one step of a look-up. */
+/* Instructions after which the packets that were under way in the pipeline are out of it: 16 at a
+ * time, of 1,024 each. As machine code, turns since it has taken the last packet: one turn goes
+ * from one table to the next, or from one step of a look-up. */
 #define MSWX_UNDER_WAY (16 * 1024)
 #define MSWX_UNDER_WAY_COMPILED (16 * 64)
-/* Nanoseconds after which the kernel takes a switch for dead that does not say that it lives: as lanes.rs has it. */
+/* Nanoseconds after which the kernel takes a switch for dead that does not say that it lives: as
+ * lanes.rs has it. */
 #define MSWX_PATIENCE 70000000
-/* Of the loop, among other threads of its session: twice the share of one of them. With more (-10) the threads that bring its frames
- * hardly come to run where they share its processor, and it carries half as many. */
+/* Of the loop, among other threads of its session: twice the share of one of them. With more (-10)
+ * the threads that bring its frames hardly come to run where they share its processor, and it
+ * carries half as many. */
 #define MSWX_NICE -3
-/* Nanoseconds for which it runs at a time, where others want to run, too (Linux 6.12): the less, the sooner it comes to run. */
+/* Nanoseconds for which it runs at a time, where others want to run, too (Linux 6.12): the less,
+ * the sooner it comes to run. */
 #define MSWX_SLICE 500000
 /* So many frames for one port have to wait before they leave by a program. */
 #define MSWX_LIVE_LEAST 64
@@ -89,22 +93,28 @@ struct mswx {
 	uint64_t held_since;
 	/* Where the loop says that it lives, in nanoseconds of CLOCK_MONOTONIC_COARSE; or NULL. */
 	uint64_t *alive;
-	/* Instructions since the last packet entered the pipeline, and after which all packets are out of it. */
+	/* Instructions since the last packet entered the pipeline, and after which all packets are out
+	 * of it. */
 	uint64_t since_last, under_way;
-	/* Turns since the pipeline has taken a packet, where it can tell: its ports have some that no ring has any more. */
+	/* Turns since the pipeline has taken a packet, where it can tell: its ports have some that no
+	 * ring has any more. */
 	uint32_t (*idle_turns)(void);
-	/* When the loop said last that it lives; how often it was away for so long that the kernel took over, and the longest time. */
+	/* When the loop said last that it lives; how often it was away for so long that the kernel took
+	 * over, and the longest time. */
 	uint64_t said, away, longest_away;
-	/* Nanoseconds for which the loop looks for packets before it sleeps: at most and, where it is not keen, lately. */
+	/* Nanoseconds for which the loop looks for packets before it sleeps: at most and, where it is
+	 * not keen, lately. */
 	uint64_t spin, patience;
 	int keen;
-	/* A descriptor that wakes who collects the controller's packets, or -1; and how many it has been told of. */
+	/* A descriptor that wakes who collects the controller's packets, or -1; and how many it has
+	 * been told of. */
 	int bell;
 	uint32_t rung;
 };
 
-/* Whether the pipeline may see a frame. Takes the padding of short Ethernet frames off, and fills up to what the parser may read;
- * what is behind the end of a packet is taken off when it leaves. */
+/* Whether the pipeline may see a frame. Takes the padding of short Ethernet frames off, and fills
+ * up to what the parser may read; what is behind the end of a packet is taken off when it leaves.
+ */
 int mswx_prepare(struct rte_mbuf *packet);
 /* The octets of a frame that leaves. */
 uint32_t mswx_leaving(const struct rte_mbuf *packet);
@@ -116,7 +126,8 @@ uint32_t mswx_receive(struct mswx *m, uint32_t port);
 uint32_t mswx_waiting(const struct mswx *m);
 /* By the pipeline, to the other end of the wire. */
 void mswx_bypass(struct mswx *m, uint32_t port, struct rte_mbuf *packet);
-/* Out of the rings to the sockets; without a socket they wait to be collected. Gives how many had to. */
+/* Out of the rings to the sockets; without a socket they wait to be collected. Gives how many had
+ * to. */
 uint32_t mswx_flush(struct mswx *m);
 /* Runs the pipeline. */
 void mswx_step(struct mswx *m, uint32_t instructions);
@@ -132,15 +143,20 @@ void mswx_pause_until_resumed(struct mswx *m);
 /* From now on, pipelines have the tables of exact.c. */
 void mswx_take_exact_tables(void);
 /* Frames of a lane, at most n. */
-uint32_t mswx_lane_receive(struct mswx *m, uint32_t port, uint32_t lane, struct rte_mbuf **packets, uint32_t n);
-/* Sends frames of so many octets each; what there is no room for is counted as refused. The packets stay the caller's. */
-void mswx_lane_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
+uint32_t mswx_lane_receive(
+	struct mswx *m, uint32_t port, uint32_t lane, struct rte_mbuf **packets, uint32_t n);
+/* Sends frames of so many octets each; what there is no room for is counted as refused. The packets
+ * stay the caller's. */
+void mswx_lane_send(
+	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
 /* Has the kernel send what waits; gives how many frames still do. */
 uint32_t mswx_lane_kick(struct mswx *m, uint32_t port);
 /* Whether frames may leave a port by a program now. */
 int mswx_live_takes(struct mswx *m, uint32_t port, uint64_t now);
-/* Sends frames by a program; gives how many, from the first one on. The packets stay the caller's. */
-uint32_t mswx_live_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
+/* Sends frames by a program; gives how many, from the first one on. The packets stay the caller's.
+ */
+uint32_t mswx_live_send(
+	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
 void mswx_close_live(struct mswx *m, uint32_t port);
 int mswx_lane_fd(const struct mswx *m, uint32_t port, uint32_t lane);
 #endif

@@ -1,9 +1,11 @@
-/* Frames that leave by an XDP program. A socket makes a packet buffer of the kernel for each frame; where many wait, the kernel
- * runs a program for each of them instead (BPF_PROG_TEST_RUN with live frames, Linux 5.18), which takes it out of memory that
- * it shares with us and redirects it: a call costs some 15 us, a frame then a third of what it costs by a socket.
+/* Frames that leave by an XDP program. A socket makes a packet buffer of the kernel for each frame;
+ * where many wait, the kernel runs a program for each of them instead (BPF_PROG_TEST_RUN with live
+ * frames, Linux 5.18), which takes it out of memory that it shares with us and redirects it: a call
+ * costs some 15 us, a frame then a third of what it costs by a socket.
  *
- * Frames of programs come to the other end of a veth only where it takes such: that has a program, too, or generic receive
- * offload. So a frame that means nothing asks first, and the interface's statistics are looked at all the while. See switch.h. */
+ * Frames of programs come to the other end of a veth only where it takes such: that has a program,
+ * too, or generic receive offload. So a frame that means nothing asks first, and the interface's
+ * statistics are looked at all the while. See switch.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <errno.h>
@@ -16,9 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds. */
+/* Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds.
+ */
 #define AT_ONCE 64
-/* Nanoseconds from one look at the statistics to the next, and after which one asks again whether frames are taken. */
+/* Nanoseconds from one look at the statistics to the next, and after which one asks again whether
+ * frames are taken. */
 #define LOOK 10000000
 #define ASK_AGAIN 1000000000
 
@@ -40,7 +44,8 @@ struct mswx_live {
 	char interface[16];
 	struct area *area;
 	enum taken taken;
-	/* When that was found out, or last seen to be so; what the interface had sent then, and what has left this way since. */
+	/* When that was found out, or last seen to be so; what the interface had sent then, and what
+	 * has left this way since. */
 	uint64_t at, sent, since;
 };
 
@@ -74,8 +79,8 @@ void mswx_close_live(struct mswx *m, uint32_t port)
 	free(live);
 }
 
-/* Packets that the interface has sent, by the statistics of this network namespace; 0 where they are not to be had. The kernel
- * tells them without the lock that who changes interfaces holds. */
+/* Packets that the interface has sent, by the statistics of this network namespace; 0 where they
+ * are not to be had. The kernel tells them without the lock that who changes interfaces holds. */
 static uint64_t sent_by(const char *interface)
 {
 	FILE *file = fopen("/proc/thread-self/net/dev", "re");
@@ -99,7 +104,8 @@ static uint64_t sent_by(const char *interface)
 	return sent;
 }
 
-/* Sends what is in the first slots, of which none is longer than said; gives how many the kernel has taken. */
+/* Sends what is in the first slots, of which none is longer than said; gives how many the kernel
+ * has taken. */
 static uint32_t run(struct mswx_live *live, uint32_t n, uint32_t longest)
 {
 	static const uint8_t nothing[MSWX_LIVE_SLOT];
@@ -120,10 +126,12 @@ static uint32_t run(struct mswx_live *live, uint32_t n, uint32_t longest)
 	return live->area->next;
 }
 
-/* Whether frames of programs are taken at the other end, by sending one: for nobody, of a kind for local experiments. */
+/* Whether frames of programs are taken at the other end, by sending one: for nobody, of a kind for
+ * local experiments. */
 static enum taken ask(struct mswx_live *live)
 {
-	static const uint8_t frame[60] = { 0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5 };
+	static const uint8_t frame[60] = {
+		0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5};
 	uint64_t before = sent_by(live->interface);
 
 	live->area->slots[0].length = sizeof(frame);
@@ -160,7 +168,8 @@ int mswx_live_takes(struct mswx *m, uint32_t port, uint64_t now)
 	return live->taken == TAKEN;
 }
 
-uint32_t mswx_live_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
+uint32_t mswx_live_send(
+	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
 	struct mswx_live *live = m->live[port];
 	uint32_t longest = 60, i, gone;

@@ -11,18 +11,20 @@
 /* Milliseconds of a sleep where the loop has to say that it lives, and where it has not. */
 #define NAP 10
 #define LONG_NAP 100
-/* Nanoseconds without a packet after which none comes any more, once the kernel has been told to keep them. */
+/* Nanoseconds without a packet after which none comes any more, once the kernel has been told to
+ * keep them. */
 #define LAST_LOOK 2000000
 #define LONGEST_LEAVE 50000000
-/* Where fewer packets than this wait, the pipeline runs for a short while before one looks at what came out; and in steps of
- * that where many wait, so that no turn is taken in vain. */
+/* Where fewer packets than this wait, the pipeline runs for a short while before one looks at what
+ * came out; and in steps of that where many wait, so that no turn is taken in vain. */
 #define FEW 8
 #define SHORT_QUANTUM 256
 
 void mswx_step(struct mswx *m, uint32_t instructions)
 {
 	rte_swx_pipeline_run(m->p, instructions);
-	/* DPDK's ports send what they have the second time that they are told to without a packet in between. */
+	/* DPDK's ports send what they have the second time that they are told to without a packet in
+	 * between. */
 	rte_swx_pipeline_flush(m->p);
 	rte_swx_pipeline_flush(m->p);
 	__atomic_fetch_add(&m->executed, instructions, __ATOMIC_SEQ_CST);
@@ -62,7 +64,8 @@ void mswx_say_alive(struct mswx *m)
 		__atomic_store_n(m->alive, at, __ATOMIC_RELEASE);
 }
 
-/* Sleeps until there is something to do, or it is time to say that the loop lives. Gives whether it was woken. */
+/* Sleeps until there is something to do, or it is time to say that the loop lives. Gives whether it
+ * was woken. */
 static int sleep_until_woken(struct mswx *m, int wake)
 {
 	struct pollfd polled[MSWX_PORTS * (MSWX_LANES + 1) + 1];
@@ -73,11 +76,11 @@ static int sleep_until_woken(struct mswx *m, int wake)
 
 	for (port = 0; port < MSWX_PORTS; port++) {
 		if (m->fds[port] >= 0)
-			polled[n++] = (struct pollfd){ .fd = m->fds[port], .events = POLLIN };
+			polled[n++] = (struct pollfd){.fd = m->fds[port], .events = POLLIN};
 		for (lane = 0; lane < m->n_lanes[port]; lane++)
-			polled[n++] = (struct pollfd){ .fd = mswx_lane_fd(m, port, lane), .events = POLLIN };
+			polled[n++] = (struct pollfd){.fd = mswx_lane_fd(m, port, lane), .events = POLLIN};
 	}
-	polled[n++] = (struct pollfd){ .fd = wake, .events = POLLIN };
+	polled[n++] = (struct pollfd){.fd = wake, .events = POLLIN};
 	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
 	woken = poll(polled, n, m->alive ? NAP : LONG_NAP);
 	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
@@ -86,8 +89,8 @@ static int sleep_until_woken(struct mswx *m, int wake)
 	return woken > 0;
 }
 
-/* Looking for packets before sleeping is worth it where they come soon. How long they were in coming says for how long to
- * look the next time: not at all, after some that took long. */
+/* Looking for packets before sleeping is worth it where they come soon. How long they were in
+ * coming says for how long to look the next time: not at all, after some that took long. */
 static void learn_patience(struct mswx *m, uint64_t came_after)
 {
 	if (m->keen)
@@ -101,7 +104,8 @@ static void advance(struct mswx *m, uint32_t instructions)
 	m->since_last = m->idle_turns ? m->idle_turns() : m->since_last + instructions;
 }
 
-/* Takes, carries and sends what there is. A lone packet does not wait until the pipeline has looked for others for long. */
+/* Takes, carries and sends what there is. A lone packet does not wait until the pipeline has looked
+ * for others for long. */
 static uint32_t round_of_all(struct mswx *m)
 {
 	uint32_t there, port;
@@ -124,7 +128,8 @@ static uint32_t round_of_all(struct mswx *m)
 	return mswx_flush(m);
 }
 
-/* From here on the kernel has all frames that come; those that are here still leave by the rules. */
+/* From here on the kernel has all frames that come; those that are here still leave by the rules.
+ */
 static void leave(struct mswx *m)
 {
 	uint64_t now = mswx_now(), end = now + LONGEST_LEAVE, until = now + LAST_LOOK;
@@ -137,18 +142,22 @@ static void leave(struct mswx *m)
 			until = now + LAST_LOOK;
 }
 
-/* Has this thread come to run soon when it has something to do, and for a short time then; of this thread alone, and not everybody
- * may. */
+/* Has this thread come to run soon when it has something to do, and for a short time then; of this
+ * thread alone, and not everybody may. */
 static void go_first(void)
 {
-	/* struct sched_attr, as long as it was at first (sched_setattr(2)); kernels before 6.12 leave the time alone. */
+	/* struct sched_attr, as long as it was at first (sched_setattr(2)); kernels before 6.12 leave
+	 * the time alone. */
 	struct {
 		uint32_t size, policy;
 		uint64_t flags;
 		int32_t nice;
 		uint32_t priority;
 		uint64_t runtime, deadline, period;
-	} attributes = { .size = sizeof(attributes), .policy = SCHED_OTHER, .nice = MSWX_NICE, .runtime = MSWX_SLICE };
+	} attributes = {.size = sizeof(attributes),
+		.policy = SCHED_OTHER,
+		.nice = MSWX_NICE,
+		.runtime = MSWX_SLICE};
 
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0))
 		setpriority(PRIO_PROCESS, 0, MSWX_NICE);
@@ -159,8 +168,8 @@ void mswx_loop(struct mswx *m, int wake)
 	uint64_t idle_since = 0;
 
 	mswx_enlist();
-	/* The kernel takes a switch for dead that waits for a processor for MSWX_PATIENCE, and what it had taken by then comes late: so
-	 * it goes before others, unless it never sleeps. */
+	/* The kernel takes a switch for dead that waits for a processor for MSWX_PATIENCE, and what it
+	 * had taken by then comes late: so it goes before others, unless it never sleeps. */
 	if (!m->keen)
 		go_first();
 	m->patience = m->spin;

@@ -1,8 +1,10 @@
-/* What DPDK's C text of a pipeline is compiled with, behind widths.h: from which port the next packet is taken.
+/* What DPDK's C text of a pipeline is compiled with, behind widths.h: from which port the next
+ * packet is taken.
  *
- * DPDK asks one port after the other, each time another, and goes through its whole machinery where a port has nothing: with
- * eight ports of which one has packets, that is seven times of eight, and more than half of what the pipeline itself takes.
- * Here a port that has packets is asked again, for a burst at most, and those that have none are passed over at once. */
+ * DPDK asks one port after the other, each time another, and goes through its whole machinery where
+ * a port has nothing: with eight ports of which one has packets, that is seven times of eight, and
+ * more than half of what the pipeline itself takes. Here a port that has packets is asked again,
+ * for a burst at most, and those that have none are passed over at once. */
 #ifndef MARTLET_RX_H
 #define MARTLET_RX_H
 #include <stdint.h>

@@ -30,9 +30,9 @@ void mswx_enlist(void)
 		rte_thread_register();
 }
 
-/* Without reserved huge pages, DPDK's memory is a file in memory, of which most systems make no large pages
- * (transparent_hugepage/shmem_enabled). Anonymous memory has them where they are asked for: it takes the file's place, with
- * what is there already. */
+/* Without reserved huge pages, DPDK's memory is a file in memory, of which most systems make no
+ * large pages (transparent_hugepage/shmem_enabled). Anonymous memory has them where they are asked
+ * for: it takes the file's place, with what is there already. */
 static int make_anonymous(const struct rte_memseg_list *list, void *unused)
 {
 	const struct rte_memseg *first = list->len ? rte_fbarray_get(&list->memseg_arr, 0) : NULL;
@@ -42,7 +42,8 @@ static int make_anonymous(const struct rte_memseg_list *list, void *unused)
 
 	(void)unused;
 	if (file >= 0) {
-		fresh = mmap(NULL, list->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		fresh = mmap(NULL, list->len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (fresh == MAP_FAILED)
 			return 0;
 		while ((at = lseek(file, at, SEEK_DATA)) >= 0 && (size_t)at < list->len) {

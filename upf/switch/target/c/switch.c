@@ -11,7 +11,8 @@
 #include <rte_swx_port_ring.h>
 #include <rte_swx_port_source_sink.h>
 
-/* Nanoseconds for which the loop looks for packets at most before it sleeps, unless told otherwise. */
+/* Nanoseconds for which the loop looks for packets at most before it sleeps, unless told otherwise.
+ */
 #define SPIN 100000
 
 int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
@@ -33,7 +34,8 @@ int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
 	m->under_way = MSWX_UNDER_WAY;
 	m->spin = SPIN;
 	m->bell = -1;
-	m->pool = rte_pktmbuf_pool_create(m->pool_name, buffers, 128, 0, RTE_PKTMBUF_HEADROOM + MSWX_FRAME, 0);
+	m->pool = rte_pktmbuf_pool_create(
+		m->pool_name, buffers, 128, 0, RTE_PKTMBUF_HEADROOM + MSWX_FRAME, 0);
 	if (!m->pool) {
 		free(m);
 		return -rte_errno;
@@ -81,13 +83,15 @@ int mswx_meters(struct mswx *m, const char *name, uint32_t size)
 	return rte_swx_pipeline_metarray_config(m->p, name, size);
 }
 
-int mswx_action(struct mswx *m, const char *name, const char *arguments, const char **instructions, uint32_t n)
+int mswx_action(
+	struct mswx *m, const char *name, const char *arguments, const char **instructions, uint32_t n)
 {
 	return rte_swx_pipeline_action_config(m->p, name, arguments, instructions, n);
 }
 
-int mswx_table(struct mswx *m, const char *name, const struct mswx_key *keys, uint32_t n_keys, const struct mswx_table_action *actions,
-	       uint32_t n_actions, const char *by_default, int constant, uint32_t size)
+int mswx_table(struct mswx *m, const char *name, const struct mswx_key *keys, uint32_t n_keys,
+	const struct mswx_table_action *actions, uint32_t n_actions, const char *by_default,
+	int constant, uint32_t size)
 {
 	struct rte_swx_match_field_params fields[16];
 	const char *names[32];
@@ -108,7 +112,8 @@ int mswx_table(struct mswx *m, const char *name, const struct mswx_key *keys, ui
 		return -E2BIG;
 	for (i = 0; i < n_keys; i++) {
 		fields[i].name = keys[i].name;
-		fields[i].match_type = keys[i].wildcard ? RTE_SWX_TABLE_MATCH_WILDCARD : RTE_SWX_TABLE_MATCH_EXACT;
+		fields[i].match_type =
+			keys[i].wildcard ? RTE_SWX_TABLE_MATCH_WILDCARD : RTE_SWX_TABLE_MATCH_EXACT;
 	}
 	for (i = 0; i < n_actions; i++) {
 		names[i] = actions[i].name;
@@ -145,8 +150,10 @@ int mswx_ring_ports(struct mswx *m)
 	if (!status)
 		status = configured(m);
 	for (i = 0; i < MSWX_PORTS && !status; i++) {
-		struct rte_swx_port_ring_reader_params in = { .name = m->ring_in_names[i], .burst_size = MSWX_BURST };
-		struct rte_swx_port_ring_writer_params out = { .name = m->ring_out_names[i], .burst_size = MSWX_BURST };
+		struct rte_swx_port_ring_reader_params in = {
+			.name = m->ring_in_names[i], .burst_size = MSWX_BURST};
+		struct rte_swx_port_ring_writer_params out = {
+			.name = m->ring_out_names[i], .burst_size = MSWX_BURST};
 
 		status = rte_swx_pipeline_port_in_config(m->p, i, "ring", &in);
 		if (!status)
@@ -157,8 +164,9 @@ int mswx_ring_ports(struct mswx *m)
 
 int mswx_memory_ports(struct mswx *m, const char *pcap, uint32_t packets)
 {
-	struct rte_swx_port_source_params in = { .pool = m->pool, .file_name = pcap, .n_loops = 0, .n_pkts_max = packets };
-	struct rte_swx_port_sink_params out = { .file_name = NULL };
+	struct rte_swx_port_source_params in = {
+		.pool = m->pool, .file_name = pcap, .n_loops = 0, .n_pkts_max = packets};
+	struct rte_swx_port_sink_params out = {.file_name = NULL};
 	int status = configured(m);
 	uint32_t i;
 
@@ -253,7 +261,8 @@ static int learn(struct mswx *m)
 			m->next[i].default_action_data = malloc(t->params.action_data_size);
 			if (!m->next[i].default_action_data)
 				return -ENOMEM;
-			memcpy(m->next[i].default_action_data, m->now[i].default_action_data, t->params.action_data_size);
+			memcpy(m->next[i].default_action_data, m->now[i].default_action_data,
+				t->params.action_data_size);
 		}
 		if (t->ops.add) {
 			m->next[i].obj = t->ops.create(&t->params, NULL, t->info.args, 0);
@@ -283,7 +292,7 @@ static void take_rx(struct mswx *m, const char *library)
 	idle = dlsym(code, "mswx_idle_turns");
 	if (take && idle) {
 		((void (*)(struct rte_swx_pipeline *))take)(m->p);
-		m->idle_turns = (uint32_t (*)(void))idle;
+		m->idle_turns = (uint32_t(*)(void))idle;
 		m->under_way = MSWX_UNDER_WAY_COMPILED;
 	}
 	dlclose(code);
@@ -300,7 +309,8 @@ int mswx_load(struct mswx *m, const char *library, const char *pcap, uint32_t pa
 	if (!ports)
 		return -ENOMEM;
 	if (pcap)
-		fprintf(ports, "port in 0 source mempool %s file %s loop 0 packets %u\n", m->pool_name, pcap, packets);
+		fprintf(ports, "port in 0 source mempool %s file %s loop 0 packets %u\n", m->pool_name,
+			pcap, packets);
 	else
 		status = make_rings(m);
 	for (i = 0; i < MSWX_PORTS; i++) {

@@ -1,5 +1,5 @@
-/* What the switch asks of DPDK, in plain C types: pipeline, tables, packets. Every function that can fail gives 0, or the
- * negative number of an error. */
+/* What the switch asks of DPDK, in plain C types: pipeline, tables, packets. Every function that
+ * can fail gives 0, or the negative number of an error. */
 #ifndef MARTLET_SWITCH_H
 #define MARTLET_SWITCH_H
 #include <stddef.h>
@@ -33,11 +33,12 @@ struct mswx_table_action {
 struct mswx_entry {
 	const uint64_t *values;
 	const uint64_t *masks; /* NULL: exact */
-	uint32_t priority;     /* 0 is the first to match */
+	uint32_t priority;	   /* 0 is the first to match */
 	uint32_t action;
 	const uint64_t *arguments;
 };
-/* A change of one key of an exact table: from what is there to what shall be, either of which may be NULL. */
+/* A change of one key of an exact table: from what is there to what shall be, either of which may
+ * be NULL. */
 struct mswx_change {
 	uint32_t table;
 	const struct mswx_entry *before;
@@ -71,27 +72,33 @@ int mswx_header(struct mswx *m, const char *name, const char *of);
 int mswx_metadata(struct mswx *m, const char *of);
 int mswx_registers(struct mswx *m, const char *name, uint32_t size);
 int mswx_meters(struct mswx *m, const char *name, uint32_t size);
-int mswx_action(struct mswx *m, const char *name, const char *arguments, const char **instructions, uint32_t n);
-int mswx_table(struct mswx *m, const char *name, const struct mswx_key *keys, uint32_t n_keys, const struct mswx_table_action *actions,
-	       uint32_t n_actions, const char *by_default, int constant, uint32_t size);
+int mswx_action(
+	struct mswx *m, const char *name, const char *arguments, const char **instructions, uint32_t n);
+int mswx_table(struct mswx *m, const char *name, const struct mswx_key *keys, uint32_t n_keys,
+	const struct mswx_table_action *actions, uint32_t n_actions, const char *by_default,
+	int constant, uint32_t size);
 int mswx_apply(struct mswx *m, const char **instructions, uint32_t n);
-/* Ports are rings, which packets are put into and taken from; or, to measure, a file that is read for ever, and nothing. */
+/* Ports are rings, which packets are put into and taken from; or, to measure, a file that is read
+ * for ever, and nothing. */
 int mswx_ring_ports(struct mswx *m);
 int mswx_memory_ports(struct mswx *m, const char *pcap, uint32_t packets);
 int mswx_build(struct mswx *m);
-/* Instead of all from mswx_struct to mswx_build: the same pipeline as machine code, from a library. `pcap` as above, or NULL. */
+/* Instead of all from mswx_struct to mswx_build: the same pipeline as machine code, from a library.
+ * `pcap` as above, or NULL. */
 int mswx_load(struct mswx *m, const char *library, const char *pcap, uint32_t packets);
 void mswx_free(struct mswx *m);
 
 int mswx_table_number(struct mswx *m, const char *name);
 int mswx_action_number(struct mswx *m, const char *name);
-/* Makes all changes at once, between two packets, or none: then the number of the change that failed is in `failed`. */
-int mswx_commit(struct mswx *m, const struct mswx_change *changes, uint32_t n, const struct mswx_rebuild *rebuilds, uint32_t n_rebuilds,
-		uint32_t *failed);
+/* Makes all changes at once, between two packets, or none: then the number of the change that
+ * failed is in `failed`. */
+int mswx_commit(struct mswx *m, const struct mswx_change *changes, uint32_t n,
+	const struct mswx_rebuild *rebuilds, uint32_t n_rebuilds, uint32_t *failed);
 int mswx_default(struct mswx *m, uint32_t table, uint32_t action, const uint64_t *arguments);
 int mswx_register_read(struct mswx *m, const char *name, uint32_t index, uint64_t *value);
 int mswx_register_write(struct mswx *m, const char *name, uint32_t index, uint64_t value);
-int mswx_meter_set(struct mswx *m, const char *name, uint32_t index, const struct mswx_meter *meter);
+int mswx_meter_set(
+	struct mswx *m, const char *name, uint32_t index, const struct mswx_meter *meter);
 
 /* Packets by hand: in at a port, through the pipeline, out at a port. */
 int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t length);
@@ -99,26 +106,32 @@ int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t le
 uint32_t mswx_queued(struct mswx *m, uint32_t port);
 int mswx_collect(struct mswx *m, uint32_t port, uint8_t *frame, uint32_t size);
 void mswx_run(struct mswx *m, uint32_t instructions);
-/* Packets by packet sockets. Bypass is the port that a frame goes to that the pipeline must not see; -1 for none. */
+/* Packets by packet sockets. Bypass is the port that a frame goes to that the pipeline must not
+ * see; -1 for none. */
 void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass);
-/* The same by AF_XDP, for one receive queue of an interface: gives the socket, which stays the port's. */
+/* The same by AF_XDP, for one receive queue of an interface: gives the socket, which stays the
+ * port's. */
 int mswx_open_lane(struct mswx *m, uint32_t port, uint32_t ifindex, uint32_t queue, int bypass);
-/* Has frames leave a port by an XDP program where many wait: program and memory, which stay the caller's, are those of lanes.rs. */
+/* Has frames leave a port by an XDP program where many wait: program and memory, which stay the
+ * caller's, are those of lanes.rs. */
 int mswx_live(struct mswx *m, uint32_t port, int program, int area, const char *interface);
 void mswx_close_lanes(struct mswx *m, uint32_t port);
-/* Where the loop is to write, at least every 20 ms, the time at which it still lives; and 0 when it ends. */
+/* Where the loop is to write, at least every 20 ms, the time at which it still lives; and 0 when it
+ * ends. */
 void mswx_alive(struct mswx *m, uint64_t *at);
-/* Nanoseconds for which the loop looks for packets before it sleeps, always; without it, some 100 us where packets come that
- * soon, and not at all where they do not. */
+/* Nanoseconds for which the loop looks for packets before it sleeps, always; without it, some 100
+ * us where packets come that soon, and not at all where they do not. */
 void mswx_spin(struct mswx *m, uint64_t nanoseconds);
 /* A descriptor (eventfd) that is written to when packets have come for the controller. */
 void mswx_bell(struct mswx *m, int fd);
-/* Carries packets until told to end; `wake` is a descriptor that wakes it up, from an idle sleep. */
+/* Carries packets until told to end; `wake` is a descriptor that wakes it up, from an idle sleep.
+ */
 void mswx_loop(struct mswx *m, int wake);
 void mswx_end(struct mswx *m);
-/* Frames that wait at port MSWX_HOLD begin with the number of the port that they came in by, in four octets. Pause has the
- * loop take no more frames and finish those under way, and gives when it has; wake it up before. Resume lets it go on, with
- * the frames that wait before all others. Where no loop runs, release does the latter alone. */
+/* Frames that wait at port MSWX_HOLD begin with the number of the port that they came in by, in
+ * four octets. Pause has the loop take no more frames and finish those under way, and gives when it
+ * has; wake it up before. Resume lets it go on, with the frames that wait before all others. Where
+ * no loop runs, release does the latter alone. */
 void mswx_pause(struct mswx *m);
 void mswx_paused(struct mswx *m);
 void mswx_resume(struct mswx *m);
@@ -126,13 +139,15 @@ void mswx_release(struct mswx *m);
 /* Runs ports in memory for so many nanoseconds of the processor's time; gives how many it took. */
 uint64_t mswx_measure(struct mswx *m, uint64_t nanoseconds);
 void mswx_port_counters(struct mswx *m, uint32_t port, struct mswx_port_counters *counters);
-/* How often the loop had no processor for so long that the kernel took over, and for how many nanoseconds at the most. */
+/* How often the loop had no processor for so long that the kernel took over, and for how many
+ * nanoseconds at the most. */
 void mswx_absences(struct mswx *m, uint64_t *times, uint64_t *longest);
 /* Of ports in memory. */
 int mswx_sink_packets(struct mswx *m, uint32_t port, uint64_t *packets, uint64_t *octets);
 const char *mswx_version(void);
-/* A table of exact.c by itself, to test it: keys and what they stand for are numbers, `key_size` octets of the former count.
- * Give 0, or the negative number of an error; find gives 1 if it is there. */
+/* A table of exact.c by itself, to test it: keys and what they stand for are numbers, `key_size`
+ * octets of the former count. Give 0, or the negative number of an error; find gives 1 if it is
+ * there. */
 void *mswx_exact_new(uint32_t key_size, uint32_t size);
 int mswx_exact_add(void *table, uint64_t key, uint64_t value);
 int mswx_exact_del(void *table, uint64_t key);

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* After a change of tables, the packets that still look at the old ones have left when this many instructions have been
- * executed: at most 16 are under way at a time, none of which takes 1,024. */
+/* After a change of tables, the packets that still look at the old ones have left when this many
+ * instructions have been executed: at most 16 are under way at a time, none of which takes 1,024.
+ */
 #define GRACE_INSTRUCTIONS (16 * 1024)
 
-/* Writes the lowest `bits` of a number, most significant octet first or, as this machine keeps them, last. */
+/* Writes the lowest `bits` of a number, most significant octet first or, as this machine keeps
+ * them, last. */
 static void put(uint8_t *to, uint64_t value, uint32_t bits, int network)
 {
 	uint32_t octets = bits / 8, i;
@@ -26,7 +28,8 @@ struct encoded {
 	uint8_t data[MSWX_DATA];
 };
 
-static int encode_action(const struct mswx *m, uint32_t action, const uint64_t *arguments, uint8_t *data)
+static int encode_action(
+	const struct mswx *m, uint32_t action, const uint64_t *arguments, uint8_t *data)
 {
 	const struct mswx_action *a = &m->actions[action];
 	uint32_t i, at = 0;
@@ -41,7 +44,8 @@ static int encode_action(const struct mswx *m, uint32_t action, const uint64_t *
 	return 0;
 }
 
-static int encode(const struct mswx *m, uint32_t table, const struct mswx_entry *from, struct encoded *to)
+static int encode(
+	const struct mswx *m, uint32_t table, const struct mswx_entry *from, struct encoded *to)
 {
 	const struct mswx_a_table *t = &m->tables[table];
 	uint32_t i;
@@ -51,7 +55,8 @@ static int encode(const struct mswx *m, uint32_t table, const struct mswx_entry 
 		uint32_t at = (t->fields[i].offset - t->first) / 8;
 
 		put(&to->key[at], from->values[i], t->fields[i].n_bits, t->fields[i].is_header);
-		put(&to->mask[at], from->masks ? from->masks[i] : UINT64_MAX, t->fields[i].n_bits, t->fields[i].is_header);
+		put(&to->mask[at], from->masks ? from->masks[i] : UINT64_MAX, t->fields[i].n_bits,
+			t->fields[i].is_header);
 	}
 	to->entry.key = to->key;
 	to->entry.key_mask = from->masks ? to->mask : NULL;
@@ -62,9 +67,11 @@ static int encode(const struct mswx *m, uint32_t table, const struct mswx_entry 
 }
 
 /* Makes one change in one state of the tables. */
-static int change(struct mswx *m, struct rte_swx_table_state *state, const struct mswx_change *c, int back)
+static int change(
+	struct mswx *m, struct rte_swx_table_state *state, const struct mswx_change *c, int back)
 {
-	const struct mswx_entry *after = back ? c->before : c->after, *before = back ? c->after : c->before;
+	const struct mswx_entry *after = back ? c->before : c->after,
+							*before = back ? c->after : c->before;
 	struct encoded e;
 	int status;
 
@@ -73,7 +80,8 @@ static int change(struct mswx *m, struct rte_swx_table_state *state, const struc
 	status = encode(m, c->table, after ? after : before, &e);
 	if (status)
 		return status;
-	return after ? m->tables[c->table].ops.add(state[c->table].obj, &e.entry) : m->tables[c->table].ops.del(state[c->table].obj, &e.entry);
+	return after ? m->tables[c->table].ops.add(state[c->table].obj, &e.entry)
+				 : m->tables[c->table].ops.del(state[c->table].obj, &e.entry);
 }
 
 static void *rebuilt(struct mswx *m, const struct mswx_rebuild *r)
@@ -106,15 +114,16 @@ static void wait_for_packets(struct mswx *m)
 {
 	uint64_t from = __atomic_load_n(&m->executed, __ATOMIC_SEQ_CST);
 
-	while (__atomic_load_n(&m->running, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->parked, __ATOMIC_SEQ_CST) &&
-	       __atomic_load_n(&m->executed, __ATOMIC_SEQ_CST) - from < GRACE_INSTRUCTIONS)
+	while (__atomic_load_n(&m->running, __ATOMIC_SEQ_CST) &&
+		   !__atomic_load_n(&m->parked, __ATOMIC_SEQ_CST) &&
+		   __atomic_load_n(&m->executed, __ATOMIC_SEQ_CST) - from < GRACE_INSTRUCTIONS)
 		usleep(5);
 }
 
-int mswx_commit(struct mswx *m, const struct mswx_change *changes, uint32_t n, const struct mswx_rebuild *rebuilds, uint32_t n_rebuilds,
-		uint32_t *failed)
+int mswx_commit(struct mswx *m, const struct mswx_change *changes, uint32_t n,
+	const struct mswx_rebuild *rebuilds, uint32_t n_rebuilds, uint32_t *failed)
 {
-	void *made[MSWX_TABLES] = { NULL };
+	void *made[MSWX_TABLES] = {NULL};
 	struct rte_swx_table_state *old;
 	uint32_t i, r = 0;
 	int status = 0;
@@ -177,7 +186,8 @@ int mswx_default(struct mswx *m, uint32_t table, uint32_t action, const uint64_t
 	for (round = 0; round < 2; round++) {
 		m->next[table].default_action_id = action;
 		if (m->next[table].default_action_data)
-			memcpy(m->next[table].default_action_data, data, m->tables[table].params.action_data_size);
+			memcpy(
+				m->next[table].default_action_data, data, m->tables[table].params.action_data_size);
 		if (round)
 			break;
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);

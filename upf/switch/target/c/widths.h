@@ -1,18 +1,22 @@
-/* What DPDK's C text of a pipeline is compiled with: its instructions on fields, with accesses as wide as the field.
+/* What DPDK's C text of a pipeline is compiled with: its instructions on fields, with accesses as
+ * wide as the field.
  *
- * DPDK reads and writes 64 bits for each field, under a mask. A load that overlaps the store before it, which is not yet in
- * the cache, waits for it (12 cycles); in code that fills a header field by field that is a third of all time. Operands are
- * constants here, so each of these becomes one or two machine instructions. Everything that is not named here stays DPDK's.
+ * DPDK reads and writes 64 bits for each field, under a mask. A load that overlaps the store before
+ * it, which is not yet in the cache, waits for it (12 cycles); in code that fills a header field by
+ * field that is a third of all time. Operands are constants here, so each of these becomes one or
+ * two machine instructions. Everything that is not named here stays DPDK's.
  *
- * Included behind rte_swx_pipeline_internal.h. A little-endian processor is assumed, as is SSE elsewhere in this target. */
+ * Included behind rte_swx_pipeline_internal.h. A little-endian processor is assumed, as is SSE
+ * elsewhere in this target. */
 #ifndef MARTLET_WIDTHS_H
 #define MARTLET_WIDTHS_H
 #include <stdint.h>
 
 #define WIDTHS_INLINE static inline __attribute__((always_inline))
 
-/* All accesses are to this, so that they are kept in order among each other and with DPDK's, while the pointers to the
- * structs, which are of another type, stay where they are. An enumeration is no character type, which could be anything. */
+/* All accesses are to this, so that they are kept in order among each other and with DPDK's, while
+ * the pointers to the structs, which are of another type, stay where they are. An enumeration is no
+ * character type, which could be anything. */
 enum __attribute__((packed)) widths_octet { WIDTHS_LEAST = 0, WIDTHS_MOST = 255 };
 union __attribute__((packed)) widths_any {
 	enum widths_octet of8;
@@ -39,7 +43,8 @@ WIDTHS_INLINE uint64_t widths_load(uint8_t *at, uint32_t bits)
 	case 48:
 		return WIDTHS_AT(at, 32) | (uint64_t)WIDTHS_AT(at + 4, 16) << 32;
 	case 56:
-		return WIDTHS_AT(at, 32) | (uint64_t)WIDTHS_AT(at + 4, 16) << 32 | (uint64_t)WIDTHS_AT(at + 6, 8) << 48;
+		return WIDTHS_AT(at, 32) | (uint64_t)WIDTHS_AT(at + 4, 16) << 32 |
+			   (uint64_t)WIDTHS_AT(at + 6, 8) << 48;
 	default:
 		return WIDTHS_AT(at, 64);
 	}
@@ -110,17 +115,21 @@ WIDTHS_INLINE uint64_t widths_nbo(const struct thread *t, const struct instr_ope
 	return widths_turned(widths_load(widths_at(t, x), x->n_bits), x->n_bits);
 }
 
-WIDTHS_INLINE void widths_set_hbo(const struct thread *t, const struct instr_operand *x, uint64_t value)
+WIDTHS_INLINE void widths_set_hbo(
+	const struct thread *t, const struct instr_operand *x, uint64_t value)
 {
 	widths_store(widths_at(t, x), x->n_bits, value);
 }
 
-WIDTHS_INLINE void widths_set_nbo(const struct thread *t, const struct instr_operand *x, uint64_t value)
+WIDTHS_INLINE void widths_set_nbo(
+	const struct thread *t, const struct instr_operand *x, uint64_t value)
 {
 	widths_store(widths_at(t, x), x->n_bits, widths_turned(value, x->n_bits));
 }
 
-#define WIDTHS(name) WIDTHS_INLINE void name(struct rte_swx_pipeline *p, struct thread *t, const struct instruction *ip)
+#define WIDTHS(name) \
+	WIDTHS_INLINE void name( \
+		struct rte_swx_pipeline *p, struct thread *t, const struct instruction *ip)
 
 /* One header out of the packet. */
 WIDTHS(widths_extract)
@@ -169,36 +178,40 @@ WIDTHS(widths_mov_i)
 	widths_set_hbo(t, &ip->mov.dst, ip->mov.src_val);
 }
 
-#define WIDTHS_ALU(name, operator)                                                                                           \
-	WIDTHS(widths_##name)                                                                                                \
-	{                                                                                                                    \
-		(void)p;                                                                                                     \
-		widths_set_hbo(t, &ip->alu.dst, widths_hbo(t, &ip->alu.dst) operator widths_hbo(t, &ip->alu.src));           \
-	}                                                                                                                    \
-	WIDTHS(widths_##name##_mh)                                                                                           \
-	{                                                                                                                    \
-		(void)p;                                                                                                     \
-		widths_set_hbo(t, &ip->alu.dst, widths_hbo(t, &ip->alu.dst) operator widths_nbo(t, &ip->alu.src));           \
-	}                                                                                                                    \
-	WIDTHS(widths_##name##_hm)                                                                                           \
-	{                                                                                                                    \
-		(void)p;                                                                                                     \
-		widths_set_nbo(t, &ip->alu.dst, widths_nbo(t, &ip->alu.dst) operator widths_hbo(t, &ip->alu.src));           \
-	}                                                                                                                    \
-	WIDTHS(widths_##name##_hh)                                                                                           \
-	{                                                                                                                    \
-		(void)p;                                                                                                     \
-		widths_set_nbo(t, &ip->alu.dst, widths_nbo(t, &ip->alu.dst) operator widths_nbo(t, &ip->alu.src));           \
-	}                                                                                                                    \
-	WIDTHS(widths_##name##_i)                                                                                            \
-	{                                                                                                                    \
-		(void)p;                                                                                                     \
-		widths_set_hbo(t, &ip->alu.dst, widths_hbo(t, &ip->alu.dst) operator ip->alu.src_val);                       \
-	}                                                                                                                    \
-	WIDTHS(widths_##name##_hi)                                                                                           \
-	{                                                                                                                    \
-		(void)p;                                                                                                     \
-		widths_set_nbo(t, &ip->alu.dst, widths_nbo(t, &ip->alu.dst) operator ip->alu.src_val);                       \
+#define WIDTHS_ALU(name, operator) \
+	WIDTHS(widths_##name) \
+	{ \
+		(void)p; \
+		widths_set_hbo( \
+			t, &ip->alu.dst, widths_hbo(t, &ip->alu.dst) operator widths_hbo(t, &ip->alu.src)); \
+	} \
+	WIDTHS(widths_##name##_mh) \
+	{ \
+		(void)p; \
+		widths_set_hbo( \
+			t, &ip->alu.dst, widths_hbo(t, &ip->alu.dst) operator widths_nbo(t, &ip->alu.src)); \
+	} \
+	WIDTHS(widths_##name##_hm) \
+	{ \
+		(void)p; \
+		widths_set_nbo( \
+			t, &ip->alu.dst, widths_nbo(t, &ip->alu.dst) operator widths_hbo(t, &ip->alu.src)); \
+	} \
+	WIDTHS(widths_##name##_hh) \
+	{ \
+		(void)p; \
+		widths_set_nbo( \
+			t, &ip->alu.dst, widths_nbo(t, &ip->alu.dst) operator widths_nbo(t, &ip->alu.src)); \
+	} \
+	WIDTHS(widths_##name##_i) \
+	{ \
+		(void)p; \
+		widths_set_hbo(t, &ip->alu.dst, widths_hbo(t, &ip->alu.dst) operator ip->alu.src_val); \
+	} \
+	WIDTHS(widths_##name##_hi) \
+	{ \
+		(void)p; \
+		widths_set_nbo(t, &ip->alu.dst, widths_nbo(t, &ip->alu.dst) operator ip->alu.src_val); \
 	}
 
 WIDTHS_ALU(add, +)
@@ -208,7 +221,8 @@ WIDTHS_ALU(or, |)
 WIDTHS_ALU(xor, ^)
 
 /* Counters and meters whose number is in metadata. */
-WIDTHS_INLINE uint64_t *widths_register(struct rte_swx_pipeline *p, struct thread *t, const struct instruction *ip)
+WIDTHS_INLINE uint64_t *widths_register(
+	struct rte_swx_pipeline *p, struct thread *t, const struct instruction *ip)
 {
 	const struct regarray_runtime *r = &p->regarray_runtime[ip->regarray.regarray_id];
 
@@ -241,8 +255,8 @@ WIDTHS(widths_meter_mmi)
 	const struct metarray_runtime *r = &p->metarray_runtime[ip->meter.metarray_id];
 	struct meter *m = &r->metarray[widths_hbo(t, &ip->meter.idx) & r->size_mask];
 	uint32_t octets = (uint32_t)widths_hbo(t, &ip->meter.length);
-	enum rte_color colour = rte_meter_trtcm_color_aware_check(&m->m, &m->profile->profile, rte_get_tsc_cycles(), octets,
-								 (enum rte_color)ip->meter.color_in_val);
+	enum rte_color colour = rte_meter_trtcm_color_aware_check(&m->m, &m->profile->profile,
+		rte_get_tsc_cycles(), octets, (enum rte_color)ip->meter.color_in_val);
 
 	colour &= m->color_mask;
 	widths_set_hbo(t, &ip->meter.color_out, colour);

@@ -6,7 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bursts of frames that are taken from a port before the pipeline has them: what comes in large numbers leaves in such, too. */
+/* Bursts of frames that are taken from a port before the pipeline has them: what comes in large
+ * numbers leaves in such, too. */
 #define BURSTS 8
 
 void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass)
@@ -16,7 +17,8 @@ void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass)
 }
 
 /* By a packet socket. */
-static void send_by_socket(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
+static void send_by_socket(
+	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
 	struct mmsghdr messages[MSWX_BURST];
 	struct iovec parts[MSWX_BURST];
@@ -39,7 +41,8 @@ static void send_by_socket(struct mswx *m, uint32_t port, struct rte_mbuf **pack
 			}
 			sent += (uint32_t)now;
 		} else if (errno != EINTR) {
-			/* A full queue refuses all the rest; anything else, such as a frame that is too long, this one. */
+			/* A full queue refuses all the rest; anything else, such as a frame that is too long,
+			 * this one. */
 			uint32_t lost = errno == EAGAIN || errno == ENOBUFS || errno == ENETDOWN ? n - sent : 1;
 
 			m->counters[port].refused += lost;
@@ -89,7 +92,8 @@ uint32_t mswx_waiting(const struct mswx *m)
 }
 
 /* Frames that have come, as long as said; a burst at the most. */
-static void take(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
+static void take(
+	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
 	struct rte_mbuf *fit[MSWX_BURST];
 	uint32_t i, fits = 0;
@@ -166,7 +170,8 @@ uint32_t mswx_receive(struct mswx *m, uint32_t port)
 	for (lane = 0; lane < m->n_lanes[port]; lane++) {
 		uint32_t bursts;
 
-		for (bursts = 0; bursts < BURSTS && rte_ring_free_count(m->in[port]) >= MSWX_BURST; bursts++) {
+		for (bursts = 0; bursts < BURSTS && rte_ring_free_count(m->in[port]) >= MSWX_BURST;
+			 bursts++) {
 			uint32_t come = receive_by_lane(m, port, lane);
 
 			n += come;
@@ -194,7 +199,8 @@ static uint32_t send_live(struct mswx *m, uint32_t port)
 	uint32_t lengths[MSWX_LIVE], n, i, gone;
 
 	/* Nothing overtakes what the socket still has. */
-	if (rte_ring_count(m->out[port]) < MSWX_LIVE_LEAST || mswx_lane_kick(m, port) || !mswx_live_takes(m, port, mswx_now()))
+	if (rte_ring_count(m->out[port]) < MSWX_LIVE_LEAST || mswx_lane_kick(m, port) ||
+		!mswx_live_takes(m, port, mswx_now()))
 		return 0;
 	n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_LIVE, NULL);
 	for (i = 0; i < n; i++)
@@ -218,7 +224,8 @@ uint32_t mswx_flush(struct mswx *m)
 
 		while (m->live[port] && (n = send_live(m, port)))
 			busy += n;
-		while (mswx_leads_out(m, port) && (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
+		while (mswx_leads_out(m, port) &&
+			   (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
 			send_all(m, port, packets, n);
 			busy += n;
 		}

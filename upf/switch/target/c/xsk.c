@@ -1,5 +1,6 @@
-/* Lanes: AF_XDP sockets (Linux, Documentation/networking/af_xdp.rst), one for each receive queue of an interface. A program
- * at the interface hands a lane each frame, or lets the kernel have it; no frame goes both ways. See switch.h. */
+/* Lanes: AF_XDP sockets (Linux, Documentation/networking/af_xdp.rst), one for each receive queue of
+ * an interface. A program at the interface hands a lane each frame, or lets the kernel have it; no
+ * frame goes both ways. See switch.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <errno.h>
@@ -10,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Octets of a chunk of the memory that is shared with the kernel, which keeps 256 of each for itself. */
+/* Octets of a chunk of the memory that is shared with the kernel, which keeps 256 of each for
+ * itself. */
 #define CHUNK 2048
 /* Frames under way to us, and from us. */
 #define TO_US 4096
@@ -47,12 +49,14 @@ static void store(uint32_t *at, uint32_t value)
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 
-static int map_ring(int fd, struct ring *ring, const struct xdp_ring_offset *at, uint64_t where, uint32_t entries, size_t octets)
+static int map_ring(int fd, struct ring *ring, const struct xdp_ring_offset *at, uint64_t where,
+	uint32_t entries, size_t octets)
 {
 	uint8_t *map;
 
 	ring->length = (size_t)at->desc + entries * octets;
-	map = mmap(NULL, ring->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)where);
+	map = mmap(
+		NULL, ring->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)where);
 	if (map == MAP_FAILED)
 		return -errno;
 	ring->map = map;
@@ -66,7 +70,7 @@ static int map_ring(int fd, struct ring *ring, const struct xdp_ring_offset *at,
 
 static void close_lane(struct mswx_lane *lane)
 {
-	struct ring *rings[] = { &lane->fill, &lane->completion, &lane->rx, &lane->tx };
+	struct ring *rings[] = {&lane->fill, &lane->completion, &lane->rx, &lane->tx};
 	size_t i;
 
 	for (i = 0; i < sizeof(rings) / sizeof(*rings); i++)
@@ -93,9 +97,12 @@ static int set(int fd, int option, const void *value, socklen_t length)
 
 static int open_lane(struct mswx_lane *lane, uint32_t ifindex, uint32_t queue)
 {
-	struct sockaddr_xdp address = { .sxdp_family = AF_XDP, .sxdp_flags = XDP_USE_NEED_WAKEUP, .sxdp_ifindex = ifindex, .sxdp_queue_id = queue };
+	struct sockaddr_xdp address = {.sxdp_family = AF_XDP,
+		.sxdp_flags = XDP_USE_NEED_WAKEUP,
+		.sxdp_ifindex = ifindex,
+		.sxdp_queue_id = queue};
 	const uint32_t to_us = TO_US, from_us = FROM_US;
-	struct xdp_umem_reg memory = { .len = FRAMES, .chunk_size = CHUNK };
+	struct xdp_umem_reg memory = {.len = FRAMES, .chunk_size = CHUNK};
 	struct xdp_mmap_offsets at;
 	socklen_t length = sizeof(at);
 	int status, room = 8 << 20;
@@ -122,13 +129,17 @@ static int open_lane(struct mswx_lane *lane, uint32_t ifindex, uint32_t queue)
 	if (!status && getsockopt(lane->fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &length))
 		status = -errno;
 	if (!status)
-		status = map_ring(lane->fd, &lane->rx, &at.rx, XDP_PGOFF_RX_RING, TO_US, sizeof(struct xdp_desc));
+		status = map_ring(
+			lane->fd, &lane->rx, &at.rx, XDP_PGOFF_RX_RING, TO_US, sizeof(struct xdp_desc));
 	if (!status)
-		status = map_ring(lane->fd, &lane->tx, &at.tx, XDP_PGOFF_TX_RING, FROM_US, sizeof(struct xdp_desc));
+		status = map_ring(
+			lane->fd, &lane->tx, &at.tx, XDP_PGOFF_TX_RING, FROM_US, sizeof(struct xdp_desc));
 	if (!status)
-		status = map_ring(lane->fd, &lane->fill, &at.fr, XDP_UMEM_PGOFF_FILL_RING, TO_US, sizeof(uint64_t));
+		status = map_ring(
+			lane->fd, &lane->fill, &at.fr, XDP_UMEM_PGOFF_FILL_RING, TO_US, sizeof(uint64_t));
 	if (!status)
-		status = map_ring(lane->fd, &lane->completion, &at.cr, XDP_UMEM_PGOFF_COMPLETION_RING, FROM_US, sizeof(uint64_t));
+		status = map_ring(lane->fd, &lane->completion, &at.cr, XDP_UMEM_PGOFF_COMPLETION_RING,
+			FROM_US, sizeof(uint64_t));
 	if (status)
 		return status;
 	setsockopt(lane->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
@@ -165,7 +176,8 @@ int mswx_lane_fd(const struct mswx *m, uint32_t port, uint32_t lane)
 	return m->lanes[port][lane]->fd;
 }
 
-uint32_t mswx_lane_receive(struct mswx *m, uint32_t port, uint32_t of, struct rte_mbuf **packets, uint32_t n)
+uint32_t mswx_lane_receive(
+	struct mswx *m, uint32_t port, uint32_t of, struct rte_mbuf **packets, uint32_t n)
 {
 	struct mswx_lane *lane = m->lanes[port][of];
 	uint32_t from = *lane->rx.consumer, to = *lane->fill.producer, i;
@@ -176,13 +188,15 @@ uint32_t mswx_lane_receive(struct mswx *m, uint32_t port, uint32_t of, struct rt
 	if (!n || rte_pktmbuf_alloc_bulk(m->pool, packets, n))
 		return 0;
 	for (i = 0; i < n; i++) {
-		const struct xdp_desc *frame = &((const struct xdp_desc *)lane->rx.entries)[(from + i) & lane->rx.mask];
+		const struct xdp_desc *frame =
+			&((const struct xdp_desc *)lane->rx.entries)[(from + i) & lane->rx.mask];
 		uint32_t length = frame->len < MSWX_FRAME ? frame->len : MSWX_FRAME;
 
 		memcpy(rte_pktmbuf_mtod(packets[i], void *), lane->frames + frame->addr, length);
 		packets[i]->data_len = (uint16_t)length;
 		packets[i]->pkt_len = length;
-		((uint64_t *)lane->fill.entries)[(to + i) & lane->fill.mask] = frame->addr & ~(uint64_t)(CHUNK - 1);
+		((uint64_t *)lane->fill.entries)[(to + i) & lane->fill.mask] =
+			frame->addr & ~(uint64_t)(CHUNK - 1);
 	}
 	store(lane->rx.consumer, from + n);
 	store(lane->fill.producer, to + n);
@@ -197,7 +211,8 @@ static void reap(struct mswx_lane *lane)
 	uint32_t from = *lane->completion.consumer, to = load(lane->completion.producer);
 
 	while (from != to && lane->spares < FROM_US)
-		lane->spare[lane->spares++] = ((const uint64_t *)lane->completion.entries)[from++ & lane->completion.mask];
+		lane->spare[lane->spares++] =
+			((const uint64_t *)lane->completion.entries)[from++ & lane->completion.mask];
 	store(lane->completion.consumer, from);
 }
 
@@ -210,14 +225,16 @@ uint32_t mswx_lane_kick(struct mswx *m, uint32_t port)
 		left = *lane->tx.producer - load(lane->tx.consumer);
 		if (!left || !(load(lane->tx.flags) & XDP_RING_NEED_WAKEUP))
 			break;
-		if (sendto(lane->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 && errno != EAGAIN && errno != EINTR)
+		if (sendto(lane->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 && errno != EAGAIN &&
+			errno != EINTR)
 			break;
 	}
 	reap(lane);
 	return left;
 }
 
-void mswx_lane_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
+void mswx_lane_send(
+	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
 	struct mswx_lane *lane = m->lanes[port][0];
 	uint32_t to = *lane->tx.producer, i;

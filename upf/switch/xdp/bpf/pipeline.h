@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the text of a P4 program names (p4c-swx, src/ebpf): octets in the order of packets, tables, counters and meters. */
+/* What the text of a P4 program names (p4c-swx, src/ebpf): octets in the order of packets, tables,
+ * counters and meters. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -47,15 +48,17 @@ volatile struct control control SEC(".data.control");
 
 /* The queue of packets that wait: src/hold.rs. */
 struct queue {
-	/* Twice the frames that were ever put into it, and one more while flows are handed over that have just been released: one word,
-	 * so that nobody joins the queue of a flow whose packets pass from then on. */
+	/* Twice the frames that were ever put into it, and one more while flows are handed over that
+	 * have just been released: one word, so that nobody joins the queue of a flow whose packets
+	 * pass from then on. */
 	u64 joined;
 	/* Frames that user space has done with, and the next one for `drain` (`programs.bpf.c`). */
 	u64 head;
 	u64 scan;
 	/* They take the way without the pipeline. */
 	u32 past;
-	/* The hand-over ends with the last frame, though what `drain` has sent may not have left yet. */
+	/* The hand-over ends with the last frame, though what `drain` has sent may not have left yet.
+	 */
 	u32 in_batch;
 	/* Of MARKS, that of the hand-over: packets of others do not join its queue. */
 	u32 mark;
@@ -68,7 +71,7 @@ volatile struct queue queue SEC(".data.queue");
 
 #define active control.active
 
-/* ── Octets in the order of packets ───────────────────────────────────────────────────────────────────────────────── */
+/* Octets in the order of packets */
 
 #define get8(p) (*(const u8 *)(p))
 #define get16(p) bpf_ntohs(*(const u16 *)(p))
@@ -123,8 +126,8 @@ static __always_inline void put56(u8 *p, u64 value)
 	put32(p + 3, value);
 }
 
-/* Of the sum of a header's 16-bit words, without the one that this goes into (RFC 1071). A header that all is zero in has 0xffff,
- * as with SWX. */
+/* Of the sum of a header's 16-bit words, without the one that this goes into (RFC 1071). A header
+ * that all is zero in has 0xffff, as with SWX. */
 static __always_inline u16 internet_checksum(u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -133,14 +136,16 @@ static __always_inline u16 internet_checksum(u64 sum)
 	return sum ? sum : 0xffff;
 }
 
-/* ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────── */
+/* Tables */
 
 #define KEYS 4
-/* The highest bits of an action's number: packets of this entry waited until now. One hand-over has the one, the next the other, so
- * that a program that has met an entry at the end of one does not take it for one of the next. */
+/* The highest bits of an action's number: packets of this entry waited until now. One hand-over has
+ * the one, the next the other, so that a program that has met an entry at the end of one does not
+ * take it for one of the next. */
 #define MARKS 0xc0000000
 
-/* Whether a packet that meets an entry has to wait for others of its flow, which user space still has. */
+/* Whether a packet that meets an entry has to wait for others of its flow, which user space still
+ * has. */
 static __always_inline int waits_for_others(const u32 *found, int past_turn)
 {
 	return *found & queue.mark && !past_turn && queue.joined & 1;
@@ -154,7 +159,8 @@ static __always_inline int is_gone(const u32 *found)
 	return (*found & ~MARKS) == GONE_ENTRY;
 }
 
-/* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of two lines. */
+/* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of
+ * two lines. */
 struct line {
 	u64 keys[KEYS];
 	u32 slots[KEYS];
@@ -192,70 +198,70 @@ static __always_inline u32 second_line(u64 mixed, u32 lines)
 	return ((mixed * 0xbf58476d1ce4e5b9ull) >> 32) * lines >> 32;
 }
 
-#define ARRAY(name, entries, of)                                                                                             \
-	struct {                                                                                                             \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                            \
-		__uint(map_flags, BPF_F_MMAPABLE);                                                                           \
-		__uint(max_entries, entries);                                                                                \
-		__type(key, u32);                                                                                            \
-		__type(value, of);                                                                                           \
+#define ARRAY(name, entries, of) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_ARRAY); \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, entries); \
+		__type(key, u32); \
+		__type(value, of); \
 	} name SEC(".maps")
 
 /* Memory of each processor; user space makes the map as large as it takes. */
-#define OF_PROCESSORS(name, of)                                                                                              \
-	ARRAY(name, 1, of);                                                                                                  \
-	static __always_inline of *name##_here(void)                                                                         \
-	{                                                                                                                    \
-		u32 processor = bpf_get_smp_processor_id();                                                                  \
-                                                                                                                             \
-		return bpf_map_lookup_elem(&name, &processor);                                                               \
+#define OF_PROCESSORS(name, of) \
+	ARRAY(name, 1, of); \
+	static __always_inline of *name##_here(void) \
+	{ \
+		u32 processor = bpf_get_smp_processor_id(); \
+\
+		return bpf_map_lookup_elem(&name, &processor); \
 	}
 
-#define LOOK_UP_TABLE(name, lines, slots, octets)                                                                            \
-	struct value_##name {                                                                                                \
-		u64 words[(octets) / 8];                                                                                     \
-	};                                                                                                                   \
-	ARRAY(name##_lines, 2 * (lines), struct line);                                                                       \
-	ARRAY(name##_slots, 2 * ((slots) + 1), struct value_##name);                                                         \
-	static __always_inline u32 slot_of_##name(u32 copy, u64 key)                                                         \
-	{                                                                                                                    \
-		u64 hash = mixed(key);                                                                                       \
-		u32 at = copy * (lines) + first_line(hash, lines), slot;                                                     \
-		const struct line *line = bpf_map_lookup_elem(&name##_lines, &at);                                           \
-                                                                                                                             \
-		if (!line)                                                                                                   \
-			return 0;                                                                                            \
-		slot = slot_in(line, key);                                                                                   \
-		if (slot)                                                                                                    \
-			return slot;                                                                                         \
-		at = copy * (lines) + second_line(hash, lines);                                                              \
-		line = bpf_map_lookup_elem(&name##_lines, &at);                                                              \
-		return line ? slot_in(line, key) : 0;                                                                        \
-	}                                                                                                                    \
-	static __always_inline const void *default_of_##name(u32 copy)                                                       \
-	{                                                                                                                    \
-		u32 at = copy * ((slots) + 1);                                                                               \
-                                                                                                                             \
-		return bpf_map_lookup_elem(&name##_slots, &at);                                                              \
+#define LOOK_UP_TABLE(name, lines, slots, octets) \
+	struct value_##name { \
+		u64 words[(octets) / 8]; \
+	}; \
+	ARRAY(name##_lines, 2 * (lines), struct line); \
+	ARRAY(name##_slots, 2 * ((slots) + 1), struct value_##name); \
+	static __always_inline u32 slot_of_##name(u32 copy, u64 key) \
+	{ \
+		u64 hash = mixed(key); \
+		u32 at = copy * (lines) + first_line(hash, lines), slot; \
+		const struct line *line = bpf_map_lookup_elem(&name##_lines, &at); \
+\
+		if (!line) \
+			return 0; \
+		slot = slot_in(line, key); \
+		if (slot) \
+			return slot; \
+		at = copy * (lines) + second_line(hash, lines); \
+		line = bpf_map_lookup_elem(&name##_lines, &at); \
+		return line ? slot_in(line, key) : 0; \
+	} \
+	static __always_inline const void *default_of_##name(u32 copy) \
+	{ \
+		u32 at = copy * ((slots) + 1); \
+\
+		return bpf_map_lookup_elem(&name##_slots, &at); \
 	}
 
 /* Keys of up to 64 bits, as they are. */
-#define EXACT_TABLE(name, lines, slots, octets)                                                                              \
-	LOOK_UP_TABLE(name, lines, slots, octets)                                                                            \
-	static __always_inline const void *find_##name(u32 copy, u64 key)                                                    \
-	{                                                                                                                    \
-		u32 slot = slot_of_##name(copy, key);                                                                        \
-                                                                                                                             \
-		if (!slot)                                                                                                   \
-			return NULL;                                                                                         \
-		slot += copy * ((slots) + 1);                                                                                \
-		return bpf_map_lookup_elem(&name##_slots, &slot);                                                            \
+#define EXACT_TABLE(name, lines, slots, octets) \
+	LOOK_UP_TABLE(name, lines, slots, octets) \
+	static __always_inline const void *find_##name(u32 copy, u64 key) \
+	{ \
+		u32 slot = slot_of_##name(copy, key); \
+\
+		if (!slot) \
+			return NULL; \
+		slot += copy * ((slots) + 1); \
+		return bpf_map_lookup_elem(&name##_slots, &slot); \
 	}
 
-/* ── Tables with masks ────────────────────────────────────────────────────────────────────────────────────────────── */
+/* Tables with masks */
 
-/* Most entries of one list. A list has the entries with one value of the key's first field, or those with a mask there, in the order
- * of their priorities: src/masked.rs. */
+/* Most entries of one list. A list has the entries with one value of the key's first field, or
+ * those with a mask there, in the order of their priorities: src/masked.rs. */
 #define LONGEST_LIST 256
 #define WORDS 3
 
@@ -271,101 +277,102 @@ struct list {
 	u32 entries;
 };
 
-#define MASKED_TABLE(name, lines, slots, octets)                                                                             \
-	LOOK_UP_TABLE(name, lines, slots, octets)                                                                            \
-	ARRAY(name##_heads, 2 * ((slots) + 1), struct list);                                                                 \
-	ARRAY(name##_listed, 2 * ((slots) + 1), struct listed);                                                              \
-	/* Slot and priority of the first entry of a list that matches. */                                                   \
-	__noinline u64 first_of_##name(u32 head, u32 base, u64 a, u64 b, u64 c)                                       \
-	{                                                                                                                    \
-		const struct list *list = bpf_map_lookup_elem(&name##_heads, &head);                                         \
-		u32 i, first, entries;                                                                                       \
-                                                                                                                             \
-		if (!list)                                                                                                   \
-			return ~0ull;                                                                                        \
-		first = base + list->first;                                                                                  \
-		entries = list->entries;                                                                                     \
-		for (i = 0; i < LONGEST_LIST; i++) {                                                                         \
-			u32 at = first + i;                                                                                  \
-			const struct listed *e;                                                                              \
-                                                                                                                             \
-			if (i >= entries)                                                                                    \
-				break;                                                                                       \
-			e = bpf_map_lookup_elem(&name##_listed, &at);                                                        \
-			if (!e)                                                                                              \
-				break;                                                                                       \
-			if ((a & e->masks[0]) == e->values[0] && (b & e->masks[1]) == e->values[1] &&                        \
-			    (c & e->masks[2]) == e->values[2])                                                               \
-				return (u64)e->priority << 32 | e->slot;                                                     \
-		}                                                                                                            \
-		return ~0ull;                                                                                                \
-	}                                                                                                                    \
-	static __always_inline const void *find_in_##name(u32 copy, u64 a, u64 b, u64 c)                                     \
-	{                                                                                                                    \
-		u32 base = copy * ((slots) + 1), slot = slot_of_##name(copy, a >> FIRST_SHIFT_##name);                       \
-		u64 best = first_of_##name(base, base, a, b, c), other = ~0ull;                                              \
-                                                                                                                             \
-		if (slot)                                                                                                    \
-			other = first_of_##name(base + slot, base, a, b, c);                                                 \
-		if (other < best)                                                                                            \
-			best = other;                                                                                        \
-		if (best == ~0ull)                                                                                           \
-			return NULL;                                                                                         \
-		slot = base + (u32)best;                                                                                     \
-		return bpf_map_lookup_elem(&name##_slots, &slot);                                                            \
+#define MASKED_TABLE(name, lines, slots, octets) \
+	LOOK_UP_TABLE(name, lines, slots, octets) \
+	ARRAY(name##_heads, 2 * ((slots) + 1), struct list); \
+	ARRAY(name##_listed, 2 * ((slots) + 1), struct listed); \
+	/* Slot and priority of the first entry of a list that matches. */ \
+	__noinline u64 first_of_##name(u32 head, u32 base, u64 a, u64 b, u64 c) \
+	{ \
+		const struct list *list = bpf_map_lookup_elem(&name##_heads, &head); \
+		u32 i, first, entries; \
+\
+		if (!list) \
+			return ~0ull; \
+		first = base + list->first; \
+		entries = list->entries; \
+		for (i = 0; i < LONGEST_LIST; i++) { \
+			u32 at = first + i; \
+			const struct listed *e; \
+\
+			if (i >= entries) \
+				break; \
+			e = bpf_map_lookup_elem(&name##_listed, &at); \
+			if (!e) \
+				break; \
+			if ((a & e->masks[0]) == e->values[0] && (b & e->masks[1]) == e->values[1] && \
+				(c & e->masks[2]) == e->values[2]) \
+				return (u64)e->priority << 32 | e->slot; \
+		} \
+		return ~0ull; \
+	} \
+	static __always_inline const void *find_in_##name(u32 copy, u64 a, u64 b, u64 c) \
+	{ \
+		u32 base = copy * ((slots) + 1), slot = slot_of_##name(copy, a >> FIRST_SHIFT_##name); \
+		u64 best = first_of_##name(base, base, a, b, c), other = ~0ull; \
+\
+		if (slot) \
+			other = first_of_##name(base + slot, base, a, b, c); \
+		if (other < best) \
+			best = other; \
+		if (best == ~0ull) \
+			return NULL; \
+		slot = base + (u32)best; \
+		return bpf_map_lookup_elem(&name##_slots, &slot); \
 	}
 
-#define MASKED_TABLE_1(name, lines, slots, octets)                                                                           \
-	MASKED_TABLE(name, lines, slots, octets)                                                                             \
-	static __always_inline const void *find_##name(u32 copy, u64 a)                                                      \
-	{                                                                                                                    \
-		return find_in_##name(copy, a, 0, 0);                                                                        \
+#define MASKED_TABLE_1(name, lines, slots, octets) \
+	MASKED_TABLE(name, lines, slots, octets) \
+	static __always_inline const void *find_##name(u32 copy, u64 a) \
+	{ \
+		return find_in_##name(copy, a, 0, 0); \
 	}
 
-#define MASKED_TABLE_2(name, lines, slots, octets)                                                                           \
-	MASKED_TABLE(name, lines, slots, octets)                                                                             \
-	static __always_inline const void *find_##name(u32 copy, u64 a, u64 b)                                               \
-	{                                                                                                                    \
-		return find_in_##name(copy, a, b, 0);                                                                        \
+#define MASKED_TABLE_2(name, lines, slots, octets) \
+	MASKED_TABLE(name, lines, slots, octets) \
+	static __always_inline const void *find_##name(u32 copy, u64 a, u64 b) \
+	{ \
+		return find_in_##name(copy, a, b, 0); \
 	}
 
-#define MASKED_TABLE_3(name, lines, slots, octets)                                                                           \
-	MASKED_TABLE(name, lines, slots, octets)                                                                             \
-	static __always_inline const void *find_##name(u32 copy, u64 a, u64 b, u64 c)                                        \
-	{                                                                                                                    \
-		return find_in_##name(copy, a, b, c);                                                                        \
+#define MASKED_TABLE_3(name, lines, slots, octets) \
+	MASKED_TABLE(name, lines, slots, octets) \
+	static __always_inline const void *find_##name(u32 copy, u64 a, u64 b, u64 c) \
+	{ \
+		return find_in_##name(copy, a, b, c); \
 	}
 
-/* ── Counters and meters ──────────────────────────────────────────────────────────────────────────────────────────── */
+/* Counters and meters */
 
 struct count {
 	u64 packets;
 	u64 octets;
 };
 
-/* Each processor has counters of its own, one array behind the other (user space makes the map as large as that takes), and nobody
- * comes between: programs run where nothing else gets the processor. */
-#define COUNTER(name, size, number)                                                                                          \
-	ARRAY(name##_counter, size, struct count);                                                                           \
-	static __always_inline void count_##name(u32 index, u64 octets)                                                      \
-	{                                                                                                                    \
-		u32 at = bpf_get_smp_processor_id() * (size) + index;                                                        \
-		struct count *count;                                                                                         \
-                                                                                                                             \
-		if (index >= (size))                                                                                         \
-			return;                                                                                              \
-		count = bpf_map_lookup_elem(&name##_counter, &at);                                                           \
-		if (!count)                                                                                                  \
-			return;                                                                                              \
-		*(volatile u64 *)&count->packets += 1;                                                                       \
-		*(volatile u64 *)&count->octets += octets;                                                                   \
+/* Each processor has counters of its own, one array behind the other (user space makes the map as
+ * large as that takes), and nobody comes between: programs run where nothing else gets the
+ * processor. */
+#define COUNTER(name, size, number) \
+	ARRAY(name##_counter, size, struct count); \
+	static __always_inline void count_##name(u32 index, u64 octets) \
+	{ \
+		u32 at = bpf_get_smp_processor_id() * (size) + index; \
+		struct count *count; \
+\
+		if (index >= (size)) \
+			return; \
+		count = bpf_map_lookup_elem(&name##_counter, &at); \
+		if (!count) \
+			return; \
+		*(volatile u64 *)&count->packets += 1; \
+		*(volatile u64 *)&count->octets += octets; \
 	}
 
 #define GREEN 0
 #define RED 2
 
-/* A bucket of tokens, as the time at which it will be full, in sixteenths of a nanosecond; per_octet is in 65536ths of that.
- * Without a rate, 0, everything passes. */
+/* A bucket of tokens, as the time at which it will be full, in sixteenths of a nanosecond;
+ * per_octet is in 65536ths of that. Without a rate, 0, everything passes. */
 struct meter {
 	u64 full_at;
 	u64 per_octet;
@@ -400,11 +407,11 @@ static __always_inline u8 metered(struct meter *meter, u64 octets)
 	return GREEN;
 }
 
-#define METER(name, size)                                                                                                    \
-	ARRAY(name##_meter, size, struct meter);                                                                             \
-	static __always_inline u8 meter_##name(u32 index, u64 octets)                                                        \
-	{                                                                                                                    \
-		struct meter *meter = bpf_map_lookup_elem(&name##_meter, &index);                                            \
-                                                                                                                             \
-		return meter ? metered(meter, octets) : GREEN;                                                               \
+#define METER(name, size) \
+	ARRAY(name##_meter, size, struct meter); \
+	static __always_inline u8 meter_##name(u32 index, u64 octets) \
+	{ \
+		struct meter *meter = bpf_map_lookup_elem(&name##_meter, &index); \
+\
+		return meter ? metered(meter, octets) : GREEN; \
 	}

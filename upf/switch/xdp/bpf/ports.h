@@ -25,7 +25,7 @@ struct {
 	__type(value, u32);
 } exits SEC(".maps");
 
-/* ── What is counted ──────────────────────────────────────────────────────────────────────────────────────────────── */
+/* What is counted */
 
 struct port_counts {
 	u64 came;
@@ -38,13 +38,13 @@ struct port_counts {
 /* One behind the other by processor, as counters are. */
 ARRAY(port_counts, PORTS, struct port_counts);
 
-#define note(port, what, n)                                                                                                  \
-	do {                                                                                                                 \
-		u32 place = bpf_get_smp_processor_id() * PORTS + (port);                                                     \
-		struct port_counts *counts = bpf_map_lookup_elem(&port_counts, &place);                                      \
-                                                                                                                             \
-		if (counts)                                                                                                  \
-			*(volatile u64 *)&counts->what += (n);                                                               \
+#define note(port, what, n) \
+	do { \
+		u32 place = bpf_get_smp_processor_id() * PORTS + (port); \
+		struct port_counts *counts = bpf_map_lookup_elem(&port_counts, &place); \
+\
+		if (counts) \
+			*(volatile u64 *)&counts->what += (n); \
 	} while (0)
 
 static __always_inline u32 port_of(u32 ifindex)
@@ -67,7 +67,7 @@ static __always_inline u32 octets_in(struct xdp_md *ctx)
 	return octets;
 }
 
-/* ── To user space ────────────────────────────────────────────────────────────────────────────────────────────────── */
+/* To user space */
 
 /* A frame for the controller, with the port that it came in by in its first four octets. */
 struct given {
@@ -87,7 +87,8 @@ struct slot {
 	u32 port;
 	/* It takes the way without the pipeline; in the queue, the processor that it came on. */
 	u32 past;
-	/* What became of it: see OUT_OF. In the queue, the round of the place, once all of it has been written. */
+	/* What became of it: see OUT_OF. In the queue, the round of the place, once all of it has been
+	 * written. */
 	u32 outcome;
 	u8 frame[LONGEST_FRAME + 16];
 };
@@ -99,8 +100,8 @@ struct {
 	__uint(max_entries, 4096);
 } bell SEC(".maps");
 
-/* Copies `length` octets of a frame. The verifier of Linux 6.1 understands two comparisons of 64 bits, and not one of 32 that the
- * compiler makes of them. */
+/* Copies `length` octets of a frame. The verifier of Linux 6.1 understands two comparisons of 64
+ * bits, and not one of 32 that the compiler makes of them. */
 static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u64 length)
 {
 	asm volatile("" : "+r"(length));
@@ -115,8 +116,8 @@ static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u64 
 /* Tries to join while others do. */
 #define JOINS 64
 
-/* Puts a frame into the queue. One whose flow is being handed over stays out if that has ended meanwhile: then this gives 0. The
- * frame's first octets may be the number of its port. */
+/* Puts a frame into the queue. One whose flow is being handed over stays out if that has ended
+ * meanwhile: then this gives 0. The frame's first octets may be the number of its port. */
 static __noinline int join(struct xdp_md *ctx, u32 port, u32 in_front, int of_handover)
 {
 	u32 length = (octets_in(ctx) - in_front) & 2047, i, processor = bpf_get_smp_processor_id();
@@ -172,7 +173,7 @@ static __noinline int give_to_controller(struct xdp_md *ctx, u32 port)
 	return XDP_DROP;
 }
 
-/* ── Frames ───────────────────────────────────────────────────────────────────────────────────────────────────────── */
+/* Frames */
 
 static __always_inline int bypass(struct xdp_md *ctx, u32 port)
 {
@@ -183,7 +184,8 @@ static __always_inline int bypass(struct xdp_md *ctx, u32 port)
 	return bpf_redirect_map(&exits, to, XDP_DROP);
 }
 
-/* Whether a header without options adds up: the sum is the same in either order of octets (RFC 1071, 2). */
+/* Whether a header without options adds up: the sum is the same in either order of octets (RFC
+ * 1071, 2). */
 static __always_inline int adds_up(const u8 *header)
 {
 	const u32 *words = (const u32 *)header;
@@ -194,7 +196,8 @@ static __always_inline int adds_up(const u8 *header)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-/* The octets that a frame has by its IP header; 0 for what the pipeline must not see. All of one that is no IP. */
+/* The octets that a frame has by its IP header; 0 for what the pipeline must not see. All of one
+ * that is no IP. */
 static __always_inline u32 octets_of(const u8 *frame, const u8 *end, u32 length)
 {
 	u32 total;
@@ -242,7 +245,8 @@ static __always_inline void cut_to_length(struct xdp_md *ctx, u32 in_front)
 		bpf_xdp_adjust_tail(ctx, (int)length - (int)now);
 }
 
-/* What becomes of a frame: dropped, past the pipeline to the other end of its wire, or out of a port. */
+/* What becomes of a frame: dropped, past the pipeline to the other end of its wire, or out of a
+ * port. */
 #define GONE 0
 #define PAST 1
 #define TURN 2
@@ -274,7 +278,8 @@ static __always_inline int carried(struct xdp_md *ctx, u32 port, int past_turn)
 	}
 	verdict = piped(ctx, port, past_turn);
 	if (verdict == CUT_OFF) {
-		/* Where the parser takes more than there is, all zeroes are behind the packet, as with SWX. */
+		/* Where the parser takes more than there is, all zeroes are behind the packet, as with SWX.
+		 */
 		if (now >= LONGEST_PARSED || bpf_xdp_adjust_tail(ctx, (int)LONGEST_PARSED - (int)now))
 			return PAST;
 		verdict = piped(ctx, port, past_turn);
@@ -309,7 +314,7 @@ static __always_inline int leave(struct xdp_md *ctx, u32 port, int outcome)
 	return bpf_redirect_map(&exits, leaves_by, XDP_DROP);
 }
 
-/* ── Frames of user space ─────────────────────────────────────────────────────────────────────────────────────────── */
+/* Frames of user space */
 
 #define SLOTS 256
 

@@ -16,7 +16,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__array(values, struct inner);
-} fence SEC(".maps") = { .values = { &fence_slot } };
+} fence SEC(".maps") = {.values = {&fence_slot}};
 
 /* Has the packet be what is in a slot. */
 static __always_inline int filled(struct xdp_md *ctx, struct slot *slot)
@@ -82,9 +82,10 @@ static __always_inline int drain(struct xdp_md *ctx)
 	return leave(ctx, port, outcome);
 }
 
-/* Frames that the kernel runs this program on for user space (BPF_PROG_TEST_RUN) come by the loopback interface. There is one program
- * for all, which interfaces have: before the kernel runs one many times that none has, it tells all processors of it, and behind that
- * again (bpf_dispatcher_change_prog), for which it waits 10 ms and more each time, while packets wait. */
+/* Frames that the kernel runs this program on for user space (BPF_PROG_TEST_RUN) come by the
+ * loopback interface. There is one program for all, which interfaces have: before the kernel runs
+ * one many times that none has, it tells all processors of it, and behind that again
+ * (bpf_dispatcher_change_prog), for which it waits 10 ms and more each time, while packets wait. */
 static __noinline int ours(struct xdp_md *ctx)
 {
 	switch (control.work) {
