@@ -1,8 +1,8 @@
-//! The data path of LCS-UPP within the kernel (Type 3): what `module/martlet_lcs.c` does with a
-//! connected socket whose TLS records the kernel makes. It answers messages, or asks and times the
-//! answers, and nothing of that runs in user space.
+//! The interface of the kernel module `module/martlet_lcs.c`: the LCS-UPP data path in the kernel
+//! (data path type 3). On a connected kernel TLS socket the module answers messages, or sends them
+//! and measures the round trips, without user space.
 //!
-//! `build.sh` builds the module against a Debian kernel's headers; `insmod` loads it, which makes
+//! `build.sh` builds the module against a Debian kernel's headers; `insmod` loads it and creates
 //! `/dev/martlet_lcs`.
 
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// Where the module is asked.
+/// The module's device.
 pub const PATH: &str = "/dev/martlet_lcs";
 
-/// Of `module/martlet_lcs.h`.
+/// `struct martlet_lcs_exchange` of `module/martlet_lcs.h`.
 #[repr(C)]
 struct Exchange {
     socket: i32,
@@ -24,10 +24,10 @@ struct Exchange {
     times: u64,
 }
 
-/// Rounds that are asked at once, at most.
-pub const MOST_ROUNDS: usize = 100_000;
+/// Maximum number of rounds per call.
+pub const MAX_ROUNDS: usize = 100_000;
 
-/// The two calls of `/dev/martlet_lcs`.
+/// The ioctls of `/dev/martlet_lcs`.
 mod calls {
     #![allow(missing_docs)]
     use super::Exchange;
@@ -41,22 +41,22 @@ use calls::{answer, ask};
 pub struct Device(File);
 
 impl Device {
-    /// Open it.
+    /// Opens the device.
     ///
     /// # Errors
-    /// The module is not loaded, or this is not root.
+    /// The module is not loaded, or the process is not root.
     pub fn open() -> io::Result<Self> {
         File::options().read(true).write(true).open(PATH).map(Device)
     }
 
-    /// Send UL LCS-UP TRANSPORT messages with a payload of `payload` octets (1 to 65,535; octet i
-    /// is 31·i + 7) for this session, one after the other, and wait for each's echo, which has
-    /// to be right: message type, payload type, lengths, session and payload. How long each
-    /// round took, from before the message was made until the answer was verified.
+    /// Sends UL LCS-UP TRANSPORT messages with a payload of `payload` bytes (1 to 65,535; byte i is
+    /// 31·i + 7) in this session, one after the other, and verifies each echo: message type, payload
+    /// type, lengths, session and payload. Returns the duration of each round, from before the
+    /// message is encoded until the answer is verified.
     ///
     /// # Errors
-    /// The kernel does not make this socket's TLS records (`ENOTCONN`); an answer is not to the
-    /// message (`EBADMSG`); the connection broke; more rounds than [`MOST_ROUNDS`].
+    /// The socket is not a kernel TLS socket (`ENOTCONN`); an answer does not match (`EBADMSG`); the
+    /// connection broke; more rounds than [`MAX_ROUNDS`].
     pub fn ask(
         &self,
         socket: impl AsFd,
@@ -64,7 +64,7 @@ impl Device {
         rounds: usize,
         session: &[u8],
     ) -> io::Result<Vec<Duration>> {
-        if rounds > MOST_ROUNDS || session.len() > 255 {
+        if rounds > MAX_ROUNDS || session.len() > 255 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut times = vec![0u64; rounds];
@@ -76,18 +76,18 @@ impl Device {
             session: session.as_ptr() as u64,
             times: times.as_mut_ptr() as u64,
         };
-        // SAFETY: the structure is the module's; it reads the session, and writes as many times as
-        // there is room for.
+        // SAFETY: the structure matches the module's, which reads the session and writes at most
+        // `rounds` times.
         unsafe { ask(self.0.as_raw_fd(), &exchange)? };
         Ok(times.into_iter().map(Duration::from_nanos).collect())
     }
 
-    /// Answer UL LCS-UP TRANSPORT messages of this session with their echo until the peer closes.
-    /// How many there were.
+    /// Echoes UL LCS-UP TRANSPORT messages of this session until the peer closes. Returns their
+    /// number.
     ///
     /// # Errors
-    /// As for [`Device::ask`]; also a message that is no UL LCS-UP TRANSPORT of this session with
-    /// LPP (`EBADMSG`).
+    /// As for [`Device::ask`]; also a message that is not a UL LCS-UP TRANSPORT with LPP of this
+    /// session (`EBADMSG`).
     pub fn answer(&self, socket: impl AsFd, session: &[u8]) -> io::Result<u32> {
         if session.len() > 255 {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -100,7 +100,7 @@ impl Device {
             session: session.as_ptr() as u64,
             times: 0,
         };
-        // SAFETY: the structure is the module's, which reads the session and writes `rounds`.
+        // SAFETY: the structure matches the module's, which reads the session and writes `rounds`.
         unsafe { answer(self.0.as_raw_fd(), &mut exchange)? };
         Ok(exchange.rounds)
     }

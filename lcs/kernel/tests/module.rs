@@ -2,7 +2,7 @@
 //! root; `deploy/guest/lcs.sh` runs this in a guest.
 
 use martlet_lcs_channel::{Channel, Identity, Kind, Options, connect, listen};
-use martlet_lcs_kernel::{Device, MOST_ROUNDS};
+use martlet_lcs_kernel::{Device, MAX_ROUNDS};
 use martlet_lcsupp::{Framer, Message, PayloadType, Transport};
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -70,7 +70,7 @@ fn uplink(payload: &[u8], session: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_kernel_asks_and_any_library_answers() {
+fn the_module_sends_and_any_library_answers() {
     let Some(device) = device() else { return };
     for theirs in [Kind::Ktls, Kind::Rustls] {
         let (mut channel, thread) = pair(Kind::Ktls, theirs, |channel| echo(channel, |_| {}));
@@ -89,7 +89,7 @@ fn the_kernel_asks_and_any_library_answers() {
 }
 
 #[test]
-fn the_kernel_answers_whatever_the_pieces() {
+fn the_module_answers_however_messages_are_split() {
     let Some(device) = device() else { return };
     for ours in [Kind::Ktls, Kind::Rustls] {
         let (mut channel, thread) = pair(ours, Kind::Ktls, move |mut channel| {
@@ -139,7 +139,7 @@ fn the_kernel_answers_whatever_the_pieces() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_by_both() {
+fn invalid_messages_are_rejected_by_both_ends() {
     let Some(device) = device() else { return };
     let wrong: Vec<Vec<u8>> = vec![
         // Another message type, another payload type, no payload, another session, a shorter one.
@@ -177,7 +177,7 @@ fn what_is_wrong_is_refused_by_both() {
 }
 
 #[test]
-fn sockets_whose_records_the_kernel_does_not_make_and_senseless_wishes_are_refused() {
+fn other_sockets_and_invalid_arguments_are_rejected() {
     let Some(device) = device() else { return };
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let plain = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -188,7 +188,7 @@ fn sockets_whose_records_the_kernel_does_not_make_and_senseless_wishes_are_refus
     let (channel, thread) = pair(Kind::Ktls, Kind::Rustls, |channel| echo(channel, |_| {}));
     let socket = channel.kernel_socket().unwrap();
     for (payload, rounds, session) in
-        [(0, 1, &SESSION[..]), (65_536, 1, &SESSION), (1, MOST_ROUNDS + 1, &SESSION), (1, 1, &[])]
+        [(0, 1, &SESSION[..]), (65_536, 1, &SESSION), (1, MAX_ROUNDS + 1, &SESSION), (1, 1, &[])]
     {
         assert_eq!(
             device.ask(socket, payload, rounds, session).unwrap_err().kind(),

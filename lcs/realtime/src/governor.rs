@@ -1,4 +1,4 @@
-//! How fast processors run.
+//! The CPU frequency governor.
 use std::path::PathBuf;
 
 fn files() -> Vec<PathBuf> {
@@ -9,7 +9,7 @@ fn files() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Sets the governor of every processor, and looks whether it is.
+/// Sets the governor of every CPU and verifies it.
 pub(super) fn set(name: &str) -> Result<(), String> {
     for file in files() {
         std::fs::write(&file, name).map_err(|e| format!("{}: {e}; run as root", file.display()))?;
@@ -20,7 +20,7 @@ pub(super) fn set(name: &str) -> Result<(), String> {
     }
 }
 
-/// The governor of all processors; several, where they differ; none, where there is none.
+/// The governors of the CPUs, without repetition. None if there are no governors.
 pub(super) fn now() -> Option<String> {
     let mut all: Vec<String> = files()
         .iter()

@@ -1,40 +1,40 @@
-//! The real-time properties of the LCS-UPP paper, each checked to be in force: SCHED_FIFO with
-//! priority 1 for every thread of the process, locked memory, and processors at full speed.
+//! The real-time properties of the LCS-UPP paper, set and verified: SCHED_FIFO with priority 1 for
+//! every thread of the process, locked memory, and the CPU frequency governor `performance`.
 //!
-//! Threads that are made later inherit the first. A machine without governors, such as a virtual
-//! one, has none to set, which [`Conditions`] says.
+//! Later threads inherit the scheduling policy. A machine without governors, such as a virtual one,
+//! has nothing to set, which [`Conditions`] reports.
 mod governor;
 mod scheduling;
 
 use std::fmt;
 
-/// What is wanted.
+/// The requested properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// SCHED_FIFO with priority 1.
     pub fifo: bool,
-    /// All memory, that of later too, stays in memory.
+    /// Lock all current and future memory.
     pub lock_memory: bool,
-    /// The governor `performance`.
+    /// CPU frequency governor `performance`.
     pub governor: bool,
 }
 
 impl Wanted {
-    /// All of it, as in the paper.
+    /// All properties, as in the paper.
     pub const ALL: Wanted = Wanted { fifo: true, lock_memory: true, governor: true };
 }
 
-/// Of a machine without governors, such as a virtual one.
+/// The governor of a machine without governors.
 const NO_GOVERNOR: &str = "this machine has none";
 
-/// What is in force.
+/// The properties in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conditions {
-    /// Policy and priority.
+    /// Scheduling policy and priority.
     pub scheduling: String,
-    /// How much memory is locked.
+    /// Locked memory.
     pub memory: String,
-    /// The governor of the processors.
+    /// The governor of the CPUs.
     pub governor: String,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Conditions {
 }
 
 impl Conditions {
-    /// Which of the properties that are wanted is not in force, if one is not.
+    /// The first requested property that is not in force.
     pub fn missing(&self, wanted: Wanted) -> Option<String> {
         if wanted.fifo && self.scheduling != "SCHED_FIFO, priority 1" {
             return Some(format!("asked for SCHED_FIFO with priority 1, got {}", self.scheduling));
@@ -63,12 +63,12 @@ impl Conditions {
         None
     }
 
-    /// Those of this process now.
+    /// The properties of this process.
     pub fn now() -> Self {
         Self::at("self")
     }
 
-    /// Those of another process, all of its threads, now: a library may have made some of them.
+    /// The properties of another process with all of its threads.
     pub fn of(process: u32) -> Self {
         Self::at(&process.to_string())
     }
@@ -87,10 +87,10 @@ impl Conditions {
     }
 }
 
-/// Gives this process the properties.
+/// Sets the properties of this process.
 ///
 /// # Errors
-/// One of them is not in force afterwards: which one, and what to do.
+/// A property could not be set: which one, and what to do.
 pub fn enter(wanted: Wanted) -> Result<Conditions, String> {
     if wanted.fifo {
         scheduling::fifo()?;
@@ -113,7 +113,7 @@ pub fn enter(wanted: Wanted) -> Result<Conditions, String> {
     }
 }
 
-/// What follows a name in a file of `/proc`.
+/// The value of a field in a file of `/proc`.
 fn field(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     Some(text.lines().find_map(|line| line.strip_prefix(name))?.trim().to_string())
@@ -124,14 +124,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ordinary_process_is_seen_to_be_one() {
+    fn an_ordinary_process_has_an_ordinary_policy() {
         let now = Conditions::now();
         assert!(now.scheduling.starts_with("SCHED_"), "{now}");
         assert!(now.to_string().contains("governor"));
     }
 
     #[test]
-    fn what_is_not_wanted_is_not_changed() {
+    fn properties_that_are_not_requested_do_not_change() {
         let before = Conditions::now();
         let wanted = Wanted { fifo: false, lock_memory: false, governor: false };
         assert_eq!(enter(wanted), Ok(before));

@@ -1,6 +1,6 @@
-//! The policy by which the kernel gives threads a processor.
+//! The scheduling policy of threads.
 
-/// Gives every thread of this process SCHED_FIFO with priority 1.
+/// Sets SCHED_FIFO with priority 1 for every thread of this process.
 pub(super) fn fifo() -> Result<(), String> {
     let threads =
         std::fs::read_dir("/proc/self/task").map_err(|e| format!("/proc/self/task: {e}"))?;
@@ -9,22 +9,21 @@ pub(super) fn fifo() -> Result<(), String> {
         .filter_map(|thread| thread.file_name().to_str()?.parse::<libc::pid_t>().ok());
     let priority = libc::sched_param { sched_priority: 1 };
     for id in ids {
-        // SAFETY: it reads the structure, which lives as long as the call, and nothing else of
-        // ours.
+        // SAFETY: the call only reads the structure, which outlives it.
         let set = unsafe { libc::sched_setscheduler(id, libc::SCHED_FIFO, &priority) };
         let error = std::io::Error::last_os_error();
-        // A thread that has ended meanwhile needs none.
+        // The thread may have ended meanwhile.
         if set != 0 && error.raw_os_error() != Some(libc::ESRCH) {
             return Err(format!(
-                "SCHED_FIFO was refused: {error}; run as root, or grant CAP_SYS_NICE"
+                "SCHED_FIFO cannot be set: {error}; run as root, or grant CAP_SYS_NICE"
             ));
         }
     }
     Ok(())
 }
 
-/// Policy and priority of a process (proc(5), `stat`, fields 40 and 41); several, where its threads
-/// differ.
+/// Policies and priorities of a process's threads (proc(5), `stat`, fields 40 and 41), without
+/// repetition.
 pub(super) fn of_process(process: &str) -> String {
     let threads =
         std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -37,7 +36,7 @@ pub(super) fn of_process(process: &str) -> String {
 }
 
 fn of(stat: &str) -> String {
-    // The name in parentheses may have blanks; the third field follows it.
+    // The name in parentheses may contain blanks; field 3 follows it.
     let behind = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
     let fields: Vec<&str> = behind.split_whitespace().collect();
     let number = |field: usize| fields.get(field - 3).copied().unwrap_or("?");
