@@ -1,7 +1,8 @@
-// A user plane function in a programmable switch. GTP-U tunnels of flows with rules begin and end here.
-// All other packets go to the native UPF, and its packets are forwarded.
+// A user plane function in a programmable switch. GTP-U tunnels of flows with rules begin and end
+// here. All other packets go to the native UPF, and its packets are forwarded.
 //
-// The switch stands in the wire between the native UPF and its peers, with a port on either side of each wire:
+// The switch stands in the wire between the native UPF and its peers, with a port on either side of
+// each wire:
 //
 //   gNB ── access │ switch │ native N3 ── native UPF ── native N6 │ switch │ core ── data network
 //
@@ -161,7 +162,8 @@ struct metadata_t {
     // The UE's address, and its prefix of IPv6; 0 is none.
     ipv4_t ue;
     bit<64> ue_v6;
-    // The other end's address and port, and the protocol, whichever way the packet goes; the key of `applications`.
+    // The other end's address and port, and the protocol, whichever way the packet goes; the key of
+    // `applications`.
     bit<32> session;
     ipv4_t remote;
     bit<16> remote_port;
@@ -179,7 +181,8 @@ struct metadata_t {
     ipv4_t ues_mask;
     bit<64> ues_v6;
     bit<64> ues_v6_mask;
-    // Our end of tunnels, where UEs have no business: what they send there is the native UPF's. 0 is none.
+    // Our end of tunnels, where UEs have no business: what they send there is the native UPF's. 0
+    // is none.
     ipv4_t own;
     bit<64> own_high;
     bit<64> own_low;
@@ -246,7 +249,8 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
             default: accept;
         }
     }
-    // Fragments have no ports, or cannot be told apart by them: MF and the offset are 0, DF may be set.
+    // Fragments have no ports, or cannot be told apart by them: MF and the offset are 0, DF may be
+    // set.
     state parse_whole {
         transition select(hdr.ipv4.fragment) {
             0x4000: parse_transport;
@@ -337,7 +341,8 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
 }
 
 control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, inout swx_output_t output) {
-    // By rule: packets forwarded, and the octets of their IP packets without tunnel headers, as URRs count them.
+    // By rule: packets forwarded, and the octets of their IP packets without tunnel headers, as
+    // URRs count them.
     Counter<bit<64>, bit<32>>(262144) rules;
     // By rule: packets that a meter or a closed gate dropped.
     Counter<bit<64>, bit<32>>(262144) dropped;
@@ -345,7 +350,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     Meter<bit<32>>(262144) session_meter;
     Meter<bit<32>>(131072) application_meter;
 
-    // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────
+    // ── Where a packet comes from
+    // ──────────────────────────────────────────────────────────────────────────────────────
 
     action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask, ipv4_t own, bit<64> own_high, bit<64> own_low) {
         meta.side = SIDE_ACCESS;
@@ -377,7 +383,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 64;
     }
 
-    // ── Packets without a rule ─────────────────────────────────────────────────────────────────────────────────────────
+    // ── Packets without a rule
+    // ─────────────────────────────────────────────────────────────────────────────────────────
 
     action to_native(port_t port) {
         output.egress_port = port;
@@ -407,17 +414,20 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         output.egress_port = 6;
     }
 
-    // ── From a tunnel to the data network ──────────────────────────────────────────────────────────────────────────────
+    // ── From a tunnel to the data network
+    // ──────────────────────────────────────────────────────────────────────────────
 
-    // While a flow moves here from the native UPF, its packets wait at port 6 until those before them have left it: the
-    // target hands them back, in their order, when this entry changes or goes.
+    // While a flow moves here from the native UPF, its packets wait at port 6 until those before
+    // them have left it: the target hands them back, in their order, when this entry changes or
+    // goes.
     action hold_uplink() {
         meta.ue = hdr.inner_ipv4.source;
         meta.ue_v6 = hdr.inner_ipv6.source_high;
         meta.wanted = 0;
         meta.filtered = HELD;
     }
-    // A whole session: every packet of it, from this address of the UE, and of this QoS flow unless that is 0.
+    // A whole session: every packet of it, from this address of the UE, and of this QoS flow unless
+    // that is 0.
     action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<8> qfi) {
         meta.ue = ue;
         meta.wanted = qfi;
@@ -458,7 +468,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 131072;
     }
 
-    // ── From the data network into a tunnel ────────────────────────────────────────────────────────────────────────────
+    // ── From the data network into a tunnel
+    // ────────────────────────────────────────────────────────────────────────────
 
     action hold_downlink() {
         meta.filtered = HELD;
@@ -501,7 +512,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 131072;
     }
 
-    // ── Applications of a session ──────────────────────────────────────────────────────────────────────────────────────
+    // ── Applications of a session
+    // ──────────────────────────────────────────────────────────────────────────────────────
 
     action application(bit<32> application) {
         meta.application = application;
@@ -602,7 +614,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 4096;
     }
 
-    // ── The way out ────────────────────────────────────────────────────────────────────────────────────────────────────
+    // ── The way out
+    // ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     action l2(mac_t source, mac_t destination, port_t port) {
         hdr.ethernet.source = source;
@@ -625,8 +638,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         interfaces.apply();
         if (meta.side == SIDE_ACCESS) {
             if (hdr.inner_ipv4.isValid()) {
-                // The lengths of all headers agree, the UE has this address, and the packet may go one hop further.
-                // Whatever else it is, the native UPF treats and counts it.
+                // The lengths of all headers agree, the UE has this address, and the packet may go
+                // one hop further. Whatever else it is, the native UPF treats and counts it.
                 meta.expected = hdr.inner_ipv4.total_length + meta.beside;
                 if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.total_length < IPV4_HEADER) {
                     gtp_default_forward.apply();
@@ -661,7 +674,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                         hold();
                         return;
                     }
-                    // Filters look at ports where there are some that the parser does not read, or that are cut off.
+                    // Filters look at ports where there are some that the parser does not read, or
+                    // that are cut off.
                     meta.expected = hdr.inner_ipv4.fragment;
                     meta.expected = meta.expected & FRAGMENTED;
                     if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP || meta.octets < IPV4_AND_PORTS) {
@@ -690,7 +704,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 // To the data network it goes as what it is, whatever was around it.
                 hdr.ethernet.ether_type = TYPE_IPV4;
                 hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
-                // RFC 1624: one less in the octet of the TTL is 0x0100 more in the checksum, with the carry brought round.
+                // RFC 1624: one less in the octet of the TTL is 0x0100 more in the checksum, with
+                // the carry brought round.
                 if (hdr.inner_ipv4.checksum >= 0xfeff) {
                     hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x101;
                 } else {
@@ -955,7 +970,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             }
         }
         l2_forward.apply();
-        // Last: while the next hop is looked up, the counter, which the rule has named, comes out of memory.
+        // Last: while the next hop is looked up, the counter, which the rule has named, comes out
+        // of memory.
         rules.count(meta.counter, meta.octets);
     }
 }
