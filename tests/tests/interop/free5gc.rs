@@ -1,4 +1,4 @@
-//! What functions of free5GC need around them.
+//! The configuration of a core with functions of free5GC.
 use martlet::config::Config;
 use martlet_ran::GnbConfig;
 use martlet_ran::ue::{PduSessionRequest, Slice, UeConfig};
@@ -6,11 +6,11 @@ use martlet_sbi_api::common::Snssai;
 use martlet_store::Subscriber;
 use martlet_tests::{TestCore, eventually, internet};
 
-/// The differentiator of the slice: their functions take no slice without one.
+/// The slice differentiator: free5GC needs slices with one.
 const SD: u32 = 0x01_02_03;
 
-/// What a core grants to them, and one slice for all.
-pub fn for_them(config: &mut Config) {
+/// Enables the tolerances for free5GC and one slice with a differentiator.
+pub fn free5gc_config(config: &mut Config) {
     config.nrf.interop.absolute_prefixes = true;
     config.nrf.interop.no_heartbeats = true;
     config.udm.sdm_v1 = true;
@@ -22,8 +22,8 @@ pub fn for_them(config: &mut Config) {
     config.smf.slices = vec![martlet_smf::SliceConfig { sst: 1, sd: Some(SD) }];
 }
 
-/// A subscription to that slice.
-pub fn subscribed(subscriber: &mut Subscriber) {
+/// Subscribes to that slice.
+pub fn subscribe(subscriber: &mut Subscriber) {
     subscriber.slices[0].sd = Some(SD);
 }
 
@@ -32,13 +32,13 @@ fn slice() -> Slice {
     Slice { sst: 1, sd: Some(sd) }
 }
 
-/// A gNB of that slice.
+/// A gNB with that slice.
 pub fn gnb(mut config: GnbConfig) -> GnbConfig {
     config.slices = vec![slice()];
     config
 }
 
-/// A UE that asks for that slice.
+/// A UE that requests that slice.
 pub fn ue(mut config: UeConfig) -> UeConfig {
     config.requested_nssai = vec![slice()];
     config
@@ -49,18 +49,18 @@ pub fn session() -> PduSessionRequest {
     internet()
 }
 
-/// Waits until the NRF has an instance of a type, or has none of it any more.
-pub async fn registered(
+/// Waits until an NF type is registered with the NRF, or no longer registered.
+pub async fn until_registered(
     core: &TestCore,
     kind: &str,
-    there: bool,
-    said: impl Fn() -> String,
+    wanted: bool,
+    output: impl Fn() -> String,
 ) -> anyhow::Result<()> {
-    let is_there = || {
+    let matches = || {
         let status = core.status("nrf");
         let mut list = status["registered"].as_array().into_iter().flatten();
-        (list.any(|entry| entry["type"] == kind && entry["status"] == "REGISTERED") == there)
+        (list.any(|entry| entry["type"] == kind && entry["status"] == "REGISTERED") == wanted)
             .then_some(())
     };
-    eventually(&format!("{kind} at the NRF: {there}"), is_there, said).await
+    eventually(&format!("{kind} registered: {wanted}"), matches, output).await
 }

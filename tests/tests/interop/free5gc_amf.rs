@@ -1,13 +1,13 @@
-//! free5GC's AMF in place of ours: it needs SCTP of the kernel, which `make guest-test` has.
-use crate::free5gc::{for_them, gnb, registered, session, subscribed, ue};
-use crate::stock::{Stock, built};
+//! free5GC's AMF with Martlet's other functions. It needs the kernel's SCTP: `make guest-test`.
+use crate::external_program::{ExternalProgram, build};
+use crate::free5gc::{free5gc_config, gnb, session, subscribe, ue, until_registered};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::Gnb;
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 use std::path::{Path, PathBuf};
 
-/// Where it waits for gNBs.
+/// Its N2 address.
 const N2: &str = "127.1.9.5";
 
 fn configuration(folder: &Path) -> Result<PathBuf> {
@@ -19,7 +19,7 @@ fn configuration(folder: &Path) -> Result<PathBuf> {
         &config,
         format!(
             r#"
-info: {{ version: 1.0.9, description: free5GC's AMF in a core of Martlet }}
+info: {{ version: 1.0.9, description: free5GC's AMF in a Martlet core }}
 logger: {{ enable: true, level: debug, reportCaller: false }}
 configuration:
   amfName: AMF
@@ -45,30 +45,29 @@ configuration:
 }
 
 #[test]
-fn free5gcs_amf_serves_phones_with_our_other_functions() {
-    // Before there is a namespace, and in the place where it is not run, for the guest in which it
-    // is.
-    let Some(program) = built("free5gc-amf", "github.com/free5gc/amf/cmd") else { return };
+fn free5gc_amf_works_with_other_functions() {
+    // Built before the namespace exists, since modules may have to be downloaded, and also where the
+    // test is skipped, for the run in the guest.
+    let Some(program) = build("free5gc-amf", "github.com/free5gc/amf/cmd") else { return };
     if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
-        in_namespace(move || with_their_amf(program));
+        in_namespace(move || run_with_amf(program));
     } else {
         eprintln!(
-            "SKIPPED: free5GC's AMF needs the kernel's SCTP: make guest-test runs this, with \
-             MARTLET_TEST_SCTP=kernel"
+            "SKIPPED: free5GC's AMF needs the kernel's SCTP; `make guest-test` runs this test"
         );
     }
 }
 
-async fn with_their_amf(program: PathBuf) -> Result<()> {
+async fn run_with_amf(program: PathBuf) -> Result<()> {
     let core = TestCore::start_on(Sbi::Http, |config| {
-        for_them(config);
+        free5gc_config(config);
         config.sbi.external = vec!["amf".into()];
     })
     .await?;
-    core.subscribe(1, subscribed)?;
+    core.subscribe(1, subscribe)?;
     let config = configuration(core.folder())?;
-    let amf = Stock::start(&program, &[Path::new("-c"), &config], core.folder())?;
-    registered(&core, "AMF", true, || amf.said()).await?;
+    let amf = ExternalProgram::start(&program, &[Path::new("-c"), &config], core.folder())?;
+    until_registered(&core, "AMF", true, || amf.output()).await?;
 
     let mut config = gnb(core.gnb_config(1));
     config.amf = format!("{N2}:38412").parse()?;
@@ -77,9 +76,9 @@ async fn with_their_amf(program: PathBuf) -> Result<()> {
     ue.register().await?;
     let registered = ue.status().await?;
     ensure!(registered.guti.is_some() && registered.algorithms == Some((2, 2)), "{registered:?}");
-    // With our SMF and UPF.
+    // Through Martlet's SMF and UPF.
     let session = ue.establish_pdu_session(session()).await?;
     reaches(&ue, session.psi, GATEWAY).await?;
     ue.deregister().await?;
-    amf.end().await
+    amf.stop().await
 }

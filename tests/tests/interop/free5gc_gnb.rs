@@ -1,6 +1,5 @@
-//! A gNB and a UE whose NGAP and NAS are free5GC's and whose SCTP is Pion's, in a core that is
-//! all ours.
-use crate::stock::{Stock, built};
+//! A gNB and a UE built from free5GC's NGAP and NAS codecs and Pion's SCTP, with a Martlet core.
+use crate::external_program::{ExternalProgram, build};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::SctpStackConfig;
@@ -9,8 +8,8 @@ use martlet_tests::{
 };
 use std::path::PathBuf;
 
-/// What it says of a UE's whole day.
-const DAY: [&str; 9] = [
+/// The lines that it prints.
+const LINES: [&str; 9] = [
     "NG setup",
     "NAS security",
     "registered",
@@ -23,48 +22,46 @@ const DAY: [&str; 9] = [
 ];
 
 #[test]
-fn a_gnb_and_a_phone_of_free5gcs_codecs_have_a_day() {
+fn gnb_and_ue_with_free5gc_codecs_work() {
     if std::path::Path::new("/proc/net/sctp").exists() {
         eprintln!(
-            "SKIPPED: the kernel's SCTP is loaded, and would abort the associations of Pion's on \
-             the same address"
+            "SKIPPED: the kernel's SCTP is loaded and would abort the associations of Pion's SCTP"
         );
         return;
     }
-    let Some(program) = built("free5gc-gnb", ".") else { return };
-    in_namespace(move || a_day(program));
+    let Some(program) = build("free5gc-gnb", ".") else { return };
+    in_namespace(move || run(program));
 }
 
-async fn a_day(program: PathBuf) -> Result<()> {
+async fn run(program: PathBuf) -> Result<()> {
     let core = TestCore::start(Sbi::Local, |config| config.amf.n2.stack = SctpStackConfig::Usrsctp)
         .await?;
-    let ours = core.gnb_config(1);
+    let config = core.gnb_config(1);
     let (k, opc) = subscriber_keys();
-    let hexadecimal = |key: [u8; 16]| key.map(|octet| format!("{octet:02x}")).concat();
-    let local = ours.n2_local.map(|address| address.to_string()).unwrap_or_default();
+    let hex = |key: [u8; 16]| key.map(|byte| format!("{byte:02x}")).concat();
+    let local = config.n2_local.map(|address| address.to_string()).unwrap_or_default();
     let arguments = [
         ("-local", local),
-        ("-amf", ours.amf.ip().to_string()),
+        ("-amf", config.amf.ip().to_string()),
         ("-host", N6_GATEWAY.to_string()),
         ("-imsi", "001010000000001".into()),
-        ("-key", hexadecimal(k)),
-        ("-opc", hexadecimal(opc)),
+        ("-key", hex(k)),
+        ("-opc", hex(opc)),
     ];
     let arguments: Vec<String> =
         arguments.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
     let host = DataNetworkHost::connect(true).await?;
-    let gnb = Stock::start(&program, &arguments, core.folder())?;
-    let idle = || gnb.said().contains("idle\n").then(|| gnb.said());
-    let said = eventually("its UE rests", idle, || gnb.said()).await?;
+    let gnb = ExternalProgram::start(&program, &arguments, core.folder())?;
+    let idle = || gnb.output().contains("idle\n").then(|| gnb.output());
+    let output = eventually("its UE is in CM-IDLE", idle, || gnb.output()).await?;
     let address =
-        said.lines().find_map(|line| line.strip_prefix("session ")).context("a session")?;
-    core.until("the UE rests", |count| count.connected == 0).await?;
-    // One packet, which waits until the UE has been paged and has come back.
-    host.run(&format!("ping -c 1 -W 10 {address}")).await.with_context(|| gnb.said())?;
-    let (said, ended) = gnb.ended().await?;
-    let lines: Vec<&str> = said.lines().collect();
-    ensure!(ended && lines.len() == DAY.len(), "{said}");
-    ensure!(lines.iter().zip(DAY).all(|(line, due)| line.starts_with(due)), "{said}");
-    // Nothing of it stays.
-    core.until("the UE has gone", |count| count.sessions == 0 && count.registered == 0).await
+        output.lines().find_map(|line| line.strip_prefix("session ")).context("no session")?;
+    core.until("the UE is in CM-IDLE", |count| count.connected == 0).await?;
+    // A downlink packet, which is buffered until the UE has answered paging.
+    host.run(&format!("ping -c 1 -W 10 {address}")).await.with_context(|| gnb.output())?;
+    let (output, succeeded) = gnb.wait().await?;
+    let lines: Vec<&str> = output.lines().collect();
+    ensure!(succeeded && lines.len() == LINES.len(), "{output}");
+    ensure!(lines.iter().zip(LINES).all(|(line, expected)| line.starts_with(expected)), "{output}");
+    core.until("the UE is deregistered", |count| count.sessions == 0 && count.registered == 0).await
 }

@@ -1,6 +1,7 @@
-//! free5GC's SMF in place of ours: sessions come up through it, carry packets of our UPF, and end.
-use crate::free5gc::{for_them, gnb, registered, session, subscribed, ue};
-use crate::stock::{Stock, built};
+//! free5GC's SMF with Martlet's other functions: sessions are established through it, carry packets
+//! and are released.
+use crate::external_program::{ExternalProgram, build};
+use crate::free5gc::{free5gc_config, gnb, session, subscribe, ue, until_registered};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::Gnb;
@@ -13,38 +14,38 @@ async fn until_user_planes(core: &TestCore, wanted: u64) -> Result<()> {
         .await
 }
 
-/// A core of ours whose SMF is theirs, and theirs at work.
-async fn core_with(program: PathBuf) -> Result<(TestCore, Stock)> {
+/// A core with free5GC's SMF, which has registered and is associated with the UPF.
+async fn core_with(program: PathBuf) -> Result<(TestCore, ExternalProgram)> {
     let core = TestCore::start_on(Sbi::Http, |config| {
-        for_them(config);
+        free5gc_config(config);
         config.sbi.external = vec!["smf".into()];
-        // It asks a CHF for every session, and has no answer of its own for a core without.
+        // It needs a CHF for each session.
         config.chf.enabled = true;
     })
     .await?;
-    core.subscribe(1, subscribed)?;
+    core.subscribe(1, subscribe)?;
     let (config, routing) = free5gc_smf::configuration(core.folder())?;
     let arguments = [Path::new("-c"), &config, Path::new("-u"), &routing];
-    let smf = Stock::start(&program, &arguments, core.folder())?;
-    registered(&core, "SMF", true, || smf.said()).await?;
+    let smf = ExternalProgram::start(&program, &arguments, core.folder())?;
+    until_registered(&core, "SMF", true, || smf.output()).await?;
     let associated = || (core.status("upf").to_string().contains("127.0.0.7")).then_some(());
-    eventually("their SMF is associated with our UPF", associated, || smf.said()).await?;
+    eventually("free5GC's SMF is associated with the UPF", associated, || smf.output()).await?;
     // It registers before it listens.
-    let listens = || std::net::TcpStream::connect("127.0.0.2:8000").ok();
-    drop(eventually("their SMF listens", listens, || smf.said()).await?);
+    let listening = || std::net::TcpStream::connect("127.0.0.2:8000").ok();
+    drop(eventually("free5GC's SMF listens", listening, || smf.output()).await?);
     Ok((core, smf))
 }
 
 #[test]
-fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
-    // Before there is a namespace: modules may have to be fetched.
-    let Some(program) = built("free5gc-smf", "github.com/free5gc/smf/cmd") else { return };
+fn free5gc_smf_works_with_other_functions() {
+    // Built before the namespace exists, since modules may have to be downloaded.
+    let Some(program) = build("free5gc-smf", "github.com/free5gc/smf/cmd") else { return };
     in_namespace(move || async move {
         let (core, smf) = core_with(program).await?;
         let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
         let ue = radio.new_ue(ue(core.ue_config(1)))?;
-        // What it says to a UE that wakes, or that ends a session, is no multipart body: see the
-        // README.
+        // Its answers to context updates are not multipart bodies, so a session cannot be activated
+        // again or released by the UE: see the README.
         for _ in 0..2 {
             ue.register().await?;
             let session = ue.establish_pdu_session(session()).await?;
@@ -54,7 +55,7 @@ fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
             ue.deregister().await?;
             until_user_planes(&core, 0).await?;
         }
-        smf.end().await?;
-        registered(&core, "SMF", false, String::new).await
+        smf.stop().await?;
+        until_registered(&core, "SMF", false, String::new).await
     });
 }

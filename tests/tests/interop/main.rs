@@ -1,11 +1,11 @@
-//! Functions of other makers, built as they are published, in a core of ours: see
+//! Interoperability with programs of other vendors, built from their published modules: see
 //! `tests/interop/README.md`.
 //!
-//! Each test runs in a network namespace of its own. Without a Go toolchain, or where a module
-//! cannot be fetched, it says that it is skipped.
+//! Each test runs in its own network namespace. Without a Go toolchain, or if a module cannot be
+//! downloaded, it prints that it is skipped.
 mod eupf;
+mod external_program;
 mod free5gc;
 mod free5gc_amf;
 mod free5gc_gnb;
 mod free5gc_smf;
-mod stock;
