@@ -69,49 +69,64 @@ oracles: packages-test
 	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml, p4runtime_sh' 2>/dev/null || \
 		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3 p4runtime-shell==0.0.6
 
-# What fails among hundreds of tests runs again by itself, and is told.
+# Repeats failed tests alone and reports them as unsteady.
 STEADY = deploy/test/steady.py
 
-# Of the whole workspace, so that nothing is built a second time with other features.
+# With --workspace, so that nothing is built again with other features.
 CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
 
-# The switch is a program of its own, which tests find beside theirs: of the same build. Two at a time, since each has its memory.
-# ENGINE=-xdp has its pipeline in the kernel.
+# Tests start the switch program of the same build. Two at a time, since each takes much memory.
+# ENGINE=-xdp runs its pipeline in XDP.
 ENGINE =
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
-# Those that meet every kind of session, and all that is done with one: a part for each run of the tests.
-SWITCH_SELECTION = user_plane::switch:: session:: connection:: handover::n2:: handover::xn:: \
-	handover::packet_loss:: handover::failure:: handover::cancel:: handover::leaks:: handover::intermediate_upf:: \
-	user_plane:: n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
+# Sessions of every kind, and all that a switch does with them.
+SWITCH_SELECTION = user_plane:: session:: connection:: handover::n2:: handover::xn:: \
+	handover::packet_loss:: handover::failure:: handover::cancel:: handover::leaks:: \
+	handover::intermediate_upf:: n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
 
+# The same pipeline in XDP: a part that reaches each of its paths.
+SWITCH_XDP_SELECTION = user_plane::switch:: session::establishment:: session::modification \
+	session::release:: connection:: handover::n2:: handover::xn::
+
+# The call flows run three times. A binding of the SBI changes how messages are carried, a datapath
+# how packets are: they are independent, so one run can change both. `other` swaps the local and the
+# HTTP binding of each test, so that each test runs on all three. `make call-flows-all` has the
+# whole matrix.
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
-	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
+	@echo "The tests create and delete network namespaces and interfaces: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
-	@echo "The call flows once more, with packets carried by XDP programs, and with each binding of the SBI."
+	@echo "The call flows again: the other binding of each test with the XDP datapath, then the fabric."
+	MARTLET_TEST_SBI=other MARTLET_TEST_DATAPATH=xdp $(CALL_FLOWS)
+	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
+	@echo "Sessions of every kind with a programmable switch; make call-flows-switch runs all call flows."
+	$(SWITCH_CALL_FLOWS) $(SWITCH_SELECTION)
+	@echo "A part of them with the switch's pipeline in XDP."
+	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2 $(SWITCH_XDP_SELECTION)
+	@echo "Positioning over the kernel's TLS and the kernel module, in a guest; a second try if it starts too late."
+	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
+		else echo "SKIPPED: the kernel's TLS and the kernel module: no guest on this machine, see above"; fi
+
+call-flows-all: packages-test oracles ## Run the call flows with each datapath and each binding of the SBI
+	MARTLET_TEST_DATAPATH=kernel $(CALL_FLOWS)
 	MARTLET_TEST_DATAPATH=xdp $(CALL_FLOWS)
 	MARTLET_TEST_SBI=local $(CALL_FLOWS)
 	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)
-	@echo "Every kind of session once more, with a switch in the wires of its UPF; make call-flows-switch runs all call flows so."
-	$(SWITCH_CALL_FLOWS) $(SWITCH_SELECTION)
-	@echo "The first of them with its pipeline in the kernel."
-	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2 $(wordlist 1,5,$(SWITCH_SELECTION))
-	@echo "Positioning's data paths in the kernel, in a guest: twice, if its kernel does not come up in time on a busy machine."
-	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
-		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi
+	$(SWITCH_CALL_FLOWS)
+	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2
 
-call-flows-switch: packages-test oracles ## Run the call flows with a switch in the wires of each UPF, which carries all that it can (ENGINE=-xdp: with its pipeline in the kernel)
+call-flows-switch: packages-test oracles ## Run the call flows with a programmable switch beside each UPF (ENGINE=-xdp: with its pipeline in XDP)
 	$(SWITCH_CALL_FLOWS)
 
-soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
+soak: packages-test ## UEs perform random actions for SECONDS (30) from SEED (1), on each binding; then KILLS (1000) processes of the fabric are killed
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test process_deaths -- --nocapture
 
 count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
 	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
 
-chaos: packages-test ## Kill, hang and cut what a split core consists of for SECONDS (30), by SEED (1), while phones do what they like
+chaos: packages-test ## Kill, suspend and disconnect parts of a split core for SECONDS (30) from SEED (1) while UEs perform random actions
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos -- --nocapture --test-threads 1
 
 guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an older kernel, and our kernel module, in a guest with Debian's kernel (QEMU, no KVM needed)

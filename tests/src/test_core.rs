@@ -102,15 +102,18 @@ static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl TestCore {
     /// Starts a core with [`SUBSCRIBERS`] subscribers. `change` adapts the configuration.
-    /// `MARTLET_TEST_SBI` (`local`, `fabric`, `http`) overrides the binding for all tests.
+    /// `MARTLET_TEST_SBI` overrides the binding for all tests: `local`, `fabric`, `http`, or `other`,
+    /// which swaps `local` and `http`.
     pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let sbi = match std::env::var("MARTLET_TEST_SBI").as_deref() {
             Ok("local") => Sbi::Local,
             Ok("fabric") => Sbi::Fabric,
             Ok("http") => Sbi::Http,
-            Ok(other) => {
-                anyhow::bail!("MARTLET_TEST_SBI must be local, fabric or http, not {other:?}")
-            }
+            Ok("other") if sbi == Sbi::Local => Sbi::Http,
+            Ok("other") => Sbi::Local,
+            Ok(value) => anyhow::bail!(
+                "MARTLET_TEST_SBI must be local, fabric, http or other, not {value:?}"
+            ),
             Err(_) => sbi,
         };
         TestCore::start_on(sbi, change).await

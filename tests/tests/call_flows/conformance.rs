@@ -1,61 +1,91 @@
-//! `CONFORMANCE.md` says of each clause by which test it is done: what it names is there.
+//! Checks of `CONFORMANCE.md`: the files and functions that its columns `code` and `test` name
+//! exist, and each SCAS test case with a number has a test with that number.
 use std::path::{Path, PathBuf};
+
+const STATES: [&str; 4] = ["done", "part", "no", "does not apply"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What stands between backticks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    text.split('`').skip(1).step_by(2)
+fn conformance() -> String {
+    std::fs::read_to_string(root().join("CONFORMANCE.md")).expect("read CONFORMANCE.md")
 }
 
-/// Whether it is a file or a folder: a call flow, or a path from the project's root.
-fn is_there(name: &str) -> bool {
-    let call_flows = root().join("tests/tests/call_flows");
-    [call_flows.join(name), root().join(name)].iter().any(|path| path.exists())
+/// The cells of a table row.
+fn cells(line: &str) -> Vec<&str> {
+    let inner = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')).unwrap_or(line);
+    inner.split('|').map(str::trim).collect()
+}
+
+/// The links of a cell, `[label](path)`, each with the function in backticks after it, if any.
+fn links(cell: &str) -> Vec<(&str, Option<&str>)> {
+    let link = |text| {
+        let (path, rest): (&str, &str) = str::split_once(text, ')')?;
+        let function = rest.strip_prefix(" `").and_then(|rest| rest.split('`').next());
+        Some((path, function))
+    };
+    cell.split("](").skip(1).filter_map(link).collect()
+}
+
+/// What is wrong with a link: no such file, or no such function in it.
+fn fault(path: &str, function: Option<&str>) -> Option<String> {
+    let file = root().join(path);
+    if !file.exists() {
+        return Some(format!("no file {path}"));
+    }
+    let function = function?;
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let defines =
+        |rest: &str| rest.strip_prefix(function).is_some_and(|rest| rest.starts_with(['(', '<']));
+    let found = text.split("fn ").skip(1).any(defines);
+    (!found).then(|| format!("no function {function} in {path}"))
 }
 
 #[test]
-fn every_named_test_exists() {
-    let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
-    let (mut of_tests, mut rows, mut wrong) = (false, 0, Vec::new());
+fn every_named_file_and_function_exists() {
+    let text = conformance();
+    let (mut header, mut rows, mut faults) = (Vec::new(), 0, Vec::new());
     for line in text.lines().filter(|line| line.starts_with('|')) {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        if line.contains("| state |") {
-            of_tests = line.contains("test, or why not");
+        let cells = cells(line);
+        if cells.contains(&"state") {
+            header = cells;
             continue;
         }
         if line.starts_with("| ---") {
             continue;
         }
-        let state =
-            cells.iter().position(|cell| ["done", "part", "no", "does not apply"].contains(cell));
-        let Some(state) = state else {
-            wrong.push(format!("no state: {line}"));
-            continue;
-        };
-        let remark = cells[state + 1..].join(" | ");
-        let missing = quoted(&remark)
-            .find(|name| (name.ends_with(".rs") || name.contains('/')) && !is_there(name));
-        if let Some(missing) = missing {
-            wrong.push(format!("there is no {missing}: {line}"));
+        let column = |name| header.iter().position(|title| *title == name);
+        let cell = |name| column(name).and_then(|at| cells.get(at)).copied().unwrap_or_default();
+        if cells.len() != header.len() {
+            faults.push(format!("{} cells instead of {}: {line}", cells.len(), header.len()));
         }
-        if of_tests {
-            rows += 1;
-            if cells[state] == "done" && !quoted(&remark).any(is_there) {
-                wrong.push(format!("by which test: {line}"));
+        if !STATES.contains(&cell("state")) {
+            faults.push(format!("no state: {line}"));
+        }
+        for (path, function) in cells.iter().flat_map(|cell| links(cell)) {
+            if !path.starts_with("http") {
+                faults.extend(fault(path, function).map(|fault| format!("{fault}: {line}")));
             }
-            if remark.is_empty() {
-                wrong.push(format!("why not: {line}"));
+        }
+        if column("code").is_some() {
+            rows += 1;
+            let implemented = ["done", "part"].contains(&cell("state"));
+            for name in ["code", "test"] {
+                if implemented == links(cell(name)).is_empty() {
+                    faults.push(format!("column {name} does not fit the state: {line}"));
+                }
+            }
+            if !implemented && cell("remark").is_empty() {
+                faults.push(format!("no reason: {line}"));
             }
         }
     }
-    assert!(rows > 200, "the tables are not read: {rows} rows");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(rows > 250, "only {rows} rows were read");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The names of all tests of the tree that begin so.
+/// The names of all functions in test files of the tree that begin with `start`.
 fn tests_named(start: &str) -> Vec<String> {
     fn collect(folder: &Path, start: &str, into: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -63,7 +93,7 @@ fn tests_named(start: &str) -> Vec<String> {
             if path.is_dir() && !path.is_symlink() {
                 collect(&path, start, into);
             } else if path.extension().is_some_and(|kind| kind == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
+                let text = std::fs::read_to_string(&path).expect("read a source file");
                 let names =
                     text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
                 into.extend(names.filter(|name| name.starts_with(start)).map(str::to_owned));
@@ -77,7 +107,7 @@ fn tests_named(start: &str) -> Vec<String> {
     names
 }
 
-/// The numbers of clauses in a text, such as 4.2.2.1.1.
+/// The clause numbers in a text, such as 4.2.2.1.1.
 fn clauses(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split([' ', ',']).filter(|word| word.starts_with("4."));
     words.filter(|word| word.chars().all(|c| c.is_ascii_digit() || c == '.'))
@@ -85,12 +115,12 @@ fn clauses(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_scas_case_has_a_test_with_its_number() {
-    let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
+    let text = conformance();
     let (mut cases, mut missing) = (0, Vec::new());
     for line in
         text.lines().filter(|line| line.starts_with("| 33.5") && line.contains(" | done | "))
     {
-        let case = line.trim_matches('|').split(" | ").next().unwrap_or_default().trim();
+        let case = cells(line)[0];
         let names = tests_named(&format!("ts_{}_", case[..6].replace('.', "_")));
         for clause in clauses(case) {
             cases += 1;
@@ -100,6 +130,6 @@ fn every_scas_case_has_a_test_with_its_number() {
             }
         }
     }
-    assert!(cases > 18, "the table is not read: {cases} cases");
+    assert!(cases > 18, "only {cases} cases were read");
     assert!(missing.is_empty(), "no test has the number {}", missing.join(", "));
 }

@@ -178,8 +178,10 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             );
             other.send_raw_ngap(0, pdu?.encode()?).await?;
         }
-        let told =
-            || refused("nrppa_malformed") + refused("nrppa_unknown_transaction") >= garbage + nobody + 3.0;
+        let told = || {
+            refused("nrppa_malformed") + refused("nrppa_unknown_transaction")
+                >= garbage + nobody + 3.0
+        };
         for _ in 0..100 {
             if told() {
                 break;

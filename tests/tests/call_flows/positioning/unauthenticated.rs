@@ -7,7 +7,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 fn refused() -> f64 {
-    let whys = ["channel_error", "unknown_binding", "lcs_upp_unexpected", "lcs_upp_malformed", "already_bound", "binding_timeout"];
+    let whys = [
+        "channel_error",
+        "unknown_binding",
+        "lcs_upp_unexpected",
+        "lcs_upp_malformed",
+        "already_bound",
+        "binding_timeout",
+    ];
     whys.iter().map(|why| metric("martlet_lmf_rejected_total", &[("reason", why)])).sum()
 }
 
