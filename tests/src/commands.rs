@@ -8,7 +8,7 @@ pub fn is_installed(program: &str) -> bool {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     });
     if !found {
-        eprintln!("SKIPPED: {program} is not installed");
+        crate::skip(&format!("{program} is not installed"));
     }
     found
 }

@@ -17,6 +17,7 @@ mod raw_gnb;
 mod sbi_record;
 mod second_amf;
 mod separate_upf;
+mod skip;
 mod soak;
 mod switch_wiring;
 mod test_core;
@@ -37,6 +38,7 @@ pub use raw_gnb::{RawGnb, cause_of};
 pub use sbi_record::SbiRecord;
 pub use second_amf::SecondAmf;
 pub use separate_upf::SeparateUpf;
+pub use skip::skip;
 pub use soak::{Soak, SoakCounters};
 pub use switch_wiring::{SwitchWiring, switch_program};
 pub use test_core::{

@@ -28,11 +28,14 @@ where
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("MARTLET_LOG"))
         .with_test_writer()
         .try_init();
-    let thread = std::thread::spawn(move || -> anyhow::Result<()> {
+    // The thread has the name of the test, which `skip` prints.
+    let name = std::thread::current().name().unwrap_or("test").to_owned();
+    let builder = std::thread::Builder::new().name(name);
+    let thread = builder.spawn(move || -> anyhow::Result<()> {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!(
-                "SKIPPED: cannot create a network namespace ({error}); run the tests as root"
-            );
+            crate::skip(&format!(
+                "cannot create a network namespace ({error}); run the tests as root"
+            ));
             return Ok(());
         }
         // A child process inherits the namespace of the thread that starts it.
@@ -45,7 +48,7 @@ where
                 .unwrap_or_else(|_| anyhow::bail!("the test exceeded its limit of {limit:?}"))
         })
     });
-    match thread.join() {
+    match thread.expect("start a thread").join() {
         Ok(outcome) => outcome.unwrap_or_else(|error| panic!("{error:?}")),
         Err(panic) => std::panic::resume_unwind(panic),
     }

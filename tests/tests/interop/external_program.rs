@@ -31,7 +31,7 @@ fn go() -> Option<&'static str> {
 /// A Go command in a folder of `tests/interop`, and the folder for programs.
 fn command(name: &str) -> Option<(Command, PathBuf)> {
     let Some(go) = go() else {
-        eprintln!("SKIPPED: no Go toolchain; deploy/install/packages.sh test installs one");
+        martlet_tests::skip("no Go toolchain; deploy/install/packages.sh test installs one");
         return None;
     };
     let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
@@ -52,7 +52,7 @@ fn run_go(mut command: Command, what: &str) -> Option<String> {
     if let Some(why) =
         stderr.lines().find(|line| UNAVAILABLE.iter().any(|sign| line.contains(sign)))
     {
-        eprintln!("SKIPPED: {what} cannot be built: {why}");
+        martlet_tests::skip(&format!("{what} cannot be built: {why}"));
         return None;
     }
     assert!(output.status.success(), "{stderr}");

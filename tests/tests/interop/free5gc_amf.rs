@@ -52,8 +52,8 @@ fn free5gc_amf_works_with_other_functions() {
     if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
         in_namespace(move || run_with_amf(program));
     } else {
-        eprintln!(
-            "SKIPPED: free5GC's AMF needs the kernel's SCTP; `make guest-test` runs this test"
+        martlet_tests::skip(
+            "free5GC's AMF needs the kernel's SCTP; `make guest-test` runs this test",
         );
     }
 }

@@ -24,8 +24,8 @@ const LINES: [&str; 9] = [
 #[test]
 fn gnb_and_ue_with_free5gc_codecs_work() {
     if std::path::Path::new("/proc/net/sctp").exists() {
-        eprintln!(
-            "SKIPPED: the kernel's SCTP is loaded and would abort the associations of Pion's SCTP"
+        martlet_tests::skip(
+            "the kernel's SCTP is loaded and would abort the associations of Pion's SCTP",
         );
         return;
     }

@@ -90,7 +90,7 @@ async fn update_registration(ue: &Ue) -> Result<()> {
 fn intermediate_upf_loses_no_packet_and_counts_each_once() {
     in_namespace(|| async {
         if xdp_datapath() {
-            eprintln!("SKIPPED: XDP programs of three UPFs cannot share the loopback interface");
+            martlet_tests::skip("XDP programs of three UPFs cannot share the loopback interface");
             return Ok(());
         }
         let areas = Areas::start(Sbi::Http, |config| {
@@ -172,7 +172,7 @@ async fn until_packets_pass(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Res
 fn intermediate_upf_follows_an_idle_ue_and_a_failed_handover() {
     in_namespace(|| async {
         if xdp_datapath() {
-            eprintln!("SKIPPED: XDP programs of three UPFs cannot share the loopback interface");
+            martlet_tests::skip("XDP programs of three UPFs cannot share the loopback interface");
             return Ok(());
         }
         let mut areas = Areas::start(Sbi::Local, |config| {

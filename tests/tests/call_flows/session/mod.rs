@@ -18,7 +18,7 @@ use martlet_tests::{TestCore, eventually, xdp_datapath};
 /// Whether a test with two UPFs is skipped, since the datapath is XDP.
 pub fn skipped() -> bool {
     if xdp_datapath() {
-        eprintln!("SKIPPED: XDP programs of two UPFs cannot share the loopback interface");
+        martlet_tests::skip("XDP programs of two UPFs cannot share the loopback interface");
     }
     xdp_datapath()
 }

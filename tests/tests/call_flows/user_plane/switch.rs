@@ -29,7 +29,7 @@ async fn on_switch(core: &TestCore, sessions: u64) -> Result<()> {
 #[test]
 fn session_stays_on_the_switch_through_handover_and_paging() {
     if switch_program().is_none() {
-        eprintln!("SKIPPED: martlet-switch is not built; cargo build -p martlet-switch-target");
+        martlet_tests::skip("martlet-switch is not built; cargo build -p martlet-switch-target");
         return;
     }
     in_namespace(|| async {
