@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests that need the kernel's SCTP in one start of a guest: the conformance suite of
-# n2/sctp, and call flows with AMF and gNB over it.
+# Tests that need the kernel's SCTP, in one guest: the conformance suite of n2/sctp, and call flows.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
@@ -16,9 +15,12 @@ echo "Building the tests that run in the guest."
 conformance=$(program martlet-sctp conformance)
 flows=$(program martlet-tests call_flows)
 interop=$(program martlet-tests interop)
-# Outside of the guest it builds free5GC's AMF, which runs inside.
+# Builds free5GC's AMF, which runs inside the guest.
 "$interop" free5gc_amf > /dev/null 2>&1 || true
-[ -x "$conformance" ] && [ -x "$flows" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+[ -x "$conformance" ] && [ -x "$flows" ] || {
+    echo "guest-test: a test program was not built" >&2
+    exit 1
+}
 
 export MARTLET_REQUIRE_KERNEL_SCTP=1 MARTLET_TEST_SCTP=kernel RUST_BACKTRACE=0
 [ ! -x "$(dirname "$interop")/free5gc-amf" ] || export MARTLET_TEST_BUILT=1
@@ -34,8 +36,10 @@ deploy/guest/run.sh --modules "sctp tun" --timeout 600 bash -c '
     [ -z "$MARTLET_TEST_BUILT" ] || "$3" --test-threads 1 free5gc_amf || failed=1
     exit $failed
 ' guest "$conformance" "$flows" "$interop" | tee target/guest/output
-if grep -q SKIPPED target/guest/output || ! grep -q "ue_lifecycle_in_one_process ... .*ok" target/guest/output; then
-    echo "guest-test: something was skipped or not run, see above" >&2
+if grep -q SKIPPED target/guest/output ||
+    ! grep -q "ue_lifecycle_in_one_process ... .*ok" target/guest/output; then
+    echo "guest-test: a test was skipped or did not run, see above" >&2
     exit 1
 fi
-echo "guest-test: every test passed over the kernel's SCTP of Linux $(cat target/guest/linux-image-amd64/version)"
+version=$(cat target/guest/linux-image-amd64/version)
+echo "guest-test: all tests passed over the kernel's SCTP of Linux $version"
