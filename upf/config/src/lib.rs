@@ -321,6 +321,7 @@ impl Default for KernelLimits {
 }
 
 impl KernelLimits {
+    /// The burst of a rate as time.
     pub fn mbr_burst(&self) -> Duration {
         Duration::from_millis(self.mbr_burst_ms)
     }

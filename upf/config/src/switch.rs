@@ -173,6 +173,7 @@ impl Default for SwitchConfig {
 }
 
 impl SwitchConfig {
+    /// Interval between samples of the session counters.
     pub fn sample(&self) -> Duration {
         Duration::from_millis(self.sample_ms)
     }

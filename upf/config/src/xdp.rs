@@ -141,6 +141,7 @@ impl Default for XdpConfig {
 }
 
 impl XdpConfig {
+    /// The burst of a rate as time.
     pub fn mbr_burst(&self) -> Duration {
         Duration::from_millis(self.mbr_burst_ms)
     }

@@ -17,6 +17,7 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// An empty batch with its buffers.
     pub fn new() -> Self {
         Batch {
             buffers: vec![vec![0; HEADROOM + DATAGRAM]; BATCH],

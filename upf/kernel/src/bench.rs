@@ -16,7 +16,9 @@ use tokio::sync::mpsc;
 /// What has left.
 #[derive(Default)]
 pub struct Left {
+    /// Datagrams to GTP-U peers.
     pub to_peers: Mutex<VecDeque<(IpAddr, Vec<u8>)>>,
+    /// Packets to the data network.
     pub to_network: Mutex<VecDeque<Vec<u8>>>,
 }
 
@@ -36,14 +38,19 @@ impl Egress for Arc<Left> {
 pub struct Bench {
     pub(crate) forwarder: Arc<Forwarder<Arc<Left>>>,
     carrier: Carrier<Arc<Left>>,
+    /// Sent packets.
     pub left: Arc<Left>,
+    /// Events of the forwarder.
     pub events: mpsc::Receiver<Event>,
 }
 
+/// Address of the gNB.
 pub const GNB: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+/// N3 address of the UPF.
 pub const N3: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8));
 
 impl Bench {
+    /// A bench with the default N3 address.
     pub fn new(limits: KernelLimits) -> Self {
         Bench::ending_at(limits, &N3Config::default())
     }

@@ -9,6 +9,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
+    /// At most this many events per second.
     pub fn per_second(most: u32) -> Self {
         Limiter { most, used: 0, since: None }
     }

@@ -18,6 +18,7 @@ const CREATE_OR_REPLACE: u16 = 0x400 | 0x100;
 pub struct Netlink(OwnedFd);
 
 impl Netlink {
+    /// A routing socket of the calling thread's network namespace.
     pub fn open() -> io::Result<Self> {
         let protocol = SockProtocol::NetlinkRoute;
         let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;

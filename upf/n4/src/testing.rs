@@ -8,19 +8,28 @@ use martlet_upf_kernel::bench::{Bench, GNB};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+/// Address of the SMF.
 pub const SMF: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
+/// SEID of the SMF's session.
 pub const CP_SEID: u64 = 0x5001;
+/// Address of the UE.
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 /// The gNB's end of the tunnel.
 pub const REMOTE: u32 = 0xbeef;
 
+/// A scripted SMF with its UPF.
 pub struct Smf {
+    /// The N4 under test.
     pub n4: N4,
+    /// Its datapath.
     pub bench: Bench,
+    /// The current time.
     pub now: Moment,
+    /// The last sequence number.
     pub sequence: u32,
 }
 
+/// Socket address of the SMF.
 pub fn address() -> SocketAddr {
     SocketAddr::new(SMF, PORT)
 }
@@ -31,6 +40,7 @@ impl Smf {
         Self::with(|_| {})
     }
 
+    /// Before the association, with a changed configuration.
     pub fn with(configure: impl FnOnce(&mut UpfConfig)) -> Self {
         let mut config = UpfConfig::default();
         configure(&mut config);
@@ -81,6 +91,7 @@ impl Smf {
         smf
     }
 
+    /// Sets up an association with a recovery time stamp.
     pub fn associate(&mut self, recovery: u32) -> AssociationSetupResponse {
         let request = AssociationSetupRequest {
             node_id: NodeId::Ip(SMF),
@@ -95,6 +106,7 @@ impl Smf {
         answer
     }
 
+    /// Delivers a datagram and returns the responses.
     pub fn receive(&mut self, bytes: &[u8]) -> Vec<Packet> {
         self.n4.receive(address(), bytes, self.now);
         self.sent()
@@ -126,16 +138,19 @@ impl Smf {
         answer
     }
 
+    /// Sends a node message and returns the response.
     pub fn node(&mut self, message: impl Into<Message>) -> Message {
         self.sequence += 1;
         self.ask(Packet::node(self.sequence, message)).message
     }
 
+    /// Sends a session message and returns the response.
     pub fn session(&mut self, seid: u64, message: impl Into<Message>) -> Packet {
         self.sequence += 1;
         self.ask(Packet::session(seid, self.sequence, message))
     }
 
+    /// Sends an establishment request and returns the response.
     pub fn try_establish(
         &mut self,
         request: SessionEstablishmentRequest,
@@ -167,6 +182,7 @@ impl Smf {
         (answer.up_fseid.expect("an F-SEID").seid, teid)
     }
 
+    /// Sends a modification request and returns the response.
     pub fn modify(
         &mut self,
         seid: u64,
@@ -179,6 +195,7 @@ impl Smf {
         answer
     }
 
+    /// Sends a modification request that must be accepted.
     pub fn accepted(
         &mut self,
         seid: u64,
@@ -189,6 +206,7 @@ impl Smf {
         answer
     }
 
+    /// Deletes a session.
     pub fn delete(&mut self, seid: u64) -> SessionDeletionResponse {
         let answer = self.session(seid, SessionDeletionRequest {});
         let Message::SessionDeletionResponse(answer) = answer.message else {
@@ -226,6 +244,7 @@ impl Smf {
     }
 }
 
+/// The session report in a packet, if it is one.
 pub fn report_of(packet: Packet) -> Option<(Packet, SessionReportRequest)> {
     match packet.message.clone() {
         Message::SessionReportRequest(report) => Some((packet, report)),
@@ -243,6 +262,7 @@ fn pdi(interface: Interface, local_fteid: Option<FTeid>, is_destination: bool) -
     }
 }
 
+/// A Create PDR.
 pub fn pdr(id: u16, pdi: Pdi, removal: Option<OuterHeaderRemoval>) -> CreatePdr {
     CreatePdr {
         pdr_id: PdrId(id),

@@ -23,6 +23,7 @@ fn ue6(n: u32) -> Ipv6Addr {
 pub struct Draw(StdRng, bool);
 
 impl Draw {
+    /// A generator with a seed.
     pub fn new(seed: u64) -> Draw {
         Draw(StdRng::seed_from_u64(seed), false)
     }
@@ -36,6 +37,7 @@ impl Draw {
         *of.choose(&mut self.0).expect("something to choose from")
     }
 
+    /// True with a probability in per cent.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.0.random_range(0..100) < percent
     }
@@ -88,6 +90,7 @@ impl Draw {
         }
     }
 
+    /// The n-th session with random rules.
     pub fn session(&mut self, n: u32) -> Session {
         let gnb = IpAddr::V4(GNB);
         let seid = u64::from(n) + 1;
@@ -234,6 +237,7 @@ impl Draw {
         packet
     }
 
+    /// A random G-PDU.
     pub fn uplink(&mut self) -> Vec<u8> {
         let n = self.0.random_range(0..SESSIONS);
         let of = if self.chance(90) { n } else { self.0.random_range(0..SESSIONS + 1) };
@@ -279,6 +283,7 @@ impl Draw {
         datagram
     }
 
+    /// A random packet of the data network.
     pub fn downlink(&mut self) -> Vec<u8> {
         let n = self.0.random_range(0..SESSIONS + 1);
         let ports = (self.port(), self.port());

@@ -1,31 +1,40 @@
-//! Rules and packets drawn at random, with which datapaths are compared.
+//! Random rules and packets to compare datapaths with.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 mod draw;
 
 pub use draw::Draw;
 
+/// N3 address of the UPF.
 pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
+/// Address of the gNB.
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
+/// A host of the data network.
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
+/// Sessions of one set of rules.
 pub const SESSIONS: u32 = 3;
+/// Packets of one set of rules.
 pub const PACKETS: usize = 60;
 
+/// N3 IPv6 address of the UPF.
 pub fn n3_ip6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfd70 << 112 | 1)
 }
 
+/// IPv6 address of the gNB.
 pub fn gnb6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfd70 << 112 | 2)
 }
 
+/// An IPv6 host of the data network.
 pub fn host6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0x2001_0db8_0098_0000 << 64 | 2)
 }
 
-/// What becomes of a packet.
+/// The outcome of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Out {
+    /// Dropped or buffered.
     Nothing,
     /// To the data network; without the checksum of its header and its TTL, which are the kernel's
     /// affair in one of them.
@@ -34,6 +43,7 @@ pub enum Out {
     Tunnel(IpAddr, Vec<u8>),
 }
 
+/// Clears the TTL and the header checksum, which differ between datapaths.
 pub fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {
@@ -46,6 +56,7 @@ pub fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
+/// Computes the IPv4 header checksum.
 pub fn checksum(packet: &mut [u8]) {
     packet[10..12].fill(0);
     let header = usize::from(packet[0] & 15) * 4;

@@ -144,6 +144,7 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// A new capture without packets.
     pub fn new(path: PathBuf) -> Self {
         let status =
             CaptureStatus { path, packets: 0, bytes: FILE_HEADER, dropped: 0, ended: None };
