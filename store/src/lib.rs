@@ -6,8 +6,8 @@
 //!
 //! | failure | lost from an SQLite file | lost from PostgreSQL |
 //! | --- | --- | --- |
-//! | the process is killed | nothing; with [group commit](Store::group_commits), its interval | nothing |
-//! | power fails | the writes since the last checkpoint of the write-ahead log | what the server's `synchronous_commit` allows |
+//! | process killed | with [group commit](Store::group_commits) its interval | nothing |
+//! | power failure | writes since the last checkpoint | what `synchronous_commit` allows |
 //!
 //! Subscriber keys are encrypted with the operator's key ([`Seal`]): 64 hexadecimal digits in the
 //! environment variable `MARTLET_STORE_KEY`, else in a file. A missing key file is created beside

@@ -105,8 +105,8 @@ impl Seal {
         Ok(format!("{PREFIX}{}", BASE64_STANDARD_NO_PAD.encode(sealed)))
     }
 
-    /// Decrypts a text and returns `true` with it. Returns a text without the prefix unchanged, with
-    /// `false`.
+    /// Decrypts a text and returns `true` with it. Returns a text without the prefix unchanged,
+    /// with `false`.
     ///
     /// # Errors
     /// As [`Seal::open`].

@@ -16,9 +16,9 @@ const SEALED_FIELDS: [&str; 2] = ["key", "opc"];
 
 /// Subscribers and their contexts.
 ///
-/// With an SQLite file a call takes some ten microseconds and does not wait for the disk: a write is
-/// in the write-ahead log when the call returns. [`Store::group_commits`] makes one transaction of
-/// several writes. With PostgreSQL a call blocks for a round trip to the server.
+/// With an SQLite file a call takes some ten microseconds and does not wait for the disk: a write
+/// is in the write-ahead log when the call returns. [`Store::group_commits`] makes one transaction
+/// of several writes. With PostgreSQL a call blocks for a round trip to the server.
 pub struct Store {
     pub(crate) database: Box<dyn Database>,
     seal: Seal,

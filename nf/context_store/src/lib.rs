@@ -11,7 +11,7 @@
 //!
 //! | module | idea |
 //! | --- | --- |
-//! | `write_behind` | the NF's handle: store, remove and check contexts without waiting for a write |
+//! | `write_behind` | the NF's handle: stores, removes and checks contexts without a wait |
 //! | `group_commit` | the thread that writes pending changes, many in one transaction |
 //! | `lease` | whether this process still owns its contexts |
 //! | `takeover` | contexts of another member of the set |

@@ -140,8 +140,8 @@ impl Pools {
         network.map_or((false, false), |network| (network.ipv4.is_some(), network.ipv6.is_some()))
     }
 
-    /// Allocates an IPv4 address: the subscriber's static one if there is one. `None` if it, or every
-    /// address, is in use.
+    /// Allocates an IPv4 address: the subscriber's static one if there is one. `None` if it, or
+    /// every address, is in use.
     pub fn allocate_ipv4(&self, dnn: &str, static_address: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let mut pools = self.pools();
         let pool = pools.get_mut(&dnn.to_ascii_lowercase())?.ipv4.as_mut()?;
@@ -198,7 +198,10 @@ impl Pools {
     /// For `martlet status`.
     pub fn status(&self) -> serde_json::Value {
         let pools = self.pools();
-        let of = |pool: &Pool| serde_json::json!({"used": pool.used.len(), "of": pool.last - pool.first + 1});
+        let of = |pool: &Pool| {
+            let size = pool.last - pool.first + 1;
+            serde_json::json!({"used": pool.used.len(), "of": size})
+        };
         let one = |(name, network): (&String, &Network)| {
             let mut shown =
                 network.ipv4.as_ref().map_or_else(|| serde_json::json!({"used": 0, "of": 0}), of);

@@ -49,7 +49,8 @@ pub struct DnnConfig {
     /// address comes from `pool6`. If absent, unstructured sessions are rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unstructured: Option<SocketAddrV6>,
-    /// Whether all sessions are always-on (TS 23.501, 5.6.13); otherwise those whose UEs request it.
+    /// Whether all sessions are always-on (TS 23.501, 5.6.13); otherwise those whose UEs request
+    /// it.
     pub always_on: bool,
     /// User plane security policy for subscriptions without one (TS 33.501, 6.6.1): `integrity` and
     /// `ciphering`, each `required`, `preferred` or `not_needed`. If absent, gNBs decide.
@@ -207,8 +208,8 @@ impl LimitConfig {
     }
 }
 
-/// An uplink classifier: a UPF before the anchor with its own access to the data network (TS 23.501,
-/// 5.6.4.2).
+/// An uplink classifier: a UPF before the anchor with its own access to the data network (TS
+/// 23.501, 5.6.4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BranchingConfig {
@@ -385,8 +386,8 @@ pub struct SmfConfig {
     /// Further limits for slices and data networks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitConfig>,
-    /// Back-off time of a UE that was rejected because of a limit (T3396, T3584, T3585), in seconds;
-    /// 0 for none.
+    /// Back-off time of a UE that was rejected because of a limit (T3396, T3584, T3585), in
+    /// seconds; 0 for none.
     pub back_off_s: u32,
     /// Queued events per session.
     pub session_queue: usize,
@@ -396,8 +397,8 @@ pub struct SmfConfig {
     pub t3591_ms: u32,
     /// T3592: milliseconds until a release command is retransmitted (TS 24.501, 10.3).
     pub t3592_ms: u32,
-    /// Seconds without events after which the SMF checks that an AMF serves the UE, and the UPF that
-    /// the SMF has the session. 0 for never.
+    /// Seconds without events after which the SMF checks that an AMF serves the UE, and the UPF
+    /// that the SMF has the session. 0 for never.
     pub audit_s: u32,
 }
 

@@ -157,7 +157,8 @@ impl PacketFilter {
         }
     }
 
-    /// Reads a filter of frames. Its addresses are those of downlink frames unless it says otherwise.
+    /// Reads a filter of frames. Its addresses are those of downlink frames unless it says
+    /// otherwise.
     fn from_ethernet_policy(
         info: &FlowInformation,
         description: &EthFlowDescription,
@@ -220,8 +221,8 @@ impl PacketFilter {
         })
     }
 
-    /// The components for the UE. An `IPFilterRule` reads `permit out PROTOCOL from SOURCE [PORTS] to
-    /// DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS 29.212, 5.4.2).
+    /// The components for the UE. An `IPFilterRule` reads `permit out PROTOCOL from SOURCE [PORTS]
+    /// to DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS 29.212, 5.4.2).
     ///
     /// # Errors
     /// The `IPFilterRule` is invalid or not supported.

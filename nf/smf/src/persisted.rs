@@ -3,7 +3,8 @@
 //!
 //! A session's task stores its context after each event. An SMF that is killed loses the events of
 //! the last `smf.context_store.flush_interval_ms`. A session that was established within it is
-//! unknown after the restart: the AMF learns so with its next request, the UPF with its next report.
+//! unknown after the restart: the AMF learns so with its next request, the UPF with its next
+//! report.
 use crate::addresses::Addresses;
 use crate::config::SmfConfig;
 use crate::qos_flows::{Flow, PolicyRules};

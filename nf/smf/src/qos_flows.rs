@@ -26,8 +26,8 @@ pub struct PolicyRules {
 }
 
 impl PolicyRules {
-    /// Merges a decision of the PCF: entries that it does not name stay, entries without a value are
-    /// removed (TS 29.512, 4.2.6.2).
+    /// Merges a decision of the PCF: entries that it does not name stay, entries without a value
+    /// are removed (TS 29.512, 4.2.6.2).
     pub fn merge(&mut self, decision: &SmPolicyDecision) {
         fn merge<T: Clone>(
             into: &mut BTreeMap<String, Box<T>>,
@@ -218,14 +218,19 @@ mod tests {
         let mut rules = PolicyRules::default();
         rules.merge(&decision(
             r#"{"pccRules": {
-                "all": {"pccRuleId": "all", "flowInfos": [{"flowDescription": "permit out ip from any to assigned"}]},
+                "all": {"pccRuleId": "all",
+                        "flowInfos": [{"flowDescription": "permit out ip from any to assigned"}]},
                 "a": {"pccRuleId": "a", "precedence": 10, "refQosData": ["voice"],
-                      "flowInfos": [{"flowDescription": "permit out 17 from 10.0.0.0/8 5000-5010 to assigned"}]},
+                      "flowInfos": [{"flowDescription":
+                        "permit out 17 from 10.0.0.0/8 5000-5010 to assigned"}]},
                 "b": {"pccRuleId": "b", "refQosData": ["video"],
-                      "flowInfos": [{"flowDescription": "permit out ip from any to assigned 80", "flowDirection": "DOWNLINK"}]},
+                      "flowInfos": [{"flowDescription": "permit out ip from any to assigned 80",
+                                     "flowDirection": "DOWNLINK"}]},
                 "c": {"pccRuleId": "c", "refQosData": ["voice"],
-                      "flowInfos": [{"flowDescription": "permit out ip from 2001:db8::/32 to assigned"}]}},
-              "qosDecs": {"voice": {"qosId": "voice", "5qi": 1, "gbrUl": "1 Mbps", "gbrDl": "1 Mbps"},
+                      "flowInfos": [{"flowDescription":
+                        "permit out ip from 2001:db8::/32 to assigned"}]}},
+              "qosDecs": {"voice": {"qosId": "voice", "5qi": 1,
+                                    "gbrUl": "1 Mbps", "gbrDl": "1 Mbps"},
                           "video": {"qosId": "video", "5qi": 7}}}"#,
         ));
         let first = bind(&[], &rules, &arp());

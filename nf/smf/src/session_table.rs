@@ -100,7 +100,8 @@ impl SessionTable {
         Some((reference, tables.insert(reference, supi, id, queue)))
     }
 
-    /// Adds a stored session and returns its inbox; `None` if the table is full or has the reference.
+    /// Adds a stored session and returns its inbox; `None` if the table is full or has the
+    /// reference.
     pub fn restore(
         &self,
         reference: u64,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpSecurity {
     policy: UpSecurityPolicy,
-    /// The UE supports integrity protection at the full data rate, not only at 64 kbit/s (TS 24.501,
-    /// 9.11.4.7).
+    /// The UE supports integrity protection at the full data rate, not only at 64 kbit/s (TS
+    /// 24.501, 9.11.4.7).
     full_rate: bool,
 }
 

@@ -8,8 +8,8 @@ pub type Tunnel = (u32, IpAddr);
 /// A UPF's tunnel endpoint on N9.
 pub type N9Tunnel = Tunnel;
 
-/// Bit in our session endpoint identifier (CP F-SEID) for the UPF that does not count the usage: the
-/// anchor behind an uplink classifier, or an intermediate UPF.
+/// Bit in our session endpoint identifier (CP F-SEID) for the UPF that does not count the usage:
+/// the anchor behind an uplink classifier, or an intermediate UPF.
 pub const SECOND_SEID: u64 = 1 << 63;
 
 /// An N4 session at a UPF.

@@ -1,5 +1,5 @@
-//! The association with a UPF (TS 29.244, 6.2.6): setup, heartbeats, release, and setup again after a
-//! restart of the UPF.
+//! The association with a UPF (TS 29.244, 6.2.6): setup, heartbeats, release, and setup again after
+//! a restart of the UPF.
 use super::load::Load;
 use super::{N4, SessionLayer, UpfCriteria};
 use crate::config::UpfConfig;
@@ -105,8 +105,8 @@ impl Association {
 }
 
 impl N4 {
-    /// Handles a recovery time stamp of a UPF. A new one means that the UPF has restarted and lost its
-    /// sessions; its association is set up again.
+    /// Handles a recovery time stamp of a UPF. A new one means that the UPF has restarted and lost
+    /// its sessions; its association is set up again.
     pub(super) fn recovery_received(&self, from: SocketAddr, recovery: u32) {
         let mut tables = self.tables();
         let association = tables.associations.iter_mut().find(|a| a.upf.n4.ip() == from.ip());
@@ -258,8 +258,8 @@ impl N4 {
         self.set_down(upf);
     }
 
-    /// Requests an association until the UPF accepts. Returns its recovery time stamp, and whether it
-    /// has retained the sessions.
+    /// Requests an association until the UPF accepts. Returns its recovery time stamp, and whether
+    /// it has retained the sessions.
     async fn associate(&self, upf: SocketAddr) -> (u32, bool) {
         let mut retry = FIRST_RETRY;
         loop {

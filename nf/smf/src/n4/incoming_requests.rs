@@ -41,7 +41,8 @@ impl N4 {
             Ok(packet) => self.execute(from, packet, sessions),
             Err(error) => {
                 metrics::n4("malformed");
-                tracing::warn!(%from, message_type = header.message_type, %error, "invalid N4 request");
+                let message_type = header.message_type;
+                tracing::warn!(%from, message_type, %error, "invalid N4 request");
                 self.reject_malformed(&header, &error, sessions)
             }
         };
@@ -114,7 +115,10 @@ impl N4 {
             // The SMF initiates the associations with configured UPFs (TS 29.244, 6.2.6.2).
             Message::AssociationSetupRequest(_) => {
                 metrics::n4("not supported");
-                tracing::info!(%from, "association request rejected: the SMF associates with the UPFs of smf.upfs");
+                tracing::info!(
+                    %from,
+                    "association request rejected: the SMF associates with the UPFs of smf.upfs"
+                );
                 let recovery = RecoveryTimeStamp(self.recovery);
                 let cause = Cause::SERVICE_NOT_SUPPORTED;
                 let response = AssociationSetupResponse {
@@ -135,8 +139,8 @@ impl N4 {
         })
     }
 
-    /// Passes a session report on, if it comes from the session's UPF. The response carries the UPF's
-    /// session endpoint identifier (TS 29.244, 7.2.2.4.2).
+    /// Passes a session report on, if it comes from the session's UPF. The response carries the
+    /// UPF's session endpoint identifier (TS 29.244, 7.2.2.4.2).
     fn report(
         &self,
         from: SocketAddr,

@@ -118,8 +118,8 @@ pub struct N4 {
 const SECONDS_1900_TO_1970: u64 = 2_208_988_800;
 
 impl N4 {
-    /// Binds the socket. `since` is the recovery time stamp of the process that stored the sessions:
-    /// for UPFs the SMF has not restarted.
+    /// Binds the socket. `since` is the recovery time stamp of the process that stored the
+    /// sessions: for UPFs the SMF has not restarted.
     pub async fn open(
         config: &SmfConfig,
         since: Option<u32>,
@@ -225,7 +225,8 @@ impl N4 {
             .is_some_and(|it| it.reaches(tac))
     }
 
-    /// Selects an intermediate UPF that the UE's gNB reaches, before an anchor that it does not reach.
+    /// Selects an intermediate UPF that the UE's gNB reaches, before an anchor that it does not
+    /// reach.
     pub fn select_intermediate(
         &self,
         anchor: SocketAddr,

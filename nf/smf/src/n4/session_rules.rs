@@ -122,8 +122,8 @@ pub struct RuleParameters<'a> {
     pub groups: Vec<(u32, Option<Quota>)>,
     /// The N3 endpoint of a session that is restored at its UPF; otherwise the UPF chooses one.
     pub restored: Option<Tunnel>,
-    /// User plane inactivity timer in seconds: the UPF reports, and learns whether the SMF still has
-    /// the session.
+    /// User plane inactivity timer in seconds: the UPF reports, and learns whether the SMF still
+    /// has the session.
     pub inactivity_s: Option<u32>,
     /// Handling of downlink packets.
     pub downlink_action: Downlink,

@@ -16,8 +16,8 @@ const QFI_MARKING: u32 = 2;
 const FROM_GNB: u8 = 1;
 const FROM_ANCHOR: u8 = 2;
 
-/// Establishes the N4 session at the access UPF. `anchor` is the anchor's N9 endpoint. `local` holds
-/// the flow descriptions of a classifier's own traffic; it is empty for an intermediate UPF.
+/// Establishes the N4 session at the access UPF. `anchor` is the anchor's N9 endpoint. `local`
+/// holds the flow descriptions of a classifier's own traffic; it is empty for an intermediate UPF.
 pub fn access_rules(
     parameters: &RuleParameters<'_>,
     anchor: N9Tunnel,
@@ -120,8 +120,8 @@ pub fn access_tunnels(created: &[CreatedPdr]) -> Option<(DualEndpoint, Tunnel)> 
     Some((n3, (n9.0, n9.1)))
 }
 
-/// Splits a change of flows and bit rate into the parts for the anchor and for the access UPF, which
-/// has only the session's bit rate.
+/// Splits a change of flows and bit rate into the parts for the anchor and for the access UPF,
+/// which has only the session's bit rate.
 pub fn split_by_upf(
     change: SessionModificationRequest,
 ) -> (Option<SessionModificationRequest>, Option<SessionModificationRequest>) {

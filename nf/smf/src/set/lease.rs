@@ -1,5 +1,5 @@
-//! The lease of this SMF on its sessions. A session that another member of the set has taken over is
-//! dropped here without any message.
+//! The lease of this SMF on its sessions. A session that another member of the set has taken over
+//! is dropped here without any message.
 use crate::metrics;
 use crate::session::Session;
 use crate::session_event::SessionEvent;

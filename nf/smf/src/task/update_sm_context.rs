@@ -1,5 +1,5 @@
-//! Nsmf_PDUSession_UpdateSMContext (TS 29.502, 5.2.2.3): dispatches messages of the UE, responses of
-//! the gNB, and requests of the AMF to the procedures.
+//! Nsmf_PDUSession_UpdateSMContext (TS 29.502, 5.2.2.3): dispatches messages of the UE, responses
+//! of the gNB, and requests of the AMF to the procedures.
 use crate::n1;
 use crate::procedures::branching::anchor_relocation;
 use crate::procedures::handover::{n2_handover, xn_handover};

@@ -1,8 +1,8 @@
 //! Relocation of the PDU session anchor for SSC modes 2 and 3 (TS 23.502, 4.3.5.1 and 4.3.5.2; TS
 //! 23.501, 5.6.9.2), when another UPF serves the UE's location.
 //!
-//! In mode 2 the session is released, and the UE establishes a new one. In mode 3 the UE establishes
-//! the new session first, and the old one is released after `smf.ssc3_s`.
+//! In mode 2 the session is released, and the UE establishes a new one. In mode 3 the UE
+//! establishes the new session first, and the old one is released after `smf.ssc3_s`.
 use crate::metrics;
 use crate::procedures::n1_n2_transfer::transfer_body;
 use crate::procedures::release::pdu_session_release;

@@ -192,8 +192,8 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
     }
 }
 
-/// Reports usage and applies the granted quota (TS 32.255, 5.2.2.2.3). Returns `false` for a session
-/// without charging.
+/// Reports usage and applies the granted quota (TS 32.255, 5.2.2.2.3). Returns `false` for a
+/// session without charging.
 pub async fn update(session: &mut Session, report: UsageReport) -> bool {
     let Some(mut charging) = session.charging.take() else { return false };
     let started = Instant::now();

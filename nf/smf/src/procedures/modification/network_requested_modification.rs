@@ -81,7 +81,8 @@ pub async fn by_subscription(session: &mut Session) -> bool {
     let subscription = match sm_subscription_data::get(&session.smf, supi, slice, dnn).await {
         Ok(subscription) => subscription,
         Err(problem) if problem.status() == 404 => {
-            tracing::info!(%supi, session = session.id, %dnn, "data network not subscribed, releasing");
+            let id = session.id;
+            tracing::info!(%supi, session = id, %dnn, "data network not subscribed, releasing");
             return pdu_session_release::by_network(
                 session,
                 GsmCause::RequestedServiceOptionNotSubscribed,
@@ -125,8 +126,8 @@ async fn send_commands(session: &mut Session, before: SessionQos) -> Result<(), 
     Ok(())
 }
 
-/// Changes the UPF, and returns the commands for UE and gNB; `None` if nothing changes. A request of
-/// the UE, which has a procedure transaction identity, always gets a command.
+/// Changes the UPF, and returns the commands for UE and gNB; `None` if nothing changes. A request
+/// of the UE, which has a procedure transaction identity, always gets a command.
 pub async fn prepare(
     session: &mut Session,
     before: SessionQos,
@@ -268,7 +269,8 @@ pub fn completed(session: &mut Session, pti: u8) {
 
 /// PDU SESSION MODIFICATION COMMAND REJECT (TS 24.501, 6.3.2.4): restores the earlier QoS flows.
 pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
-    tracing::warn!(supi = %session.supi, session = session.id, cause, "modification rejected by UE");
+    let (supi, id) = (&session.supi, session.id);
+    tracing::warn!(%supi, session = id, cause, "modification rejected by UE");
     revert(session).await;
 }
 

@@ -34,7 +34,8 @@ use std::time::Instant;
 /// Transmissions of a release command (TS 24.501, 6.3.3.5 a).
 const MAX_TRANSMISSIONS: u8 = 5;
 
-/// The UE requests the release (4.3.4.2, step 1a). The response carries the commands for UE and gNB.
+/// The UE requests the release (4.3.4.2, step 1a). The response carries the commands for UE and
+/// gNB.
 pub async fn by_ue(session: &mut Session, pti: u8) -> UpdateResponse {
     if pti == 0 || pti == 255 {
         return n1_response(n1::release_reject(session.id, pti, GsmCause::InvalidPtiValue));
@@ -53,8 +54,8 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> UpdateResponse {
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1).part(N2, content_type::NGAP, n2)))
 }
 
-/// The network releases the session (4.3.4.2, steps 1b to 1f). A connected UE gets a command; for an
-/// idle one the release is complete. Returns `false` if the session has ended.
+/// The network releases the session (4.3.4.2, steps 1b to 1f). A connected UE gets a command; for
+/// an idle one the release is complete. Returns `false` if the session has ended.
 pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
     if session.gsm.is_releasing() {
         return true;
@@ -114,8 +115,8 @@ async fn release_user_plane(session: &mut Session) {
     charging_session::terminate(session, usage).await;
 }
 
-/// Releases all resources of the session, and notifies the AMF if `notify_amf` is set. A failed step
-/// does not stop the others.
+/// Releases all resources of the session, and notifies the AMF if `notify_amf` is set. A failed
+/// step does not stop the others.
 pub async fn finish(session: &mut Session, notify_amf: bool) {
     let started = Instant::now();
     release_user_plane(session).await;

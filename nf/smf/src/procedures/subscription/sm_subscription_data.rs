@@ -1,5 +1,5 @@
-//! Session management subscription data (TS 23.502, 4.3.2.2.1, step 4; TS 29.503, 5.2.2): retrieval,
-//! and the subscription to changes.
+//! Session management subscription data (TS 23.502, 4.3.2.2.1, step 4; TS 29.503, 5.2.2):
+//! retrieval, and the subscription to changes.
 use crate::session::Session;
 use crate::shared::Smf;
 use martlet_nf::Criteria;

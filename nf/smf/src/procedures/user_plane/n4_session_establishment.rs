@@ -12,9 +12,9 @@ use martlet_pfcp::{Message, SessionEstablishmentRequest};
 use martlet_sbi_api::common::PduSessionType;
 use std::net::{IpAddr, SocketAddr};
 
-/// Establishes the N4 sessions of a new PDU session at an anchor. An uplink classifier stands before
-/// it if one is configured for the UE's location, else an intermediate UPF if the UE's gNB does not
-/// reach the anchor.
+/// Establishes the N4 sessions of a new PDU session at an anchor. An uplink classifier stands
+/// before it if one is configured for the UE's location, else an intermediate UPF if the UE's gNB
+/// does not reach the anchor.
 pub async fn establish(session: &Session) -> Result<UserPlanePath, N4Error> {
     establish_path(session, Downlink::Buffer, None).await
 }

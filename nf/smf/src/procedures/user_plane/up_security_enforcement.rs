@@ -32,8 +32,8 @@ pub fn check_outcome(session: &Session, outcome: Option<SecurityOutcome>) {
     }
 }
 
-/// The policy for the target gNB of a path switch, if the gNB has a different one (TS 33.501, 6.6.1;
-/// TS 33.515, 4.2.2.1.3). A weaker policy of the gNB would leave the session unprotected.
+/// The policy for the target gNB of a path switch, if the gNB has a different one (TS 33.501,
+/// 6.6.1; TS 33.515, 4.2.2.1.3). A weaker policy of the gNB would leave the session unprotected.
 pub fn correction(
     session: &Session,
     of_gnb: Option<UserPlaneSecurity>,
