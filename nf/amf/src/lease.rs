@@ -40,7 +40,7 @@ impl Ue {
         if self.amf.owns(self.handle.number).await {
             return false;
         }
-        if self.registered {
+        if self.is_registered() {
             tracing::warn!(
                 supi = self.label(),
                 gnb = self.gnb(),
@@ -55,7 +55,7 @@ impl Ue {
         self.pending.clear();
         (self.connection, self.target, self.security) = (None, None, None);
         (self.subscription, self.policy, self.idle) = (None, None, None);
-        self.set_registered(false);
+        self.set_rm_state(crate::ue::RmState::Deregistered);
         true
     }
 }

@@ -188,12 +188,13 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
     let handle = UeHandle { number, sender };
     amf.tables.add(&handle);
     let mut ue = Ue::new(amf.clone(), handle, inbox, false);
-    ue.begin_again();
+    ue.set_started();
     amf.tables.claim_supi(&persisted.supi, &ue.handle);
     for guti in guti.iter().chain(&old_guti) {
         amf.tables.claim_tmsi(guti.tmsi(), &ue.handle);
     }
-    (ue.supi, ue.pei, ue.guti, ue.old_guti) = (Some(persisted.supi), persisted.pei, guti, old_guti);
+    (ue.identity.supi, ue.identity.pei, ue.identity.guti, ue.identity.old_guti) =
+        (Some(persisted.supi), persisted.pei, guti, old_guti);
     ue.security = Some(security);
     ue.capability = persisted.capability.map(NasUeSecurityCapability::new);
     ue.radio_capability =
@@ -207,7 +208,9 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
         let number = session.number;
         ue.sessions.insert(psi, session.session(number));
     }
-    ue.set_registered(persisted.registered);
+    if persisted.registered {
+        ue.set_rm_state(crate::ue::RmState::Registered);
+    };
     let left = persisted.idle.map(|(kind, until)| {
         (kind, Instant::now() + Duration::from_secs(until.saturating_sub(now())))
     });
@@ -264,8 +267,10 @@ impl PersistedUe {
         for guti in guti.iter().chain(&old_guti) {
             ue.amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle);
         }
-        (ue.guti, ue.old_guti, ue.t3512, ue.due) = (guti, old_guti, self.t3512, self.due);
-        (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
+        (ue.identity.guti, ue.identity.old_guti, ue.t3512, ue.due) =
+            (guti, old_guti, self.t3512, self.due);
+        (ue.identity.supi, ue.identity.pei, ue.security) =
+            (Some(self.supi), self.pei, Some(security));
         ue.capability = self.capability.map(NasUeSecurityCapability::new);
         ue.radio_capability =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
@@ -281,7 +286,9 @@ impl PersistedUe {
             let number = ue.amf.tables.next_number();
             ue.sessions.insert(psi, Session { active: false, ..session.session(number) });
         }
-        ue.set_registered(self.registered);
+        if self.registered {
+            ue.set_rm_state(crate::ue::RmState::Registered);
+        };
         Ok(())
     }
 
@@ -289,7 +296,8 @@ impl PersistedUe {
     /// not copied.
     pub fn copy_to(self, ue: &mut Ue) -> Result<(), RestoreError> {
         let security = self.security.security()?;
-        (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
+        (ue.identity.supi, ue.identity.pei, ue.security) =
+            (Some(self.supi), self.pei, Some(security));
         ue.capability = self.capability.map(NasUeSecurityCapability::new);
         ue.radio_capability =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
@@ -373,8 +381,9 @@ impl Ue {
         }
         let id = self.handle.number.to_string();
         let is_worth_restoring =
-            self.registered || matches!(self.idle, Some(Idle::Deregistered(_)));
-        let (Some(supi), Some(security), true) = (&self.supi, &self.security, is_worth_restoring)
+            self.is_registered() || matches!(self.idle, Some(Idle::Deregistered(_)));
+        let (Some(supi), Some(security), true) =
+            (&self.identity.supi, &self.security, is_worth_restoring)
         else {
             return contexts.remove(id);
         };
@@ -403,11 +412,11 @@ impl Ue {
         });
         let mut persisted = PersistedUe {
             supi: supi.clone(),
-            pei: self.pei.clone(),
-            guti: self.guti.as_ref().map(PersistedGuti::of),
-            old_guti: self.old_guti.as_ref().map(PersistedGuti::of),
+            pei: self.identity.pei.clone(),
+            guti: self.identity.guti.as_ref().map(PersistedGuti::of),
+            old_guti: self.identity.old_guti.as_ref().map(PersistedGuti::of),
             security: PersistedSecurity::of(security),
-            registered: self.registered,
+            registered: self.is_registered(),
             capability: self.capability.as_ref().map(|capability| capability.value.to_vec()),
             radio_capability: None,
             subscription: self.subscription.clone(),

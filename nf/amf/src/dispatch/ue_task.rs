@@ -44,9 +44,9 @@ impl Ue {
     /// Whether the context is no longer needed. A new task first waits for the event that it was
     /// made for.
     fn is_finished(&self) -> bool {
-        self.begun
+        self.started
             && self.connection.is_none()
-            && !self.registered
+            && !self.is_registered()
             && self.idle.is_none()
             && self.waiting.is_empty()
     }
@@ -68,9 +68,9 @@ impl Ue {
     }
 
     async fn act(&mut self, work: Work) {
-        self.begun = true;
+        self.started = true;
         Origin::default().adopt();
-        if self.supi.is_some() {
+        if self.identity.supi.is_some() {
             trace::about(|| self.label());
         }
         match work {
@@ -124,9 +124,9 @@ impl Ue {
             // The requesting AMF has timed out: the context stays here unchanged.
             Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
-                let before = (self.given, self.idle);
+                let before = (self.context_transfer, self.idle);
                 if answer.send(ue_context_transfer::give(self, &asked, nas.as_ref())).is_err() {
-                    (self.given, self.idle) = before;
+                    (self.context_transfer, self.idle) = before;
                 }
             }
             Work::Event(Event::ContextTransferred(update, answer)) => {
@@ -167,7 +167,7 @@ impl Ue {
             RegistrationRequest(_) => general_registration::run(self, inbound).await,
             ServiceRequest(_) => service_request::run(self, inbound).await,
             DeregistrationRequestUeOriginating(_) => deregistration::by_ue(self, inbound).await,
-            UlNasTransport(_) if inbound.is_verified() && self.registered => {
+            UlNasTransport(_) if inbound.is_verified() && self.is_registered() => {
                 ul_nas_transport::run(self, inbound).await
             }
             FiveGmmStatus(status) => self.log_5gmm_status(status.fgmm_cause.cause_raw()),
@@ -185,7 +185,7 @@ impl Ue {
                     let _ = self.send_5gmm_status(cause).await;
                 }
                 // An unknown UE cannot start with this message.
-                if !self.registered && inbound.assurance != Assurance::Plain || self.is_new() {
+                if !self.is_registered() && inbound.assurance != Assurance::Plain || self.is_new() {
                     ue_context_release::run(self, Cause::nas(CauseNas::unspecified));
                 }
             }

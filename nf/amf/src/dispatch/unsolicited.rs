@@ -6,7 +6,7 @@ use crate::procedures::connection::{
 };
 use crate::procedures::handover::{handover_cancel, n2_handover, ran_status_transfer, xn_handover};
 use crate::procedures::positioning::nrppa_transport;
-use crate::ue::{Event, Stop, Ue, Work};
+use crate::ue::{Event, HandoverPhase, Stop, Ue, Work};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 
 impl Ue {
@@ -43,7 +43,11 @@ impl Ue {
             Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }
-            Event::HandoverCompleted if self.leaving => Err(Stop::HandedOver),
+            Event::HandoverCompleted
+                if self.handover_phase() == HandoverPhase::ExecutionToOtherAmf =>
+            {
+                Err(Stop::HandedOver)
+            }
             Event::HandoverReleased if self.target.is_some() => {
                 Err(Stop::Abandoned("handover_released"))
             }
@@ -57,13 +61,11 @@ impl Ue {
                 ran_status_transfer::downlink(self, *transfer).await;
                 Ok(())
             }
-            Event::Transfer(mut transfer)
-                if self.request.is_some() && transfer.answer.is_some() =>
-            {
+            Event::Transfer(mut transfer) if self.is_registering() && transfer.answer.is_some() => {
                 transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())
             }
-            Event::Transfer(transfer) if self.paging => {
+            Event::Transfer(transfer) if self.is_being_paged() => {
                 n1_n2_message_transfer::queue(self, *transfer);
                 Ok(())
             }
@@ -78,7 +80,7 @@ impl Ue {
     /// not get. The message is repeated at the target (TS 24.501, 5.4.4.6). A handover to another
     /// AMF ends the procedure.
     async fn run_waiting_handover(&mut self) -> Result<(), Stop> {
-        if self.undelivered_nas.is_empty() || self.request.is_some() {
+        if self.undelivered_nas.is_empty() || self.is_registering() {
             return Ok(());
         }
         let Some(work) = self

@@ -1,6 +1,7 @@
 //! The UE context (TS 23.502, 5.2.2.2.2).
 use super::by_session::BySession;
 use super::positioning::Positioning;
+use super::state::{ContextTransfer, States};
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
@@ -9,7 +10,7 @@ use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{Guti, Nas5gsMessage, NasCount, NasUeSecurityCapability};
+use martlet_nas::{Guti, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
 use martlet_sbi_api::namf_event_exposure::AmfEventType;
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
@@ -89,6 +90,19 @@ impl Idle {
     }
 }
 
+/// The identities of a UE.
+#[derive(Debug, Default)]
+pub(crate) struct Identity {
+    /// The identity that the UE claims; not authenticated.
+    pub suci: Option<SupiOrSuci>,
+    /// The authenticated identity.
+    pub supi: Option<Supi>,
+    pub pei: Option<Pei>,
+    pub guti: Option<Guti>,
+    /// The previous 5G-GUTI, valid until the UE confirms the new one.
+    pub old_guti: Option<Guti>,
+}
+
 /// The context of a UE. One task owns it.
 pub(crate) struct Ue {
     pub amf: Arc<Amf>,
@@ -102,13 +116,9 @@ pub(crate) struct Ue {
     pub(crate) queued_nas: VecDeque<Bytes>,
     /// The context limit is exceeded: reject the UE.
     pub over_limit: bool,
-    /// The identity that the UE claims: the SUCI is not authenticated.
-    pub suci: Option<SupiOrSuci>,
-    pub supi: Option<Supi>,
-    pub pei: Option<Pei>,
-    pub guti: Option<Guti>,
-    /// The previous 5G-GUTI, valid until the UE confirms the new one.
-    pub old_guti: Option<Guti>,
+    pub identity: Identity,
+    pub states: States,
+    pub context_transfer: ContextTransfer,
     pub connection: Option<Connection>,
     /// The location at the end of the last connection.
     pub last_location: Option<crate::n2::Location>,
@@ -118,18 +128,11 @@ pub(crate) struct Ue {
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
     /// 4.4.2.5).
     pub secured: bool,
-    pub registered: bool,
     /// The initial NAS message of the connection, encoded. Another AMF may have to verify it.
     pub initial_nas: Option<Bytes>,
     /// The INITIAL UE MESSAGE that carried it, encoded.
     pub initial_ngap: Option<Bytes>,
     pub reallocation: Reallocation,
-    /// The context was given to another AMF, whose RegistrationStatusUpdate is awaited.
-    pub given: bool,
-    /// Handover execution to a gNB of another AMF.
-    pub leaving: bool,
-    /// The REGISTRATION REQUEST of the running registration.
-    pub request: Option<Nas5gsMessage>,
     pub capability: Option<NasUeSecurityCapability>,
     pub radio_capability: Option<Bytes>,
     pub subscription: Option<Arc<Subscription>>,
@@ -145,15 +148,13 @@ pub(crate) struct Ue {
     pub positioning: Positioning,
     /// Transfers that wait for the UE to answer the paging.
     pub pending: Vec<Transfer>,
-    /// Whether the UE is being paged.
-    pub paging: bool,
     pub idle: Option<Idle>,
     /// The last report of each event subscription.
     pub last_reports: BTreeMap<(u64, AmfEventType), Reported>,
     /// The concurrency slot of the running procedure.
     pub(crate) slot: Option<Slot>,
     /// Whether the task has received its first event.
-    pub(crate) begun: bool,
+    pub(crate) started: bool,
 }
 
 impl Ue {
@@ -173,23 +174,17 @@ impl Ue {
             undelivered_nas: Vec::new(),
             queued_nas: VecDeque::new(),
             over_limit,
-            suci: None,
-            supi: None,
-            pei: None,
-            guti: None,
-            old_guti: None,
+            identity: Identity::default(),
+            states: States::default(),
+            context_transfer: ContextTransfer::None,
             connection: None,
             last_location: None,
             target: None,
             security: None,
             secured: false,
-            registered: false,
             initial_nas: None,
             initial_ngap: None,
             reallocation: Reallocation::None,
-            given: false,
-            leaving: false,
-            request: None,
             capability: None,
             radio_capability: None,
             subscription: None,
@@ -200,25 +195,24 @@ impl Ue {
             sessions: BySession::new(),
             positioning: Positioning::default(),
             pending: Vec::new(),
-            paging: false,
             idle: None,
             last_reports: BTreeMap::new(),
             slot: None,
-            begun: false,
+            started: false,
         }
     }
 
     /// Marks a restored context as started: its task does not wait for a first event.
-    pub fn begin_again(&mut self) {
-        self.begun = true;
+    pub fn set_started(&mut self) {
+        self.started = true;
     }
 
     /// The UE in logs: SUPI, else SUCI, else its connection.
     pub fn label(&self) -> String {
-        if let Some(supi) = &self.supi {
+        if let Some(supi) = &self.identity.supi {
             return supi.to_string();
         }
-        if let Some(suci) = &self.suci {
+        if let Some(suci) = &self.identity.suci {
             return suci.to_string();
         }
         self.connection
@@ -233,12 +227,14 @@ impl Ue {
 
     /// Whether the UE can be paged: registered, with a 5G-GUTI, and not out of reach.
     pub fn can_be_paged(&self) -> bool {
-        self.registered && self.guti.is_some() && !matches!(self.idle, Some(Idle::Unreachable(_)))
+        self.is_registered()
+            && self.identity.guti.is_some()
+            && !matches!(self.idle, Some(Idle::Unreachable(_)))
     }
 
     /// Whether the context is still empty.
     pub fn is_new(&self) -> bool {
-        self.security.is_none() && self.supi.is_none()
+        self.security.is_none() && self.identity.supi.is_none()
     }
 
     /// The GUAMI of the UE's current PLMN, or the AMF's first one.
@@ -271,9 +267,9 @@ impl Ue {
     pub fn publish(&self) {
         let deregistered = matches!(self.idle, Some(Idle::Deregistered(_)));
         let summary = Summary {
-            supi: self.supi.clone(),
-            registered: self.registered,
-            registering: self.request.is_some(),
+            supi: self.identity.supi.clone(),
+            registered: self.is_registered(),
+            registering: self.is_registering(),
             can_be_paged: self.can_be_paged(),
             gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
             sessions: self.sessions.keys().copied().collect(),
@@ -285,17 +281,9 @@ impl Ue {
         self.amf.tables.set_summary(self.handle.number, summary);
     }
 
-    /// Changes the RM state and counts it.
-    pub fn set_registered(&mut self, registered: bool) {
-        if self.registered != registered {
-            crate::metrics::registered(if registered { 1 } else { -1 });
-            self.registered = registered;
-        }
-    }
-
     /// Releases the previous 5G-GUTI: the UE has confirmed the new one.
     pub fn release_old_guti(&mut self) {
-        if let Some(old) = self.old_guti.take() {
+        if let Some(old) = self.identity.old_guti.take() {
             self.amf.tables.release_tmsi(old.tmsi(), self.handle.number);
         }
     }
@@ -303,8 +291,9 @@ impl Ue {
 
 impl Drop for Ue {
     fn drop(&mut self) {
-        self.set_registered(false);
-        let tmsis = self.guti.iter().chain(&self.old_guti).map(|guti| guti.tmsi());
-        self.amf.tables.remove(self.handle.number, self.supi.as_ref(), tmsis);
+        self.set_rm_state(crate::ue::RmState::Deregistered);
+        let tmsis =
+            self.identity.guti.iter().chain(&self.identity.old_guti).map(|guti| guti.tmsi());
+        self.amf.tables.remove(self.handle.number, self.identity.supi.as_ref(), tmsis);
     }
 }

@@ -1,5 +1,5 @@
 //! Events that any procedure may cause: an early end, a lost connection, CM-IDLE with its timer.
-use super::{Idle, Stop, Ue};
+use super::{CmState, Idle, Stop, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ impl Ue {
     pub async fn connection_lost(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let (supi, gnb) = (self.label(), connection.gnb.label());
-        tracing::info!(supi, gnb, registered = self.registered, "UE connection lost");
+        tracing::info!(supi, gnb, registered = self.is_registered(), "UE connection lost");
         self.last_location = Some(connection.location);
         drop(connection);
         self.secured = false;
@@ -31,14 +31,15 @@ impl Ue {
     pub fn rest(&mut self) {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
-            _ if self.connection.is_some() => None,
-            None if self.registered && self.t3512 == 0 => None,
-            None if self.registered => {
+            _ if self.cm_state() == CmState::Connected => None,
+            None if self.is_registered() && self.t3512 == 0 => None,
+            None if self.is_registered() => {
                 Some(Idle::Reachable(Instant::now() + timers.mobile_reachable(self.t3512)))
             }
-            Some(Idle::Reachable(_) | Idle::Unreachable(_)) | None if !self.registered => {
-                let has_reusable_context =
-                    self.security.is_some() && self.guti.is_some() && timers.deregistered_s > 0;
+            Some(Idle::Reachable(_) | Idle::Unreachable(_)) | None if !self.is_registered() => {
+                let has_reusable_context = self.security.is_some()
+                    && self.identity.guti.is_some()
+                    && timers.deregistered_s > 0;
                 has_reusable_context
                     .then(|| Idle::Deregistered(Instant::now() + timers.deregistered()))
             }

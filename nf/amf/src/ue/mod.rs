@@ -10,6 +10,7 @@ mod replacement;
 mod security;
 mod sessions;
 mod slot;
+mod state;
 mod stop;
 mod wait;
 
@@ -22,5 +23,6 @@ pub(crate) use nas::{NasTimer, Protection, count};
 pub(crate) use next_hop::NextHop;
 pub(crate) use security::Security;
 pub(crate) use sessions::{Session, SmContext};
+pub(crate) use state::{CmState, ContextTransfer, HandoverPhase, RmState};
 pub(crate) use stop::{Reject, Stop};
 pub(crate) use wait::{Awaited, HandoverInput};

@@ -148,12 +148,14 @@ impl Ue {
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return Ok(()) };
         match message {
             // A repetition of the running request (TS 24.501, 5.5.1.2.8 e).
-            RegistrationRequest(_) if self.request.as_ref() == Some(&inbound.message) => Ok(()),
+            RegistrationRequest(_) if self.is_running_request(&inbound.message) => Ok(()),
             RegistrationRequest(_) => Err(Stop::Preempted(Work::Nas(inbound.into()))),
             DeregistrationRequestUeOriginating(_) if inbound.is_verified() || !self.secured => {
                 Err(Stop::Preempted(Work::Nas(inbound.into())))
             }
-            UlNasTransport(_) | ServiceRequest(_) if inbound.is_verified() && self.registered => {
+            UlNasTransport(_) | ServiceRequest(_)
+                if inbound.is_verified() && self.is_registered() =>
+            {
                 self.defer(Work::Nas(inbound.into()));
                 Ok(())
             }

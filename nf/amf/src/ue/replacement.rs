@@ -9,7 +9,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 impl Ue {
     /// Makes this task the one that serves the SUPI. Returns the sessions of the previous context.
     pub async fn replace_previous_context(&mut self) -> Vec<(u8, Session)> {
-        let Some(supi) = &self.supi else { return Vec::new() };
+        let Some(supi) = &self.identity.supi else { return Vec::new() };
         let Some(previous) = self.amf.tables.claim_supi(supi, &self.handle) else {
             return Vec::new();
         };

@@ -53,7 +53,7 @@ impl Ue {
     /// A client of the SMF that has the context.
     pub fn smf(&self, context: &SmContext) -> SmfPduSessionClient {
         let peer = self.amf.context.peer_at(context.root.clone());
-        SmfPduSessionClient::new(match &self.supi {
+        SmfPduSessionClient::new(match &self.identity.supi {
             Some(supi) => peer.about(supi),
             None => peer,
         })

@@ -142,7 +142,7 @@ fn attempting(location: String) -> TransferAnswer {
 
 /// Checks that the AMF can forward the transfer.
 fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
-    if !ue.registered {
+    if !ue.is_registered() {
         return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE is not registered"));
     }
     let request = &transfer.request;

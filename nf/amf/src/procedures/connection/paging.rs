@@ -48,9 +48,9 @@ enum Paged {
 /// Pages, and handles the event that ends it.
 async fn paged(ue: &mut Ue) -> Paged {
     let procedure = Procedure::start("paging");
-    ue.paging = true;
+    ue.start_paging();
     let ended = attempts(ue).await;
-    ue.paging = false;
+    ue.end_activity();
     let Some(stop) = ended else {
         procedure.failed("no_answer");
         return Paged::Silent;
@@ -89,7 +89,7 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
 
 /// Sends PAGING to every gNB of the registration area. Returns their number.
 async fn page(ue: &Ue) -> usize {
-    let Some(guti) = &ue.guti else { return 0 };
+    let Some(guti) = &ue.identity.guti else { return 0 };
     let paging = match downlink::paging(guti, &ue.area) {
         Ok(paging) => paging,
         Err(error) => {

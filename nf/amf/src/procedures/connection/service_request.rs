@@ -57,7 +57,7 @@ async fn service_request(
     request: &NasServiceRequest,
     access: NasCount,
 ) -> Result<(), Stop> {
-    if !ue.registered {
+    if !ue.is_registered() {
         return Err(Stop::reject(GmmCause::ImplicitlyDeregistered));
     }
     let paged = !ue.pending.is_empty()
@@ -97,7 +97,7 @@ async fn service_request(
     // Frees the slot before the UE confirms its new 5G-GUTI.
     ue.release_slot();
     // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2).
-    let of_another = ue.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
+    let of_another = ue.identity.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
     if was_paged || of_another {
         configuration_update::new_guti(ue).await?;
     }
@@ -154,7 +154,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(message)).await;
             let stays =
                 matches!(reject.cause, GmmCause::Congestion | GmmCause::RestrictedServiceArea);
-            if ue.registered && !stays {
+            if ue.is_registered() && !stays {
                 implicit_deregistration::locally(ue).await;
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));

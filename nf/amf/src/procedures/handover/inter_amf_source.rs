@@ -16,7 +16,7 @@ use crate::procedures::n2::ng_setup;
 use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::registration::{am_policy_association, implicit_deregistration};
 use crate::served::{Tai, slice_to_sbi};
-use crate::ue::{Event, HandoverInput, Stop, Ue, Work};
+use crate::ue::{Event, HandoverInput, HandoverPhase, Stop, Ue, Work};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use martlet_sbi::{Multipart, Problem, content_type};
@@ -62,7 +62,7 @@ pub(crate) async fn run(
     node: &GlobalRANNodeID,
     tai: Tai,
 ) -> Result<usize, Ended> {
-    let Some(supi) = ue.supi.clone() else {
+    let Some(supi) = ue.identity.supi.clone() else {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
     let amf = other_amf(ue, tai).await.map_err(|problem| {
@@ -142,8 +142,8 @@ fn context(
     let (downlink, uplink) = ue.ambr();
     let rate = martlet_sbi_api::common::BitRate::from_bps;
     let context = UeContext {
-        supi: ue.supi.clone(),
-        pei: ue.pei.clone(),
+        supi: ue.identity.supi.clone(),
+        pei: ue.identity.pei.clone(),
         used_rfsp: ue.rfsp(),
         sub_ue_ambr: Some(martlet_sbi_api::common::Ambr {
             uplink: rate(uplink),
@@ -171,7 +171,7 @@ fn context(
     let mut data = UeContextCreateData::new(context, target, container, infos.collect());
     let root = ue.amf.context.api_root();
     data.n2_notify_uri =
-        ue.supi.as_ref().map(|supi| format!("{root}/namf-callback/v1/n2-notify/{supi}"));
+        ue.identity.supi.as_ref().map(|supi| format!("{root}/namf-callback/v1/n2-notify/{supi}"));
     data.ngap_cause = crate::served::cause_to_sbi(&required.cause);
     let mut body =
         Multipart::new(data).part(CONTAINER, content_type::NGAP, required.container.clone());
@@ -203,9 +203,9 @@ async fn execute(
         return Err(Ended::Stopped(Stop::ConnectionLost));
     }
     let until = Instant::now() + ue.amf.config.timers.handover();
-    ue.leaving = true;
+    ue.set_handover_phase(HandoverPhase::ExecutionToOtherAmf);
     let arrived = arrival(ue, amf, until).await;
-    ue.leaving = false;
+    ue.set_handover_phase(HandoverPhase::None);
     arrived?;
     // The target AMF serves the UE and its sessions now.
     ue.sessions.clear();

@@ -20,7 +20,7 @@ use crate::procedures::connection::ue_context_release;
 use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::session::serving_amf_change;
 use crate::served::Tai;
-use crate::ue::{HandoverAnswer, NextHop, Ue};
+use crate::ue::{HandoverAnswer, HandoverPhase, NextHop, Ue};
 use martlet_nas::Plmn;
 use martlet_ngap::cause::{self, CauseNumber};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -35,7 +35,9 @@ const CONTAINER: &str = "container";
 pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: HandoverAnswer) {
     let procedure = Procedure::start("handover_from_amf");
     let mut answer = Some(answer);
-    match arrive(ue, &body, &mut answer).await {
+    let outcome = arrive(ue, &body, &mut answer).await;
+    ue.set_handover_phase(HandoverPhase::None);
+    match outcome {
         Ok(sessions) => {
             procedure.succeeded();
             tracing::info!(
@@ -121,6 +123,7 @@ async fn arrive(
     if let Some(answer) = answer.take() {
         let _ = answer.send(Ok(created(&prepared)));
     }
+    ue.set_handover_phase(HandoverPhase::Execution);
 
     let location = handover_execution::handover_notify(ue).await?;
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
@@ -131,7 +134,7 @@ async fn arrive(
     ue.connection = Some(target);
     ue.secured = true;
     ue.area = vec![tai];
-    ue.set_registered(true);
+    ue.set_rm_state(crate::ue::RmState::Registered);
     ue.publish();
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;

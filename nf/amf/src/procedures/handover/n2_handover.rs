@@ -22,7 +22,7 @@ use crate::procedures::n2::ng_setup;
 use crate::procedures::positioning::event_exposure;
 use crate::procedures::registration::subscription_retrieval;
 use crate::served::Tai;
-use crate::ue::{Stop, Ue};
+use crate::ue::{HandoverPhase, Stop, Ue};
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use std::future::Future;
@@ -42,6 +42,7 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
     let procedure = Procedure::start("handover");
     let source = ue.gnb();
     let outcome = handover(ue, &required).await;
+    ue.set_handover_phase(HandoverPhase::None);
     let ended = match outcome {
         Ok(sessions) => {
             procedure.succeeded();
@@ -128,6 +129,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     };
     let prepared = handover_preparation::run(ue, required, (gnb, tai), parameters, keys).await?;
     command(ue, &prepared).await?;
+    ue.set_handover_phase(HandoverPhase::Execution);
     let location = handover_execution::handover_notify(ue).await?;
     // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
@@ -154,7 +156,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
 /// The target gNB and tracking area.
 fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     let ready = ue.connection.as_ref().is_some_and(|c| c.context_is_set_up && c.next_hop.is_some());
-    if !ready || !ue.registered {
+    if !ready || !ue.is_registered() {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     }
     let Some((node, tai)) = required.target.as_ref().filter(|_| required.within_5gs) else {

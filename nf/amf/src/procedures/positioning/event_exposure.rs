@@ -190,7 +190,7 @@ pub(crate) async fn check(ue: &mut Ue) {
     if ue.amf.event_subscriptions.is_empty() && !reported && ue.last_reports.is_empty() {
         return;
     }
-    let Some(supi) = ue.supi.clone().filter(|_| ue.registered) else { return };
+    let Some(supi) = ue.identity.supi.clone().filter(|_| ue.is_registered()) else { return };
     let subscriptions = ue.amf.event_subscriptions.of(&supi);
     update_gnb(ue, &subscriptions).await;
     ue.last_reports.retain(|(id, event), _| {
@@ -335,7 +335,7 @@ fn wanted(subscriptions: &[Arc<EventSubscription>]) -> Reporting {
 
 /// The location reporting for HANDOVER REQUEST (TS 38.413, 9.2.3.4).
 pub(crate) fn of_handover(ue: &Ue) -> Option<(Reporting, LocationReportingRequestType)> {
-    let wanted = wanted(&ue.amf.event_subscriptions.of(ue.supi.as_ref()?));
+    let wanted = wanted(&ue.amf.event_subscriptions.of(ue.identity.supi.as_ref()?));
     request(&wanted).map(|asked| (wanted, asked))
 }
 

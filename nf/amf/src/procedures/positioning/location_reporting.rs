@@ -15,7 +15,7 @@ use std::time::Instant;
 
 /// The requested location information.
 pub(crate) async fn run(ue: &mut Ue, asked: &RequestLocInfo) -> Result<ProvideLocInfo, Problem> {
-    if !ue.registered {
+    if !ue.is_registered() {
         return Err(Problem::new(403, "UNSPECIFIED").detail("the UE is not registered"));
     }
     let rat_type = (asked.req_rat_type == Some(true)).then_some(RatType::Nr);

@@ -125,7 +125,7 @@ pub(crate) async fn uplink(
             let routing = transport.additional_information.as_ref();
             notification.lcs_correlation_id =
                 routing.and_then(|it| String::from_utf8(it.value.to_vec()).ok());
-            notification.supi = ue.supi.clone();
+            notification.supi = ue.identity.supi.clone();
             notification.ncgi = ue.connection.as_ref().map(|connection| connection.location.ncgi());
             let body = Multipart::new(notification).part(
                 "n1",
@@ -152,7 +152,7 @@ async fn request_user_plane(ue: &Ue) -> Result<(), Problem> {
         ue.amf.context.api_root(),
         ue.label()
     ));
-    config.supi = ue.supi.clone();
+    config.supi = ue.identity.supi.clone();
     config.lcs_up_connection_ind = Some(LcsUpConnectionInd::Setup);
     let lmf: LmfLocationClient = ue.amf.lmf(&ue.label()).await?;
     lmf.up_config(config).await

@@ -35,7 +35,7 @@ pub(crate) async fn create(ue: &mut Ue) {
 }
 
 async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
-    let Some(supi) = ue.supi.clone() else {
+    let Some(supi) = ue.identity.supi.clone() else {
         return Err(Problem::system_failure("the UE has no SUPI"));
     };
     let root = ue.amf.context.api_root();
@@ -44,7 +44,7 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
     request.gpsi = access.and_then(|access| access.gpsis.as_ref()?.first().cloned());
     request.access_type = Some(AccessType::ThreeGppAccess);
-    request.pei = ue.pei.clone();
+    request.pei = ue.identity.pei.clone();
     request.user_loc = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
     request.serving_plmn = Some(plmn_to_sbi(ue.guami().plmn).into());
     request.rat_type = Some(RatType::Nr);

@@ -158,8 +158,8 @@ fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
     mm.nas_downlink_count = security.downlink();
     mm.nas_security_mode = Some(security.mode());
     let context = UeContext {
-        supi: ue.supi.clone(),
-        pei: ue.pei.clone(),
+        supi: ue.identity.supi.clone(),
+        pei: ue.identity.pei.clone(),
         seaf_data: Some(keys),
         mm_context_list: Some(vec![mm]),
         session_context_list: ue_context_transfer::session_contexts(ue),
@@ -218,7 +218,7 @@ pub(crate) async fn accept(
         Err(problem) => {
             procedure.failed(problem.cause());
             tracing::warn!(%problem, "registration from another AMF rejected");
-            (ue.connection, ue.security, ue.supi) = (None, None, None);
+            (ue.connection, ue.security, ue.identity.supi) = (None, None, None);
             let _ = answer.send(Err(problem));
             return None;
         }

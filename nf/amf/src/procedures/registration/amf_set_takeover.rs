@@ -120,9 +120,9 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let handle = UeHandle { number: amf.tables.next_number(), sender };
     amf.tables.add(&handle);
     let mut ue = Box::new(Ue::new(amf.clone(), handle.clone(), inbox, false));
-    ue.begin_again();
+    ue.set_started();
     persisted.take_over(&mut ue).ok()?;
-    amf.tables.claim_supi(ue.supi.as_ref()?, &handle);
+    amf.tables.claim_supi(ue.identity.supi.as_ref()?, &handle);
     ue.publish();
     ue.persist();
     tracing::info!(supi, "UE taken over from a failed AMF");

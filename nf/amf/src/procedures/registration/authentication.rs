@@ -79,7 +79,7 @@ enum Step {
 pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Keys, Stop> {
     let mut ngksi = next_ngksi(ue.security.as_ref().map(|security| security.ngksi), ngksi_of_ue);
     // A SUCI comes from this UE; a SUPI found by a 5G-GUTI may belong to another UE.
-    let mut identified = ue.suci.is_some();
+    let mut identified = ue.identity.suci.is_some();
     let mut challenge = challenge(ue, None).await?;
     let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) =
         (false, false, false, 0);
@@ -174,7 +174,11 @@ async fn challenge(
     ue: &Ue,
     resynchronisation: Option<ResynchronizationInfo>,
 ) -> Result<Challenge, Stop> {
-    let known = ue.suci.clone().or_else(|| ue.supi.as_ref().and_then(|supi| supi.parse().ok()));
+    let known = ue
+        .identity
+        .suci
+        .clone()
+        .or_else(|| ue.identity.supi.as_ref().and_then(|supi| supi.parse().ok()));
     let Some(identity) = known else { return Err(Stop::Abandoned("no_identity")) };
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let Some(serving) = ue.amf.served.plmn(connection.location.tai.plmn) else {
@@ -306,10 +310,10 @@ async fn confirm(
 
 /// Stores the authenticated SUPI.
 fn store_authenticated(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
-    if ue.supi.as_ref().is_some_and(|known| *known != supi) {
+    if ue.identity.supi.as_ref().is_some_and(|known| *known != supi) {
         return Err(Stop::Abandoned("another_subscriber"));
     }
-    ue.supi = Some(supi);
+    ue.identity.supi = Some(supi);
     trace::about(|| ue.label());
     Ok(())
 }
@@ -341,7 +345,7 @@ async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step,
 }
 
 fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8, eap_success: Option<Bytes>) -> Result<Keys, Stop> {
-    let k_amf = ue.supi.as_ref().and_then(|supi| aka::k_amf(k_seaf, supi).ok());
+    let k_amf = ue.identity.supi.as_ref().and_then(|supi| aka::k_amf(k_seaf, supi).ok());
     Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi, eap_success, derived: false })
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
 pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     let procedure = Procedure::start("configuration_update");
     guti_allocation::run(ue)?;
-    let Some(guti) = ue.guti else { return Ok(()) };
+    let Some(guti) = ue.identity.guti else { return Ok(()) };
     let mut command = NasConfigurationUpdateCommand::new();
     command.set_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(
         true, false,
@@ -83,7 +83,7 @@ async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Resul
 /// Sends pending subscription changes. An idle UE is not paged for them; it gets them at its next
 /// connection.
 pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
-    if ue.due == Due::default() || !ue.registered {
+    if ue.due == Due::default() || !ue.is_registered() {
         return Ok(());
     }
     let procedure = Procedure::start("configuration_update");

@@ -10,7 +10,7 @@
 use super::implicit_deregistration;
 use crate::metrics::{self, Procedure};
 use crate::procedures::connection::{paging, ue_context_release};
-use crate::ue::{NasTimer, Protection, Stop, Ue};
+use crate::ue::{ContextTransfer, NasTimer, Protection, Stop, Ue};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     AccessTypeValue, Nas5gmmMessage, Nas5gsMessage, NasDeRegistrationType,
@@ -30,7 +30,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
         return;
     };
     let procedure = Procedure::start("deregistration");
-    if ue.registered && !inbound.is_verified() {
+    if ue.is_registered() && !inbound.is_verified() {
         // Not authenticated: another UE may have sent it (TS 24.501, 4.4.4.3).
         metrics::nas_error("unprotected");
         tracing::warn!(
@@ -41,7 +41,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
         return procedure.failed("not_verified");
     }
     let switch_off = request.de_registration_type.switch_off();
-    let was_registered = ue.registered;
+    let was_registered = ue.is_registered();
     implicit_deregistration::locally(ue).await;
     // An unknown UE is accepted, too (5.5.2.2.2).
     if !switch_off {
@@ -63,7 +63,7 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     if let Some(subscription) = &mut ue.subscription {
         Arc::make_mut(subscription).sdm_subscription = None;
     }
-    if ue.given {
+    if ue.context_transfer == ContextTransfer::AwaitingStatusUpdate {
         // Another AMF has the context and will report the end of the transfer (TS 23.502,
         // 4.2.2.2.2, step 14d).
         return;
@@ -80,7 +80,7 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
         // The UE answers the paging and is deregistered then.
         return;
     }
-    if notify_ue && ue.registered && ue.connection.is_some() {
+    if notify_ue && ue.is_registered() && ue.connection.is_some() {
         let re_registration = reason == DeregistrationReason::ReregistrationRequired;
         if let Err(stop) = by_network(ue, re_registration).await {
             tracing::info!(
@@ -100,6 +100,7 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
 /// DEREGISTRATION REQUEST to the UE, and its answer (TS 24.501, 5.5.2.3).
 async fn by_network(ue: &mut Ue, re_registration: bool) -> Result<(), Stop> {
     let procedure = Procedure::start("network_deregistration");
+    ue.start_deregistration();
     let kind = NasDeRegistrationType::default()
         .with_access_type(AccessTypeValue::ThreeGppAccess)
         .with_re_registration_required(re_registration);
@@ -110,7 +111,9 @@ async fn by_network(ue: &mut Ue, re_registration: bool) -> Result<(), Stop> {
             Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)) => Some(()),
             _ => None,
         });
-    match answer.await {
+    let outcome = answer.await;
+    ue.end_activity();
+    match outcome {
         Ok(()) => procedure.succeeded(),
         Err(stop) => {
             procedure.failed(&stop.label());

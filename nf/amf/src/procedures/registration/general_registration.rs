@@ -33,11 +33,11 @@ use martlet_sbi_api::nsmf_pdusession;
 /// Registers or rejects the UE.
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     let procedure = Procedure::start("registration");
-    ue.request = Some(inbound.message.clone());
+    ue.start_registration(inbound.message.clone());
     ue.publish();
     let outcome = registration(ue, inbound).await;
     ue.release_slot();
-    ue.request = None;
+    ue.end_activity();
     ue.publish();
     match outcome {
         Ok(()) => {
@@ -137,7 +137,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         )
         .await;
         pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
-        ue.set_registered(false);
+        ue.set_rm_state(crate::ue::RmState::Deregistered);
     } else {
         ue.sessions.extend(previous_sessions);
         // Their user planes ended with the connection of the previous context.
@@ -181,7 +181,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
 /// Checks the context limit. A context that replaces an older one of the same UE is always
 /// accepted.
 fn check_limit(ue: &mut Ue) -> Result<(), Stop> {
-    let known = ue.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
+    let known = ue.identity.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
     if ue.over_limit && !known {
         let most = ue.amf.config.limits.max_ues;
         tracing::warn!(
@@ -242,7 +242,7 @@ fn is_verified(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool
     let Some(security) = &ue.security else { return false };
     let same_key = request.ngksi.key_set_identifier() == KeySetIdentifier::Native(security.ngksi);
     let always_authenticate = initial && ue.amf.config.security.always_authenticate;
-    ue.supi.is_some() && ue.capability.is_some() && same_key && !always_authenticate
+    ue.identity.supi.is_some() && ue.capability.is_some() && same_key && !always_authenticate
 }
 
 /// Rejects the UE and releases its connection.
@@ -251,7 +251,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
         Stop::Reject(reject) => {
             let _ = ue.send_nas(&reject_message(&reject)).await;
             // #22 does not change the registration state (TS 24.501, 5.5.1.3.5).
-            if ue.registered && reject.cause != GmmCause::Congestion {
+            if ue.is_registered() && reject.cause != GmmCause::Congestion {
                 implicit_deregistration::locally(ue).await;
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
@@ -262,7 +262,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
                 reject.set_eap_message(NasEapMessage::new(packet.to_vec()));
             }
             let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(reject)).await;
-            if ue.registered {
+            if ue.is_registered() {
                 implicit_deregistration::locally(ue).await;
             }
             ue.security = None;

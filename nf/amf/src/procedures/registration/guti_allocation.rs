@@ -10,14 +10,14 @@ pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
         ue.amf.tables.release_tmsi(tmsi, ue.handle.number);
         Stop::Abandoned("not_encodable")
     })?;
-    match ue.old_guti {
+    match ue.identity.old_guti {
         // A 5G-GUTI that the UE never confirmed is released; the confirmed one stays.
         Some(_) => {
-            if let Some(untaken) = ue.guti.replace(guti) {
+            if let Some(untaken) = ue.identity.guti.replace(guti) {
                 ue.amf.tables.release_tmsi(untaken.tmsi(), ue.handle.number);
             }
         }
-        None => ue.old_guti = ue.guti.replace(guti),
+        None => ue.identity.old_guti = ue.identity.guti.replace(guti),
     }
     Ok(())
 }

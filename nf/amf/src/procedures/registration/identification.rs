@@ -14,8 +14,8 @@ use martlet_sbi_api::common::SupiOrSuci;
 /// Takes the SUCI from the request, or asks for it. A UE with a known SUPI is not asked.
 pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
     // A SUCI of an earlier registration may belong to another UE.
-    ue.suci = suci(&request.fgs_mobile_identity);
-    match ue.suci.is_none() && ue.supi.is_none() {
+    ue.identity.suci = suci(&request.fgs_mobile_identity);
+    match ue.identity.suci.is_none() && ue.identity.supi.is_none() {
         true => ask(ue).await,
         false => Ok(()),
     }
@@ -35,8 +35,8 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
             _ => None,
         })
         .await?;
-    ue.suci = suci(&identity);
-    match ue.suci {
+    ue.identity.suci = suci(&identity);
+    match ue.identity.suci {
         Some(_) => Ok(()),
         None => Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork)),
     }

@@ -46,7 +46,7 @@ pub(crate) async fn locally(ue: &mut Ue) {
     paging::fail_pending(ue, N1N2MessageTransferCause::UeNotReachableForSession);
     ue.release_all_sessions(None).await;
     am_policy_association::delete(ue).await;
-    ue.set_registered(false);
+    ue.set_rm_state(crate::ue::RmState::Deregistered);
 }
 
 /// Ends this context: another context serves the subscriber now.
@@ -59,7 +59,7 @@ pub(crate) async fn replaced(ue: &mut Ue) {
 
 /// Removes the registration data: another AMF or context serves the UE.
 pub(crate) async fn remove_registration(ue: &mut Ue) {
-    ue.set_registered(false);
+    ue.set_rm_state(crate::ue::RmState::Deregistered);
     unsubscribe(ue).await;
     ue.subscription = None;
     ue.security = None;
@@ -69,7 +69,7 @@ pub(crate) async fn remove_registration(ue: &mut Ue) {
 /// Purges the UE at the UDM.
 pub(crate) async fn purge(ue: &mut Ue) {
     am_policy_association::delete(ue).await;
-    let (Some(supi), true) = (ue.supi.clone(), ue.subscription.is_some()) else { return };
+    let (Some(supi), true) = (ue.identity.supi.clone(), ue.subscription.is_some()) else { return };
     unsubscribe(ue).await;
     let mut change = Amf3GppAccessRegistrationModification::new(ue.guami().sbi.clone());
     change.purge_flag = Some(true);
@@ -84,7 +84,9 @@ pub(crate) async fn purge(ue: &mut Ue) {
 
 /// Ends the subscription to data changes.
 async fn unsubscribe(ue: &mut Ue) {
-    let (Some(supi), Some(subscription)) = (ue.supi.clone(), &mut ue.subscription) else { return };
+    let (Some(supi), Some(subscription)) = (ue.identity.supi.clone(), &mut ue.subscription) else {
+        return;
+    };
     let Some(id) = Arc::make_mut(subscription).sdm_subscription.take() else { return };
     let ended: Result<(), Problem> =
         async { ue.amf.sdm(&supi).await?.unsubscribe(&supi, &id).await }.await;

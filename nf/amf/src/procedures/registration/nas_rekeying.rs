@@ -21,7 +21,10 @@ pub(crate) fn is_due(ue: &Ue) -> bool {
     let far = |direction| {
         security.nas.nas_count(direction, NasConnection::ThreeGpp).is_none_or(|c| c.get() >= most)
     };
-    connected && ue.registered && ue.secured && (far(Direction::Uplink) || far(Direction::Downlink))
+    connected
+        && ue.is_registered()
+        && ue.secured
+        && (far(Direction::Uplink) || far(Direction::Downlink))
 }
 
 /// Changes the keys of UE and gNB. If that fails, the connection is released.

@@ -63,7 +63,7 @@ pub(crate) async fn run(
 
     initial_context_setup::run(ue, access, activation.sessions, &accept).await?;
     // The UE is registered even if its connection is lost before it completes (5.5.1.2.8).
-    ue.set_registered(true);
+    ue.set_rm_state(crate::ue::RmState::Registered);
     complete(ue, &accept).await?;
     for transfer in rest {
         n1_n2_message_transfer::deliver(ue, transfer).await?;
@@ -103,7 +103,7 @@ fn message(
 ) -> Result<NasRegistrationAccept, martlet_nas::ValueError> {
     let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
     let mut accept = NasRegistrationAccept::new(result);
-    if let Some(guti) = ue.guti {
+    if let Some(guti) = ue.identity.guti {
         accept.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
     }
     let tacs: Vec<u32> = ue.area.iter().map(|tai| tai.tac).collect();

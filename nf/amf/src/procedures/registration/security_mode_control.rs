@@ -65,7 +65,7 @@ pub(crate) async fn run(
         ngksi.map_err(|_| not_encodable())?,
         capability,
     );
-    if ue.amf.config.security.request_imeisv && ue.pei.is_none() {
+    if ue.amf.config.security.request_imeisv && ue.identity.pei.is_none() {
         command.set_imeisv_request(NasImeisvRequest::from_requested(true));
     }
     if repeat || keys.derived {
@@ -87,7 +87,7 @@ pub(crate) async fn run(
     let (complete, count) = outcome?;
     ue.secured = true;
     if let Some(pei) = pei(&complete) {
-        ue.pei = Some(pei);
+        ue.identity.pei = Some(pei);
     }
     Ok(Complete { count, request: request(ue, &complete) })
 }

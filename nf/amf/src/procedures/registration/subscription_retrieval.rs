@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Registers the AMF, reads the subscription and subscribes to its changes, concurrently.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
-    let Some(supi) = ue.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
+    let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
     let before =
         ue.subscription.take().and_then(|subscription| subscription.sdm_subscription.clone());
     let subscribed = async {
@@ -50,7 +50,7 @@ async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
         RatType::Nr,
     );
     registration.initial_registration_ind = Some(initial);
-    registration.pei = ue.pei.clone();
+    registration.pei = ue.identity.pei.clone();
     registration.ims_vo_ps = Some(ImsVoPs::HomogeneousNonSupport);
     registration.registration_time = Some(DateTime::now());
     registration.supi = Some(supi.clone());

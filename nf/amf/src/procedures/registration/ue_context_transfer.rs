@@ -11,7 +11,7 @@ use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::serving_amf_change;
 use crate::served::{slice_from_sbi, slice_to_sbi};
-use crate::ue::{Idle, Reallocation, Security, Session, SmContext, Ue, count};
+use crate::ue::{ContextTransfer, Idle, Reallocation, Security, Session, SmContext, Ue, count};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
@@ -100,7 +100,7 @@ async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     let persisted = peer_ue.take_over().await?;
     let (security, inbound) = amf_set_takeover::verify(&persisted, nas)?;
     if persisted.copy_to(ue).is_err() {
-        (ue.supi, ue.pei, ue.security, ue.policy) = (None, None, None, None);
+        (ue.identity.supi, ue.identity.pei, ue.security, ue.policy) = (None, None, None, None);
         ue.sessions.clear();
         return None;
     }
@@ -219,7 +219,7 @@ fn sessions(
         let session_here = Session { number, slice, dnn, context, active: false, releasing: false };
         ue.sessions.insert(session.pdu_session_id, session_here);
     }
-    (ue.supi, ue.pei, ue.capability) = (Some(supi), pei, Some(capability));
+    (ue.identity.supi, ue.identity.pei, ue.capability) = (Some(supi), pei, Some(capability));
     Ok(())
 }
 
@@ -311,8 +311,11 @@ pub(crate) fn give(
     let no = |detail: &str| Problem::new(403, "INTEGRITY_CHECK_FAIL").detail(detail.to_string());
     let validated = asked.reason == TransferReason::MobiRegUeValidated;
     let derives = ue.amf.config.security.derive_k_amf;
-    let Some(supi) = ue.supi.clone() else { return Err(Problem::new(404, "CONTEXT_NOT_FOUND")) };
-    let mut context = UeContext { supi: Some(supi), pei: ue.pei.clone(), ..Default::default() };
+    let Some(supi) = ue.identity.supi.clone() else {
+        return Err(Problem::new(404, "CONTEXT_NOT_FOUND"));
+    };
+    let mut context =
+        UeContext { supi: Some(supi), pei: ue.identity.pei.clone(), ..Default::default() };
     let mut mm = mm_context(ue);
     if !validated {
         let (Some(security), Some(nas)) = (&mut ue.security, nas) else {
@@ -355,7 +358,7 @@ pub(crate) fn give(
     }
     context.mm_context_list = Some(vec![mm]);
     context.session_context_list = session_contexts(ue);
-    ue.given = true;
+    ue.context_transfer = ContextTransfer::AwaitingStatusUpdate;
     if ue.connection.is_none() {
         // Without a report, the context and its sessions end.
         ue.idle = Some(Idle::Unreachable(Instant::now() + STATUS_UPDATE_TIMEOUT));
@@ -373,7 +376,7 @@ pub(crate) fn give(
 
 /// Old AMF: handles RegistrationStatusUpdate.
 pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
-    ue.given = false;
+    ue.context_transfer = ContextTransfer::None;
     if update.transfer_status != UeContextTransferStatus::Transferred {
         tracing::info!(supi = ue.label(), "UE context not transferred; this AMF keeps the UE");
         ue.idle = None;

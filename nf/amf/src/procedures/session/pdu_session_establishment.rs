@@ -194,7 +194,7 @@ fn create_data(
     slice: Slice,
     dnn: &Dnn,
 ) -> Option<SmContextCreateData> {
-    let (supi, connection) = (ue.supi.clone()?, ue.connection.as_ref()?);
+    let (supi, connection) = (ue.identity.supi.clone()?, ue.connection.as_ref()?);
     let root = ue.amf.context.api_root();
     let mut data = SmContextCreateData::new(
         ue.amf.instance_id.clone(),
@@ -203,7 +203,7 @@ fn create_data(
         format!("{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"),
     );
     data.supi = Some(supi);
-    data.pei = ue.pei.clone();
+    data.pei = ue.identity.pei.clone();
     data.gpsi = ue.subscription.as_ref().and_then(|s| s.access.gpsis.as_ref()?.first().cloned());
     data.pdu_session_id = Some(psi);
     data.dnn = Some(dnn.clone());

@@ -10,7 +10,7 @@ use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, UpCnxState};
 /// Tells the SMFs of all sessions that this AMF serves the UE. With `idle`, their user planes are
 /// not active here.
 pub(crate) async fn run(ue: &mut Ue, idle: bool) {
-    let Some(supi) = ue.supi.clone() else { return };
+    let Some(supi) = ue.identity.supi.clone() else { return };
     let updates = ue.sessions.iter().map(|(psi, session)| {
         let root = ue.amf.context.api_root();
         let number = session.number;
