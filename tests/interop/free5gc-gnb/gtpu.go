@@ -10,7 +10,8 @@ import (
 // An end of N3.
 type tunnel struct{ address, teid []byte }
 
-// A G-PDU uplink, with the QoS flow in the PDU session container (TS 29.281, 5.2.2.7; TS 38.415, 5.5.2.2).
+// An uplink G-PDU with the QoS flow in the PDU session container (TS 29.281, 5.2.2.7; TS 38.415,
+// 5.5.2.2).
 func gPdu(teid []byte, flow byte, packet []byte) []byte {
 	header := []byte{0x34, 0xff, 0, 0}
 	header = append(header, teid...)
@@ -52,7 +53,8 @@ type n3 struct {
 }
 
 func (n *n3) send(packet []byte) {
-	_, err := n.socket.WriteToUDP(gPdu(n.there.teid, n.flow, packet), &net.UDPAddr{IP: n.there.address, Port: 2152})
+	to := &net.UDPAddr{IP: n.there.address, Port: 2152}
+	_, err := n.socket.WriteToUDP(gPdu(n.there.teid, n.flow, packet), to)
 	must(err)
 }
 
@@ -83,17 +85,19 @@ func (n *n3) ping(from, to []byte, count int) {
 	for sequence := uint16(1); int(sequence) <= count; sequence++ {
 		n.send(echoRequest(from, to, sequence))
 		got := n.receive()
-		if icmp := got[20:]; !bytes.Equal(got[16:20], from) || icmp[0] != 0 || binary.BigEndian.Uint16(icmp[6:]) != sequence {
+		icmp := got[20:]
+		if !bytes.Equal(got[16:20], from) || icmp[0] != 0 ||
+			binary.BigEndian.Uint16(icmp[6:]) != sequence {
 			fail("no answer to echo request %d: %x", sequence, got)
 		}
 	}
 }
 
-// Answers the next packet, which has to be an echo request to the phone.
+// Answers the next packet, which has to be an echo request to the UE.
 func (n *n3) pong(address []byte) {
 	got := n.receive()
 	if !bytes.Equal(got[16:20], address) || got[9] != 1 || got[20] != 8 {
-		fail("no echo request to the phone: %x", got)
+		fail("no echo request for the UE: %x", got)
 	}
 	answer := append([]byte{}, got...)
 	copy(answer[12:16], got[16:20])

@@ -39,7 +39,9 @@ func (c card) answer(rand, autn []byte, abba []byte) (resStar []byte, keys *cont
 	kSeaf := kdf(kAusf, ueauth.FC_FOR_KSEAF_DERIVATION, network)
 	keys = &context{kAmf: kdf(kSeaf, ueauth.FC_FOR_KAMF_DERIVATION, []byte(msinOf()), abba)}
 	derive := func(kind, algorithm byte) (key [16]byte) {
-		copy(key[:], kdf(keys.kAmf, ueauth.FC_FOR_ALGORITHM_KEY_DERIVATION, []byte{kind}, []byte{algorithm})[16:])
+		derived := kdf(keys.kAmf, ueauth.FC_FOR_ALGORITHM_KEY_DERIVATION,
+			[]byte{kind}, []byte{algorithm})
+		copy(key[:], derived[16:])
 		return
 	}
 	keys.kEncrypt = derive(security.NNASEncAlg, security.AlgCiphering128NEA2)
@@ -53,7 +55,9 @@ func (c *context) kGnb(count uint32) []byte {
 		[]byte{security.AccessType3GPP})
 }
 
-func isCiphered(header byte) bool { return header == cipheredHeader || header == newContextCiphered }
+func isCiphered(header byte) bool {
+	return header == cipheredHeader || header == newContextCiphered
+}
 
 // Protects a plain message under a security header type (TS 24.501, 4.4).
 func (c *context) protect(header byte, plain []byte) []byte {
@@ -63,7 +67,8 @@ func (c *context) protect(header byte, plain []byte) []byte {
 			security.DirectionUplink, text))
 	}
 	covered := append([]byte{byte(c.uplink)}, text...)
-	mac, err := security.NASMacCalculate(security.AlgIntegrity128NIA2, c.kMac, c.uplink, security.Bearer3GPP,
+	mac, err := security.NASMacCalculate(
+		security.AlgIntegrity128NIA2, c.kMac, c.uplink, security.Bearer3GPP,
 		security.DirectionUplink, covered)
 	must(err)
 	c.uplink++
@@ -74,7 +79,8 @@ func (c *context) protect(header byte, plain []byte) []byte {
 func (c *context) open(protected []byte) []byte {
 	header, mac, covered := protected[1], protected[2:6], protected[6:]
 	count := c.downlink&^0xff | uint32(covered[0])
-	want, err := security.NASMacCalculate(security.AlgIntegrity128NIA2, c.kMac, count, security.Bearer3GPP,
+	want, err := security.NASMacCalculate(
+		security.AlgIntegrity128NIA2, c.kMac, count, security.Bearer3GPP,
 		security.DirectionDownlink, covered)
 	must(err)
 	if string(mac) != string(want) {

@@ -1,6 +1,6 @@
-// A gNB with a phone, for a core of any maker: NGAP and NAS of free5GC's modules, SCTP of Pion's, as their makers have
-// published them. It sets up N2, registers the phone, gives it a session, sends packets, and takes leave; each step that
-// went well is a line of its output.
+// A gNB with a UE, for any 5G core: NGAP and NAS of free5GC's modules and Pion's SCTP, as
+// published. It sets up N2, registers the UE, establishes a session, sends packets and
+// deregisters. Each step that succeeds is a line of output.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 var (
 	local = flag.String("local", "127.0.0.1", "address of N2 and N3 of the gNB")
 	amf   = flag.String("amf", "127.0.0.5", "address of the AMF")
-	host  = flag.String("host", "10.45.0.1", "address in the data network that answers to echo requests")
-	imsi  = flag.String("imsi", "001010000000001", "the phone's IMSI, of PLMN 001/01")
+	host  = flag.String("host", "10.45.0.1", "address in the data network that answers echo requests")
+	imsi  = flag.String("imsi", "001010000000001", "the IMSI of the UE, in PLMN 001/01")
 	key   = flag.String("key", "", "K, hexadecimal")
 	opc   = flag.String("opc", "", "OPc, hexadecimal")
 	dnn   = flag.String("dnn", "internet", "data network")
@@ -59,7 +59,8 @@ func (a *association) tell(octets []byte) {
 func (a *association) downlink() (ngapType.AMFUENGAPID, []byte) {
 	var amfUe ngapType.AMFUENGAPID
 	var octets []byte
-	message := a.next(ngapType.ProcedureCodeDownlinkNASTransport).InitiatingMessage.Value.DownlinkNASTransport
+	pdu := a.next(ngapType.ProcedureCodeDownlinkNASTransport)
+	message := pdu.InitiatingMessage.Value.DownlinkNASTransport
 	for _, ie := range message.ProtocolIEs.List {
 		switch ie.Id.Value {
 		case ngapType.ProtocolIEIDAMFUENGAPID:
@@ -89,7 +90,7 @@ func main() {
 	}
 	step("NG setup")
 
-	p := phone{n2: n2, n3: n3{socket: socket, here: tunnel{address, []byte{0, 0, 0x90, 0x01}}}}
+	p := ue{n2: n2, n3: n3{socket: socket, here: tunnel{address, []byte{0, 0, 0x90, 0x01}}}}
 	p.register(card{k, operator})
 	p.establish()
 	p.ping()

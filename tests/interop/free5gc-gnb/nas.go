@@ -61,9 +61,14 @@ func registrationRequest() []byte {
 	request.SetRegistrationType5GS(nasMessage.RegistrationType5GSInitialRegistration)
 	request.MobileIdentity5GS = suci()
 	request.UESecurityCapability = &nasType.UESecurityCapability{
-		Iei: nasMessage.RegistrationRequestUESecurityCapabilityType, Len: uint8(len(capability)), Buffer: capability,
+		Iei:    nasMessage.RegistrationRequestUESecurityCapabilityType,
+		Len:    uint8(len(capability)),
+		Buffer: capability,
 	}
-	return mobility(nas.MsgTypeRegistrationRequest, request, func(m *nas.GmmMessage) { m.RegistrationRequest = request })
+	return mobility(nas.MsgTypeRegistrationRequest, request,
+		func(m *nas.GmmMessage) {
+			m.RegistrationRequest = request
+		})
 }
 
 func authenticationResponse(resStar []byte) []byte {
@@ -73,20 +78,31 @@ func authenticationResponse(resStar []byte) []byte {
 	parameter.SetLen(16)
 	copy(parameter.Octet[:], resStar)
 	response.AuthenticationResponseParameter = parameter
-	return mobility(nas.MsgTypeAuthenticationResponse, response, func(m *nas.GmmMessage) { m.AuthenticationResponse = response })
+	return mobility(nas.MsgTypeAuthenticationResponse, response,
+		func(m *nas.GmmMessage) {
+			m.AuthenticationResponse = response
+		})
 }
 
 func securityModeComplete(registration []byte) []byte {
 	complete := nasMessage.NewSecurityModeComplete(0)
 	complete.NASMessageContainer = &nasType.NASMessageContainer{
-		Iei: nasMessage.SecurityModeCompleteNASMessageContainerType, Len: uint16(len(registration)), Buffer: registration,
+		Iei:    nasMessage.SecurityModeCompleteNASMessageContainerType,
+		Len:    uint16(len(registration)),
+		Buffer: registration,
 	}
-	return mobility(nas.MsgTypeSecurityModeComplete, complete, func(m *nas.GmmMessage) { m.SecurityModeComplete = complete })
+	return mobility(nas.MsgTypeSecurityModeComplete, complete,
+		func(m *nas.GmmMessage) {
+			m.SecurityModeComplete = complete
+		})
 }
 
 func registrationComplete() []byte {
 	complete := nasMessage.NewRegistrationComplete(0)
-	return mobility(nas.MsgTypeRegistrationComplete, complete, func(m *nas.GmmMessage) { m.RegistrationComplete = complete })
+	return mobility(nas.MsgTypeRegistrationComplete, complete,
+		func(m *nas.GmmMessage) {
+			m.RegistrationComplete = complete
+		})
 }
 
 // PDU SESSION ESTABLISHMENT REQUEST for IPv4 in UL NAS TRANSPORT.
@@ -101,7 +117,8 @@ func sessionRequest(dnn string) []byte {
 	request.SetMessageType(nas.MsgTypePDUSessionEstablishmentRequest)
 	request.SetMaximumDataRatePerUEForUserPlaneIntegrityProtectionForUpLink(0xff)
 	request.SetMaximumDataRatePerUEForUserPlaneIntegrityProtectionForDownLink(0xff)
-	request.PDUSessionType = nasType.NewPDUSessionType(nasMessage.PDUSessionEstablishmentRequestPDUSessionTypeType)
+	request.PDUSessionType = nasType.NewPDUSessionType(
+		nasMessage.PDUSessionEstablishmentRequestPDUSessionTypeType)
 	request.SetPDUSessionTypeValue(nasMessage.PDUSessionTypeIPv4)
 	inner.PDUSessionEstablishmentRequest = request
 	payload, err := inner.PlainNasEncode()
@@ -109,20 +126,27 @@ func sessionRequest(dnn string) []byte {
 	transport := nasMessage.NewULNASTransport(0)
 	transport.SetPayloadContainerType(nasMessage.PayloadContainerTypeN1SMInfo)
 	transport.PayloadContainer = nasType.PayloadContainer{Len: uint16(len(payload)), Buffer: payload}
-	transport.PduSessionID2Value = nasType.NewPduSessionID2Value(nasMessage.ULNASTransportPduSessionID2ValueType)
+	transport.PduSessionID2Value = nasType.NewPduSessionID2Value(
+		nasMessage.ULNASTransportPduSessionID2ValueType)
 	transport.SetPduSessionID2Value(sessionIdentity)
 	transport.RequestType = nasType.NewRequestType(nasMessage.ULNASTransportRequestTypeType)
 	transport.SetRequestTypeValue(nasMessage.ULNASTransportRequestTypeInitialRequest)
 	transport.DNN = nasType.NewDNN(nasMessage.ULNASTransportDNNType)
 	transport.DNN.SetDNN(dnn)
-	return mobility(nas.MsgTypeULNASTransport, transport, func(m *nas.GmmMessage) { m.ULNASTransport = transport })
+	return mobility(nas.MsgTypeULNASTransport, transport,
+		func(m *nas.GmmMessage) {
+			m.ULNASTransport = transport
+		})
 }
 
 func deregistrationRequest(guti nasType.MobileIdentity5GS) []byte {
 	request := nasMessage.NewDeregistrationRequestUEOriginatingDeregistration(0)
 	request.NgksiAndDeregistrationType.SetAccessType(1)
 	request.MobileIdentity5GS = guti
-	return mobility(nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration, request, func(m *nas.GmmMessage) { m.DeregistrationRequestUEOriginatingDeregistration = request })
+	return mobility(nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration, request,
+		func(m *nas.GmmMessage) {
+			m.DeregistrationRequestUEOriginatingDeregistration = request
+		})
 }
 
 // Answers a page: nothing in it has to be ciphered.
@@ -132,12 +156,18 @@ func serviceRequest(guti nasType.MobileIdentity5GS) []byte {
 	request.TMSI5GS.Len = 7
 	request.TMSI5GS.Octet[0] = 0xf4
 	copy(request.TMSI5GS.Octet[1:], guti.Buffer[5:])
-	return mobility(nas.MsgTypeServiceRequest, request, func(m *nas.GmmMessage) { m.ServiceRequest = request })
+	return mobility(nas.MsgTypeServiceRequest, request,
+		func(m *nas.GmmMessage) {
+			m.ServiceRequest = request
+		})
 }
 
 func configurationUpdateComplete() []byte {
 	complete := nasMessage.NewConfigurationUpdateComplete(0)
-	return mobility(nas.MsgTypeConfigurationUpdateComplete, complete, func(m *nas.GmmMessage) { m.ConfigurationUpdateComplete = complete })
+	return mobility(nas.MsgTypeConfigurationUpdateComplete, complete,
+		func(m *nas.GmmMessage) {
+			m.ConfigurationUpdateComplete = complete
+		})
 }
 
 // What a plain message of mobility management is, and that it is one of the kind that is due.
@@ -153,7 +183,7 @@ func mobilityMessage(plain []byte, due uint8) *nas.GmmMessage {
 	return message.GmmMessage
 }
 
-// The address that the network gives with a session, from PDU SESSION ESTABLISHMENT ACCEPT in DL NAS TRANSPORT.
+// The address in PDU SESSION ESTABLISHMENT ACCEPT in DL NAS TRANSPORT.
 func acceptedSession(plain []byte) []byte {
 	transport := mobilityMessage(plain, nas.MsgTypeDLNASTransport).DLNASTransport
 	inner := new(nas.Message)
@@ -161,7 +191,8 @@ func acceptedSession(plain []byte) []byte {
 	must(inner.PlainNasDecode(&octets))
 	accept := inner.PDUSessionEstablishmentAccept
 	if accept == nil || accept.GetPDUSessionID() != sessionIdentity || accept.PDUAddress == nil {
-		fail("a session with an address is due: %s", hex.EncodeToString(transport.PayloadContainer.Buffer))
+		fail("no session with an address: %s",
+			hex.EncodeToString(transport.PayloadContainer.Buffer))
 	}
 	address := accept.GetPDUAddressInformation()
 	return address[:4]

@@ -29,8 +29,8 @@ type element struct {
 	value       any
 }
 
-// Puts elements into a message, whose list has a type of its own for each message: where the type of the value stands among those
-// that the message may have is also what tells them apart.
+// Appends elements to a message. Each message has its own list type; the position of the value type
+// among the alternatives of the list is also its discriminator.
 func with[M any](message *M, elements ...element) *M {
 	list := reflect.ValueOf(message).Elem().FieldByName("ProtocolIEs").FieldByName("List")
 	for _, element := range elements {
@@ -95,7 +95,8 @@ func setupRequest() []byte {
 			},
 		},
 	}
-	slice := ngapType.SliceSupportItem{SNSSAI: ngapType.SNSSAI{SST: ngapType.SST{Value: aper.OctetString{1}}}}
+	sst := ngapType.SST{Value: aper.OctetString{1}}
+	slice := ngapType.SliceSupportItem{SNSSAI: ngapType.SNSSAI{SST: sst}}
 	areas := ngapType.SupportedTAList{List: []ngapType.SupportedTAItem{{
 		TAC: tac,
 		BroadcastPLMNList: ngapType.BroadcastPLMNList{List: []ngapType.BroadcastPLMNItem{{
@@ -107,7 +108,8 @@ func setupRequest() []byte {
 		element{ngapType.ProtocolIEIDGlobalRANNodeID, reject, &number},
 		element{ngapType.ProtocolIEIDRANNodeName, ignore, &ngapType.RANNodeName{Value: "of-others"}},
 		element{ngapType.ProtocolIEIDSupportedTAList, reject, &areas},
-		element{ngapType.ProtocolIEIDDefaultPagingDRX, ignore, &ngapType.PagingDRX{Value: ngapType.PagingDRXPresentV128}},
+		element{ngapType.ProtocolIEIDDefaultPagingDRX, ignore,
+			&ngapType.PagingDRX{Value: ngapType.PagingDRXPresentV128}},
 	)
 	return initiating(ngapType.ProcedureCodeNGSetup, ngapType.InitiatingMessageValue{
 		Present: ngapType.InitiatingMessagePresentNGSetupRequest, NGSetupRequest: request,
@@ -119,21 +121,25 @@ func location() *ngapType.UserLocationInformation {
 		Present: ngapType.UserLocationInformationPresentUserLocationInformationNR,
 		UserLocationInformationNR: &ngapType.UserLocationInformationNR{
 			NRCGI: ngapType.NRCGI{
-				PLMNIdentity:   plmn,
-				NRCellIdentity: ngapType.NRCellIdentity{Value: aper.BitString{Bytes: []byte{0, 0, 9, 0, 0x10}, BitLength: 36}},
+				PLMNIdentity: plmn,
+				NRCellIdentity: ngapType.NRCellIdentity{
+					Value: aper.BitString{Bytes: []byte{0, 0, 9, 0, 0x10}, BitLength: 36},
+				},
 			},
 			TAI: ngapType.TAI{PLMNIdentity: plmn, TAC: tac},
 		},
 	}
 }
 
-// A phone that has a 5G-GUTI is told of by its 5G-S-TMSI, which has its place in the message (TS 38.413, 9.2.5.1 and 10.3.6).
+// The 5G-S-TMSI of a UE with a 5G-GUTI is an element of its own, in the order of the specification
+// (TS 38.413, 9.2.5.1 and 10.3.6).
 func initialUeMessage(cause aper.Enumerated, nasPdu []byte, guti []byte) []byte {
 	message := with(new(ngapType.InitialUEMessage),
 		element{ngapType.ProtocolIEIDRANUENGAPID, reject, &ngapType.RANUENGAPID{Value: ranUe}},
 		element{ngapType.ProtocolIEIDNASPDU, reject, &ngapType.NASPDU{Value: nasPdu}},
 		element{ngapType.ProtocolIEIDUserLocationInformation, reject, location()},
-		element{ngapType.ProtocolIEIDRRCEstablishmentCause, ignore, &ngapType.RRCEstablishmentCause{Value: cause}},
+		element{ngapType.ProtocolIEIDRRCEstablishmentCause, ignore,
+			&ngapType.RRCEstablishmentCause{Value: cause}},
 	)
 	if guti != nil {
 		with(message, element{ngapType.ProtocolIEIDFiveGSTMSI, reject, temporary(guti)})
@@ -157,9 +163,10 @@ func temporary(guti []byte) *ngapType.FiveGSTMSI {
 
 func contextReleaseRequest(amfUe ngapType.AMFUENGAPID) []byte {
 	inactive := ngapType.CauseRadioNetwork{Value: ngapType.CauseRadioNetworkPresentUserInactivity}
-	sessions := ngapType.PDUSessionResourceListCxtRelReq{List: []ngapType.PDUSessionResourceItemCxtRelReq{{
+	items := []ngapType.PDUSessionResourceItemCxtRelReq{{
 		PDUSessionID: ngapType.PDUSessionID{Value: sessionIdentity},
-	}}}
+	}}
+	sessions := ngapType.PDUSessionResourceListCxtRelReq{List: items}
 	cause := ngapType.Cause{Present: ngapType.CausePresentRadioNetwork, RadioNetwork: &inactive}
 	request := with(new(ngapType.UEContextReleaseRequest), about(amfUe, reject)...)
 	with(request,
@@ -167,7 +174,8 @@ func contextReleaseRequest(amfUe ngapType.AMFUENGAPID) []byte {
 		element{ngapType.ProtocolIEIDCause, ignore, &cause},
 	)
 	return initiating(ngapType.ProcedureCodeUEContextReleaseRequest, ngapType.InitiatingMessageValue{
-		Present: ngapType.InitiatingMessagePresentUEContextReleaseRequest, UEContextReleaseRequest: request,
+		Present:                 ngapType.InitiatingMessagePresentUEContextReleaseRequest,
+		UEContextReleaseRequest: request,
 	})
 }
 
@@ -186,14 +194,16 @@ func uplinkNas(amfUe ngapType.AMFUENGAPID, nasPdu []byte) []byte {
 func initialContextSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString) []byte {
 	response := with(new(ngapType.InitialContextSetupResponse), about(amfUe, ignore)...)
 	if transfer != nil {
-		list := ngapType.PDUSessionResourceSetupListCxtRes{List: []ngapType.PDUSessionResourceSetupItemCxtRes{{
+		items := []ngapType.PDUSessionResourceSetupItemCxtRes{{
 			PDUSessionID:                            ngapType.PDUSessionID{Value: sessionIdentity},
 			PDUSessionResourceSetupResponseTransfer: transfer,
-		}}}
+		}}
+		list := ngapType.PDUSessionResourceSetupListCxtRes{List: items}
 		with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtRes, ignore, &list})
 	}
 	return successful(ngapType.ProcedureCodeInitialContextSetup, ngapType.SuccessfulOutcomeValue{
-		Present: ngapType.SuccessfulOutcomePresentInitialContextSetupResponse, InitialContextSetupResponse: response,
+		Present:                     ngapType.SuccessfulOutcomePresentInitialContextSetupResponse,
+		InitialContextSetupResponse: response,
 	})
 }
 
@@ -204,8 +214,10 @@ func setUp(here tunnel, flow byte) aper.OctetString {
 			UPTransportLayerInformation: ngapType.UPTransportLayerInformation{
 				Present: ngapType.UPTransportLayerInformationPresentGTPTunnel,
 				GTPTunnel: &ngapType.GTPTunnel{
-					TransportLayerAddress: ngapType.TransportLayerAddress{Value: aper.BitString{Bytes: here.address, BitLength: 32}},
-					GTPTEID:               ngapType.GTPTEID{Value: here.teid},
+					TransportLayerAddress: ngapType.TransportLayerAddress{
+						Value: aper.BitString{Bytes: here.address, BitLength: 32},
+					},
+					GTPTEID: ngapType.GTPTEID{Value: here.teid},
 				},
 			},
 			AssociatedQosFlowList: ngapType.AssociatedQosFlowList{List: []ngapType.AssociatedQosFlowItem{{
@@ -218,7 +230,7 @@ func setUp(here tunnel, flow byte) aper.OctetString {
 	return octets
 }
 
-// The UPF's end of the session, and its first flow, from a PDU Session Resource Setup Request Transfer.
+// The UPF's tunnel endpoint and the first flow in a PDU Session Resource Setup Request Transfer.
 func askedFor(octets aper.OctetString) (there tunnel, flow byte) {
 	var transfer ngapType.PDUSessionResourceSetupRequestTransfer
 	must(aper.UnmarshalWithParams(octets, &transfer, "valueExt"))
@@ -235,21 +247,24 @@ func askedFor(octets aper.OctetString) (there tunnel, flow byte) {
 }
 
 func sessionSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString) []byte {
-	list := ngapType.PDUSessionResourceSetupListSURes{List: []ngapType.PDUSessionResourceSetupItemSURes{{
+	items := []ngapType.PDUSessionResourceSetupItemSURes{{
 		PDUSessionID:                            ngapType.PDUSessionID{Value: sessionIdentity},
 		PDUSessionResourceSetupResponseTransfer: transfer,
-	}}}
+	}}
+	list := ngapType.PDUSessionResourceSetupListSURes{List: items}
 	response := with(new(ngapType.PDUSessionResourceSetupResponse), about(amfUe, ignore)...)
 	with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListSURes, ignore, &list})
 	return successful(ngapType.ProcedureCodePDUSessionResourceSetup, ngapType.SuccessfulOutcomeValue{
-		Present: ngapType.SuccessfulOutcomePresentPDUSessionResourceSetupResponse, PDUSessionResourceSetupResponse: response,
+		Present:                         ngapType.SuccessfulOutcomePresentPDUSessionResourceSetupResponse,
+		PDUSessionResourceSetupResponse: response,
 	})
 }
 
 func contextReleaseComplete(amfUe ngapType.AMFUENGAPID) []byte {
 	complete := with(new(ngapType.UEContextReleaseComplete), about(amfUe, ignore)...)
 	return successful(ngapType.ProcedureCodeUEContextRelease, ngapType.SuccessfulOutcomeValue{
-		Present: ngapType.SuccessfulOutcomePresentUEContextReleaseComplete, UEContextReleaseComplete: complete,
+		Present:                  ngapType.SuccessfulOutcomePresentUEContextReleaseComplete,
+		UEContextReleaseComplete: complete,
 	})
 }
 

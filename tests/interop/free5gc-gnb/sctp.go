@@ -16,8 +16,8 @@ const (
 	ngapIdentifier = sctp.PayloadProtocolIdentifier(60)
 )
 
-// Pion's stack takes the place of a kernel's: its packets are the payload of IP itself. It knows one port alone, which is
-// changed on the way.
+// Pion's SCTP stack in place of the kernel's: its packets are the payload of IP. It supports one
+// port only, which is replaced in each packet.
 type rawSctp struct {
 	*net.IPConn
 	port uint16

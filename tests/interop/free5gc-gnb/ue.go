@@ -11,8 +11,8 @@ import (
 	"github.com/free5gc/ngap/ngapType"
 )
 
-// A phone, and what its gNB knows of it.
-type phone struct {
+// A UE, and what its gNB knows of it.
+type ue struct {
 	n2      *association
 	n3      n3
 	keys    *context
@@ -22,13 +22,14 @@ type phone struct {
 }
 
 // Registration with 5G-AKA (TS 23.502, 4.2.2.2).
-func (p *phone) register(card card) {
+func (p *ue) register(card card) {
 	registration := registrationRequest()
 	p.n2.tell(initialUeMessage(ngapType.RRCEstablishmentCausePresentMoSignalling, registration, nil))
 	var octets []byte
 	p.amfUe, octets = p.n2.downlink()
 	challenge := mobilityMessage(octets, nas.MsgTypeAuthenticationRequest).AuthenticationRequest
-	autn, random := challenge.AuthenticationParameterAUTN.Octet, challenge.AuthenticationParameterRAND.Octet
+	autn := challenge.AuthenticationParameterAUTN.Octet
+	random := challenge.AuthenticationParameterRAND.Octet
 	answer, keys := card.answer(random[:], autn[:], challenge.ABBA.Buffer)
 	p.keys = keys
 	p.n2.tell(uplinkNas(p.amfUe, authenticationResponse(answer)))
@@ -36,10 +37,12 @@ func (p *phone) register(card card) {
 	_, octets = p.n2.downlink()
 	command := mobilityMessage(p.keys.open(octets), nas.MsgTypeSecurityModeCommand).SecurityModeCommand
 	if !bytes.Equal(command.ReplayedUESecurityCapabilities.Buffer[:2], capability) {
-		fail("other security capabilities are replayed: %x", command.ReplayedUESecurityCapabilities.Buffer)
+		fail("other security capabilities are replayed: %x",
+			command.ReplayedUESecurityCapabilities.Buffer)
 	}
 	kGnb := p.keys.kGnb(p.keys.uplink)
-	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(newContextCiphered, securityModeComplete(registration))))
+	complete := securityModeComplete(registration)
+	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(newContextCiphered, complete)))
 	step("NAS security")
 
 	plain, _ := p.contextSetup(kGnb)
@@ -53,9 +56,11 @@ func (p *phone) register(card card) {
 	step("registered")
 }
 
-// INITIAL CONTEXT SETUP REQUEST with the key that the phone has: its NAS message, and what it asks for of the session.
-func (p *phone) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetString) {
-	setup := p.n2.next(ngapType.ProcedureCodeInitialContextSetup).InitiatingMessage.Value.InitialContextSetupRequest
+// Receives INITIAL CONTEXT SETUP REQUEST with the expected K_gNB. Returns its NAS message and the
+// transfer of the session.
+func (p *ue) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetString) {
+	pdu := p.n2.next(ngapType.ProcedureCodeInitialContextSetup)
+	setup := pdu.InitiatingMessage.Value.InitialContextSetupRequest
 	for _, ie := range setup.ProtocolIEs.List {
 		switch ie.Id.Value {
 		case ngapType.ProtocolIEIDAMFUENGAPID:
@@ -63,10 +68,11 @@ func (p *phone) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetStri
 		case ngapType.ProtocolIEIDNASPDU:
 			plain = p.keys.open(ie.Value.NASPDU.Value)
 		case ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtReq:
-			transfer = ie.Value.PDUSessionResourceSetupListCxtReq.List[0].PDUSessionResourceSetupRequestTransfer
+			session := ie.Value.PDUSessionResourceSetupListCxtReq.List[0]
+			transfer = session.PDUSessionResourceSetupRequestTransfer
 		case ngapType.ProtocolIEIDSecurityKey:
 			if !bytes.Equal(ie.Value.SecurityKey.Value.Bytes, kGnb) {
-				fail("another key for the gNB than the phone has")
+				fail("K_gNB differs from that of the UE")
 			}
 		}
 	}
@@ -74,9 +80,10 @@ func (p *phone) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetStri
 }
 
 // A PDU session (TS 23.502, 4.3.2.2).
-func (p *phone) establish() {
+func (p *ue) establish() {
 	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, sessionRequest(*dnn))))
-	request := p.n2.next(ngapType.ProcedureCodePDUSessionResourceSetup).InitiatingMessage.Value.PDUSessionResourceSetupRequest
+	pdu := p.n2.next(ngapType.ProcedureCodePDUSessionResourceSetup)
+	request := pdu.InitiatingMessage.Value.PDUSessionResourceSetupRequest
 	for _, ie := range request.ProtocolIEs.List {
 		if ie.Id.Value == ngapType.ProtocolIEIDPDUSessionResourceSetupListSUReq {
 			item := ie.Value.PDUSessionResourceSetupListSUReq.List[0]
@@ -88,7 +95,7 @@ func (p *phone) establish() {
 	step("session %s", net.IP(p.address))
 }
 
-func (p *phone) ping() {
+func (p *ue) ping() {
 	// The tunnel downlink is there when the SMF has told the UPF of it.
 	time.Sleep(200 * time.Millisecond)
 	const count = 5
@@ -97,19 +104,21 @@ func (p *phone) ping() {
 }
 
 // The gNB gives the connection up (TS 23.502, 4.2.6).
-func (p *phone) rest() {
+func (p *ue) rest() {
 	p.n2.tell(contextReleaseRequest(p.amfUe))
 	p.n2.next(ngapType.ProcedureCodeUEContextRelease)
 	p.n2.tell(contextReleaseComplete(p.amfUe))
 	step("idle")
 }
 
-// Downlink data has the phone paged; it comes back, and the packet that waited is the first (TS 23.502, 4.2.3.3).
-func (p *phone) wake() {
+// Downlink data page the UE; it sends a service request and receives the buffered packet (TS
+// 23.502, 4.2.3.3).
+func (p *ue) wake() {
 	paging := p.n2.next(ngapType.ProcedureCodePaging).InitiatingMessage.Value.Paging
 	for _, ie := range paging.ProtocolIEs.List {
 		if ie.Id.Value == ngapType.ProtocolIEIDUEPagingIdentity {
-			if got := ie.Value.UEPagingIdentity.FiveGSTMSI.FiveGTMSI.Value; !bytes.Equal(got, p.guti.Buffer[7:11]) {
+			got := ie.Value.UEPagingIdentity.FiveGSTMSI.FiveGTMSI.Value
+			if !bytes.Equal(got, p.guti.Buffer[7:11]) {
 				fail("somebody else is paged: %x", got)
 			}
 		}
@@ -125,7 +134,8 @@ func (p *phone) wake() {
 	step("awake")
 	// Who was paged gets another 5G-GUTI (TS 33.501, 6.12.3).
 	_, octets := p.n2.downlink()
-	update := mobilityMessage(p.keys.open(octets), nas.MsgTypeConfigurationUpdateCommand).ConfigurationUpdateCommand
+	message := mobilityMessage(p.keys.open(octets), nas.MsgTypeConfigurationUpdateCommand)
+	update := message.ConfigurationUpdateCommand
 	if update.GUTI5G == nil {
 		fail("no new 5G-GUTI after a page")
 	}
@@ -133,8 +143,8 @@ func (p *phone) wake() {
 	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, configurationUpdateComplete())))
 }
 
-// Deregistration by the phone (TS 23.502, 4.2.2.3.2).
-func (p *phone) deregister() {
+// Deregistration by the UE (TS 23.502, 4.2.2.3.2).
+func (p *ue) deregister() {
 	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, deregistrationRequest(p.guti))))
 	_, octets := p.n2.downlink()
 	mobilityMessage(p.keys.open(octets), nas.MsgTypeDeregistrationAcceptUEOriginatingDeregistration)
