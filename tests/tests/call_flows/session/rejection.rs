@@ -183,7 +183,7 @@ fn full_slice_and_data_network_start_their_back_off_timers() {
         ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(67)), "{full:?}");
         let waits = ue.establish_pdu_session(with("internet")).await;
         ensure!(
-            waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
+            waits.as_ref().is_err_and(|error| error.to_string().contains("back-off timer")),
             "{waits:?}"
         );
         // Another data network of the slice accepts one session; then the slice is full.
@@ -193,7 +193,7 @@ fn full_slice_and_data_network_start_their_back_off_timers() {
         for dnn in ["other", "internet"] {
             let waits = first.establish_pdu_session(with(dnn)).await;
             ensure!(
-                waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
+                waits.as_ref().is_err_and(|error| error.to_string().contains("back-off timer")),
                 "{dnn}: {waits:?}"
             );
         }
@@ -225,7 +225,7 @@ fn insufficient_resources_start_the_back_off_timer() {
         ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(26)), "{refused:?}");
         let waits = ue.establish_pdu_session(internet()).await;
         ensure!(
-            waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
+            waits.as_ref().is_err_and(|error| error.to_string().contains("back-off timer")),
             "{waits:?}"
         );
         first.release_pdu_session(1).await?;
