@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Default time limit of a test.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs a test on a new thread with its own Tokio runtime, in a new network namespace. The
-/// loopback interface is up. The namespace ends with the thread. Without the privilege to create a namespace
+/// Runs a test on a new thread with its own Tokio runtime, in a new network namespace. The loopback
+/// interface is up. The namespace ends with the thread. Without the privilege to create a namespace
 /// the test prints that it is skipped.
 pub fn in_namespace<T, F>(test: T)
 where

@@ -100,8 +100,8 @@ impl SeparateUpf {
         SeparateUpf::start_with(configure).await
     }
 
-    /// Stops the UPF. With `n4.graceful_release_s` it releases its association gracefully: SMFs move their
-    /// sessions away first.
+    /// Stops the UPF. With `n4.graceful_release_s` it releases its association gracefully: SMFs
+    /// move their sessions away first.
     ///
     /// # Errors
     /// The UPF ends with an error.

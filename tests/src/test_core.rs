@@ -102,8 +102,8 @@ static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl TestCore {
     /// Starts a core with [`SUBSCRIBERS`] subscribers. `change` adapts the configuration.
-    /// `MARTLET_TEST_SBI` overrides the binding for all tests: `local`, `fabric`, `http`, or `other`,
-    /// which swaps `local` and `http`.
+    /// `MARTLET_TEST_SBI` overrides the binding for all tests: `local`, `fabric`, `http`, or
+    /// `other`, which swaps `local` and `http`.
     pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let sbi = match std::env::var("MARTLET_TEST_SBI").as_deref() {
             Ok("local") => Sbi::Local,

@@ -17,8 +17,8 @@ const UPF: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 2);
 /// The host of the data network.
 const DN_HOST: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 1);
 
-/// Builds eUPF as its Dockerfile does: `go generate` compiles the XDP programs, which the module does
-/// not contain.
+/// Builds eUPF as its Dockerfile does: `go generate` compiles the XDP programs, which the module
+/// does not contain.
 fn build_eupf() -> Option<PathBuf> {
     if !is_installed("clang") || !is_installed("llvm-strip") {
         return None;
@@ -135,8 +135,8 @@ fn eupf_carries_packets_for_our_smf() {
         // `ip netns exec` mounts a new /sys in its mount namespace; eUPF pins its maps in bpffs.
         let command = format!(
             "mount -t bpf bpf /sys/fs/bpf && exec {} --iface n3u --iface n6u --attach generic \
-             --nodeid {UPF} --paddr {UPF}:8805 --n3addr {UPF} --aaddr {UPF}:8080 --maddr {UPF}:9090 \
-             --ftup --loglvl debug",
+             --nodeid {UPF} --paddr {UPF}:8805 --n3addr {UPF} --aaddr {UPF}:8080 \
+             --maddr {UPF}:9090 --ftup --loglvl debug",
             program.display()
         );
         let arguments = ["netns", "exec", &namespace.0, "sh", "-c", &command];

@@ -44,8 +44,8 @@ fn command(name: &str) -> Option<(Command, PathBuf)> {
     Some((command, folder))
 }
 
-/// Runs a Go command and returns its output. `None`, with a message on standard error, if a module or
-/// the toolchain that it needs is not available.
+/// Runs a Go command and returns its output. `None`, with a message on standard error, if a module
+/// or the toolchain that it needs is not available.
 fn run_go(mut command: Command, what: &str) -> Option<String> {
     let output = command.output().expect("start go");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -102,8 +102,8 @@ pub fn go_in(copy: &Path, what: &str, change: impl FnOnce(&mut Command)) -> Opti
     run_go(command, what)
 }
 
-/// A running program. Dropping this value kills it; unless it has stopped as expected, its output is
-/// printed.
+/// A running program. Dropping this value kills it; unless it has stopped as expected, its output
+/// is printed.
 pub struct ExternalProgram {
     child: Child,
     log: PathBuf,

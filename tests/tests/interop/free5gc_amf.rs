@@ -29,7 +29,9 @@ configuration:
   serviceNameList: [namf-comm, namf-evts, namf-mt, namf-loc, namf-oam]
   servedGuamiList: [{{ plmnId: {{ mcc: "001", mnc: "01" }}, amfId: "010041" }}]
   supportTaiList: [{{ plmnId: {{ mcc: "001", mnc: "01" }}, tac: "000001" }}]
-  plmnSupportList: [{{ plmnId: {{ mcc: "001", mnc: "01" }}, snssaiList: [{{ sst: 1, sd: "010203" }}] }}]
+  plmnSupportList:
+    - plmnId: {{ mcc: "001", mnc: "01" }}
+      snssaiList: [{{ sst: 1, sd: "010203" }}]
   supportDnnList: [internet]
   nrfUri: http://127.0.0.10:7777
   security: {{ integrityOrder: [NIA2], cipheringOrder: [NEA2] }}
@@ -46,8 +48,8 @@ configuration:
 
 #[test]
 fn free5gc_amf_works_with_other_functions() {
-    // Built before the namespace exists, since modules may have to be downloaded, and also where the
-    // test is skipped, for the run in the guest.
+    // Built before the namespace exists, since modules may have to be downloaded, and also where
+    // the test is skipped, for the run in the guest.
     let Some(program) = build("free5gc-amf", "github.com/free5gc/amf/cmd") else { return };
     if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
         in_namespace(move || run_with_amf(program));

@@ -107,8 +107,8 @@ fn n2_handover_takes_at_most_three_times_a_registration() {
         let (registration, handover) = (median(&mut registrations), median(&mut handovers));
         let ratio = handover.as_secs_f64() / registration.as_secs_f64();
         println!("registration {registration:?}, N2 handover {handover:?}: ratio {ratio:.2}");
-        // The limit is twice the bound of SPECIFICATION.md, since this build is not optimised. With a
-        // switch, N4 moves the session to the native UPF first.
+        // The limit is twice the bound of SPECIFICATION.md, since this build is not optimised. With
+        // a switch, N4 moves the session to the native UPF first.
         let limit = if martlet_tests::switch_datapath() { 9.0 } else { 3.0 };
         ensure!(ratio < limit, "ratio {ratio:.2}");
         core.until("the UE is deregistered", |c| c.registered == 0).await

@@ -13,7 +13,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Sends `count` echo requests from `peer_ue` to `ue`, one each millisecond, while `during` runs.
+    /// Sends `count` echo requests from `peer_ue` to `ue`, one each millisecond, while `during`
+    /// runs.
     async fn send<F: Future<Output = Result<()>>>(
         (peer_ue, from): (&Ue, Ipv4Addr),
         (ue, to): (&Ue, Ipv4Addr),

@@ -8,8 +8,8 @@ use martlet_tests::{TestCore, in_namespace};
 use std::time::Duration;
 
 /// A NAS message that a gNB did not deliver because of a handover is sent again through the target
-/// gNB, or through the source gNB if the handover fails (TS 23.502, 4.9.1.3.1). It does not wait for
-/// its retransmission timer.
+/// gNB, or through the source gNB if the handover fails (TS 23.502, 4.9.1.3.1). It does not wait
+/// for its retransmission timer.
 #[test]
 fn undelivered_nas_is_sent_again_after_the_handover() {
     in_namespace(|| async {

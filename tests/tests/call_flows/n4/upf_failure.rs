@@ -74,8 +74,8 @@ fn sessions_of_a_lost_upf_move_to_another() {
         let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
         eventually("the other UPF has the sessions", moved, || core.status("upf").to_string())
             .await?;
-        // The addresses are the same, and the idle UE is paged. Packets are lost until the gNB knows
-        // the new tunnel.
+        // The addresses are the same, and the idle UE is paged. Packets are lost until the gNB
+        // knows the new tunnel.
         until_packet_passes(&active, from, &idle, to, 3).await?;
         until_packet_passes(&idle, to, &active, from, 4).await?;
         active.deregister().await?;

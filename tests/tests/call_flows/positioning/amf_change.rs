@@ -1,4 +1,4 @@
-//! What an AMF has the LMF do with a UE's connection: it goes on over another AMF, or ends.
+//! The AMF moves the user plane connection of a UE to another AMF, or terminates it.
 use super::*;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer};
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
@@ -27,11 +27,11 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
         let (_ue, positioning) = testbed.ue(1, there, true, true).await?;
         let mut moves = config(1);
         moves.amf_reallocation_ind = Some(true);
-        let none = lmf.up_config(moves.clone()).await.err().context("it has no connection yet")?;
+        let none = lmf.up_config(moves.clone()).await.err().context("a connection exists")?;
         ensure!(none.cause() == "CONTEXT_NOT_FOUND", "{none}");
         testbed.locate(1).await?;
 
-        // The command goes to the UE, and its answer back, over NAS; the channel stays.
+        // The command and the answer of the UE use NAS; the channel is kept.
         let notified = || testbed.core.sbi_record.calls("nlmf-callback N1MessageNotify");
         let before = notified();
         lmf.up_config(moves).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
@@ -44,7 +44,7 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
         ensure!(notified() == before + 1, "the UE answered {} times", notified() - before);
         let (found, ..) = testbed.locate(1).await?;
         ensure!(found.distance(&there) < 20.0 && positioning.state() == UeState::Established);
-        ensure!(notified() == before + 1, "the position went over the connection that was there");
+        ensure!(notified() == before + 1, "the position did not use the existing connection");
 
         let mut ends = config(1);
         ends.lcs_up_connection_ind = Some(LcsUpConnectionInd::Termination);

@@ -1,4 +1,4 @@
-//! Where a UE is, as its gNB reports it (TS 38.413, 8.12; TS 29.518, 5.5.2.3).
+//! Location reporting by the gNB (TS 38.413, 8.12; TS 29.518, 5.5.2.3).
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use martlet::core::Sbi;
@@ -53,7 +53,7 @@ fn location_is_reported_at_once_and_the_last_known_one_when_idle() {
     });
 }
 
-/// Who has asked for events.
+/// The consumer of events.
 struct Consumer(mpsc::UnboundedSender<AmfEventReport>);
 
 impl AmfEventCallback for Consumer {
@@ -63,15 +63,15 @@ impl AmfEventCallback for Consumer {
     }
 }
 
-/// The next report within five seconds.
+/// The next report, within 5 s.
 async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<AmfEventReport> {
     tokio::time::timeout(Duration::from_secs(5), reports.recv())
         .await
-        .context("no report came")?
+        .context("no report")?
         .context("a report")
 }
 
-/// The gNB has been asked for something else than before.
+/// Waits until the gNB receives another LOCATION REPORTING CONTROL.
 async fn asked(heard: &mut broadcast::Receiver<Bytes>) -> Result<()> {
     let control = async {
         while NGAP_PDU::decode(&heard.recv().await?)?.kind()
@@ -79,10 +79,12 @@ async fn asked(heard: &mut broadcast::Receiver<Bytes>) -> Result<()> {
         {}
         anyhow::Ok(())
     };
-    tokio::time::timeout(Duration::from_secs(5), control).await.context("the gNB is not asked")?
+    tokio::time::timeout(Duration::from_secs(5), control)
+        .await
+        .context("no LOCATION REPORTING CONTROL")?
 }
 
-/// The last digit of the cell that is reported, which is its number at its gNB, and the gNB's.
+/// The gNB identifier and the last digit of the reported cell, which is its number at the gNB.
 fn cell_of(report: &AmfEventReport) -> Result<(String, char)> {
     let place = report
         .location
@@ -93,8 +95,8 @@ fn cell_of(report: &AmfEventReport) -> Result<(String, char)> {
     Ok((cell[..6].to_string(), cell.chars().last().context("digits")?))
 }
 
-/// TS 23.502, 4.10 and 4.15.4: changes of the cell are told to who has asked for them, within a gNB
-/// and at handovers of both kinds, and so is whether a UE is in an area.
+/// The AMF reports changes of the cell, within a gNB and by N2 and Xn handovers, and presence in an
+/// area (TS 23.502, 4.10 and 4.15.4).
 #[test]
 fn cell_changes_and_presence_in_an_area_are_reported() {
     in_namespace(|| async {
@@ -133,24 +135,27 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         };
         let wrong = |problem: Problem| anyhow::anyhow!("{problem}");
 
-        // Where it is, and then each change.
+        // The current cell, and then each change.
         let mut heard = one.subscribe();
         let mut event = AmfEvent::new(AmfEventType::LocationReport);
         event.immediate_flag = Some(true);
         let made = amf.create_subscription(subscription(event)).await.map_err(wrong)?;
-        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "as it is now");
+        ensure!(
+            cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'),
+            "the current state is not reported"
+        );
         asked(&mut heard).await?;
         ue.change_cell(2).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'),
-            "another cell of its gNB"
+            "not the other cell of the gNB"
         );
         ue.handover_to(&other).await?;
-        ensure!(cell_of(&next(&mut reports).await?)?.0 == "000008", "another gNB");
+        ensure!(cell_of(&next(&mut reports).await?)?.0 == "000008", "not the other gNB");
         ue.change_cell(3).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000008".into(), '3'),
-            "the target was asked with the handover"
+            "the handover did not request reports"
         );
         ue.xn_handover_to(&one).await?;
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "Xn");
@@ -160,19 +165,19 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         ue.change_cell(4).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'),
-            "asked again after a rest"
+            "no report after CM-IDLE"
         );
         let id = made.location.rsplit('/').next().context("no identity")?.to_string();
         amf.delete_subscription(&id).await.map_err(wrong)?;
         ensure!(
             amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404),
-            "it is gone"
+            "the subscription still exists"
         );
         asked(&mut heard).await?;
         ue.change_cell(5).await?;
 
-        // Presence in the second tracking area: now, with each change, and not more often than was
-        // asked for.
+        // Presence in the second tracking area: now and with each change, up to the requested
+        // number of reports.
         let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
         let network = core.config().amf.tais[1].plmn.parse()?;
         let area = PresenceInfo {
@@ -190,17 +195,23 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
                 .context("an area")?;
             area.presence_state.context("a state")
         };
-        ensure!(presence(next(&mut reports).await?)? == PresenceState::OutOfArea, "as it is now");
+        ensure!(
+            presence(next(&mut reports).await?)? == PresenceState::OutOfArea,
+            "the current state is not reported"
+        );
         ue.handover_to(&other).await?;
-        ensure!(presence(next(&mut reports).await?)? == PresenceState::InArea, "it has come");
+        ensure!(
+            presence(next(&mut reports).await?)? == PresenceState::InArea,
+            "the UE entered the area"
+        );
         ue.change_cell(2).await?;
         ue.xn_handover_to(&one).await?;
         let last = next(&mut reports).await?;
         ensure!(last.state.remain_reports == Some(0) && !last.state.active, "{last:?}");
-        ensure!(presence(last)? == PresenceState::OutOfArea, "it has left");
+        ensure!(presence(last)? == PresenceState::OutOfArea, "the UE left the area");
         ue.handover_to(&other).await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
-        ensure!(reports.try_recv().is_err(), "three were asked for");
+        ensure!(reports.try_recv().is_err(), "more than three reports");
         core.sbi_record.check(&["namf-evts CreateSubscription"]).await?;
         ue.deregister().await?;
         Ok(())

@@ -12,7 +12,7 @@ fn best_available_method_is_used() {
         let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         for carrier in [true, false] {
-            // Differences of times to a metre: it is some metres off at the most, and says so.
+            // DL-TDOA with a deviation of 1 m: a small error and a small uncertainty.
             let n = if carrier { 1 } else { 3 };
             let tdoa = |config: &mut PositioningConfig| {
                 (config.environment.dl_tdoa, config.environment.timing_deviation_m) = (true, 1.0);
@@ -30,9 +30,9 @@ fn best_available_method_is_used() {
                 .core
                 .query(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n))
                 .await?;
-            ensure!(told["userPlane"].is_object() == carrier, "how it was asked: {told}");
+            ensure!(told["userPlane"].is_object() == carrier, "wrong carrier: {told}");
 
-            // A receiver for satellites to 3 m, which leaves where it is in truth.
+            // A GNSS receiver with a deviation of 3 m; it writes its true position to a file.
             let folder = std::env::temp_dir();
             let gnss = |config: &mut PositioningConfig| {
                 config.environment.gnss_deviation_m = Some(3.0);
@@ -70,7 +70,7 @@ fn ue_without_user_plane_is_located_over_nas_or_by_cell() {
         );
         ensure!(positioning.state() == UeState::Idle && served("control plane") > before);
 
-        // Its gNB knows nothing of it but its cell.
+        // The gNB of this UE knows only its cell.
         let none = testbed.gnb.new_ue(testbed.core.ue_config(2))?;
         testbed.core.register_with_session(&none).await?;
         let (found, method, within) = testbed.locate(2).await?;

@@ -1,5 +1,5 @@
-//! A UE that is let in and says what it may not, and one that cannot be found: each gets the
-//! cause or a close, a metric counts it, and the UE beside it is found all the same.
+//! Invalid messages of a connected UE, and UEs that cannot be located: each has its cause or its
+//! channel is closed, a metric counts it, and other UEs are still located.
 use super::*;
 use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
 use martlet_tests::MetricDelta;
@@ -35,8 +35,7 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
             || good.state() == UeState::Established && bad.state() == UeState::Established;
         ensure!(lmf_has_both());
 
-        // A session that nobody opened for it, and LPP whose lengths do not fit: passed over, and
-        // the connection goes on.
+        // An unknown session, and LPP with wrong lengths: ignored; the connection is kept.
         let session = Message::Uplink(transport(&[0, 1, 1], b"nobody")).encode()?;
         let lengths = Message::Uplink(transport(&[0, 9, 1], b"1")).encode()?;
         for (why, bytes) in [("unknown_session", session.clone()), ("lpp_payload", lengths)] {
@@ -48,8 +47,8 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
         let (found, ..) = testbed.locate(2).await?;
         ensure!(found.distance(&elsewhere) < 20.0);
 
-        // What nobody can read on after, or is not for it to say: the channel is closed, cleanly,
-        // and the UE may come again.
+        // Messages after which the stream cannot be parsed, or that a UE may not send: the channel
+        // is closed, and the UE may connect again.
         let downlink = Message::Downlink(transport(&[0, 1, 1], b"1")).encode()?;
         let binding = BindingIdentity::new(vec![7; 16]).context("no identity")?;
         let others = Message::BindingRequest(binding).encode()?;
@@ -68,13 +67,16 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
             grown(&counted, why).await?;
             ensure!(
                 bad.wait_for(UeState::Idle, LIMIT).await,
-                "{why}, {bytes:02x?}: its channel stays"
+                "{why}, {bytes:02x?}: its channel is not closed"
             );
-            ensure!(good.state() == UeState::Established, "{why}: the other one's does not");
+            ensure!(
+                good.state() == UeState::Established,
+                "{why}: the channel of the other UE is closed"
+            );
             let (found, ..) = testbed.locate(1).await?;
             ensure!(found.distance(&there) < 20.0, "{why}");
             testbed.locate(2).await?;
-            ensure!(lmf_has_both(), "{why}, {bytes:02x?}: it does not come again");
+            ensure!(lmf_has_both(), "{why}, {bytes:02x?}: the UE does not connect again");
         }
         Ok(())
     });
@@ -86,7 +88,7 @@ fn failed_position_calculation_is_reported_and_counted() {
         let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let (_good, _connected) = testbed.ue(1, there, true, true).await?;
-        // One over the user plane and one over NAS, that hear cells of which the LMF knows nothing.
+        // One UE over the user plane and one over NAS measure cells that the LMF does not know.
         for (n, lcs_upp, carrier) in [(2, true, "user plane"), (3, false, "control plane")] {
             let plmn = martlet_security::Plmn::new("001", "01").context("not a PLMN")?;
             let mut others = cells();
@@ -109,7 +111,7 @@ fn failed_position_calculation_is_reported_and_counted() {
             ensure!(counted.get() == 1.0, "{carrier}: {} were counted", counted.get());
             ensure!(
                 (positioning.state() == UeState::Established) == lcs_upp,
-                "its connection is none the worse"
+                "its connection was closed"
             );
             let (found, ..) = testbed.locate(1).await?;
             ensure!(found.distance(&there) < 20.0);

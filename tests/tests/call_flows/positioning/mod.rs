@@ -1,4 +1,4 @@
-//! Where a UE is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
+//! Positioning over the user plane, over NAS, by measurements of gNBs, and by cell.
 mod amf_change;
 mod location_reporting;
 mod location_request;
@@ -23,7 +23,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Service operations of a position over the user plane, and over NAS.
+/// Service operations of a position, over the user plane and over NAS.
 const OPERATIONS: &[&str] = &[
     "namf-comm N1N2MessageSubscribe",
     "namf-comm N1N2MessageTransfer",
@@ -40,7 +40,7 @@ fn place(east: f64, north: f64) -> GeoPoint {
     TangentPlane::at(MIDDLE).point(&Offset { east, north })
 }
 
-/// Four cells around a place; the first is the gNB's.
+/// Four cells; the first is that of the gNB.
 fn cells() -> Vec<Cell> {
     let at = [(0.0, 0.0), (420.0, 30.0), (180.0, 390.0), (-240.0, 260.0)];
     let cell = |(n, (east, north)): (usize, (f64, f64))| {
@@ -51,7 +51,7 @@ fn cells() -> Vec<Cell> {
     at.into_iter().enumerate().map(cell).collect()
 }
 
-/// A gNB that measures at some of the cells.
+/// A gNB with TRPs at some of the cells.
 fn with_trps(mut config: GnbConfig, which: std::ops::Range<usize>) -> GnbConfig {
     config.trps =
         cells()[which].iter().zip(1..).map(|(cell, id)| Trp { id, cell: *cell }).collect();
@@ -74,8 +74,8 @@ impl Drop for Testbed {
     }
 }
 
-/// Where UEs find the LMF: at the UPF's own address on N6. Behind a switch that is one of the
-/// native UPF's alone, and the LMF a host of the data network.
+/// The address of the LMF for UEs: the UPF's N6 address. With a switch, which does not deliver to
+/// that address, the LMF is a host of the data network.
 fn lmf() -> Ipv4Addr {
     if switch_datapath() { Ipv4Addr::new(10, 99, 0, 2) } else { GATEWAY }
 }
@@ -85,7 +85,7 @@ impl Testbed {
         Testbed::around(async |configure| TestCore::start(sbi, configure).await, change).await
     }
 
-    /// In one process whatever is said for all tests: for what is on the wire of N2 alone.
+    /// In one process, regardless of `MARTLET_TEST_SBI`, for tests of N2 only.
     async fn start_within_one_process(change: impl FnOnce(&mut Config)) -> Result<Testbed> {
         Testbed::around(async |configure| TestCore::start_on(Sbi::Local, configure).await, change)
             .await
@@ -115,7 +115,7 @@ impl Testbed {
         Ok(Testbed { core, gnb, certificate })
     }
 
-    /// A UE at a place, registered with a session and an interface.
+    /// Registers a UE at a position, with a session and an interface.
     async fn ue(
         &self,
         n: u64,
@@ -126,7 +126,7 @@ impl Testbed {
         self.phone_that_trusts(n, at, lpp, lcs_upp, self.trust()?).await
     }
 
-    /// What a UE needs to believe the LMF.
+    /// The trust anchor for the LMF.
     fn trust(&self) -> Result<Trust> {
         Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: lmf().to_string() })
     }
@@ -171,7 +171,7 @@ impl Testbed {
         Ok((ue, positioning))
     }
 
-    /// Where the LMF says that a UE is, by which method, and how far from there at the most.
+    /// Locates a UE. Returns the position, the method and the uncertainty in metres.
     async fn locate(&self, n: u64) -> Result<(GeoPoint, String, f64)> {
         let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n);
         let answer = self.core.query(&format!("locate/{supi}")).await?;
@@ -189,7 +189,7 @@ impl Testbed {
     }
 }
 
-/// Requests that ended well over a carrier.
+/// Successful requests over a carrier.
 fn served(carrier: &str) -> f64 {
     metric("martlet_lmf_requests_total", &[("carrier", carrier), ("result", "ok")])
 }
@@ -198,7 +198,7 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
     let testbed = Testbed::start(sbi, |_| {}).await?;
     let there = place(120.0, 140.0);
     let (_ue, positioning) = testbed.ue(1, there, true, true).await?;
-    ensure!(positioning.state() == UeState::Idle, "nobody asked for a connection yet");
+    ensure!(positioning.state() == UeState::Idle, "a connection exists before the first request");
     let (found, method, within) = testbed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
     ensure!(
@@ -206,16 +206,16 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
         "{method}, {} m",
         found.distance(&there)
     );
-    // From now on nothing goes over NAS.
+    // Later requests do not use NAS.
     let transfers = testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer");
     let (again, ..) = testbed.locate(1).await?;
-    ensure!(again == found, "a UE that stays is where it was");
+    ensure!(again == found, "the position changed");
     ensure!(
         testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer") == transfers,
         "NAS was used again"
     );
 
-    // The UE lets go of the connection, and is connected again when it is asked for.
+    // The UE releases the connection and connects again with the next request.
     positioning.release().await;
     ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "the connection was not released");
     testbed.locate(1).await?;

@@ -1,4 +1,4 @@
-//! What gNBs measure for the LMF (NRPPa), and what they say that is of no use.
+//! NRPPa: measurements of gNBs for the LMF, and invalid messages (TS 38.455).
 use super::*;
 use martlet_amf::CipheringName;
 use martlet_ngap::build_ngap;
@@ -15,7 +15,7 @@ const ROUND_TRIPS: &[&str] = &[
     "nlmf-callback NonUeN2InfoNotify",
 ];
 
-/// NRPPa as it goes over N2 for a position by round trips (TS 38.305, 8.10.3).
+/// NRPPa messages on N2 for multi-RTT (TS 38.305, 8.10.3).
 const MESSAGES: &[&str] = &[
     "id-tRPInformationExchange",
     "id-tRPInformationExchange",
@@ -39,7 +39,7 @@ fn round_trips(config: &mut PositioningConfig) {
 
 async fn by_round_trips(sbi: Sbi) -> Result<()> {
     let testbed = Testbed::start(sbi, |_| {}).await?;
-    // The other two cells are those of another gNB.
+    // The other two cells belong to another gNB.
     let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
     let there = place(120.0, 140.0);
     for (n, user_plane) in [(1, true), (2, false)] {
@@ -108,10 +108,10 @@ fn periodic_e_cid_reports_end_on_request() {
 fn nrppa_encoding_equals_pycrate() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
-        // With HTTP a dissector takes NRPPa within a body for NGAP.
+        // With HTTP, tshark would dissect NRPPa in a multipart body as NGAP.
         let testbed = Testbed::start_within_one_process(|config| {
             config.lmf.ecid_reports = 2;
-            // What is not ciphered can be read.
+            // NAS with the null cipher can be dissected.
             config.amf.security.ciphering = vec![CipheringName::NEA0];
         })
         .await?;
@@ -125,7 +125,7 @@ fn nrppa_encoding_equals_pycrate() {
         testbed.locate(2).await?;
         other.shutdown().await;
         testbed.gnb.shutdown().await;
-        testbed.core.until("the gNBs are gone", |counts| counts.gnbs == 0).await?;
+        testbed.core.until("the gNBs are removed", |counts| counts.gnbs == 0).await?;
         drop(testbed);
         let recording = capture.finish().await?;
         recording.expect_well_formed().await?;
@@ -143,15 +143,15 @@ fn nrppa_encoding_equals_pycrate() {
                 ));
             }
         }
-        ensure!(messages.len() >= MESSAGES.len(), "{} messages are too few", messages.len());
+        ensure!(messages.len() >= MESSAGES.len(), "only {} messages", messages.len());
         if let Some(wrong) = oracle::recode(&messages) {
-            ensure!(wrong.is_empty(), "pycrate writes these otherwise:\n{}", wrong.join("\n"));
+            ensure!(wrong.is_empty(), "pycrate encodes these differently:\n{}", wrong.join("\n"));
         }
         Ok(())
     });
 }
 
-/// What the LMF has refused for a reason.
+/// Messages that the LMF rejected for a reason.
 fn refused(why: &str) -> f64 {
     metric("martlet_lmf_rejected_total", &[("reason", why)])
 }
@@ -166,7 +166,7 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             testbed.phone_that(1, there, true, true, testbed.trust()?, round_trips).await?;
         testbed.locate(1).await?;
         let (garbage, nobody) = (refused("nrppa_malformed"), refused("nrppa_unknown_transaction"));
-        // No message at all; an answer that nobody waits for; a routing identity of nobody.
+        // Bytes that are not NRPPa, an unexpected response, and an unknown routing ID.
         let answer = vec![0x20, 0x10, 0x00, 0x7f, 0xff, 0x04, 0x00, 0x00, 0x01, 0x00];
         for message in [vec![0xff; 5], vec![], answer] {
             let pdu = build_ngap!(
@@ -188,7 +188,7 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        ensure!(told(), "the LMF has not noticed");
+        ensure!(told(), "the rejections are not counted");
         let (found, method, _) = testbed.locate(1).await?;
         ensure!(method == "MULTI-RTT" && found.distance(&there) < 5.0, "{method}");
         Ok(())

@@ -1,4 +1,4 @@
-//! Positioning over QUIC, from the question to the position, through gNB and UPF.
+//! Positioning over QUIC through gNB and UPF.
 use super::*;
 use martlet_lcs_channel::{Options, connect};
 use martlet_lcsupp::{BindingIdentity, Message};
@@ -6,7 +6,7 @@ use martlet_lcsupp::{BindingIdentity, Message};
 const OVER_QUIC: &[Kind] = &[Kind::Quinn];
 const WHATEVER: &[Kind] = &[Kind::Quinn, Kind::Rustls];
 
-/// Channels that came up.
+/// Channels that were established.
 fn channels(kind: Kind) -> f64 {
     metric("martlet_lmf_channels_total", &[("channel", kind.name())])
 }
@@ -34,7 +34,7 @@ fn ue_is_located_over_quic() {
         let testbed = Testbed::with_channel("quinn").await?;
         let there = place(120.0, 140.0);
         let (_ue, positioning) = testbed.phone_over(1, there, OVER_QUIC).await?;
-        // Other tests add to the metrics of this process, too.
+        // Other tests in this process add to the metrics, too.
         let quic = channels(Kind::Quinn);
         let (found, method, within) = testbed.locate(1).await?;
         ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
@@ -44,9 +44,9 @@ fn ue_is_located_over_quic() {
         );
         ensure!(
             channels(Kind::Quinn) > quic && positioning.channel_kind() == Some(Kind::Quinn),
-            "it was not QUIC"
+            "the channel is not QUIC"
         );
-        // Who asks is told so.
+        // The answer names the channel.
         let told = testbed.core.query("locate/imsi-001010000000001").await?;
         let over = &told["userPlane"];
         ensure!(
@@ -55,7 +55,7 @@ fn ue_is_located_over_quic() {
                 && over["why"].is_string(),
             "{told}"
         );
-        // From now on nothing goes over NAS, and one connection does.
+        // Later requests use the same connection and no NAS.
         let transfers = testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer");
         let mut times = Vec::new();
         for _ in 0..50 {
@@ -94,7 +94,7 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
             ues.push(testbed.phone_over(n, there, over).await?);
             testbed.locate(n).await?;
         }
-        // What has both takes QUIC.
+        // A UE with both uses QUIC.
         let over: Vec<_> = ues.iter().map(|(_, positioning)| positioning.channel_kind()).collect();
         ensure!(over == [Some(Kind::Quinn), Some(Kind::Rustls), Some(Kind::Quinn)], "{over:?}");
 
@@ -112,7 +112,7 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
             let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
             ensure!(
                 connect(Kind::Quinn, door, &other, &Options::default()).is_err(),
-                "it was believed"
+                "an untrusted certificate was accepted"
             );
             let mut channel = connect(Kind::Quinn, door, &trust, &Options::default())?;
             channel.send(&unknown)?;
@@ -120,7 +120,10 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
             while channel.receive(&mut answer).unwrap_or(false) {}
             Ok(answer)
         });
-        ensure!(answer.await?? == [0x45] && refused() > before, "an unknown identity is told so");
+        ensure!(
+            answer.await?? == [0x45] && refused() > before,
+            "the unknown binding identity is not rejected"
+        );
         for (n, there) in (1..).zip(&places) {
             let (found, _, within) = testbed.locate(n).await?;
             ensure!(
@@ -141,10 +144,11 @@ fn ue_falls_back_to_tls_when_the_lmf_has_no_quic() {
         let (_ue, positioning) = testbed.phone_over(1, place(50.0, 60.0), WHATEVER).await?;
         let start = std::time::Instant::now();
         testbed.locate(1).await?;
-        // That nobody listens there is told, and not waited for.
+        // The closed port is reported by ICMP, so the UE does not wait for a timeout.
         ensure!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         ensure!(
-            positioning.state() == UeState::Established && positioning.channel_kind() == Some(Kind::Rustls)
+            positioning.state() == UeState::Established
+                && positioning.channel_kind() == Some(Kind::Rustls)
         );
         Ok(())
     });

@@ -1,5 +1,5 @@
-//! What anybody may say at the LMF's door, who has no UE that it waits for: each gets a clean
-//! close, a metric counts it, and the UE that is connected is found all the same.
+//! Peers that are not an expected UE connect to the LMF: each connection is closed, a metric counts
+//! it, and the connected UE is still located.
 use super::*;
 use martlet_lcs_channel::{Options, connect};
 use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
@@ -18,7 +18,7 @@ fn refused() -> f64 {
     whys.iter().map(|why| metric("martlet_lmf_rejected_total", &[("reason", why)])).sum()
 }
 
-/// Says something over TLS; what the LMF answers until it closes.
+/// Sends bytes over TLS. Returns what the LMF sends until it closes the connection.
 fn say(trust: &Trust, said: &[u8]) -> Result<Vec<u8>> {
     let options = Options { timeout: LIMIT, ..Options::default() };
     let mut channel = connect(Kind::Rustls, door(), trust, &options)?;
@@ -32,7 +32,7 @@ fn door() -> SocketAddr {
     (lmf(), 9127).into()
 }
 
-/// In a thread of its own: the LMF is in this one's.
+/// Runs a blocking client on another thread: the LMF runs on this one.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await?
 }
@@ -46,8 +46,7 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         testbed.locate(1).await?;
         let trust = testbed.trust()?;
 
-        // No TLS; TLS that ends in its first message; a client that does not believe the
-        // certificate.
+        // No TLS, a truncated TLS handshake, and a client that does not trust the certificate.
         let before = refused();
         apart(|| {
             for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[22, 3, 1, 2, 0, 1]] {
@@ -57,7 +56,7 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
                 let _ = stream.read_to_end(&mut Vec::new());
             }
             let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
-            ensure!(say(&other, b"x").is_err(), "a certificate of somebody else was believed");
+            ensure!(say(&other, b"x").is_err(), "an untrusted certificate was accepted");
             Ok(())
         })
         .await?;
@@ -72,12 +71,15 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         let uplink = Message::Uplink(uplink).encode()?;
         let (known, cut) = (trust.clone(), unknown.clone());
         apart(move || {
-            ensure!(say(&known, &unknown)? == [0x45], "an unknown identity is told so");
+            ensure!(
+                say(&known, &unknown)? == [0x45],
+                "the unknown binding identity is not rejected"
+            );
             ensure!(
                 say(&known, &uplink)?.is_empty() && say(&known, &[0x99; 300])?.is_empty(),
-                "they are closed"
+                "the connection is not closed"
             );
-            // A message that is cut at any byte, and then nothing.
+            // A message truncated at each byte.
             for at in 1..cut.len() {
                 let mut channel = connect(Kind::Rustls, door(), &known, &Options::default())?;
                 channel.send(&cut[..at])?;

@@ -17,7 +17,7 @@ fn ue_is_located_over_the_user_plane_with_http() {
     in_namespace(|| over_the_user_plane(Sbi::Http));
 }
 
-/// With `--nocapture` it says how long positions took.
+/// Prints the latencies with `--nocapture`.
 #[test]
 fn median_latency_of_a_position_is_below_100_ms() {
     in_namespace(|| async {
@@ -33,7 +33,7 @@ fn median_latency_of_a_position_is_below_100_ms() {
         times.sort();
         let (median, most) = (times[times.len() / 2], times[times.len() - 1]);
         println!(
-            "E-CID over the user plane, two LPP procedures each: median {median:?}, at most \
+            "E-CID over the user plane, two LPP procedures each: median {median:?}, maximum \
              {most:?}"
         );
         ensure!(median < Duration::from_millis(100), "{median:?}");
@@ -87,7 +87,7 @@ fn ue_that_does_not_trust_the_lmf_is_located_over_nas() {
         let there = place(120.0, 140.0);
         let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
         let (_ue, positioning) = testbed.phone_that_trusts(1, there, true, true, other).await?;
-        // It says so over NAS, where it is then asked.
+        // The UE reports this over NAS, over which it is then located.
         let before = served("control plane");
         let (found, _, within) = testbed.locate(1).await?;
         ensure!(found.distance(&there) < within && served("control plane") > before);

@@ -16,8 +16,8 @@ fn with_an_amf_set(config: &mut Config, slice: Snssai) {
     config.smf.slices.push(SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) });
 }
 
-/// The NSSF names another AMF set for the requested slice. The registration continues there with the
-/// same keys. The gNB is connected to an AMF of each set.
+/// The NSSF names another AMF set for the requested slice. The registration continues there with
+/// the same keys. The gNB is connected to an AMF of each set.
 #[test]
 fn registration_is_rerouted_directly_to_the_amf_set_of_its_slice() {
     in_namespace(|| async {

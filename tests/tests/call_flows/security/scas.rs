@@ -115,8 +115,8 @@ fn ts_33_512_4_2_2_3_1_replayed_nas() {
 }
 
 /// TS 33.512, 4.2.2.3.2, TC_NAS_NULL_INT_AMF, and 4.2.2.3.3, TC_NAS_INT_SELECTION_USE_AMF: SECURITY
-/// MODE COMMAND selects the most preferred integrity algorithm that the UE supports, never NIA0, and
-/// is protected with it.
+/// MODE COMMAND selects the most preferred integrity algorithm that the UE supports, never NIA0,
+/// and is protected with it.
 #[test]
 fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_not_null_and_the_most_preferred() {
     in_namespace(|| async {
@@ -248,8 +248,8 @@ fn ts_33_512_4_2_2_6_1_invalid_security_capabilities_are_rejected() {
     });
 }
 
-/// TS 33.514, 4.2.3, TC_AUTH_STATUS_STORE_UDM: the UDM stores SUPI, result, time and serving network
-/// of an authentication.
+/// TS 33.514, 4.2.3, TC_AUTH_STATUS_STORE_UDM: the UDM stores SUPI, result, time and serving
+/// network of an authentication.
 #[test]
 fn ts_33_514_4_2_3_authentication_status_is_stored() {
     in_namespace(|| async {
@@ -375,8 +375,11 @@ fn ts_33_117_4_3_6_3_names_in_json_are_unique() {
         if !martlet_tests::is_installed("curl") {
             return Ok(());
         }
-        let url = "http://127.0.0.12:7777/nudm-ueau/v1/imsi-001010000000001/security-information/generate-auth-data";
-        let body = r#"{"servingNetworkName":"5G:mnc001.mcc001.3gppnetwork.org","servingNetworkName":"5G:mnc002.mcc001.3gppnetwork.org","ausfInstanceId":"22222222-2222-4222-8222-222222222222"}"#;
+        let url = "http://127.0.0.12:7777/nudm-ueau/v1/imsi-001010000000001/security-information/\
+                   generate-auth-data";
+        let body = r#"{"servingNetworkName":"5G:mnc001.mcc001.3gppnetwork.org",
+            "servingNetworkName":"5G:mnc002.mcc001.3gppnetwork.org",
+            "ausfInstanceId":"22222222-2222-4222-8222-222222222222"}"#;
         let arguments = [
             "--silent",
             "--max-time",

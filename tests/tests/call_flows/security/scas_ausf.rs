@@ -215,9 +215,9 @@ fn ts_33_512_4_2_2_1_1_synchronisation_failure_with_a_silent_ausf() {
     });
 }
 
-/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE, test cases A to F: the check of RES* fails at
-/// the AMF or at the AUSF, or the AUSF does not answer. A UE identified by SUCI is rejected; a UE
-/// identified by 5G-GUTI is asked for its SUCI and challenged again.
+/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE, test cases A to F: the check of RES* fails
+/// at the AMF or at the AUSF, or the AUSF does not answer. A UE identified by SUCI is rejected; a
+/// UE identified by 5G-GUTI is asked for its SUCI and challenged again.
 #[test]
 fn ts_33_512_4_2_2_1_2_res_star_verification_failure_by_suci_and_by_5g_guti() {
     in_namespace(|| async {

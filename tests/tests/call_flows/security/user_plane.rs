@@ -28,8 +28,8 @@ async fn weak_gnb(core: &TestCore, number: u8) -> Result<Gnb> {
     Ok(Gnb::connect(config).await?)
 }
 
-/// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscribed policy takes precedence over the
-/// configured one. Each setup of the session sends it to the gNB.
+/// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscribed policy takes precedence over
+/// the configured one. Each setup of the session sends it to the gNB.
 #[test]
 fn ts_33_515_4_2_2_1_1_subscribed_policy_takes_precedence() {
     in_namespace(|| async {
@@ -55,8 +55,8 @@ fn ts_33_515_4_2_2_1_1_subscribed_policy_takes_precedence() {
     });
 }
 
-/// A gNB without integrity protection accepts a session whose policy prefers it and rejects one whose
-/// policy requires it (TS 23.502, 4.3.2.2.1, step 16).
+/// A gNB without integrity protection accepts a session whose policy prefers it and rejects one
+/// whose policy requires it (TS 23.502, 4.3.2.2.1, step 16).
 #[test]
 fn gnb_without_protection_skips_preferred_and_rejects_required() {
     in_namespace(|| async {

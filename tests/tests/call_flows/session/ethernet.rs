@@ -21,7 +21,8 @@ pub fn subscribed(name: &str, session_types: Vec<SessionType>) -> SubscribedDnn 
     SubscribedDnn { session_types, ..SubscribedDnn::new(name) }
 }
 
-/// An ARP request (RFC 826) for `wanted` from the MAC address `own` with the IPv4 address `address`.
+/// An ARP request (RFC 826) for `wanted` from the MAC address `own` with the IPv4 address
+/// `address`.
 fn arp_request(own: [u8; 6], address: [u8; 4], wanted: [u8; 4]) -> Vec<u8> {
     let mut frame =
         [&[0xff; 6][..], &own, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &own, &address].concat();
@@ -91,8 +92,8 @@ fn ethernet_frames_are_switched_between_ues_and_n6() {
             .check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])
             .await?;
 
-        // The host behind the TAP device answers one UE; the other UE receives the broadcast request
-        // and not the reply.
+        // The host behind the TAP device answers one UE; the other UE receives the broadcast
+        // request and not the reply.
         let (mac_one, mac_two) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
         one.send_ip(1, arp_request(mac_one, [10, 9, 0, 2], DN_HOST)).await?;
         let answer = receives(&one, "the reply of the host", |f| {

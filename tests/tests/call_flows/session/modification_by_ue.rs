@@ -47,7 +47,10 @@ fn asking(rule: QosRule, flows: Vec<QosFlowDescription>) -> ModificationRequest 
 /// Checks that a request is rejected with this cause.
 async fn expect_rejected(ue: &Ue, request: ModificationRequest, wanted: GsmCause) -> Result<()> {
     let outcome = ue.modify_pdu_session(1, request).await;
-    let right = matches!(&outcome, Err(UeError::Session(SessionCause::Sm(cause))) if *cause == wanted.as_u8());
+    let right = match &outcome {
+        Err(UeError::Session(SessionCause::Sm(cause))) => *cause == wanted.as_u8(),
+        _ => false,
+    };
     ensure!(right, "expected cause {wanted:?}: {outcome:?}");
     Ok(())
 }
@@ -192,7 +195,8 @@ fn network_modification_takes_precedence_over_a_concurrent_request() {
         let lost = async {
             loop {
                 let event = events.recv().await?;
-                if matches!(&event, UeEvent::Nas(Event::Discarded(why)) if why.contains("MODIFICATION COMMAND"))
+                if let UeEvent::Nas(Event::Discarded(why)) = event
+                    && why.contains("MODIFICATION COMMAND")
                 {
                     return anyhow::Ok(());
                 }

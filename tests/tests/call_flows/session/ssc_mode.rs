@@ -20,7 +20,8 @@ fn two_areas(config: &mut Config) {
     config.smf.ssc3_s = 1;
 }
 
-/// Establishes a session with an SSC mode in the first tracking area and moves the UE to the second.
+/// Establishes a session with an SSC mode in the first tracking area and moves the UE to the
+/// second.
 async fn session_after_move(
     core: &TestCore,
     from: &Gnb,

@@ -73,7 +73,8 @@ async fn traffic(mode: N6Mode) -> Result<()> {
 
     let seen = serve_http(host.listen(8080)?, 1 << 20);
     let url = format!(
-        "curl --silent --show-error --max-time 10 --output /dev/null --write-out %{{size_download}} http://{DN_HOST}:8080/"
+        "curl --silent --show-error --max-time 10 --output /dev/null \
+         --write-out %{{size_download}} http://{DN_HOST}:8080/"
     );
     let said = ue.run(&url).await?;
     ensure!(said == (1 << 20).to_string(), "curl got {said} bytes");
