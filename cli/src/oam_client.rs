@@ -50,8 +50,10 @@ impl OamArgs {
 
 async fn request(address: SocketAddr, path: &str) -> Result<(u16, Bytes)> {
     let stream = tokio::net::TcpStream::connect(address).await.with_context(|| {
-        format!("no core answers at {address}: check that `martlet up` runs and that `oam.bind` is this \
-             address")
+        format!(
+            "no core answers at {address}: check that `martlet up` runs and that `oam.bind` is \
+             this address"
+        )
     })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

@@ -270,10 +270,10 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
         std::fs::write(
             path("martlet.yaml"),
             format!(
-                "network: {{ slices: [{slice}] }}\nsbi: {{ external: [smf] }}\nfabric: {{ \
-                 socket: {socket:?} }}\nudr: {{ path: {:?} }}\nnrf: {{ interop: {{ \
-                 absolute_prefixes: true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true \
-                 }}\nchf: {{ enabled: true }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",
+                "network: {{ slices: [{slice}] }}\nsbi: {{ external: [smf] }}\nfabric: {{ socket: \
+                 {socket:?} }}\nudr: {{ path: {:?} }}\nnrf: {{ interop: {{ absolute_prefixes: \
+                 true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true }}\nchf: {{ enabled: true \
+                 }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",
                 path("martlet.db")
             ),
         )?;

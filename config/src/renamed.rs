@@ -87,8 +87,7 @@ const AMF: &[Row] = &[
 ];
 
 /// Scenario files of `martlet ran`, not the configuration of a core.
-const SCENARIO: &[Row] =
-    &[("ues[].positioning.rouse_ms", "ues[].positioning.keep_alive_ms", "")];
+const SCENARIO: &[Row] = &[("ues[].positioning.rouse_ms", "ues[].positioning.keep_alive_ms", "")];
 
 /// The old keys that a file holds, by line.
 pub(crate) fn renamed_keys(lines: &Lines) -> Vec<Finding> {

@@ -5,6 +5,7 @@
 
 A component is a folder (`upf/xdp`), several of them (`nf/{amf,smf}`), or `workspace`, `docs`, `ci`.
 """
+
 import re
 import subprocess
 import sys
@@ -16,15 +17,20 @@ SUBJECT = re.compile(r"[a-z0-9_./{},*-]+: [a-z0-9`].*[^.]")
 
 def main():
     since = sys.argv[1] if len(sys.argv) > 1 else SINCE
-    known = subprocess.run(
-        ["git", "cat-file", "-e", f"{since}^{{commit}}"], capture_output=True
-    ).returncode == 0
+    known = (
+        subprocess.run(
+            ["git", "cat-file", "-e", f"{since}^{{commit}}"], capture_output=True
+        ).returncode
+        == 0
+    )
     if not known:
         print(f"commits: {since} is not in this clone (a shallow one?): subjects are not checked")
         return
     log = subprocess.run(
         ["git", "log", "--no-merges", "--format=%h %s", f"{since}..HEAD"],
-        check=True, capture_output=True, text=True,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.splitlines()
     wrong = []
     for line in log:
@@ -35,7 +41,9 @@ def main():
             wrong.append(f"{commit}: not `component: imperative summary`: {subject}")
     print("\n".join(wrong))
     if wrong:
-        sys.exit(f"{len(wrong)} commit subjects do not have the form that CONTRIBUTING.md asks for.")
+        sys.exit(
+            f"{len(wrong)} commit subjects do not have the form that CONTRIBUTING.md asks for."
+        )
 
 
 main()

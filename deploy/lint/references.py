@@ -4,6 +4,7 @@
 In Markdown: relative links, with their anchors, and paths in backticks. In sources: `path/file.rs:123`.
 A path counts as a reference where its first component is a folder of this repository.
 """
+
 import os
 import re
 import subprocess
@@ -39,7 +40,7 @@ def braces(text):
     return [
         result
         for choice in choices
-        for result in braces(text[: match.start()] + choice + text[match.end():])
+        for result in braces(text[: match.start()] + choice + text[match.end() :])
     ]
 
 

@@ -216,8 +216,8 @@ fn report(output: &mut Output, ues: u64, storm: u64) {
     let mut text = format!(
         "{storm} UEs register at the same time, then more up to {ues}, {CONCURRENCY} at a time, \
          each with a PDU session. Then the core is killed and started again on its database. With \
-         one process each, SMF and AMF are killed, and the supervisor restarts them.\n\n| figure | \
-         target | measured | |\n| --- | --- | --- | --- |\n"
+         one process each, SMF and AMF are killed, and the supervisor restarts them.\n\n| figure \
+         | target | measured | |\n| --- | --- | --- | --- |\n"
     );
     let at_most = |id: &'static str, bound: f64| (id, format!("≤ {bound}"), bound, true);
     let targets = [
@@ -238,8 +238,8 @@ fn report(output: &mut Output, ues: u64, storm: u64) {
     let value = |id: &str| output.find(id).map_or(f64::NAN, |figure| figure.value);
     let _ = write!(
         text,
-        "\nIn the storm, {} UEs registered within {:.2} s, and {} were told to back off (5GMM cause \
-         #22).\n",
+        "\nIn the storm, {} UEs registered within {:.2} s, and {} were told to back off (5GMM \
+         cause #22).\n",
         value("scale.local.storm_registered"),
         value("scale.local.storm"),
         value("scale.local.storm_backed_off")

@@ -31,7 +31,8 @@ fn soak(sbi: Sbi) -> Result<()> {
         println!("soak: {actions} actions, {rejected} rejected, {agreements} checks passed");
         ensure!(
             actions > rejected * 2 && agreements >= soak.ues,
-            "too few actions succeeded: {actions} actions, {rejected} rejected, {agreements} checks"
+            "too few actions succeeded: {actions} actions, {rejected} rejected, {agreements} \
+             checks"
         );
         Ok(())
     });

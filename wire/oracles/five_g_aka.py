@@ -25,12 +25,16 @@ def kdf(key: bytes, code: int, *parameters: bytes) -> bytes:
 
 def main() -> None:
     sets = pathlib.Path(__file__).parent.parent / "security/tests/vectors/milenage.tsv"
-    print(f"# By wire/oracles/five_g_aka.py: network {NETWORK.decode()}, IMSI {IMSI.decode()}, ABBA 0000.")
+    print(
+        f"# By wire/oracles/five_g_aka.py: network {NETWORK.decode()}, IMSI {IMSI.decode()}, ABBA 0000."
+    )
     print("# rand\tautn\txres*\tkausf\thxres*\tkseaf\tkamf\tknasenc\tknasint\tkgnb\tnh")
     for line in sets.read_text().splitlines():
         if line.startswith("#"):
             continue
-        _, rand, sqn, amf, _, _, f1, _, f2, f5, f3, f4, _ = (bytes.fromhex(field) for field in line.split("\t"))
+        _, rand, sqn, amf, _, _, f1, _, f2, f5, f3, f4, _ = (
+            bytes.fromhex(field) for field in line.split("\t")
+        )
         hidden = bytes(a ^ b for a, b in zip(sqn, f5))
         k_ausf = kdf(f3 + f4, 0x6A, NETWORK, hidden)
         xres = kdf(f3 + f4, 0x6B, NETWORK, rand, f2)[16:]
@@ -41,7 +45,19 @@ def main() -> None:
         k_int = kdf(k_amf, 0x69, b"\x02", b"\x02")[16:]
         k_gnb = kdf(k_amf, 0x6E, bytes(4), b"\x01")
         nh = kdf(k_amf, 0x6F, k_gnb)
-        values = [rand, hidden + amf + f1, xres, k_ausf, hxres, k_seaf, k_amf, k_enc, k_int, k_gnb, nh]
+        values = [
+            rand,
+            hidden + amf + f1,
+            xres,
+            k_ausf,
+            hxres,
+            k_seaf,
+            k_amf,
+            k_enc,
+            k_int,
+            k_gnb,
+            nh,
+        ]
         print("\t".join(value.hex() for value in values))
 
 

@@ -16,16 +16,27 @@ from pycrate_asn1dir import NGAP
 
 SEED = 38413
 TRANSFERS = [
-    "PDUSessionResourceSetupRequestTransfer", "PDUSessionResourceSetupResponseTransfer",
-    "PDUSessionResourceSetupUnsuccessfulTransfer", "PDUSessionResourceReleaseCommandTransfer",
-    "PDUSessionResourceReleaseResponseTransfer", "PDUSessionResourceModifyRequestTransfer",
-    "PDUSessionResourceModifyResponseTransfer", "PDUSessionResourceModifyUnsuccessfulTransfer",
-    "PDUSessionResourceModifyIndicationTransfer", "PDUSessionResourceModifyConfirmTransfer",
+    "PDUSessionResourceSetupRequestTransfer",
+    "PDUSessionResourceSetupResponseTransfer",
+    "PDUSessionResourceSetupUnsuccessfulTransfer",
+    "PDUSessionResourceReleaseCommandTransfer",
+    "PDUSessionResourceReleaseResponseTransfer",
+    "PDUSessionResourceModifyRequestTransfer",
+    "PDUSessionResourceModifyResponseTransfer",
+    "PDUSessionResourceModifyUnsuccessfulTransfer",
+    "PDUSessionResourceModifyIndicationTransfer",
+    "PDUSessionResourceModifyConfirmTransfer",
     "PDUSessionResourceModifyIndicationUnsuccessfulTransfer",
-    "PDUSessionResourceNotifyTransfer", "PDUSessionResourceNotifyReleasedTransfer", "PathSwitchRequestTransfer",
-    "PathSwitchRequestAcknowledgeTransfer", "PathSwitchRequestSetupFailedTransfer",
-    "PathSwitchRequestUnsuccessfulTransfer", "HandoverRequiredTransfer", "HandoverRequestAcknowledgeTransfer",
-    "HandoverCommandTransfer", "HandoverPreparationUnsuccessfulTransfer",
+    "PDUSessionResourceNotifyTransfer",
+    "PDUSessionResourceNotifyReleasedTransfer",
+    "PathSwitchRequestTransfer",
+    "PathSwitchRequestAcknowledgeTransfer",
+    "PathSwitchRequestSetupFailedTransfer",
+    "PathSwitchRequestUnsuccessfulTransfer",
+    "HandoverRequiredTransfer",
+    "HandoverRequestAcknowledgeTransfer",
+    "HandoverCommandTransfer",
+    "HandoverPreparationUnsuccessfulTransfer",
     "HandoverResourceAllocationUnsuccessfulTransfer",
 ]
 CONTAINER = {"id", "criticality", "value"}
@@ -55,7 +66,9 @@ class Maker:
         # An address is of a kind that exists (TS 38.414).
         if obj._typeref is not None and obj._typeref.called[-1] == "TransportLayerAddress":
             return self.random.choice([32, 128, 160])
-        return self.random.randint(low or 0, min(high if high is not None else low + 8, (low or 0) + 8))
+        return self.random.randint(
+            low or 0, min(high if high is not None else low + 8, (low or 0) + 8)
+        )
 
     def fields(self, obj):
         return set(obj._cont) if hasattr(obj, "_root_mand") else set()
@@ -84,7 +97,9 @@ class Maker:
             return self.random.randbytes(self.size(obj, (1, 12)))
         if kind.endswith("String"):
             length = self.size(obj, (1, 12))
-            return "".join(self.random.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(length))
+            return "".join(
+                self.random.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(length)
+            )
         if kind == "OBJECT IDENTIFIER":
             return (1, 3, 6)
         if kind == "CHOICE":
@@ -127,12 +142,17 @@ class Maker:
                 raise Impossible
             return [self.element(inner, "extensionValue", depth)]
         low, high = self.bounds(obj._const_sz, (0, 2))
-        count = max(low or 0, min(2 if self.most and depth < 6 else 1, high if high is not None else 2))
+        count = max(
+            low or 0, min(2 if self.most and depth < 6 else 1, high if high is not None else 2)
+        )
         return [self.make(inner, depth + 1) for _ in range(count)]
 
     def open(self, name, value_type, depth):
         value = self.make(value_type, depth + 1)
-        return (value_type._typeref.called[-1] if value_type._typeref is not None else value_type.TYPE, value)
+        return (
+            value_type._typeref.called[-1] if value_type._typeref is not None else value_type.TYPE,
+            value,
+        )
 
     def element(self, obj, value_name, depth):
         """One information element of the object set, as a single container has."""
@@ -188,9 +208,16 @@ def main() -> None:
         for variant in ("least", "most"):
             try:
                 value = Maker(f"{name} {variant}", variant == "most").make(message)
-                pdu.set_val((alternative, {
-                    "procedureCode": row["procedureCode"], "criticality": row["criticality"], "value": (name, value),
-                }))
+                pdu.set_val(
+                    (
+                        alternative,
+                        {
+                            "procedureCode": row["procedureCode"],
+                            "criticality": row["criticality"],
+                            "value": (name, value),
+                        },
+                    )
+                )
                 octets = pdu.to_aper()
             except Exception as error:  # pycrate raises many kinds
                 skipped.append(f"{name} {variant}: {type(error).__name__} {error}")

@@ -47,7 +47,9 @@ class Elements:
         used = set()
         for row, inner in rows:
             called = reference(inner)
-            field = snake(self.element_name(row["id"]) or (called[1] if called else f"element-{row['id']}"))
+            field = snake(
+                self.element_name(row["id"]) or (called[1] if called else f"element-{row['id']}")
+            )
             while field in used:
                 field += "_"
             used.add(field)
@@ -55,7 +57,9 @@ class Elements:
             mandatory = row.get("presence") == "mandatory" and not extension
             rust = self.rust(inner, inner_hint) if mandatory else self.boxed(inner, inner_hint)
             box = rust.startswith("Box<")
-            encode = self.encode(inner, f"self.{field}" if mandatory else ("(**v)" if box else "(*v)"), inner_hint)
+            encode = self.encode(
+                inner, f"self.{field}" if mandatory else ("(**v)" if box else "(*v)"), inner_hint
+            )
             write = (
                 f"element(e, {row['id']}, {CRITICALITY[row['criticality']]})?;"
                 f" e.open(|{'e' if encode else '_'}| {{ {encode} Ok(()) }})?;"
@@ -64,7 +68,11 @@ class Elements:
             use = "d" if "d." in decode or "(d)" in decode else "_"
             reads.append(f"{row['id']} => {field} = Some(d.open(|{use}| Ok({decode}))?),")
             lets.append(f"let mut {field} = None;")
-            doc = self.doc(inner, called[1] if called else field, f"; information element {row['id']}, {row['criticality']}")
+            doc = self.doc(
+                inner,
+                called[1] if called else field,
+                f"; information element {row['id']}, {row['criticality']}",
+            )
             if mandatory:
                 count.append("1")
                 writes.append(write)
@@ -82,7 +90,11 @@ class Elements:
         marker = message is not None and message._ext is not None
         before = "e.bit(false);" if marker else ""
         start = "let extended = d.bit()?;" if marker else ""
-        end = "if extended { let additions = d.additions()?; d.skip_additions(&additions, 0)?; }" if marker else ""
+        end = (
+            "if extended { let additions = d.additions()?; d.skip_additions(&additions, 0)?; }"
+            if marker
+            else ""
+        )
         self.code.append(
             f"/// {title}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} {{ {' '.join(body)} }}\n"
             f"impl {name} {{\n"
@@ -126,7 +138,9 @@ class Elements:
             use = "d" if "d." in decode or "(d)" in decode else "_"
             read.append(f"{row['id']} => {name}::{variant}(d.open(|{use}| Ok({decode}))?),")
         self.sizes[name] = largest + 8
-        body.append("/// One that is not known here: its identity, its criticality, and its octets.\nOther(u32, u8, Vec<u8>),")
+        body.append(
+            "/// One that is not known here: its identity, its criticality, and its octets.\nOther(u32, u8, Vec<u8>),"
+        )
         write.append(
             f"{name}::Other(id, criticality, octets) => {{ element(e, *id, *criticality)?; e.open_octets(octets); }}"
         )
@@ -150,7 +164,9 @@ class Elements:
         """The enum of all messages, with what stands before each."""
         table = pdu._cont["initiatingMessage"]._cont["value"]._const_tab
         body, numbers, write, read, names = [], [], [], [], []
-        for direction, key in enumerate(("InitiatingMessage", "SuccessfulOutcome", "UnsuccessfulOutcome")):
+        for direction, key in enumerate(
+            ("InitiatingMessage", "SuccessfulOutcome", "UnsuccessfulOutcome")
+        ):
             for row in table._val.root:
                 if key not in row or reference(row[key])[1] == "PrivateMessage":
                     continue
@@ -161,7 +177,9 @@ class Elements:
                 body.append(f"/// `{reference(inner)[1]}`: procedure {code}.\n{rust}(Box<{rust}>),")
                 numbers.append(f"Message::{rust}(_) => ({direction}, {code}, {criticality}),")
                 write.append(f"Message::{rust}(v) => v.encode(e),")
-                read.append(f"({direction}, {code}) => Message::{rust}(Box::new({rust}::decode(d)?)),")
+                read.append(
+                    f"({direction}, {code}) => Message::{rust}(Box::new({rust}::decode(d)?)),"
+                )
         self.code.append(
             "/// A message, by its procedure.\n#[derive(Debug, Clone, PartialEq)]\n"
             f"pub enum Message {{ {' '.join(body)} }}\n"

@@ -13,7 +13,20 @@ import pathlib
 import subprocess
 import sys
 
-from per_asn1 import BASIC, LARGE, camel, snake, bounds, size, width, is_field, is_extension_field, entries, reference, wrap
+from per_asn1 import (
+    BASIC,
+    LARGE,
+    camel,
+    snake,
+    bounds,
+    size,
+    width,
+    is_field,
+    is_extension_field,
+    entries,
+    reference,
+    wrap,
+)
 from per_elements import ELEMENTS, Elements
 
 
@@ -32,7 +45,11 @@ class Generator(Elements):
         called = reference(obj)
         # An alias has the name of what it stands for.
         at = obj
-        while called is not None and getattr(at, "_tr", None) is not None and reference(at._tr) is not None:
+        while (
+            called is not None
+            and getattr(at, "_tr", None) is not None
+            and reference(at._tr) is not None
+        ):
             at = at._tr
             called = reference(at)
         own = called is None or (obj.TYPE == "SEQUENCE OF") or is_field(obj)
@@ -139,7 +156,9 @@ class Generator(Elements):
             if least is None:
                 return "i64::try_from(d.unconstrained()?).map_err(|_| DecodeError::Range)?"
             if most is None:
-                return f"i64::try_from(d.semi_constrained({least})?).map_err(|_| DecodeError::Range)?"
+                return (
+                    f"i64::try_from(d.semi_constrained({least})?).map_err(|_| DecodeError::Range)?"
+                )
             if extensible:
                 return f"i64::try_from(d.extensible({least}, {most})?).map_err(|_| DecodeError::Range)?"
             return f"d.constrained({least}, {most})? as {rust}"
@@ -207,11 +226,16 @@ class Generator(Elements):
                 variant += "_"
             seen.add(variant)
             variants.append(variant)
-        body = [f"/// `{v}`\n{'#[default]' if i == 0 else ''}\n{variant}," for i, (v, variant) in enumerate(zip(values, variants))]
+        body = [
+            f"/// `{v}`\n{'#[default]' if i == 0 else ''}\n{variant},"
+            for i, (v, variant) in enumerate(zip(values, variants))
+        ]
         write = [f"{name}::{variant} => {i}," for i, variant in enumerate(variants)]
         read = [f"{i} => {name}::{variant}," for i, variant in enumerate(variants)]
         if extension is not None:
-            body.append("/// One that is not known here; its index in the whole enumeration.\nOther(u64),")
+            body.append(
+                "/// One that is not known here; its index in the whole enumeration.\nOther(u64),"
+            )
             write.append(f"{name}::Other(index) => index,")
             read.append(f"other => {name}::Other(other),")
         else:
@@ -256,7 +280,9 @@ class Generator(Elements):
                 encode = f"e.open(|e| {{ {encode} Ok(()) }})?;"
                 decode = f"d.open(|d| Ok({decode}))?"
             pattern = f"{name}::{variant}" + ("" if unit else "(v)")
-            write.append(f"{pattern} => {{ e.index({index}, {len(obj._root)}, {str(extensible).lower()})?; {encode} }}")
+            write.append(
+                f"{pattern} => {{ e.index({index}, {len(obj._root)}, {str(extensible).lower()})?; {encode} }}"
+            )
             if unit and index < len(obj._root):
                 read.append(f"{index} => {name}::{variant},")
             elif unit:
@@ -266,7 +292,9 @@ class Generator(Elements):
             if index == 0:
                 default = f"{name}::{variant}" + ("" if unit else "(Default::default())")
         if extensible:
-            body.append("/// One that is not known here: its index in the whole choice, and its octets.\nOther(u64, Vec<u8>),")
+            body.append(
+                "/// One that is not known here: its index in the whole choice, and its octets.\nOther(u64, Vec<u8>),"
+            )
             write.append(
                 f"{name}::Other(index, octets) => {{ e.index(*index, {len(obj._root)}, true)?; e.open_octets(octets); }}"
             )
@@ -288,7 +316,9 @@ class Generator(Elements):
 
     @staticmethod
     def is_empty_extension(obj):
-        return obj.TYPE == "SEQUENCE OF" and is_extension_field(obj._cont) and not entries(obj._cont)
+        return (
+            obj.TYPE == "SEQUENCE OF" and is_extension_field(obj._cont) and not entries(obj._cont)
+        )
 
     def sequence(self, obj, hint):
         name, new = self.named(obj, hint)
@@ -337,14 +367,18 @@ class Generator(Elements):
                 place = "(**v)" if rust.startswith("Box<") else "(*v)"
                 encode = self.encode(inner, place, inner_hint)
                 if inner.TYPE == "SEQUENCE OF" and is_extension_field(inner._cont):
-                    tail.append(f"if let Some(v) = self.{field}.as_ref().filter(|it| it.count() > 0) {{ {encode} }}")
+                    tail.append(
+                        f"if let Some(v) = self.{field}.as_ref().filter(|it| it.count() > 0) {{ {encode} }}"
+                    )
                 elif encode:
                     tail.append(f"if let Some(v) = &self.{field} {{ {encode} }}")
                 # Extensions of which none is known are as good as none.
                 extensions = inner.TYPE == "SEQUENCE OF" and is_extension_field(inner._cont)
                 known = ".filter(|it| it.count() > 0)" if extensions else ""
                 decode = self.decode_boxed(inner, inner_hint)
-                fields.append((field, f"if has_{field} {{ Some({decode}){known} }} else {{ None }}"))
+                fields.append(
+                    (field, f"if has_{field} {{ Some({decode}){known} }} else {{ None }}")
+                )
                 body.append(f"{self.doc(inner, member, default)}\npub {field}: Option<{rust}>,")
                 total += 8 + (8 if rust.startswith("Box<") else self.octets(inner, inner_hint))
             else:
@@ -368,7 +402,9 @@ class Generator(Elements):
                     inner = obj._ext_group_obj[obj._ext_ident[group[0]]]
                     mandatory = set(inner._root_mand)
                     group_head = "".join(
-                        f"e.bit(self.{field_names[m]}.is_some());" for m in inner._root if m not in mandatory
+                        f"e.bit(self.{field_names[m]}.is_some());"
+                        for m in inner._root
+                        if m not in mandatory
                     )
                     group_tail, group_reads, group_sets = "", "", ""
                     for m in inner._root:
@@ -382,17 +418,27 @@ class Generator(Elements):
                         decode = self.decode_boxed(member, inner_hint)
                         if m in mandatory:
                             group_tail += (
-                                f"let v = self.{field}.as_ref().ok_or(EncodeError::Incomplete(\"{m}\"))?;"
+                                f'let v = self.{field}.as_ref().ok_or(EncodeError::Incomplete("{m}"))?;'
                                 + (encode or "let _ = v;")
                             )
                             group_sets += f"{field} = Some({decode});"
                         else:
-                            group_tail += f"if let Some(v) = &self.{field} {{ {encode} }}" if encode else ""
+                            group_tail += (
+                                f"if let Some(v) = &self.{field} {{ {encode} }}" if encode else ""
+                            )
                             group_sets += f"if has_{field} {{ {field} = Some({decode}); }}"
-                    writes.append(f"if {here} {{ e.open(|e| {{ {group_head}{group_tail} Ok(()) }})?; }}")
-                    opens.append(f"if additions.has({at}) {{ d.open(|d| {{ {group_reads}{group_sets} Ok(()) }})?; }}")
+                    writes.append(
+                        f"if {here} {{ e.open(|e| {{ {group_head}{group_tail} Ok(()) }})?; }}"
+                    )
+                    opens.append(
+                        f"if additions.has({at}) {{ d.open(|d| {{ {group_reads}{group_sets} Ok(()) }})?; }}"
+                    )
                 else:
-                    member, field, inner_hint = obj._cont[group], field_names[group], f"{hint}-{group}"
+                    member, field, inner_hint = (
+                        obj._cont[group],
+                        field_names[group],
+                        f"{hint}-{group}",
+                    )
                     rust = self.boxed(member, inner_hint)
                     place = "(**v)" if rust.startswith("Box<") else "(*v)"
                     encode = self.encode(member, place, inner_hint)
@@ -406,12 +452,17 @@ class Generator(Elements):
                 for m in listed:
                     member, field, inner_hint = obj._cont[m], field_names[m], f"{hint}-{m}"
                     rust = self.boxed(member, inner_hint)
-                    body.append(f"{self.doc(member, m, '; an addition')}\npub {field}: Option<{rust}>,")
+                    body.append(
+                        f"{self.doc(member, m, '; an addition')}\npub {field}: Option<{rust}>,"
+                    )
                     total += 8 + (8 if rust.startswith("Box<") else self.octets(member, inner_hint))
                     made.append(field)
                     statements.append(f"let mut {field} = None;")
             if nest:
-                head.insert(0, f"let present = [{', '.join(present)}]; let extended = present.contains(&true); e.bit(extended);")
+                head.insert(
+                    0,
+                    f"let present = [{', '.join(present)}]; let extended = present.contains(&true); e.bit(extended);",
+                )
                 tail.append(f"if extended {{ e.additions(&present)?; {' '.join(writes)} }}")
             else:
                 head.insert(0, "e.bit(false);")
@@ -449,11 +500,21 @@ def main() -> None:
         f"//! {head}. Written by `wire/oracles/per_generate.py {which}` with pycrate 0.8.1: not to be\n"
         "//! changed by hand.\n"
         "#![allow(clippy::all, unused_variables, unused_parens)]\n\n"
-        "use martlet_per::{BitString, DecodeError, Decoder, EncodeError, Encoder, Size};\n\n" + "\n".join(generator.code)
+        "use martlet_per::{BitString, DecodeError, Decoder, EncodeError, Encoder, Size};\n\n"
+        + "\n".join(generator.code)
     )
     done = subprocess.run(
-        ["rustfmt", "--edition", "2024", "--config-path", str(pathlib.Path(__file__).parent.parent.parent)],
-        input=text, capture_output=True, text=True, check=False,
+        [
+            "rustfmt",
+            "--edition",
+            "2024",
+            "--config-path",
+            str(pathlib.Path(__file__).parent.parent.parent),
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         with open("/tmp/per_generate.rs", "w", encoding="utf-8") as file:

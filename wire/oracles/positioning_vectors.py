@@ -39,7 +39,9 @@ class Positioning(Maker):
             return self.random.choice(list(obj._ext))
         if obj.TYPE == "BIT STRING" or obj.TYPE == "OCTET STRING" or obj.TYPE == "VisibleString":
             low, high = self.bounds(obj._const_sz, (0, 20))
-            length = self.random.choice([low or 0, high if high is not None and high < 400 else (low or 0) + 3])
+            length = self.random.choice(
+                [low or 0, high if high is not None and high < 400 else (low or 0) + 3]
+            )
             if obj.TYPE == "BIT STRING":
                 return (self.random.getrandbits(length) if length else 0, length)
             if obj.TYPE == "OCTET STRING":
@@ -64,7 +66,11 @@ class Positioning(Maker):
     def sequence(self, obj, depth):
         value = {name: self.make(obj._cont[name], depth + 1) for name in obj._root_mand}
         optional = list(obj._root_opt)
-        groups = [g if isinstance(g, list) else [g] for g in getattr(obj, "_ext_nest", [])] if obj._ext else []
+        groups = (
+            [g if isinstance(g, list) else [g] for g in getattr(obj, "_ext_nest", [])]
+            if obj._ext
+            else []
+        )
         self.random.shuffle(optional)
         for name in optional:
             if self.wants(depth):
@@ -85,7 +91,11 @@ class Positioning(Maker):
     def list(self, obj, depth):
         inner = obj._cont
         if inner.TYPE == "SEQUENCE" and set(inner._cont) in (CONTAINER, EXTENSION):
-            if set(inner._cont) == CONTAINER and obj._name != "protocolIEs" and "Container" not in obj._name:
+            if (
+                set(inner._cont) == CONTAINER
+                and obj._name != "protocolIEs"
+                and "Container" not in obj._name
+            ):
                 low, _ = self.bounds(obj._const_sz, (0, 2))
                 return [self.element(inner, "value", depth) for _ in range(max(low or 0, 1))]
             if set(inner._cont) == EXTENSION:
@@ -107,7 +117,9 @@ class Positioning(Maker):
                 value = self.open("extensionValue", entry["Extension"], depth)
             except Impossible:
                 continue
-            made.append({"id": entry["id"], "criticality": entry["criticality"], "extensionValue": value})
+            made.append(
+                {"id": entry["id"], "criticality": entry["criticality"], "extensionValue": value}
+            )
         if not made:
             raise Impossible
         return made
@@ -119,13 +131,19 @@ def lpp(variant, body):
         maker = Positioning(f"{body} {variant}", variant != "least", budget)
         kinds = root._cont["lpp-MessageBody"]._cont["c1"]._cont
         value = {
-            "transactionID": {"initiator": "locationServer", "transactionNumber": maker.random.randint(0, 255)},
+            "transactionID": {
+                "initiator": "locationServer",
+                "transactionNumber": maker.random.randint(0, 255),
+            },
             "endTransaction": bool(maker.random.getrandbits(1)),
             "lpp-MessageBody": ("c1", (body, maker.make(kinds[body]))),
         }
         if variant != "least":
             value["sequenceNumber"] = maker.random.randint(0, 255)
-            value["acknowledgement"] = {"ackRequested": True, "ackIndicator": maker.random.randint(0, 255)}
+            value["acknowledgement"] = {
+                "ackRequested": True,
+                "ackIndicator": maker.random.randint(0, 255),
+            }
         root.set_val(value)
         octets = root.to_uper()
         if len(octets) < LONGEST:
@@ -138,10 +156,17 @@ def nrppa(variant, row, message, alternative):
     name = message._typeref.called[-1]
     for budget in (700, 400, 200, 100, 40):
         maker = Positioning(f"{name} {variant}", variant != "least", budget)
-        pdu.set_val((alternative, {
-            "procedureCode": row["procedureCode"], "criticality": row["criticality"],
-            "nrppatransactionID": maker.random.randint(0, 32767), "value": (name, maker.make(message)),
-        }))
+        pdu.set_val(
+            (
+                alternative,
+                {
+                    "procedureCode": row["procedureCode"],
+                    "criticality": row["criticality"],
+                    "nrppatransactionID": maker.random.randint(0, 32767),
+                    "value": (name, maker.make(message)),
+                },
+            )
+        )
         octets = pdu.to_aper()
         if len(octets) < LONGEST:
             break
@@ -157,7 +182,9 @@ def main() -> None:
                 for variant in VARIANTS:
                     print(body, variant, lpp(variant, body).hex(), sep="\t")
         return
-    table = NRPPa.NRPPA_PDU_Descriptions.NRPPA_PDU._cont["initiatingMessage"]._cont["value"]._const_tab
+    table = (
+        NRPPa.NRPPA_PDU_Descriptions.NRPPA_PDU._cont["initiatingMessage"]._cont["value"]._const_tab
+    )
     for row in table._val.root:
         for direction in ("InitiatingMessage", "SuccessfulOutcome", "UnsuccessfulOutcome"):
             if direction not in row or row[direction]._typeref.called[-1] == "PrivateMessage":

@@ -17,7 +17,8 @@ pub struct FabricSection {
     pub domains: Vec<Domain>,
     /// Polling of processes before they sleep.
     pub spin: Spin,
-    /// Whether functions share one CPU while its capacity suffices, which gives the lowest latency.
+    /// Whether functions share one CPU while its capacity suffices, which gives the lowest
+    /// latency.
     pub share_cpu: bool,
     /// Whether processes of the same build exchange bodies in compact encoding.
     pub compact: bool,

@@ -34,11 +34,12 @@ pub struct SbiSection {
     pub timeout_ms: u32,
     /// Seconds between heartbeats to the NRF.
     pub heartbeat_s: u16,
-    /// Maximum number of simultaneous HTTP requests of a function. Others get 503 with Retry-After.
+    /// Maximum number of simultaneous HTTP requests of a function. Others get 503 with
+    /// Retry-After.
     pub max_requests: usize,
-    /// Folder of `martlet pki init`. With it, functions use mutual TLS and require access tokens of
-    /// the NRF. Empty turns both off, and is allowed for loopback addresses only; `none` turns both
-    /// off for all addresses.
+    /// Folder of `martlet pki init`. With it, functions use mutual TLS and require access tokens
+    /// of the NRF. Empty turns both off, and is allowed for loopback addresses only; `none`
+    /// turns both off for all addresses.
     pub pki: String,
     /// Functions that this core does not start, since external ones are registered with its NRF:
     /// another vendor's, or those of another machine.
@@ -175,7 +176,8 @@ impl SbiSection {
             if address.ip().is_unspecified() {
                 findings.push(Finding::new(
                     *name,
-                    "the address is part of URIs for other functions: write one that they can reach",
+                    "the address is part of URIs for other functions: write one that they can \
+                     reach",
                 ));
             } else if self.pki.is_empty() && !address.ip().is_loopback() {
                 findings.push(Finding::new(

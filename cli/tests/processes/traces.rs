@@ -99,7 +99,8 @@ fn a_procedure_is_one_trace_across_all_processes() {
     in_namespace(|| async {
         let site = Site::new("traces")?;
         let config = std::fs::read_to_string(site.config())?;
-        let traces = "oam: { traces: { endpoint: \"http://127.0.0.1:4318/v1/traces\", export_interval_ms: 100 }, ";
+        let traces = "oam: { traces: { endpoint: \"http://127.0.0.1:4318/v1/traces\", \
+                      export_interval_ms: 100 }, ";
         std::fs::write(site.config(), config.replace("oam: { ", traces))?;
         let checked = Command::new(MARTLET).arg("check").arg(site.config()).output()?;
         ensure!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));

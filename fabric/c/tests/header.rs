@@ -14,10 +14,10 @@ fn header() -> String {
         include_guard: Some("MARTLET_FABRIC_H".into()),
         header: Some(
             "/* Sockets between processes of one machine over Martlet's shared-memory fabric.\n \
-             *\n * Functions return 0 or more, or a negative errno; martlet_error() returns \
-             the text.\n * All functions are thread-safe, also while other threads wait in calls \
-             on the same object;\n * only *_free must be the last call on its object. Generated \
-             from the library's source. */"
+             *\n * Functions return 0 or more, or a negative errno; martlet_error() returns the \
+             text.\n * All functions are thread-safe, also while other threads wait in calls on \
+             the same object;\n * only *_free must be the last call on its object. Generated from \
+             the library's source. */"
                 .into(),
         ),
         cpp_compat: true,

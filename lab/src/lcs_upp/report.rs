@@ -44,8 +44,8 @@ pub(super) fn write(
     if let (Some(kernel), Some(ktls)) = (index("kernel_module"), index("ktls")) {
         let change = mean_change(&table[kernel], &table[ktls]);
         output.text(&format!(
-            "\nKernel module relative to kernel TLS: {change:+.2} % here, {PAPER_KERNEL:+.2} % in the \
-             paper."
+            "\nKernel module relative to kernel TLS: {change:+.2} % here, {PAPER_KERNEL:+.2} % in \
+             the paper."
         ));
         output.figure(Figure::once(
             format!("change.kernel_module_over_ktls.{}.upper_bound", args.path.name()),
@@ -96,9 +96,9 @@ fn setup_text(
     let mut text = format!(
         "Transport time: from the creation of a UL LCS-UP TRANSPORT message until the DL LCS-UP \
          TRANSPORT message that echoes it is read and verified (message type, payload type, \
-         lengths, session). n is the payload size in bytes; the session parameters have 256 bytes. \
-         Path: {path}; one process at each end for each channel. {} rounds for each point in \
-         blocks of {}, {order}; the first {} rounds of each block are not counted.\n\n",
+         lengths, session). n is the payload size in bytes; the session parameters have 256 \
+         bytes. Path: {path}; one process at each end for each channel. {} rounds for each point \
+         in blocks of {}, {order}; the first {} rounds of each block are not counted.\n\n",
         subjects.first().and_then(|subject| subject.samples.first()).map_or(0, Vec::len),
         super::BLOCK,
         super::WARM_UP
@@ -132,8 +132,8 @@ fn setup_text(
     if let Ok(marked) = std::env::var("MARTLET_GUEST") {
         let _ = writeln!(
             text,
-            "\n**Measured on an emulated machine ({marked}): compare these figures only with \
-             each other.**"
+            "\n**Measured on an emulated machine ({marked}): compare these figures only with each \
+             other.**"
         );
     }
     text
@@ -147,8 +147,8 @@ pub(super) fn air(output: &mut Output, counters: &Counters) {
         (of(&counters.air_packets), of(&counters.air_packets_late), of(&counters.air_max_delay_us));
     let share = late as f64 / all.max(1) as f64 * 100.0;
     output.text(&format!(
-        "The radio model forwarded {all} packets, {share:.2} % of them {} µs or more late, at most \
-         {:.1} ms.",
+        "The radio model forwarded {all} packets, {share:.2} % of them {} µs or more late, at \
+         most {:.1} ms.",
         LATE.as_micros(),
         latest as f64 / 1e3
     ));
@@ -303,9 +303,9 @@ fn beside_the_paper(
 }
 
 fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
-    let mut text = "\n## CPU time and context switches per round, client and server\n\n| \
-                    channel | n | client µs | server µs | client switches | server switches |\n| \
-                    --- | ---: | ---: | ---: | ---: | ---: |"
+    let mut text = "\n## CPU time and context switches per round, client and server\n\n| channel \
+                    | n | client µs | server µs | client switches | server switches |\n| --- | \
+                    ---: | ---: | ---: | ---: | ---: |"
         .to_string();
     for subject in subjects {
         for (at, n) in
@@ -330,8 +330,8 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
              capability request, then a request for NR E-CID measurements (two exchanges, six \
              cells). Resident is the client's memory for its rounds and LPP, without that of its \
              start; with real-time properties it is that of the whole program, since its memory \
-             is locked.\n\n| channel | full | resumed | 0-RTT | \
-             LPP | resident, kB |\n| --- | ---: | ---: | ---: | ---: | ---: |";
+             is locked.\n\n| channel | full | resumed | 0-RTT | LPP | resident, kB |\n| --- | \
+             ---: | ---: | ---: | ---: | ---: |";
     for subject in subjects {
         let median = |setups: &Vec<f64>| {
             crate::stats::median(setups).map_or("–".into(), |it| format!("{:.3}", it.value))

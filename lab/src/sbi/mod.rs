@@ -53,7 +53,8 @@ struct Load {
     gap: Duration,
     /// Calls of a block.
     calls: usize,
-    /// Calls before each block that are not counted. The scheduler places both processes meanwhile.
+    /// Calls before each block that are not counted. The scheduler places both processes
+    /// meanwhile.
     warm_up: usize,
 }
 

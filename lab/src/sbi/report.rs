@@ -15,8 +15,8 @@ const STATISTICS: [(&str, &str); 4] = [
 pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
     output.text(
         "Times in µs of a call that echoes a body of 1.7 KB: medians over blocks, with 95 % \
-         intervals. *CPU time* is that of both processes per call. In brackets: HTTP/2 over TCP as \
-         a multiple, block by block.\n",
+         intervals. *CPU time* is that of both processes per call. In brackets: HTTP/2 over TCP \
+         as a multiple, block by block.\n",
     );
     for load in LOADS {
         let mut text = format!("## {}\n\n| |", load.title);

@@ -93,8 +93,8 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     output.text(&text);
 
     let mut text = String::from(
-        "## Comparison with the paper\n\n| | paper: hardware switch | here: software, one core, in memory \
-         |\n| --- | --- | --- |\n",
+        "## Comparison with the paper\n\n| | paper: hardware switch | here: software, one core, \
+         in memory |\n| --- | --- | --- |\n",
     );
     for (operation, name, paper) in [
         ("decap", "decapsulation", "100 Gbit/s, 0.94 µs"),

@@ -60,10 +60,7 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
         "\n*far*: one PDR with FAR. *qer*: far and a maximum bit rate. *urr*: far and a volume \
          threshold. *nat*: far ",
     );
-    text.push_str(
-        "and NAT. *full*: FAR, QER with a maximum bit rate, two URRs with \
-         thresholds. ",
-    );
+    text.push_str("and NAT. *full*: FAR, QER with a maximum bit rate, two URRs with thresholds. ");
     text.push_str("*pdrs32*: full, after 31 PDRs that do not match.\n");
     text.push_str(TARGETS);
     for (direction, _) in DIRECTIONS {
@@ -174,10 +171,10 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
 /// Reports the packets over links.
 pub(super) fn links(output: &mut Output) -> Result<()> {
     output.text(
-        "## Packets over links\n\nGenerator, UPF and receiver on one CPU, over veth in native mode, \
-         with one session unless noted. *full rate*: the generator's maximum. *carried*: the \
-         highest rate with at most 0.1 % loss. `kernel` is compared by that, since it gets no CPU \
-         time at full rate.\n",
+        "## Packets over links\n\nGenerator, UPF and receiver on one CPU, over veth in native \
+         mode, with one session unless noted. *full rate*: the generator's maximum. *carried*: \
+         the highest rate with at most 0.1 % loss. `kernel` is compared by that, since it gets no \
+         CPU time at full rate.\n",
     );
     let mut text = String::from(
         "| full rate | direction | 10⁶ packets/s | lost |\n| --- | --- | --- | --- |\n",
@@ -309,8 +306,7 @@ pub(super) fn links(output: &mut Output) -> Result<()> {
     };
     draw(output.folder(), "sizes", &[sizes("uplink"), sizes("downlink")])?;
     output.text(
-        "![loss against rate](loss.png)\n\n![CPU time](cpu.png)\n\n![packet \
-         sizes](sizes.png)\n",
+        "![loss against rate](loss.png)\n\n![CPU time](cpu.png)\n\n![packet sizes](sizes.png)\n",
     );
     Ok(())
 }

@@ -50,13 +50,13 @@ impl Device {
     }
 
     /// Sends UL LCS-UP TRANSPORT messages with a payload of `payload` bytes (1 to 65,535; byte i is
-    /// 31·i + 7) in this session, one after the other, and verifies each echo: message type, payload
-    /// type, lengths, session and payload. Returns the duration of each round, from before the
-    /// message is encoded until the answer is verified.
+    /// 31·i + 7) in this session, one after the other, and verifies each echo: message type,
+    /// payload type, lengths, session and payload. Returns the duration of each round, from
+    /// before the message is encoded until the answer is verified.
     ///
     /// # Errors
-    /// The socket is not a kernel TLS socket (`ENOTCONN`); an answer does not match (`EBADMSG`); the
-    /// connection broke; more rounds than [`MAX_ROUNDS`].
+    /// The socket is not a kernel TLS socket (`ENOTCONN`); an answer does not match (`EBADMSG`);
+    /// the connection broke; more rounds than [`MAX_ROUNDS`].
     pub fn ask(
         &self,
         socket: impl AsFd,

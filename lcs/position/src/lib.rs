@@ -5,7 +5,7 @@
 //! own.
 //!
 //! ```
-//! use martlet_lcs_position::{GeoPoint, RangeMeasurement, TangentPlane, Offset, solve_ranges};
+//! use martlet_lcs_position::{GeoPoint, Offset, RangeMeasurement, TangentPlane, solve_ranges};
 //!
 //! let plane = TangentPlane::at(GeoPoint { lat: 54.09, lon: 12.1 });
 //! let at = |east, north| plane.point(&Offset { east, north });

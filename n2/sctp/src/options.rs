@@ -36,8 +36,8 @@ pub struct Options {
     pub send_buffer: u32,
     /// Receive buffer, bytes. It bounds the advertised receiver window.
     pub receive_buffer: u32,
-    /// Largest message sent or received, bytes. A larger one is rejected, and a peer that sends one
-    /// is aborted.
+    /// Largest message sent or received, bytes. A larger one is rejected, and a peer that sends
+    /// one is aborted.
     pub max_message: usize,
     /// Associations that may wait for `accept`.
     pub backlog: u16,

@@ -253,8 +253,8 @@ impl PersistedUe {
         self.guti.as_ref()?.guti().ok()
     }
 
-    /// Gives a UE without a context this context of another AMF: registered as it was, with its user
-    /// planes deactivated. It has the other AMF's 5G-GUTI until this AMF assigns one.
+    /// Gives a UE without a context this context of another AMF: registered as it was, with its
+    /// user planes deactivated. It has the other AMF's 5G-GUTI until this AMF assigns one.
     pub fn take_over(self, ue: &mut Ue) -> Result<(), RestoreError> {
         let security = self.security.security()?;
         let guti = self.guti.as_ref().map(PersistedGuti::guti).transpose()?;

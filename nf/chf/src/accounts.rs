@@ -1,5 +1,5 @@
-//! Accounts of subscribers and charging records of sessions, without clock and I/O: the caller stores
-//! the changes.
+//! Accounts of subscribers and charging records of sessions, without clock and I/O: the caller
+//! stores the changes.
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -162,8 +162,8 @@ impl Accounts {
         Some(left.saturating_sub(reserved))
     }
 
-    /// Records usage since the last report: rating group, bytes from the UE, bytes to the UE. False for
-    /// an unknown session or a repeated report.
+    /// Records usage since the last report: rating group, bytes from the UE, bytes to the UE. False
+    /// for an unknown session or a repeated report.
     pub fn used(&mut self, id: u64, sequence: u32, groups: &[(u32, u64, u64)]) -> bool {
         let Some(record) =
             self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence)
@@ -204,7 +204,8 @@ impl Accounts {
         Some(Grant { bytes: Some(bytes), last: bytes == free })
     }
 
-    /// Ends a session. Returns its change, and the removal of the oldest record if there are too many.
+    /// Ends a session. Returns its change, and the removal of the oldest record if there are too
+    /// many.
     pub fn close(&mut self, id: u64, ended: String) -> Vec<Change> {
         let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty())
         else {

@@ -1,7 +1,7 @@
 //! The CHF: converged charging of PDU sessions (TS 32.255; TS 32.290; TS 32.291).
 //!
-//! Each subscriber has an account of bytes, granted to its sessions in parts, and each session has a
-//! record. Both are persistent. `martlet charging` shows and sets them.
+//! Each subscriber has an account of bytes, granted to its sessions in parts, and each session has
+//! a record. Both are persistent. `martlet charging` shows and sets them.
 #![forbid(unsafe_code)]
 
 mod accounts;

@@ -34,8 +34,8 @@ pub struct DnnConfig {
     /// IPv4 pool for UEs, such as `10.45.0.0/16`; the first address is the gateway's. Empty for
     /// none.
     pub pool: String,
-    /// IPv6 pool such as `fd45::/48`, of which each session gets a /64; the first is the gateway's.
-    /// Empty for none.
+    /// IPv6 pool such as `fd45::/48`, of which each session gets a /64; the first is the
+    /// gateway's. Empty for none.
     pub pool6: String,
     /// DNS servers for UEs, IPv4 and IPv6.
     pub dns: Vec<IpAddr>,
@@ -52,8 +52,8 @@ pub struct DnnConfig {
     /// Whether all sessions are always-on (TS 23.501, 5.6.13); otherwise those whose UEs request
     /// it.
     pub always_on: bool,
-    /// User plane security policy for subscriptions without one (TS 33.501, 6.6.1): `integrity` and
-    /// `ciphering`, each `required`, `preferred` or `not_needed`. If absent, gNBs decide.
+    /// User plane security policy for subscriptions without one (TS 33.501, 6.6.1): `integrity`
+    /// and `ciphering`, each `required`, `preferred` or `not_needed`. If absent, gNBs decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_security: Option<UpSecurityPolicy>,
 }
@@ -165,8 +165,8 @@ pub struct UpfConfig {
     /// Tracking areas for which it is preferred; no preference if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tacs: Vec<u32>,
-    /// Service area: tracking areas whose gNBs reach it; all if empty. A session whose UE leaves it
-    /// keeps the UPF as its anchor, behind an intermediate UPF (TS 23.502, 4.9.1).
+    /// Service area: tracking areas whose gNBs reach it; all if empty. A session whose UE leaves
+    /// it keeps the UPF as its anchor, behind an intermediate UPF (TS 23.502, 4.9.1).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_area: Vec<u32>,
 }

@@ -48,7 +48,8 @@ pub struct UdmConfig {
     /// Serve Nudm_SDM v2 also below `nudm-sdm/v1`, which older network functions of free5GC use.
     pub sdm_v1: bool,
     /// Accept SDM subscriptions without `monitoredResourceUris` or `callbackReference`, which
-    /// free5GC's AMF sends; they are never notified. Else they are rejected (TS 29.503, 6.1.6.2.3).
+    /// free5GC's AMF sends; they are never notified. Else they are rejected (TS 29.503,
+    /// 6.1.6.2.3).
     pub empty_subscriptions: bool,
 }
 

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UdrConfig {
-    /// The subscriber database: an SQLite file, a `postgresql://` URL, or `:memory:` for a volatile
-    /// one.
+    /// The subscriber database: an SQLite file, a `postgresql://` URL, or `:memory:` for a
+    /// volatile one.
     pub path: String,
-    /// File of the operator key that encrypts subscribers' keys, unless `MARTLET_STORE_KEY` is set.
-    /// Empty: a file beside the database, created if missing.
+    /// File of the operator key that encrypts subscribers' keys, unless `MARTLET_STORE_KEY` is
+    /// set. Empty: a file beside the database, created if missing.
     pub key_file: String,
     /// Maximum number of SDM subscriptions per subscriber.
     pub max_subscriptions: usize,

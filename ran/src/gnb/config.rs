@@ -56,7 +56,8 @@ pub struct GnbConfig {
     pub setup_timeout: Duration,
     /// Time limit of a UE procedure.
     pub procedure_timeout: Duration,
-    /// Whether a K_gNB mismatch makes initial context setup fail, as access stratum security would.
+    /// Whether a K_gNB mismatch makes initial context setup fail, as access stratum security
+    /// would.
     pub check_k_gnb: bool,
     /// Whether it supports user plane integrity protection.
     pub up_integrity: bool,

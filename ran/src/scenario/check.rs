@@ -146,8 +146,7 @@ impl Scenario {
             wrong(
                 "netns",
                 format!(
-                    "`{name}` is the namespace of several UEs: write `auto`, or \
-                     `{name}-{{n}}`"
+                    "`{name}` is the namespace of several UEs: write `auto`, or `{name}-{{n}}`"
                 ),
             );
         }

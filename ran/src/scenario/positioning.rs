@@ -29,8 +29,8 @@ pub struct PositioningSection {
     /// `rustls` TLS only.
     #[serde(default = "auto")]
     pub channel: String,
-    /// Period of QUIC keep-alive probes while a UE waits for an answer, milliseconds; 0: none. They
-    /// keep the uplink grant of a UE that measures repeatedly, and cost energy.
+    /// Period of QUIC keep-alive probes while a UE waits for an answer, milliseconds; 0: none.
+    /// They keep the uplink grant of a UE that measures repeatedly, and cost energy.
     #[serde(default)]
     pub keep_alive_ms: u32,
     /// Largest IP packet to the LMF, for QUIC, bytes.

@@ -102,8 +102,8 @@ impl<'de> Deserialize<'de> for SliceText {
         let text = String::deserialize(deserializer)?;
         let wrong = || {
             D::Error::custom(format!(
-                "`{text}` is not a slice: write SST or SST-SD, the SD as six hexadecimal \
-                 digits, such as 1-010203"
+                "`{text}` is not a slice: write SST or SST-SD, the SD as six hexadecimal digits, \
+                 such as 1-010203"
             ))
         };
         let (sst, sd) = match text.split_once('-') {

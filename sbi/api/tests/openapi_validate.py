@@ -20,6 +20,7 @@ Reads one message per line from standard input, as a JSON object:
 Reports each violation on standard output, one a line, and a count on standard error.
 Exit code: 0 all good, 1 violations, 2 wrong usage or input, 77 cannot run here (reason on standard error).
 """
+
 import argparse
 import json
 import os
@@ -34,7 +35,11 @@ METHODS = ("get", "put", "post", "patch", "delete", "head", "options")
 try:
     import yaml
     from jsonschema import FormatChecker
-    from openapi_schema_validator import (OAS30ReadValidator, OAS30WriteValidator, oas30_format_checker)
+    from openapi_schema_validator import (
+        OAS30ReadValidator,
+        OAS30WriteValidator,
+        oas30_format_checker,
+    )
     from referencing import Registry
     from referencing.jsonschema import Specification
 except ImportError as missing:
@@ -47,8 +52,11 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 
 
 Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers
-            if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")]
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")
+    ]
     for first, resolvers in Loader.yaml_implicit_resolvers.items()
 }
 Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false)$"), list("tf"))
@@ -57,7 +65,9 @@ formats = FormatChecker(())
 formats.checkers = dict(oas30_format_checker.checkers)
 DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-formats.checks("date-time")(lambda value: not isinstance(value, str) or bool(DATE_TIME.fullmatch(value)))
+formats.checks("date-time")(
+    lambda value: not isinstance(value, str) or bool(DATE_TIME.fullmatch(value))
+)
 formats.checks("uuid")(lambda value: not isinstance(value, str) or bool(UUID.fullmatch(value)))
 
 
@@ -72,7 +82,9 @@ class Specifications:
         self.validators = {}
         with open(HERE / "callbacks.json", encoding="utf-8") as file:
             self.callbacks = json.load(file)
-        self.registry = Registry(retrieve=lambda uri: Specification.OPAQUE.create_resource(self.document(uri)))
+        self.registry = Registry(
+            retrieve=lambda uri: Specification.OPAQUE.create_resource(self.document(uri))
+        )
 
     def document(self, name):
         if name not in self.documents:
@@ -85,8 +97,9 @@ class Specifications:
         if self.services is None:
             self.services = {}
             for path in sorted(self.folder.glob("TS*.yaml")):
-                for match in re.finditer(r"url:\s*['\"]?\{apiRoot\}/([\w-]+)/(v\d+)",
-                                         path.read_text(encoding="utf-8")):
+                for match in re.finditer(
+                    r"url:\s*['\"]?\{apiRoot\}/([\w-]+)/(v\d+)", path.read_text(encoding="utf-8")
+                ):
                     self.services.setdefault(match[1], (path.name, match[2]))
         if service not in self.services:
             raise LookupError(f"no OpenAPI file describes the service {service!r}")
@@ -98,8 +111,10 @@ class Specifications:
             file, _, pointer = value["$ref"].partition("#")
             if file:
                 where = (file, ())
-            place = tuple(part.replace("%7B", "{").replace("%7D", "}").replace("~1", "/").replace("~0", "~")
-                          for part in pointer.split("/")[1:])
+            place = tuple(
+                part.replace("%7B", "{").replace("%7D", "}").replace("~1", "/").replace("~0", "~")
+                for part in pointer.split("/")[1:]
+            )
             where = (where[0], place)
             value = self.document(where[0])
             for part in place:
@@ -136,7 +151,11 @@ class Specifications:
                 if path != template:
                     raise LookupError(f"{file} spells the path {template}, not {path}")
                 if method and method.lower() in item[1]:
-                    return {"item": item, "operation": self.child(*item, method.lower()), "version": version}
+                    return {
+                        "item": item,
+                        "operation": self.child(*item, method.lower()),
+                        "version": version,
+                    }
                 raise LookupError(f"{file} has no {method} for {path}")
             for verb in METHODS:
                 if verb in item[1] and item[1][verb].get("operationId") == operation:
@@ -147,11 +166,19 @@ class Specifications:
         """Violations of the schema at a place."""
         key = (where, reading)
         if key not in self.validators:
-            pointer = "/".join(str(part).replace("~", "~0").replace("/", "~1").replace("%", "%25")
-                               .replace("{", "%7B").replace("}", "%7D") for part in where[1])
+            pointer = "/".join(
+                str(part)
+                .replace("~", "~0")
+                .replace("/", "~1")
+                .replace("%", "%25")
+                .replace("{", "%7B")
+                .replace("}", "%7D")
+                for part in where[1]
+            )
             kind = OAS30ReadValidator if reading else OAS30WriteValidator
-            self.validators[key] = kind({"$ref": f"{where[0]}#/{pointer}"}, registry=self.registry,
-                                        format_checker=formats)
+            self.validators[key] = kind(
+                {"$ref": f"{where[0]}#/{pointer}"}, registry=self.registry, format_checker=formats
+            )
         for error in self.validators[key].iter_errors(instance):
             yield from leaves(error)
 
@@ -162,7 +189,10 @@ def leaves(error):
         branches = {}
         for inner in error.context:
             branches.setdefault(inner.schema_path[0] if inner.schema_path else 0, []).append(inner)
-        best = min(branches.values(), key=lambda found: (len(found), -max(len(e.absolute_path) for e in found)))
+        best = min(
+            branches.values(),
+            key=lambda found: (len(found), -max(len(e.absolute_path) for e in found)),
+        )
         for inner in best:
             yield from leaves(inner)
     else:
@@ -175,7 +205,9 @@ def check_body(specifications, container, message, reading):
     content = value.get("content") or {}
     body = message.get("body")
     if body is None:
-        due = 200 <= message.get("status", 0) < 300 and content if reading else value.get("required")
+        due = (
+            200 <= message.get("status", 0) < 300 and content if reading else value.get("required")
+        )
         if due:
             yield "a body is due, and there is none"
         return
@@ -194,7 +226,9 @@ def check_body(specifications, container, message, reading):
             parts = place[1].get("properties", {})
             root = "jsonData" if "jsonData" in parts else next(iter(parts))
             place = specifications.child(*place, "properties", root)
-            yield from check_media_of_parts(specifications.child(where, value, "content", name)[1], root, message)
+            yield from check_media_of_parts(
+                specifications.child(where, value, "content", name)[1], root, message
+            )
         found = list(specifications.errors(place[0], body, reading))
         if not found:
             break
@@ -208,7 +242,11 @@ def check_body(specifications, container, message, reading):
 
 
 def check_media_of_parts(content, root, message):
-    allowed = {encoding.get("contentType") for part, encoding in (content.get("encoding") or {}).items() if part != root}
+    allowed = {
+        encoding.get("contentType")
+        for part, encoding in (content.get("encoding") or {}).items()
+        if part != root
+    }
     parts = message.get("parts")
     if allowed and isinstance(parts, dict):
         for part, media in parts.items():
@@ -279,7 +317,9 @@ def response(specifications, where, operation, status):
         return specifications.child(where, operation, "responses", keys[str(status)])
     # Errors of TS 29.500, 5.2.7, may come from every operation.
     common = ("TS29571_CommonData.yaml", ())
-    found = specifications.child(common, specifications.document(common[0]), "components", "responses")
+    found = specifications.child(
+        common, specifications.document(common[0]), "components", "responses"
+    )
     if str(status) in found[1]:
         return specifications.child(*found, str(status))
     if "default" in keys and status >= 400:
@@ -327,9 +367,15 @@ def check(specifications, message):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--specs", default=os.environ.get("MARTLET_3GPP_OPENAPI"), metavar="FOLDER",
-                        help="folder of the OpenAPI files (default: environment variable MARTLET_3GPP_OPENAPI)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--specs",
+        default=os.environ.get("MARTLET_3GPP_OPENAPI"),
+        metavar="FOLDER",
+        help="folder of the OpenAPI files (default: environment variable MARTLET_3GPP_OPENAPI)",
+    )
     arguments = parser.parse_args()
     if not arguments.specs or not Path(arguments.specs).is_dir():
         print(f"SKIPPED: there are no OpenAPI files at {arguments.specs}", file=sys.stderr)
@@ -355,7 +401,9 @@ def main():
         for violation in found:
             violations += 1
             print(f"line {number}: {about}: {violation}")
-    print(f"{messages} messages of {len(seen)} operations: {violations} violations", file=sys.stderr)
+    print(
+        f"{messages} messages of {len(seen)} operations: {violations} violations", file=sys.stderr
+    )
     return 1 if violations else 0
 
 

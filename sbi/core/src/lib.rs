@@ -9,7 +9,9 @@
 //! use std::sync::Arc;
 //!
 //! #[derive(Debug, serde::Serialize, serde::Deserialize, Compact)]
-//! pub struct Greeting { text: String }
+//! pub struct Greeting {
+//!     text: String,
+//! }
 //! json_payload!(Greeting);
 //!
 //! service! {

@@ -148,7 +148,10 @@ async fn handshake(tls: &Tls, stream: impl Stream) -> Option<impl Stream> {
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor.accept(stream)).await {
         Ok(Ok(stream)) => return Some(stream),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "SBI connection refused: check that sbi.tls issued its certificate");
+            tracing::warn!(
+                %error,
+                "SBI connection refused: check that sbi.tls issued its certificate"
+            );
         }
         Err(_) => {}
     }

@@ -59,8 +59,8 @@ fn ignore_memlock_limit(copy: &Path) -> Option<String> {
     println!("eUPF is built to ignore that RLIMIT_MEMLOCK cannot be raised (no CAP_SYS_RESOURCE)");
     let original = copy.join("cmd/ebpf/utils.go");
     let source = std::fs::read_to_string(&original).expect("read utils.go");
-    let call = "return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{\n\t\t\
-                Cur: unix.RLIM_INFINITY,\n\t\tMax: unix.RLIM_INFINITY,\n\t})";
+    let call = "return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{\n\t\tCur: \
+                unix.RLIM_INFINITY,\n\t\tMax: unix.RLIM_INFINITY,\n\t})";
     assert!(source.contains(call), "eUPF sets RLIMIT_MEMLOCK in another way: {source}");
     let replaced =
         source.replace(call, &format!("{}\n\treturn nil", call.replacen("return", "_ =", 1)));
@@ -135,8 +135,8 @@ fn eupf_carries_packets_for_our_smf() {
         // `ip netns exec` mounts a new /sys in its mount namespace; eUPF pins its maps in bpffs.
         let command = format!(
             "mount -t bpf bpf /sys/fs/bpf && exec {} --iface n3u --iface n6u --attach generic \
-             --nodeid {UPF} --paddr {UPF}:8805 --n3addr {UPF} --aaddr {UPF}:8080 \
-             --maddr {UPF}:9090 --ftup --loglvl debug",
+             --nodeid {UPF} --paddr {UPF}:8805 --n3addr {UPF} --aaddr {UPF}:8080 --maddr \
+             {UPF}:9090 --ftup --loglvl debug",
             program.display()
         );
         let arguments = ["netns", "exec", &namespace.0, "sh", "-c", &command];

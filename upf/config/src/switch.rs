@@ -81,8 +81,8 @@ pub struct SwitchRun {
     pub core: String,
     /// Interface towards the native UPF, on the wire of N6.
     pub native_n6: String,
-    /// Microseconds for which the switch looks for packets before it sleeps. A large number keeps a
-    /// CPU busy, and latency low.
+    /// Microseconds for which the switch looks for packets before it sleeps. A large number keeps
+    /// a CPU busy, and latency low.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_us: Option<u64>,
     /// Folder in which the switch keeps rules and counters. Left out, those of before are lost

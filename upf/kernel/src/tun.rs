@@ -25,7 +25,7 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, OpenError> {
             }
             _ => format!(
                 "/dev/net/tun cannot be opened ({error}): run as root, or with the capability \
-             CAP_NET_ADMIN"
+                 CAP_NET_ADMIN"
             ),
         })
     })?;

@@ -72,7 +72,7 @@ def value(ies, kind):
 
 
 def checksum(octets: bytes) -> bytes:
-    total = sum(int.from_bytes(octets[i:i + 2], "big") for i in range(0, len(octets), 2))
+    total = sum(int.from_bytes(octets[i : i + 2], "big") for i in range(0, len(octets), 2))
     total = (total & 0xFFFF) + (total >> 16)
     return (~((total & 0xFFFF) + (total >> 16)) & 0xFFFF).to_bytes(2, "big")
 
@@ -80,7 +80,13 @@ def checksum(octets: bytes) -> bytes:
 def packet(payload: bytes) -> bytes:
     """A UDP packet from the UE to the host."""
     length = 28 + len(payload)
-    head = bytes([0x45, 0]) + length.to_bytes(2, "big") + bytes([0, 0, 0x40, 0, 64, 17, 0, 0]) + ip(UE) + ip(HOST)
+    head = (
+        bytes([0x45, 0])
+        + length.to_bytes(2, "big")
+        + bytes([0, 0, 0x40, 0, 64, 17, 0, 0])
+        + ip(UE)
+        + ip(HOST)
+    )
     head = head[:10] + checksum(head) + head[12:]
     ports = (9000).to_bytes(2, "big") + (7000).to_bytes(2, "big")
     return head + ports + (8 + len(payload)).to_bytes(2, "big") + b"\0\0" + payload
@@ -96,12 +102,22 @@ def main() -> None:
     recovery = ie(T.RecoveryTimeStamp, 3900000000)
 
     refused = smf.ask(PFCPSessionEstablishmentReq, establishment(node), 0)
-    say("refused", value(refused[1], T.Cause).get_val(), refused["Hdr"]["SEID"].get_val() == CP_SEID)
+    say(
+        "refused", value(refused[1], T.Cause).get_val(), refused["Hdr"]["SEID"].get_val() == CP_SEID
+    )
 
     setup = smf.ask(PFCPAssociationSetupReq, [node, recovery])
     features = value(setup[1], T.UPFunctionFeatures)
-    say("association", value(setup[1], T.Cause).get_val(), features["Octet1"]["FTUP"].get_val(), features["Octet2"]["EMPU"].get_val())
-    say("heartbeat", value(smf.ask(PFCPHeartbeatReq, [recovery])[1], T.RecoveryTimeStamp) is not None)
+    say(
+        "association",
+        value(setup[1], T.Cause).get_val(),
+        features["Octet1"]["FTUP"].get_val(),
+        features["Octet2"]["EMPU"].get_val(),
+    )
+    say(
+        "heartbeat",
+        value(smf.ask(PFCPHeartbeatReq, [recovery])[1], T.RecoveryTimeStamp) is not None,
+    )
 
     made = smf.ask(PFCPSessionEstablishmentReq, establishment(node), 0)
     ies = made[1]
@@ -112,38 +128,80 @@ def main() -> None:
     address = socket.inet_ntoa(fteid["IPv4Addr"].to_bytes())
     say("session", value(ies, T.Cause).get_val(), made["Hdr"]["SEID"].get_val() == CP_SEID, address)
 
-    say("modified", value(smf.ask(PFCPSessionModificationReq, far(2, forward(0xBEEF)), up_seid)[1], T.Cause).get_val())
+    say(
+        "modified",
+        value(
+            smf.ask(PFCPSessionModificationReq, far(2, forward(0xBEEF)), up_seid)[1], T.Cause
+        ).get_val(),
+    )
 
-    gnb.sendto(GTPUEchoReq(val={"GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 7}}}).to_bytes(), (UPF, 2152))
+    gnb.sendto(
+        GTPUEchoReq(val={"GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 7}}}).to_bytes(), (UPF, 2152)
+    )
     echo, error = parse_GTPU(gnb.recv(2048))
     say("echo", error, echo["GTPUHdr"]["Type"].get_val())
 
     # A G-PDU with a PDU session container: QFI 9, uplink.
     inner = packet(b"up")
-    gnb.sendto(bytes([0x34, 255]) + (8 + len(inner)).to_bytes(2, "big") + teid.to_bytes(4, "big")
-               + bytes([0, 0, 0, 0x85, 1, 0x10, 9, 0]) + inner, (UPF, 2152))
+    gnb.sendto(
+        bytes([0x34, 255])
+        + (8 + len(inner)).to_bytes(2, "big")
+        + teid.to_bytes(4, "big")
+        + bytes([0, 0, 0, 0x85, 1, 0x10, 9, 0])
+        + inner,
+        (UPF, 2152),
+    )
     payload, sender = host.recvfrom(2048)
     say("uplink", payload.decode(), sender[0])
     host.sendto(b"down", (UE, 9000))
     octets = gnb.recv(2048)
     parsed, error = parse_GTPU(octets)
-    say("downlink", error, hex(parsed["GTPUHdr"]["TEID"].get_val()), octets[12:16].hex(), octets[-4:].decode())
+    say(
+        "downlink",
+        error,
+        hex(parsed["GTPUHdr"]["TEID"].get_val()),
+        octets[12:16].hex(),
+        octets[-4:].decode(),
+    )
 
-    say("idle", value(smf.ask(PFCPSessionModificationReq, far(2, [
-        ie(T.ApplyAction, {"Octet1": {"NOCP": 1, "BUFF": 1}})]), up_seid)[1], T.Cause).get_val())
+    say(
+        "idle",
+        value(
+            smf.ask(
+                PFCPSessionModificationReq,
+                far(2, [ie(T.ApplyAction, {"Octet1": {"NOCP": 1, "BUFF": 1}})]),
+                up_seid,
+            )[1],
+            T.Cause,
+        ).get_val(),
+    )
     host.sendto(b"page", (UE, 9000))
     report = smf.read()
     pdr = value(value(report[1], T.DownlinkDataReport), T.PDRID)
-    say("report", report["Hdr"]["Type"].get_val(), value(report[1], T.ReportType)["DLDR"].get_val(), pdr[0].get_val())
+    say(
+        "report",
+        report["Hdr"]["Type"].get_val(),
+        value(report[1], T.ReportType)["DLDR"].get_val(),
+        pdr[0].get_val(),
+    )
     header = {"S": 1, "SEID": up_seid, "SeqNum": report["Hdr"]["SeqNum"].get_val()}
     answer = build(PFCPSessionReportResp, header, [ie(T.Cause, 1)])
     smf.socket.sendto(answer.to_bytes(), (UPF, 8805))
     smf.ask(PFCPSessionModificationReq, far(2, forward(0xCAFE)), up_seid)
     parsed, error = parse_GTPU(gnb.recv(2048))
-    say("paged", error, hex(parsed["GTPUHdr"]["TEID"].get_val()), parsed["TPDU"].get_val()[-4:].decode())
+    say(
+        "paged",
+        error,
+        hex(parsed["GTPUHdr"]["TEID"].get_val()),
+        parsed["TPDU"].get_val()[-4:].decode(),
+    )
 
     wrong = smf.ask(PFCPSessionModificationReq, far(77, forward(1)), up_seid)
-    say("unknown-rule", value(wrong[1], T.Cause).get_val(), value(wrong[1], T.FailedRuleID) is not None)
+    say(
+        "unknown-rule",
+        value(wrong[1], T.Cause).get_val(),
+        value(wrong[1], T.FailedRuleID) is not None,
+    )
     gone = smf.ask(PFCPSessionDeletionReq, [], up_seid)
     usage = value(gone[1], T.UsageReportSessionDeletionResp)
     volume = value(usage, T.VolumeMeasurement)
@@ -161,9 +219,18 @@ def establishment(node: dict) -> list:
         return ie(T.UEIPAddress, {"SD": destination, "V4": 1, "IPv4Addr": ip(UE)})
 
     def pdr(number: int, detection: list, more: list) -> dict:
-        return ie(T.CreatePDR, [
-            ie(T.PDRID, number), ie(T.Precedence, 255), ie(T.PDI, detection), *more, ie(T.FARID, number),
-            ie(T.URRID, 1), ie(T.QERID, 1)])
+        return ie(
+            T.CreatePDR,
+            [
+                ie(T.PDRID, number),
+                ie(T.Precedence, 255),
+                ie(T.PDI, detection),
+                *more,
+                ie(T.FARID, number),
+                ie(T.URRID, 1),
+                ie(T.QERID, 1),
+            ],
+        )
 
     choose = ie(T.FTEID, {"CH": 1, "V4": 1})
     removal = ie(T.OuterHeaderRemoval, bytes([0]))
@@ -172,18 +239,38 @@ def establishment(node: dict) -> list:
         ie(T.FSEID, {"V4": 1, "SEID": CP_SEID, "IPv4Addr": ip(SMF)}),
         pdr(1, pdi(0, [choose, ue(0)]), [removal]),
         pdr(2, pdi(1, [ue(1)]), []),
-        ie(T.CreateFAR, [ie(T.FARID, 1), ie(T.ApplyAction, {"Octet1": {"FORW": 1}}), ie(T.ForwardingParameters, [
-            ie(T.DestinationInterface, {"Val": 1})])]),
+        ie(
+            T.CreateFAR,
+            [
+                ie(T.FARID, 1),
+                ie(T.ApplyAction, {"Octet1": {"FORW": 1}}),
+                ie(T.ForwardingParameters, [ie(T.DestinationInterface, {"Val": 1})]),
+            ],
+        ),
         ie(T.CreateFAR, [ie(T.FARID, 2), ie(T.ApplyAction, {"Octet1": {"NOCP": 1, "BUFF": 1}})]),
-        ie(T.CreateURR, [ie(T.URRID, 1), ie(T.MeasurementMethod, {"VOLUM": 1}), ie(T.ReportingTriggers, bytes(3))]),
+        ie(
+            T.CreateURR,
+            [
+                ie(T.URRID, 1),
+                ie(T.MeasurementMethod, {"VOLUM": 1}),
+                ie(T.ReportingTriggers, bytes(3)),
+            ],
+        ),
         ie(T.CreateQER, [ie(T.QERID, 1), ie(T.GateStatus, bytes([0])), ie(T.QFI, bytes([9]))]),
     ]
 
 
 def forward(teid: int) -> list:
-    return [ie(T.ApplyAction, {"Octet1": {"FORW": 1}}), ie(T.UpdateForwardingParameters, [
-        ie(T.DestinationInterface, {"Val": 0}),
-        ie(T.OuterHeaderCreation, bytes([1, 0]) + teid.to_bytes(4, "big") + ip(GNB))])]
+    return [
+        ie(T.ApplyAction, {"Octet1": {"FORW": 1}}),
+        ie(
+            T.UpdateForwardingParameters,
+            [
+                ie(T.DestinationInterface, {"Val": 0}),
+                ie(T.OuterHeaderCreation, bytes([1, 0]) + teid.to_bytes(4, "big") + ip(GNB)),
+            ],
+        ),
+    ]
 
 
 def far(number: int, what: list) -> list:

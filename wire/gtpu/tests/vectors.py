@@ -7,7 +7,13 @@ One line a packet: name, octets.
 """
 
 from pycrate_mobile.TS29281_GTPU import (
-    GPDU, GTPUEchoReq, GTPUEchoResp, GTPUEndMarker, GTPUErrorInd, GTPUSuppExtHdrNotif, parse_GTPU,
+    GPDU,
+    GTPUEchoReq,
+    GTPUEchoResp,
+    GTPUEndMarker,
+    GTPUErrorInd,
+    GTPUSuppExtHdrNotif,
+    parse_GTPU,
 )
 from pycrate_mobile.TS38415_PDUSess import DLPDUSessInfo, ULPDUSessInfo
 
@@ -25,10 +31,17 @@ def extension(direction: int, **fields) -> bytes:
 
 def gpdu(teid: int, chain: bytes = b"", first: int = 0, **header) -> bytes:
     """A G-PDU. The chain of extension headers is laid out here; pycrate writes the rest and then parses all of it."""
-    flags = {"TEID": teid, "E": 1 if first else 0, "S": int("SeqNum" in header), "PN": int("NPDUNum" in header)}
+    flags = {
+        "TEID": teid,
+        "E": 1 if first else 0,
+        "S": int("SeqNum" in header),
+        "PN": int("NPDUNum" in header),
+    }
     packet = GPDU(val={"GTPUHdr": flags, "TPDU": chain + PAYLOAD})
     if first or header:
-        packet["GTPUHdr"]["GTPUHdrOpt"].set_val({"SeqNum": 0, "NPDUNum": 0, "NextExt": first, **header})
+        packet["GTPUHdr"]["GTPUHdrOpt"].set_val(
+            {"SeqNum": 0, "NPDUNum": 0, "NextExt": first, **header}
+        )
     if first:
         packet["GTPUHdr"]["GTPUHdrExtList"]._transauto = None
         packet["GTPUHdr"]["GTPUHdrExtList"].set_trans(True)
@@ -43,19 +56,30 @@ def main() -> None:
     sequence = {"S": 1, "GTPUHdrOpt": {"SeqNum": 0x1234}}
     lines = {
         "echo-request": GTPUEchoReq(val={"GTPUHdr": sequence}).to_bytes(),
-        "echo-response": GTPUEchoResp(val={"GTPUHdr": sequence, "GTPUIERecovery": {"RestartCounter": 0}}).to_bytes(),
+        "echo-response": GTPUEchoResp(
+            val={"GTPUHdr": sequence, "GTPUIERecovery": {"RestartCounter": 0}}
+        ).to_bytes(),
         "end-marker": GTPUEndMarker(val={"GTPUHdr": {"TEID": 0x01020304}}).to_bytes(),
-        "error-indication-v4": GTPUErrorInd(val={
-            "GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 0}},
-            "GTPUIETEID": {"TEID": 0xDEADBEEF},
-            "GTPUIEPeerAddr": {"IP": bytes([127, 0, 0, 8])}}).to_bytes(),
-        "error-indication-v6": GTPUErrorInd(val={
-            "GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 0}},
-            "GTPUIETEID": {"TEID": 1},
-            "GTPUIEPeerAddr": {"IP": bytes.fromhex("20010db8000000000000000000000008")}}).to_bytes(),
-        "supported-extension-headers": GTPUSuppExtHdrNotif(val={
-            "GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 0}},
-            "GTPUIEExtHdrList": {"SupportedExtHdr": [0x85, 0x40]}}).to_bytes(),
+        "error-indication-v4": GTPUErrorInd(
+            val={
+                "GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 0}},
+                "GTPUIETEID": {"TEID": 0xDEADBEEF},
+                "GTPUIEPeerAddr": {"IP": bytes([127, 0, 0, 8])},
+            }
+        ).to_bytes(),
+        "error-indication-v6": GTPUErrorInd(
+            val={
+                "GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 0}},
+                "GTPUIETEID": {"TEID": 1},
+                "GTPUIEPeerAddr": {"IP": bytes.fromhex("20010db8000000000000000000000008")},
+            }
+        ).to_bytes(),
+        "supported-extension-headers": GTPUSuppExtHdrNotif(
+            val={
+                "GTPUHdr": {"S": 1, "GTPUHdrOpt": {"SeqNum": 0}},
+                "GTPUIEExtHdrList": {"SupportedExtHdr": [0x85, 0x40]},
+            }
+        ).to_bytes(),
         "gpdu": gpdu(0x11223344),
         "gpdu-sequence": gpdu(0x11223344, SeqNum=0xABCD),
         "gpdu-npdu": gpdu(0x11223344, SeqNum=0xABCD, NPDUNum=0x42),
@@ -63,11 +87,31 @@ def main() -> None:
         "gpdu-downlink-rqi": gpdu(1, extension(0, QFI=63, RQI=1), 0x85),
         "gpdu-downlink-ppi": gpdu(1, extension(0, QFI=1, PPP=1, PPI=5), 0x85),
         "gpdu-downlink-monitored": gpdu(
-            1, extension(0, QFI=7, QMP=1, SNP=1, DLSndTS=0x0102030405060708, DLQFISeqNum=0x0A0B0C), 0x85),
+            1,
+            extension(0, QFI=7, QMP=1, SNP=1, DLSndTS=0x0102030405060708, DLQFISeqNum=0x0A0B0C),
+            0x85,
+        ),
         "gpdu-uplink": gpdu(0xFFFFFFFF, extension(1, QFI=9), 0x85),
-        "gpdu-uplink-monitored": gpdu(2, extension(
-            1, QFI=3, QMP=1, DLDelayInd=1, ULDelayInd=1, SNP=1, N3N9DelayInd=1, DLSndTSRep=1, DLRcvTS=2, ULSndTS=3,
-            DLDelayRes=4, ULDelayRes=5, ULQFISeqNum=6, N3N9DelayRes=7), 0x85),
+        "gpdu-uplink-monitored": gpdu(
+            2,
+            extension(
+                1,
+                QFI=3,
+                QMP=1,
+                DLDelayInd=1,
+                ULDelayInd=1,
+                SNP=1,
+                N3N9DelayInd=1,
+                DLSndTSRep=1,
+                DLRcvTS=2,
+                ULSndTS=3,
+                DLDelayRes=4,
+                ULDelayRes=5,
+                ULQFISeqNum=6,
+                N3N9DelayRes=7,
+            ),
+            0x85,
+        ),
         "gpdu-two-extensions": gpdu(3, bytes([1, 0x08, 0x68, 0x85]) + extension(1, QFI=5), 0x40),
     }
     print("# By wire/gtpu/tests/vectors.py with pycrate 0.8.1.")

@@ -41,8 +41,8 @@ pub struct ManagerConfig {
     pub sizes: Sizes,
     /// Limits.
     pub limits: ManagerLimits,
-    /// Whether channels use huge pages if the machine has reserved some. Each channel then occupies
-    /// at least 2 MiB.
+    /// Whether channels use huge pages if the machine has reserved some. Each channel then
+    /// occupies at least 2 MiB.
     pub huge_pages: bool,
 }
 

@@ -113,8 +113,8 @@ impl Registry {
             ToManager::Join { version, name, schema } => {
                 if version != VERSION {
                     return refuse(format!(
-                        "the manager has protocol version {VERSION}, this process {version}: \
-                         run both from one build"
+                        "the manager has protocol version {VERSION}, this process {version}: run \
+                         both from one build"
                     ));
                 }
                 if member.joined.is_some() || name.len() > 64 {

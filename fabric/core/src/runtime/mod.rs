@@ -34,8 +34,8 @@ pub struct FabricConfig {
     pub name: String,
     /// Whether the process polls for a while before it sleeps.
     pub spin: Spin,
-    /// Whether the thread shares one CPU with the other processes that set this, as long as one CPU
-    /// is enough for all. It suits processes that answer one another in turn. Applies to
+    /// Whether the thread shares one CPU with the other processes that set this, as long as one
+    /// CPU is enough for all. It suits processes that answer one another in turn. Applies to
     /// current-thread runtimes only.
     pub share_cpu: bool,
     /// Application-defined number of the encoding that the process understands. Peers see it as

@@ -39,8 +39,8 @@ pub(crate) fn write(
         }
     };
     output.text(&format!(
-        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth) with the UPF or \
-         the switch between them. The switch's ports are AF_XDP sockets in copy mode, the only \
+        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth) with the UPF \
+         or the switch between them. The switch's ports are AF_XDP sockets in copy mode, the only \
          mode of veth; large batches are sent by an XDP program. Frame sizes include the FCS of 4 \
          bytes; the smallest frame with a tunnel has 98 bytes.\n\n**Rate**: the highest rate \
          without loss in {:.1} s, by binary search to 5 %. The device under test, the kernel's \
@@ -146,8 +146,8 @@ pub(crate) fn write(
 fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
     let mut text = String::from(
         "### Users and rules\n\nRules in each direction; packets belong to random users.\n\n| \
-         users, rules | operation | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, µs | \
-         switch_xdp p50, µs |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+         users, rules | operation | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, \
+         µs | switch_xdp p50, µs |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (direction, name, _) in DIRECTIONS {
         for frame in COMMON_FRAMES {
@@ -196,11 +196,11 @@ fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
 
 fn paper_comparison(output: &mut Output, load: (u32, u32)) {
     let mut text = String::from(
-        "### Comparison with the paper\n\nThe paper's switch is hardware with ports of 100 Gbit/s, \
-         and its native UPF is free5GC's; **this switch is software on one CPU over virtual \
-         links**. Compare only the ratios of switch and native UPF.\n\n| | paper: switch | paper: \
-         native | times | here: switch | here: `kernel` | times |\n| --- | --- | --- | --- | --- \
-         | --- | --- |\n",
+        "### Comparison with the paper\n\nThe paper's switch is hardware with ports of 100 \
+         Gbit/s, and its native UPF is free5GC's; **this switch is software on one CPU over \
+         virtual links**. Compare only the ratios of switch and native UPF.\n\n| | paper: switch \
+         | paper: native | times | here: switch | here: `kernel` | times |\n| --- | --- | --- | \
+         --- | --- | --- | --- |\n",
     );
     for (direction, name, paper) in [
         ("uplink", "decapsulation", [100.0, 0.55, 0.94, 70.01]),

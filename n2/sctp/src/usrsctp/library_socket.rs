@@ -15,7 +15,8 @@ pub(super) struct LibrarySocket {
     pub(super) number: usize,
     /// Notified when there is something to read, or the end.
     pub(super) readable: Notify,
-    /// Notified when there is room to send and a task [waits for it](LibrarySocket::wait_to_write).
+    /// Notified when there is room to send and a task [waits for
+    /// it](LibrarySocket::wait_to_write).
     pub(super) writable: Notify,
     waits_to_write: AtomicBool,
 }

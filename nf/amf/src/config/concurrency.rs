@@ -58,8 +58,8 @@ pub struct ConcurrencyConfig {
     pub pdu_session_establishment: Limit,
     /// Procedures of each kind that may wait.
     pub queue: usize,
-    /// Milliseconds that a procedure may wait for its UE before it loses its slot, so that UEs that
-    /// do not answer do not block others.
+    /// Milliseconds that a procedure may wait for its UE before it loses its slot, so that UEs
+    /// that do not answer do not block others.
     pub slot_timeout_ms: u32,
 }
 

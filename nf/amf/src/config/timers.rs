@@ -7,8 +7,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimersConfig {
-    /// T3502, seconds: retry time of a UE whose registration failed five times; 0 leaves the UE its
-    /// default of 12 minutes.
+    /// T3502, seconds: retry time of a UE whose registration failed five times; 0 leaves the UE
+    /// its default of 12 minutes.
     pub t3502_s: u32,
     /// T3512, seconds: period of periodic registration; 0 disables it. A subscription may have its
     /// own value.

@@ -43,7 +43,10 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 Ok(Some(message)) if message.ppid == PPID_NGAP => handle(&amf, &gnb, message.data).await,
                 Ok(Some(message)) => {
                     metrics::ngap_error("payload_protocol");
-                    tracing::warn!(gnb = gnb.label(), ppid = message.ppid, "message dropped: not NGAP");
+                    tracing::warn!(
+                        gnb = gnb.label(), ppid = message.ppid,
+                        "message dropped: not NGAP"
+                    );
                 }
                 Ok(None) => {
                     tracing::info!(gnb = gnb.label(), "gNB closed its association");

@@ -22,7 +22,10 @@ impl Amf {
         let handled = inbound::read(data).and_then(|received| self.dispatch(gnb, &received, data));
         handled.unwrap_or_else(|fault| {
             metrics::ngap_error(reason(&fault.cause));
-            tracing::warn!(gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), "NGAP message rejected");
+            tracing::warn!(
+                gnb = gnb.label(), %fault, cause = cause::text(&fault.cause),
+                "NGAP message rejected"
+            );
             fault.answer().into_iter().collect()
         })
     }

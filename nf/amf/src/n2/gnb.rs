@@ -99,7 +99,10 @@ impl Gnb {
             Ok(encoded) => encoded,
             Err(error) => {
                 metrics::ngap_error("not_encodable");
-                tracing::error!(gnb = self.label(), %error, message = pdu.procedure_name(), "NGAP message not encodable");
+                tracing::error!(
+                    gnb = self.label(), %error, message = pdu.procedure_name(),
+                    "NGAP message not encodable"
+                );
                 return false;
             }
         };
@@ -107,7 +110,10 @@ impl Gnb {
         match self.link.send(stream, encoded.into()).await {
             Ok(()) => true,
             Err(error) => {
-                tracing::debug!(gnb = self.label(), %error, message = pdu.procedure_name(), "NGAP message not sent");
+                tracing::debug!(
+                    gnb = self.label(), %error, message = pdu.procedure_name(),
+                    "NGAP message not sent"
+                );
                 false
             }
         }

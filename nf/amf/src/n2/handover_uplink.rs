@@ -53,7 +53,8 @@ pub(crate) fn handover_required(
         lax cause: Cause = Cause(cause) => cause,
         req target: TargetID = TargetID(target) => target,
         req list: PDUSessionResourceListHORqd = PDUSessionResourceListHORqd(list) => list,
-        req container: SourceToTargetTransparentContainer = SourceToTarget_TransparentContainer(it) => it,
+        req container: SourceToTargetTransparentContainer =
+            SourceToTarget_TransparentContainer(it) => it,
     );
     let target = match target {
         TargetID::targetRANNodeID(target) => {
@@ -78,8 +79,10 @@ pub(crate) fn handover_admitted(
 ) -> Result<HandoverAdmitted, Error> {
     extract_ngap_ies!(pdu, HandoverRequestAcknowledge,
         lax done: PDUSessionResourceAdmittedList = PDUSessionResourceAdmittedList(list) => list,
-        lax failed: PDUSessionResourceFailedToSetupListHOAck = PDUSessionResourceFailedToSetupListHOAck(list) => list,
-        req container: TargetToSourceTransparentContainer = TargetToSource_TransparentContainer(it) => it,
+        lax failed: PDUSessionResourceFailedToSetupListHOAck =
+            PDUSessionResourceFailedToSetupListHOAck(list) => list,
+        req container: TargetToSourceTransparentContainer =
+            TargetToSource_TransparentContainer(it) => it,
     );
     Ok(HandoverAdmitted {
         sessions: SessionOutcome {
@@ -115,7 +118,8 @@ pub(crate) fn ran_status_transfer(
     pdu: &NGAPPDU<'_>,
 ) -> Result<RANStatusTransferTransparentContainer<'static>, Error> {
     extract_ngap_ies!(pdu, UplinkRANStatusTransfer,
-        req status: RANStatusTransferTransparentContainer = RANStatusTransfer_TransparentContainer(it) => it,
+        req status: RANStatusTransferTransparentContainer =
+            RANStatusTransfer_TransparentContainer(it) => it,
     );
     Ok(status.into_owned())
 }
@@ -130,8 +134,10 @@ pub(crate) fn path_switch_request(
         req amf_id: u64 = SourceAMF_UE_NGAP_ID(id),
         lax place: UserLocationInformation = UserLocationInformation(place) => place,
         req capability: UESecurityCapabilities = UESecurityCapabilities(it) => it,
-        req switched: PDUSessionResourceToBeSwitchedDLList = PDUSessionResourceToBeSwitchedDLList(list) => list,
-        lax failed: PDUSessionResourceFailedToSetupListPSReq = PDUSessionResourceFailedToSetupListPSReq(list) => list,
+        req switched: PDUSessionResourceToBeSwitchedDLList =
+            PDUSessionResourceToBeSwitchedDLList(list) => list,
+        lax failed: PDUSessionResourceFailedToSetupListPSReq =
+            PDUSessionResourceFailedToSetupListPSReq(list) => list,
     );
     let switched = Some(switched);
     Ok(PathSwitchRequested {

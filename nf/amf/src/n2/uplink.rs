@@ -137,7 +137,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Successful_InitialContextSetup => {
             extract_ngap_ies!(pdu, InitialContextSetupResponse,
-                lax done: PDUSessionResourceSetupListCxtRes = PDUSessionResourceSetupListCxtRes(list) => list,
+                lax done: PDUSessionResourceSetupListCxtRes =
+                    PDUSessionResourceSetupListCxtRes(list) => list,
                 lax failed: PDUSessionResourceFailedToSetupListCxtRes =
                     PDUSessionResourceFailedToSetupListCxtRes(list) => list,
             );
@@ -160,7 +161,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Successful_PDUSessionResourceSetup => {
             extract_ngap_ies!(pdu, PDUSessionResourceSetupResponse,
-                lax done: PDUSessionResourceSetupListSURes = PDUSessionResourceSetupListSURes(list) => list,
+                lax done: PDUSessionResourceSetupListSURes =
+                    PDUSessionResourceSetupListSURes(list) => list,
                 lax failed: PDUSessionResourceFailedToSetupListSURes =
                     PDUSessionResourceFailedToSetupListSURes(list) => list,
             );
@@ -171,7 +173,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Successful_PDUSessionResourceModify => {
             extract_ngap_ies!(pdu, PDUSessionResourceModifyResponse,
-                lax done: PDUSessionResourceModifyListModRes = PDUSessionResourceModifyListModRes(list) => list,
+                lax done: PDUSessionResourceModifyListModRes =
+                    PDUSessionResourceModifyListModRes(list) => list,
                 lax failed: PDUSessionResourceFailedToModifyListModRes =
                     PDUSessionResourceFailedToModifyListModRes(list) => list,
             );
@@ -182,7 +185,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Successful_PDUSessionResourceRelease => {
             extract_ngap_ies!(pdu, PDUSessionResourceReleaseResponse,
-                lax list: PDUSessionResourceReleasedListRelRes = PDUSessionResourceReleasedListRelRes(list) => list,
+                lax list: PDUSessionResourceReleasedListRelRes =
+                    PDUSessionResourceReleasedListRelRes(list) => list,
             );
             Uplink::SessionsReleased(items!(
                 list,
@@ -192,8 +196,10 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Initiating_PDUSessionResourceNotify => {
             extract_ngap_ies!(pdu, PDUSessionResourceNotify,
-                opt changed: PDUSessionResourceNotifyList = PDUSessionResourceNotifyList(list) => list,
-                lax released: PDUSessionResourceReleasedListNot = PDUSessionResourceReleasedListNot(list) => list,
+                opt changed: PDUSessionResourceNotifyList =
+                    PDUSessionResourceNotifyList(list) => list,
+                lax released: PDUSessionResourceReleasedListNot =
+                    PDUSessionResourceReleasedListNot(list) => list,
             );
             Uplink::SessionNotify {
                 changed: items!(changed, data, pdu_session_resource_notify_transfer),
@@ -202,7 +208,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Initiating_PDUSessionResourceModifyIndication => {
             extract_ngap_ies!(pdu, PDUSessionResourceModifyIndication,
-                req list: PDUSessionResourceModifyListModInd = PDUSessionResourceModifyListModInd(list) => list,
+                req list: PDUSessionResourceModifyListModInd =
+                    PDUSessionResourceModifyListModInd(list) => list,
             );
             let transfers = Some(list);
             Uplink::SessionModifyIndication(items!(
@@ -213,7 +220,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Initiating_UEContextReleaseRequest => {
             extract_ngap_ies!(pdu, UEContextReleaseRequest,
-                opt list: PDUSessionResourceListCxtRelReq = PDUSessionResourceListCxtRelReq(list) => list,
+                opt list: PDUSessionResourceListCxtRelReq =
+                    PDUSessionResourceListCxtRelReq(list) => list,
                 lax cause: Cause = Cause(cause) => cause,
             );
             let sessions = list.map(|list| list.0).unwrap_or_default();

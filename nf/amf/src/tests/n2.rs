@@ -190,7 +190,8 @@ async fn a_reset_leaves_the_ues_idle() {
     assert_eq!(acknowledge.kind(), Kind::Successful_NGReset);
     fn connections(pdu: &NGAP_PDU) -> Result<usize, martlet_ngap::Error> {
         extract_ngap_ies!(pdu, NGResetAcknowledge,
-            req list: UEAssociatedLogicalNGConnectionList = UEAssociatedLogicalNGConnectionList(list) => list,
+            req list: UEAssociatedLogicalNGConnectionList =
+                UEAssociatedLogicalNGConnectionList(list) => list,
         );
         Ok(list.0.len())
     }

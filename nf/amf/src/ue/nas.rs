@@ -45,7 +45,10 @@ impl Ue {
         };
         protected.map_err(|error| {
             metrics::nas_error("not_encodable");
-            tracing::error!(supi = self.label(), gnb = self.gnb(), %error, "NAS message not encodable");
+            tracing::error!(
+                supi = self.label(), gnb = self.gnb(), %error,
+                "NAS message not encodable"
+            );
             Stop::Abandoned("not_encodable")
         })
     }
@@ -119,7 +122,10 @@ impl Ue {
         match inbound::from_ue(context, self.secured, nas) {
             Ok(inbound) => {
                 self.secured |= inbound.is_verified();
-                tracing::trace!(supi = self.label(), message = %inbound.message, "uplink NAS message");
+                tracing::trace!(
+                    supi = self.label(), message = %inbound.message,
+                    "uplink NAS message"
+                );
                 if capture::wants(capture::Link::N1) {
                     let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
                     capture::record(
@@ -133,7 +139,10 @@ impl Ue {
             }
             Err(refused) => {
                 metrics::nas_error(refused.reason.label());
-                tracing::warn!(supi = self.label(), gnb = self.gnb(), %refused, "NAS message discarded");
+                tracing::warn!(
+                    supi = self.label(), gnb = self.gnb(), %refused,
+                    "NAS message discarded"
+                );
                 if let Some(answer) = refused.answer {
                     let _ = self.send_nas(&answer).await;
                 }

@@ -88,7 +88,10 @@ impl Ue {
         let outcomes = join_all(updates).await;
         for (psi, outcome) in sessions.iter().zip(outcomes) {
             if let Err(problem) = outcome {
-                tracing::warn!(supi = self.label(), psi, %problem, "user plane deactivation failed at the SMF");
+                tracing::warn!(
+                    supi = self.label(), psi, %problem,
+                    "user plane deactivation failed at the SMF"
+                );
                 if problem.status() == 404 {
                     self.sessions.remove(psi);
                 }
@@ -124,7 +127,10 @@ impl Ue {
         for ((psi, _), outcome) in sessions.iter().zip(outcomes) {
             match outcome {
                 Err(problem) if problem.status() != 404 => {
-                    tracing::warn!(supi = self.label(), psi, %problem, "SM context release failed at the SMF");
+                    tracing::warn!(
+                        supi = self.label(), psi, %problem,
+                        "SM context release failed at the SMF"
+                    );
                 }
                 _ => tracing::debug!(supi = self.label(), psi, "SM context released"),
             }

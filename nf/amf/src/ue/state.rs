@@ -153,7 +153,10 @@ impl Ue {
 
     /// Enters a phase of a handover.
     pub fn set_handover_phase(&mut self, phase: HandoverPhase) {
-        tracing::trace!(supi = self.label(), from = ?self.states.handover, to = ?phase, "handover phase");
+        tracing::trace!(
+            supi = self.label(), from = ?self.states.handover, to = ?phase,
+            "handover phase"
+        );
         self.states.handover = phase;
     }
 }

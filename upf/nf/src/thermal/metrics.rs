@@ -26,8 +26,8 @@ pub(super) static LIMIT: LazyLock<GaugeVec> = LazyLock::new(|| {
         .expect("registered once")
 });
 pub(super) static MODEL: LazyLock<GaugeVec> = LazyLock::new(|| {
-    let help = "Thermal model of the board: time constant in seconds, temperature rise at full load \
-                in kelvin, idle temperature in degrees Celsius";
+    let help = "Thermal model of the board: time constant in seconds, temperature rise at full \
+                load in kelvin, idle temperature in degrees Celsius";
     register_gauge_vec!("martlet_governor_model", help, &["parameter"]).expect("registered once")
 });
 pub(super) static ACTIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {

@@ -114,7 +114,10 @@ impl Counters {
                 self.info.counters[..counter].iter().map(|array| u64::from(array.size)).sum();
             let octets = [count.packets.to_le_bytes(), count.octets.to_le_bytes()].concat();
             if let Err(error) = file.write_all_at(&octets, (before + n as u64) * OCTETS) {
-                tracing::warn!(%error, "a counter is not kept: it may go backwards when the switch starts anew");
+                tracing::warn!(
+                    %error,
+                    "a counter is not kept: it may go backwards when the switch starts anew"
+                );
             }
         }
     }

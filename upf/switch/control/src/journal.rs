@@ -28,7 +28,10 @@ impl Journal {
             match WriteRequest::decode_length_delimited(&mut rest) {
                 Ok(request) => updates.extend(request.updates),
                 Err(error) => {
-                    tracing::warn!(%error, lost = before.len(), "the end of the switch's journal was cut off");
+                    tracing::warn!(
+                        %error, lost = before.len(),
+                        "the end of the switch's journal was cut off"
+                    );
                     break;
                 }
             }
@@ -60,7 +63,10 @@ impl Journal {
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = file.write_all(&request.encode_length_delimited_to_vec()) {
-            tracing::warn!(%error, path = %self.path.display(), "a write is not kept: it is lost when the switch ends");
+            tracing::warn!(
+                %error, path = %self.path.display(),
+                "a write is not kept: it is lost when the switch ends"
+            );
         }
     }
 

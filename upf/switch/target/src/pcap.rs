@@ -235,7 +235,10 @@ impl Bound {
                     return;
                 }
                 Err(error) => {
-                    tracing::warn!(file = self.name, octets = frame.len(), %error, "a frame is left out")
+                    tracing::warn!(
+                        file = self.name, octets = frame.len(), %error,
+                        "a frame is left out"
+                    )
                 }
             }
         }

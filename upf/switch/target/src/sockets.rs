@@ -132,7 +132,10 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     let divert = match divert(ifindex) {
         Ok(link) => Some(link),
         Err(error) => {
-            tracing::warn!(interface, %error, "the kernel has no tcx (Linux 6.6): no native path takes over should this switch end");
+            tracing::warn!(
+                interface, %error,
+                "the kernel has no tcx (Linux 6.6): no native path takes over should this switch end"
+            );
             None
         }
     };

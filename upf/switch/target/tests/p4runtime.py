@@ -1,4 +1,5 @@
 """A controller of others, p4runtime-shell, against the switch: what it is told is `HOST:PORT`, and the far end of its port 0."""
+
 import os
 import socket
 import sys
@@ -8,7 +9,6 @@ import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeException, P4RuntimeWriteException
 
 REFUSALS = (P4RuntimeException, P4RuntimeWriteException)
-
 
 
 def main():
@@ -34,7 +34,10 @@ def main():
     assert found[0].msg().action.action.params[3].value == b"\x01", found[0]
     entry.action["next_hop"] = "2"
     entry.modify()
-    assert next(iter(sh.TableEntry("Upf.gtp_decap").read())).msg().action.action.params[3].value == b"\x02"
+    assert (
+        next(iter(sh.TableEntry("Upf.gtp_decap").read())).msg().action.action.params[3].value
+        == b"\x02"
+    )
 
     # Prefix, range and ternary together, with a priority.
     application = sh.TableEntry("Upf.applications")(action="Upf.application")
@@ -105,7 +108,9 @@ def main():
     came = sh.PacketIn()
     question = b"\xff" * 6 + b"\x02\0\0\0\0\x09" + b"\x08\x06" + bytes(range(46))
     far.send(question)
-    packets = [packet for packet in came.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"]
+    packets = [
+        packet for packet in came.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"
+    ]
     assert [packet.packet.payload for packet in packets] == [question], packets
     port = packets[0].packet.metadata[0].value
     assert int.from_bytes(port, "big") == 0, port
@@ -123,7 +128,6 @@ def main():
     from p4.v1 import p4runtime_pb2_grpc
     import queue
 
-
     held = []
 
     def controller(low):
@@ -139,7 +143,6 @@ def main():
         # A stream that nobody holds is cancelled, and with it the controller is gone.
         held.append((channel, stream))
         return stub, out, code
-
 
     stub, lower, code = controller(3)
     assert code == grpc.StatusCode.ALREADY_EXISTS.value[0], code

@@ -22,8 +22,8 @@ pub struct Wired {
     pub interface: String,
     /// The port at the other end of the wire, for frames that bypass the pipeline.
     pub bypass: u32,
-    /// The native UPF is behind it: if the veth peer is on this machine, it is configured to accept
-    /// redirected frames.
+    /// The native UPF is behind it: if the veth peer is on this machine, it is configured to
+    /// accept redirected frames.
     pub native: bool,
 }
 
@@ -131,7 +131,10 @@ impl XdpSwitch {
                 return Err(failed((0, error)));
             }
             Err((n, error)) => {
-                tracing::warn!(interface = ports[n].interface, %error, "XDP behind the driver, which is slower")
+                tracing::warn!(
+                    interface = ports[n].interface, %error,
+                    "XDP behind the driver, which is slower"
+                )
             }
         }
         // Receive offloads would make frames too long.

@@ -6,7 +6,8 @@ use std::io;
 pub enum XdpError {
     /// The kernel does not load the programs.
     #[error(
-        "the kernel does not load the switch's programs (they need Linux 6.1 or newer, and root): {0}"
+        "the kernel does not load the switch's programs (they need Linux 6.1 or newer, and root): \
+         {0}"
     )]
     Load(#[from] libbpf_rs::Error),
     /// A map that the programs share.

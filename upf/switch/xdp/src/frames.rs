@@ -46,7 +46,8 @@ pub(crate) struct Frames {
     program: OwnedFd,
     memory: Memory,
     control: Arc<Control>,
-    /// For interfaces that drop redirected frames: a packet socket, and the interface of each port.
+    /// For interfaces that drop redirected frames: a packet socket, and the interface of each
+    /// port.
     sockets: Option<(OwnedFd, Vec<(u32, u32)>)>,
 }
 

@@ -66,7 +66,7 @@ impl Link {
                 ),
                 Some(libc::EPERM) => OpenError::Interface(format!(
                     "the interface {outer} may not be created: run as root, or with the \
-                         capability CAP_NET_ADMIN"
+                     capability CAP_NET_ADMIN"
                 )),
                 _ => OpenError::Interface(format!(
                     "the interface {outer} cannot be created: {error}"

@@ -109,8 +109,8 @@ impl NonIpRules {
         set.map_err(|error| DatapathError::NoResources(error.to_string()))
     }
 
-    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for a session that is
-    /// none of these.
+    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for a session that
+    /// is none of these.
     pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
         let LookupKeys { teids, prefixes } = self.lookup_keys.remove(&seid)?;
         let state = forwarder.lock();

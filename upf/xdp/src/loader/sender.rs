@@ -1,8 +1,8 @@
 //! Frames of ours sent through a packet socket, past the queues of an interface: a generator of few
 //! packets at a time. The kernel runs a program on frames of its own faster
-//! ([`Traffic`](crate::loader::Traffic)), but to begin and to end that takes it some twenty microseconds,
-//! and its workers as much again: too long where a few packets are due every tenth of a
-//! millisecond.
+//! ([`Traffic`](crate::loader::Traffic)), but to begin and to end that takes it some twenty
+//! microseconds, and its workers as much again: too long where a few packets are due every tenth of
+//! a millisecond.
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 

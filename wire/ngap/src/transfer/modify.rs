@@ -104,10 +104,12 @@ impl ModifyRequest {
         check(Asn::NAME, &deviations)?;
         (|| {
             extract_ngap_ies!(transfer, PDUSessionResourceModifyRequestTransfer,
-                opt ambr: PDUSessionAggregateMaximumBitRate = PDUSessionAggregateMaximumBitRate(rate) => rate,
+                opt ambr: PDUSessionAggregateMaximumBitRate =
+                    PDUSessionAggregateMaximumBitRate(rate) => rate,
                 opt changes: ULNGUUPTNLModifyList = UL_NGU_UP_TNLModifyList(list) => list,
                 opt instance: NetworkInstance = NetworkInstance(instance) => instance,
-                opt flows: QosFlowAddOrModifyRequestList = QosFlowAddOrModifyRequestList(flows) => flows,
+                opt flows: QosFlowAddOrModifyRequestList =
+                    QosFlowAddOrModifyRequestList(flows) => flows,
                 opt released: QosFlowListWithCause = QosFlowToReleaseList(list) => list,
                 lax security: SecurityIndication = SecurityIndication(security) => security,
             );
@@ -130,7 +132,8 @@ impl ModifyRequest {
                     .collect::<Result<_, _>>()?,
                 network_instance: instance
                     .map(|instance| {
-                        u16::try_from(instance.0).map_err(|_| TransferError::semantic("a network instance over 65535"))
+                        u16::try_from(instance.0)
+                            .map_err(|_| TransferError::semantic("a network instance over 65535"))
                     })
                     .transpose()?,
                 flows: flows

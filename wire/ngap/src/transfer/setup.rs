@@ -152,20 +152,42 @@ impl SetupRequest {
         check(Asn::NAME, &deviations)?;
         (|| {
             extract_ngap_ies!(transfer, PDUSessionResourceSetupRequestTransfer,
-                opt ambr: PDUSessionAggregateMaximumBitRate = PDUSessionAggregateMaximumBitRate(rate) => rate,
-                req uplink: UPTransportLayerInformation = UL_NGU_UP_TNLInformation(tunnel) => tunnel,
-                opt additional: UPTransportLayerInformationList = AdditionalUL_NGU_UP_TNLInformation(list) => list,
-                opt no_data_forwarding: DataForwardingNotPossible = DataForwardingNotPossible(no) => no,
+                opt ambr: PDUSessionAggregateMaximumBitRate =
+                    PDUSessionAggregateMaximumBitRate(rate) => rate,
+                req uplink: UPTransportLayerInformation =
+                    UL_NGU_UP_TNLInformation(tunnel) => tunnel,
+                opt additional: UPTransportLayerInformationList =
+                    AdditionalUL_NGU_UP_TNLInformation(list) => list,
+                opt no_data_forwarding: DataForwardingNotPossible =
+                    DataForwardingNotPossible(no) => no,
                 req session_type: PDUSessionType = PDUSessionType(kind) => kind,
                 opt security: SecurityIndication = SecurityIndication(security) => security,
                 opt instance: NetworkInstance = NetworkInstance(instance) => instance,
                 req flows: QosFlowSetupRequestList = QosFlowSetupRequestList(flows) => flows,
             );
-            Ok((ambr, uplink, additional, no_data_forwarding, session_type, security, instance, flows))
+            Ok((
+                ambr,
+                uplink,
+                additional,
+                no_data_forwarding,
+                session_type,
+                security,
+                instance,
+                flows,
+            ))
         })()
         .map_err(ie_error::<Asn<'_>>)
         .and_then(
-            |(ambr, uplink, additional, no_data_forwarding, session_type, security, instance, flows)| {
+            |(
+                ambr,
+                uplink,
+                additional,
+                no_data_forwarding,
+                session_type,
+                security,
+                instance,
+                flows,
+            )| {
                 let additional = additional.map(|list| list.0).unwrap_or_default();
                 Ok(Self {
                     ambr: ambr.as_ref().map(Ambr::from_asn),
@@ -179,8 +201,9 @@ impl SetupRequest {
                     security: security.as_ref().map(UserPlaneSecurity::from_asn),
                     network_instance: instance
                         .map(|instance| {
-                            u16::try_from(instance.0)
-                                .map_err(|_| TransferError::semantic("a network instance over 65535"))
+                            u16::try_from(instance.0).map_err(|_| {
+                                TransferError::semantic("a network instance over 65535")
+                            })
                         })
                         .transpose()?,
                     flows: flows

@@ -42,8 +42,8 @@ impl Table {
     pub fn connect(&self, link: &Arc<Link>, to: SocketAddr) -> std::io::Result<Arc<Connection>> {
         use std::io::{Error, ErrorKind};
         if link.is_backlogged() {
-            let what = "the peer is not receiving and too much is queued for it (process.backlog): \
-                        retry later";
+            let what = "the peer is not receiving and too much is queued for it \
+                        (process.backlog): retry later";
             return Err(Error::new(ErrorKind::ResourceBusy, what));
         }
         let mut entries = self.lock();

@@ -261,7 +261,10 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
         }
         NgapIeType::PduResModReq => pdu_session_resource_modify::run(ue, session, info, nas).await,
         other => {
-            tracing::warn!(supi = ue.label(), session, kind = %other, "unknown N2 information type");
+            tracing::warn!(
+                supi = ue.label(), session, kind = %other,
+                "unknown N2 information type"
+            );
             Ok(())
         }
     }

@@ -1,5 +1,6 @@
 //! Handover resource allocation (TS 38.413, 8.4.2): the target gNB's response goes to the UE whose
-//! handover it prepares. The request is sent by [`handover_preparation`](super::handover_preparation).
+//! handover it prepares. The request is sent by
+//! [`handover_preparation`](super::handover_preparation).
 //!
 //! ```text
 //! AMF -> target gNB  HANDOVER REQUEST

@@ -66,12 +66,18 @@ pub(crate) async fn run(
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
     let amf = other_amf(ue, tai).await.map_err(|problem| {
-        tracing::info!(supi = ue.label(), %problem, tac = tai.tac, "handover failed: no AMF for the target tracking area");
+        tracing::info!(
+            supi = ue.label(), %problem, tac = tai.tac,
+            "handover failed: no AMF for the target tracking area"
+        );
         Ended::from(CauseRadioNetwork::unknown_targetID)
     })?;
     let Some(body) = context(ue, required, node, tai) else { return Err(FAILED_AT_TARGET.into()) };
     let created = amf.create_ue_context(&supi, body).await.map_err(|problem| {
-        tracing::warn!(supi = ue.label(), %problem, "handover preparation failed at the target AMF");
+        tracing::warn!(
+            supi = ue.label(), %problem,
+            "handover preparation failed at the target AMF"
+        );
         Ended::from(FAILED_AT_TARGET)
     })?;
     let outcome = execute(ue, (&amf, &supi), &created.body).await;
@@ -90,7 +96,10 @@ pub(crate) async fn run(
             ngap_cause: cause,
         };
         if let Err(problem) = amf.release_ue_context(&supi, release).await {
-            tracing::warn!(supi = ue.label(), %problem, "UE context release at the target AMF failed");
+            tracing::warn!(
+                supi = ue.label(), %problem,
+                "UE context release at the target AMF failed"
+            );
         }
     }
     outcome

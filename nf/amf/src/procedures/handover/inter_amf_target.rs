@@ -207,6 +207,9 @@ async fn notify_source(ue: &Ue, data: &UeContextCreateData) {
     if let Err(problem) =
         AmfCallbackClient::new(peer).n2_info_notify(&uri, notification.into()).await
     {
-        tracing::warn!(supi = ue.label(), %problem, "handover notification to the source AMF failed");
+        tracing::warn!(
+            supi = ue.label(), %problem,
+            "handover notification to the source AMF failed"
+        );
     }
 }

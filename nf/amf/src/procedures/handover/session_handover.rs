@@ -134,7 +134,10 @@ pub(crate) async fn admitted(ue: &Ue, asked: &[u8], admitted: &HandoverAdmitted)
         match answer.and_then(|answer| info(answer, &N2SmInfoType::HandoverCmd)) {
             Ok(command) => outcome.done.push((*psi, command)),
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "handover command missing from the SMF");
+                tracing::warn!(
+                    supi = ue.label(), psi, %problem,
+                    "handover command missing from the SMF"
+                );
                 outcome.failed.push((*psi, preparation_unsuccessful()));
             }
         }
@@ -168,7 +171,10 @@ pub(crate) async fn complete(ue: &mut Ue, done: &[u8]) {
                 }
             }
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "handover completion failed at the SMF");
+                tracing::warn!(
+                    supi = ue.label(), psi, %problem,
+                    "handover completion failed at the SMF"
+                );
                 inactive.push(*psi);
             }
         }

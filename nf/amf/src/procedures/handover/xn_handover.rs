@@ -166,7 +166,10 @@ async fn deactivate_unswitched(
     let answers = join_all(updates).await;
     for ((psi, _), answer) in failed.iter().zip(answers) {
         if let Err(problem) = answer {
-            tracing::warn!(supi = ue.label(), psi, %problem, "failed-to-be-switched report to the SMF failed");
+            tracing::warn!(
+                supi = ue.label(), psi, %problem,
+                "failed-to-be-switched report to the SMF failed"
+            );
         }
     }
     let reported: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
@@ -219,7 +222,10 @@ async fn acknowledge(
 /// Sends PATH SWITCH REQUEST FAILURE for all sessions.
 pub(crate) async fn reject(gnb: &Gnb, request: &PathSwitchRequested, why: CauseRadioNetwork) {
     metrics::ngap_error("path_switch");
-    tracing::warn!(gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why, "path switch rejected");
+    tracing::warn!(
+        gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why,
+        "path switch rejected"
+    );
     let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();
     send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released))
         .await;

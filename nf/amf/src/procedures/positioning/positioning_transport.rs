@@ -141,7 +141,10 @@ pub(crate) async fn uplink(
     };
     let Err(problem) = outcome else { return Ok(()) };
     metrics::nas_error("payload_container");
-    tracing::info!(supi, gnb = ue.gnb(), class = %class, %problem, "positioning message not delivered to an LMF");
+    tracing::info!(
+        supi, gnb = ue.gnb(), class = %class, %problem,
+        "positioning message not delivered to an LMF"
+    );
     return_payload(ue, kind, None, &message, GmmCause::PayloadWasNotForwarded.into()).await
 }
 

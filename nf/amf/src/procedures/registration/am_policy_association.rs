@@ -29,7 +29,10 @@ pub(crate) async fn create(ue: &mut Ue) {
             ue.policy = Some(AmPolicy { pcf, id, rfsp, ambr: ue_ambr });
         }
         Err(problem) => {
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "policy association not created");
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), %problem,
+                "policy association not created"
+            );
         }
     }
 }

@@ -73,7 +73,10 @@ pub(crate) async fn run(
         }
         Err(problem) => {
             procedure.failed(problem.cause());
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), set, %problem, "rerouting failed; this AMF serves the UE");
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), set, %problem,
+                "rerouting failed; this AMF serves the UE"
+            );
             Err(Stop::Abandoned("not_rerouted"))
         }
     }

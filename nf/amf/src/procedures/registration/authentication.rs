@@ -214,7 +214,10 @@ fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)>
 
 /// The reject after a failed request to the AUSF (TS 29.524, 5.2.2.2).
 fn refused(ue: &Ue, problem: &Problem) -> Stop {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "authentication request to the AUSF failed");
+    tracing::info!(
+        supi = ue.label(), gnb = ue.gnb(), %problem,
+        "authentication request to the AUSF failed"
+    );
     match (problem.status(), problem.cause()) {
         (403, "SERVING_NETWORK_NOT_AUTHORIZED") => {
             Stop::reject(GmmCause::ServingNetworkNotAuthorized)

@@ -167,7 +167,10 @@ fn request(ue: &Ue, complete: &NasSecurityModeComplete) -> Option<NasRegistratio
         Ok(_) => None,
         Err(error) => {
             metrics::nas_error("malformed");
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %error, "repeated request is malformed");
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), %error,
+                "repeated request is malformed"
+            );
             None
         }
     }

@@ -59,12 +59,18 @@ pub(crate) async fn run(
             from_nssf(&info)
         }
         Err(problem) if problem.status() == 403 => {
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "no slice allowed by the NSSF");
+            tracing::info!(
+                supi = ue.label(), gnb = ue.gnb(), %problem,
+                "no slice allowed by the NSSF"
+            );
             Vec::new()
         }
         Err(problem) => {
             // The AMF may select itself (TS 23.501, 5.15.5.2.1).
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "NSSF request failed; slices selected by the subscription");
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), %problem,
+                "NSSF request failed; slices selected by the subscription"
+            );
             own_choice(&subscribed, requested.as_deref())
         }
     };

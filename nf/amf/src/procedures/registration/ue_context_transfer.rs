@@ -74,18 +74,27 @@ pub(crate) async fn fetch(
         Err(problem) if problem.status() != 403 => match inherit(ue, &guti, &nas_of_ue).await {
             Some(taken) => {
                 procedure.succeeded();
-                tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the UE's context is taken over from an AMF of the set");
+                tracing::info!(
+                    supi = ue.label(), gnb = ue.gnb(), %problem,
+                    "the UE's context is taken over from an AMF of the set"
+                );
                 Some(taken)
             }
             None => {
                 procedure.failed(problem.cause());
-                tracing::info!(gnb = ue.gnb(), %guti, %problem, "old AMF not reachable; UE context unknown");
+                tracing::info!(
+                    gnb = ue.gnb(), %guti, %problem,
+                    "old AMF not reachable; UE context unknown"
+                );
                 None
             }
         },
         Err(problem) => {
             procedure.failed(problem.cause());
-            tracing::info!(gnb = ue.gnb(), %guti, %problem, "UE context transfer rejected by the old AMF");
+            tracing::info!(
+                gnb = ue.gnb(), %guti, %problem,
+                "UE context transfer rejected by the old AMF"
+            );
             None
         }
     }

@@ -67,7 +67,10 @@ pub(crate) async fn run(
     ue.release_slot();
     match outcome {
         Ok(session) => {
-            tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn, "SM context created");
+            tracing::debug!(
+                supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn,
+                "SM context created"
+            );
             ue.sessions.insert(psi, session);
             ue.publish();
             procedure.succeeded();
@@ -116,7 +119,10 @@ async fn establish(
     let asked = transport.dnn.as_ref().map(|dnn| dnn.as_string());
     let dnn = dnn(ue, &subscribed, asked)?;
     let smf = ue.amf.smf(&ue.label(), slice_to_sbi(slice), &dnn).await.map_err(|problem| {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem, "SMF discovery failed");
+        tracing::warn!(
+            supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem,
+            "SMF discovery failed"
+        );
         NotEstablished::from(GmmCause::PayloadWasNotForwarded)
     })?;
     let root = smf.root().clone();

@@ -51,7 +51,10 @@ pub(crate) async fn run(
     let failed = outcome.failed.into_iter().map(|info| (info, N2SmInfoType::PduResModFail));
     for ((psi, info), kind) in done.chain(failed) {
         if let Err(problem) = forward_n2(ue, psi, info, kind).await {
-            tracing::warn!(supi = ue.label(), psi, %problem, "SM context update with the gNB's response failed");
+            tracing::warn!(
+                supi = ue.label(), psi, %problem,
+                "SM context update with the gNB's response failed"
+            );
         }
     }
     Ok(())

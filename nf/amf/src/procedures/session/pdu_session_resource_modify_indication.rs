@@ -18,7 +18,10 @@ pub(crate) async fn run(ue: &mut Ue, sessions: Vec<SessionInfo>) {
         let answer = match forward_n2(ue, psi, info, N2SmInfoType::PduResModInd).await {
             Ok(answer) => answer,
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "modify indication rejected by the SMF");
+                tracing::warn!(
+                    supi = ue.label(), psi, %problem,
+                    "modify indication rejected by the SMF"
+                );
                 continue;
             }
         };

@@ -87,7 +87,10 @@ pub(crate) async fn run(
     procedure.succeeded();
     for (psi, info) in released {
         if let Err(problem) = forward_n2(ue, psi, info, N2SmInfoType::PduResRelRsp).await {
-            tracing::warn!(supi = ue.label(), psi, %problem, "SM context update with the gNB's response failed");
+            tracing::warn!(
+                supi = ue.label(), psi, %problem,
+                "SM context update with the gNB's response failed"
+            );
         }
     }
     Ok(())

@@ -29,7 +29,10 @@ pub(crate) async fn run(ue: &mut Ue, idle: bool) {
     let known: Vec<u8> = ue.sessions.keys().copied().collect();
     for (psi, outcome) in known.into_iter().zip(outcomes) {
         if let Err(problem) = outcome {
-            tracing::warn!(supi = ue.label(), psi, %problem, "an SMF does not take another AMF for its session");
+            tracing::warn!(
+                supi = ue.label(), psi, %problem,
+                "an SMF does not take another AMF for its session"
+            );
             ue.sessions.remove(&psi);
         }
     }

@@ -21,7 +21,10 @@ pub(crate) async fn run(
     let status = &notification.status_info;
     let current = ue.sessions.get(&psi).is_some_and(|session| session.number == number);
     let (supi, gnb) = (ue.label(), ue.gnb());
-    tracing::debug!(supi, gnb, psi, number, current, status = %status.resource_status, "SM context status notification");
+    tracing::debug!(
+        supi, gnb, psi, number, current, status = %status.resource_status,
+        "SM context status notification"
+    );
     if current && status.resource_status == ResourceStatus::Updated {
         smf_changed(ue, psi, notification).await;
         return Ok(());

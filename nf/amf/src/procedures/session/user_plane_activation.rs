@@ -68,7 +68,10 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
                 });
             }
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "user plane activation failed at the SMF");
+                tracing::warn!(
+                    supi = ue.label(), psi, %problem,
+                    "user plane activation failed at the SMF"
+                );
                 activation
                     .failed
                     .push((psi, GmmCause::InsufficientUserPlaneResourcesForThePduSession));
@@ -103,7 +106,10 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
     let mut down = silent;
     for (((psi, _), kind), answer) in reports.iter().zip(answers) {
         if let Err(problem) = &answer {
-            tracing::warn!(supi = ue.label(), psi, %problem, "SM context update with the gNB's response failed");
+            tracing::warn!(
+                supi = ue.label(), psi, %problem,
+                "SM context update with the gNB's response failed"
+            );
         }
         let down = *kind == N2SmInfoType::PduResSetupFail || answer.is_err();
         if let Some(session) = ue.sessions.get_mut(psi).filter(|_| down) {
@@ -112,7 +118,10 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
     }
     down.retain(|psi| ue.sessions.contains_key(psi));
     if !down.is_empty() {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), sessions = ?down, "sessions missing in the gNB's response");
+        tracing::warn!(
+            supi = ue.label(), gnb = ue.gnb(), sessions = ?down,
+            "sessions missing in the gNB's response"
+        );
         ue.deactivate_sessions(&down, None).await;
     }
 }

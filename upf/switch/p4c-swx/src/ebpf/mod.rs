@@ -42,7 +42,8 @@ struct Emitter {
     layout: Layout,
     /// The program's tables in the syntax tree.
     tables: BTreeMap<String, Table>,
-    /// Headers that the parser extracts, and those whose bytes are present whenever one of them is.
+    /// Headers that the parser extracts, and those whose bytes are present whenever one of them
+    /// is.
     taken: BTreeMap<String, BTreeSet<String>>,
     /// Pairs of headers of which the parser extracts the first before the second.
     before: BTreeSet<(String, String)>,

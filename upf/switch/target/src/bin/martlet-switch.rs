@@ -183,7 +183,10 @@ fn watch() -> Result<(), String> {
         if started.elapsed() < Duration::from_secs(1) {
             return Err(format!("the switch ended at once ({status}); see what it said"));
         }
-        tracing::warn!(%status, "the switch ended: packets take the native path, and it starts again");
+        tracing::warn!(
+            %status,
+            "the switch ended: packets take the native path, and it starts again"
+        );
     }
 }
 
