@@ -152,7 +152,8 @@ async fn watch(
                 crashes.retain(|at| at.elapsed() < RESTART_WINDOW);
                 crashes.push(Instant::now());
                 let status = status?;
-                if crashes.len() > MAX_RESTARTS || (crashes.len() == 1 && status.code() == Some(1)) {
+                if crashes.len() > MAX_RESTARTS
+                    || (crashes.len() == 1 && status.code() == Some(1)) {
                     bail!("{name} failed ({status}): see its log");
                 }
                 tracing::error!(nf = name, %status, "function crashed, restarting");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reports lines of over 100 columns in hand-written sources and pages.
 
-Rust, C, P4, Go, Python, shell and Markdown are checked. Tables are exempt, and in Markdown code
-blocks and lines that a link makes long.
+Rust, C and Markdown are checked. Tables are exempt, and in Markdown code blocks and lines that a
+link makes long.
 """
 
 import re
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 WIDTH = 100
-KINDS = (".rs", ".c", ".h", ".p4", ".go", ".py", ".sh", ".md")
+KINDS = (".rs", ".c", ".h", ".md")
 GENERATED = re.compile(r"^wire/(lpp|nrppa)/src/generated|/generated/|\.generated\.")
 
 

@@ -15,7 +15,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
                 let Ok(value) = compact::from_slice::<$kind>(octets) else { return };
                 let mut written = Vec::new();
                 compact::to_vec(&value, &mut written);
-                let again: $kind = compact::from_slice(&written).expect("what was written can be read");
+                let again: $kind =
+                    compact::from_slice(&written).expect("what was written can be read");
                 let mut twice = Vec::new();
                 compact::to_vec(&again, &mut twice);
                 assert_eq!(written, twice);

@@ -225,8 +225,10 @@ mod tests {
 
     #[test]
     fn a_packet_is_printed_on_one_line_with_its_rules() {
-        let packet = serde_json::json!({"time": 1_500_000_000u64, "reason": "gate", "why": "the gate of QER 1 is closed",
-            "seid": "0x01", "pdr": 1, "far": 2, "qers": [1], "urrs": [], "packet": "UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets"});
+        let packet = serde_json::json!({"time": 1_500_000_000u64, "reason": "gate",
+            "why": "the gate of QER 1 is closed",
+            "seid": "0x01", "pdr": 1, "far": 2, "qers": [1], "urrs": [],
+                "packet": "UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets"});
         let expected = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 \
                         FAR 2 QER 1] UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets";
         assert_eq!(line(&packet), expected);

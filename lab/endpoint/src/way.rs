@@ -86,7 +86,8 @@ impl Way {
 
     /// Whether it is one of the three libraries that the paper compares.
     pub fn is_of_the_paper(self) -> bool {
-        matches!(self, Way::Channel(kind) if ["wolfssl", "mbedtls", "msquic"].contains(&kind.name()))
+        matches!(self,
+            Way::Channel(kind) if ["wolfssl", "mbedtls", "msquic"].contains(&kind.name()))
     }
 }
 

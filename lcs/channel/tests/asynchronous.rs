@@ -244,7 +244,9 @@ async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
                     tokio::spawn(async move {
                         // What begins as a connection and is none ends with an error, or when
                         // nothing more comes.
-                        let Ok(channel) = incoming.unwrap().accept(Duration::from_millis(300)).await else { return };
+                        let Ok(channel) =
+                            incoming.unwrap().accept(Duration::from_millis(300)).await else {
+                            return };
                         let _ = tell.send(echo(channel).await.unwrap()).await;
                     });
                 }

@@ -232,7 +232,8 @@ impl NetworkFunction for Amf {
         serde_json::json!({
             "gnbs": gnbs,
             "ues": {
-                "contexts": contexts, "registered": registered, "connected": connected, "first": ues,
+                "contexts": contexts, "registered": registered, "connected": connected,
+                    "first": ues,
             },
             "procedures": self.concurrency.status(),
             "context_store": self.contexts.status(),

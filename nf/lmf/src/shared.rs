@@ -109,7 +109,8 @@ impl Shared {
             // Not a 3GPP member: information for the user of `martlet locate`.
             let over = over.map(|kind| {
                 let why = self.config.user_plane.channel_reason();
-                serde_json::json!({"channel": kind.name(), "transport": transport(kind), "why": why})
+                serde_json::json!({"channel": kind.name(), "transport": transport(kind),
+                    "why": why})
             });
             position.insert("userPlane".into(), over.unwrap_or_default());
         }

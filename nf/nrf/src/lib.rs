@@ -95,6 +95,7 @@ impl NetworkFunction for Nrf {
                 "status": entry.profile.nf_status.as_str(),
             })
         });
-        serde_json::json!({"registered": list.collect::<Vec<_>>(), "subscriptions": state.subscriptions.len()})
+        serde_json::json!({"registered": list.collect::<Vec<_>>(),
+            "subscriptions": state.subscriptions.len()})
     }
 }

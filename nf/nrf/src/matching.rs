@@ -231,7 +231,8 @@ mod tests {
     fn an_absolute_prefix_is_the_root_of_a_service() {
         let service = |more: &str| {
             format!(
-                r#"{{"serviceInstanceId": "1", "serviceName": "nudm-sdm", "versions": [], "scheme": "http",
+                r#"{{"serviceInstanceId": "1", "serviceName": "nudm-sdm",
+                "versions": [], "scheme": "http",
                     "nfServiceStatus": "REGISTERED" {more}}}"#
             )
         };
@@ -241,7 +242,8 @@ mod tests {
             service(r#", "apiPrefix": "http://other:1""#),
         ];
         let mut profile: NfProfile = serde_json::from_str(&format!(
-            r#"{{"nfInstanceId": "8f8a5d5e-3c9b-4c5e-9d8e-1f2a3b4c5d6e", "nfType": "UDM", "nfStatus": "REGISTERED",
+            r#"{{"nfInstanceId": "8f8a5d5e-3c9b-4c5e-9d8e-1f2a3b4c5d6e", "nfType": "UDM",
+            "nfStatus": "REGISTERED",
                 "ipv4Addresses": ["127.0.0.9"], "nfServices": [{}]}}"#,
             services.join(",")
         ))

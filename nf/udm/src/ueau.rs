@@ -216,7 +216,8 @@ impl Subscriber {
         let rejected = |what: &str| {
             tracing::error!(
                 %supi,
-                "authentication data invalid: the subscriber's {what}; correct it with `martlet subscriber`"
+                "authentication data invalid: the subscriber's {what}; correct it with `martlet \
+                 subscriber`"
             );
             Problem::new(403, "AUTHENTICATION_REJECTED").detail(format!("the subscriber's {what}"))
         };

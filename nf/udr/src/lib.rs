@@ -79,7 +79,8 @@ impl NetworkFunction for Udr {
     fn status(&self) -> serde_json::Value {
         match self.store.count() {
             Ok(count) => {
-                serde_json::json!({"subscribers": count, "database": DatabaseUrl::parse(&self.config.path).to_string()})
+                serde_json::json!({"subscribers": count,
+                    "database": DatabaseUrl::parse(&self.config.path).to_string()})
             }
             Err(error) => serde_json::json!({"failure": error.to_string()}),
         }

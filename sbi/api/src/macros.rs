@@ -19,7 +19,8 @@ macro_rules! open_enum {
         }
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                match text { $($text => $name::$variant,)* other => $name::Other(other.to_string()) }
+                match text { $($text => $name::$variant,)* other =>
+                    $name::Other(other.to_string()) }
             }
         }
         impl std::str::FromStr for $name {
@@ -27,10 +28,12 @@ macro_rules! open_enum {
             fn from_str(text: &str) -> Result<Self, Self::Err> { Ok(text.into()) }
         }
         impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str()) }
         }
         impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.serialize_str(self.as_str()) }
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok,
+                S::Error> { to.serialize_str(self.as_str()) }
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -48,7 +51,8 @@ macro_rules! open_enum {
 macro_rules! closed_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, martlet_sbi::Compact)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize,
+            serde::Deserialize, martlet_sbi::Compact)]
         pub enum $name {
             $(#[doc = concat!("`", $text, "`.")] #[serde(rename = $text)] $variant,)*
         }
@@ -61,11 +65,13 @@ macro_rules! closed_enum {
         impl std::str::FromStr for $name {
             type Err = crate::common::NotValid;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text { $($text => Ok($name::$variant),)* _ => Err(crate::common::NotValid::new(stringify!($name), text)) }
+                match text { $($text => Ok($name::$variant),)* _ =>
+                    Err(crate::common::NotValid::new(stringify!($name), text)) }
             }
         }
         impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str()) }
         }
         impl martlet_sbi::QueryValue for $name {
             fn to_text(&self) -> String { self.as_str().to_string() }
@@ -88,7 +94,8 @@ macro_rules! checked_string {
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name($crate::macros::CompactString);
         impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.serialize_str(&self.0) }
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok,
+                S::Error> { to.serialize_str(&self.0) }
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -97,7 +104,8 @@ macro_rules! checked_string {
         }
         impl martlet_sbi::Compact for $name {
             fn write(&self, out: &mut Vec<u8>) { martlet_sbi::compact::write_text(&self.0, out) }
-            fn read(from: &mut martlet_sbi::compact::Reader<'_>) -> Result<Self, martlet_sbi::compact::Error> {
+            fn read(from: &mut martlet_sbi::compact::Reader<'_>) -> Result<Self,
+                martlet_sbi::compact::Error> {
                 $name::checked(from.text()?).map_err(martlet_sbi::compact::Error::invalid)
             }
         }
@@ -107,8 +115,10 @@ macro_rules! checked_string {
 
             fn checked(text: &str) -> Result<Self, crate::common::NotValid> {
                 let check: fn(&str) -> bool = $check;
-                let normal: fn($crate::macros::CompactString) -> $crate::macros::CompactString = $normal;
-                if check(text) { Ok($name(normal(text.into()))) } else { Err(crate::common::NotValid::new(stringify!($name), text)) }
+                let normal: fn($crate::macros::CompactString) -> $crate::macros::CompactString =
+                    $normal;
+                if check(text) { Ok($name(normal(text.into()))) } else {
+                    Err(crate::common::NotValid::new(stringify!($name), text)) }
             }
         }
         impl TryFrom<String> for $name {
@@ -133,7 +143,8 @@ macro_rules! checked_string {
             fn borrow(&self) -> &str { &self.0 }
         }
         impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) }
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0) }
         }
         impl martlet_sbi::QueryValue for $name {
             fn to_text(&self) -> String { self.0.to_string() }

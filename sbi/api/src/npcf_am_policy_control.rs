@@ -29,7 +29,8 @@ service! {
             path(pol_asso_id), returns(PolicyAssociation),
             errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
         /// Tells that triggers are met.
-        op report_observed_event_triggers "ReportObservedEventTriggersForIndividualAMPolicyAssociation":
+        op report_observed_event_triggers
+            "ReportObservedEventTriggersForIndividualAMPolicyAssociation":
             POST "/policies/{polAssoId}/update",
             path(pol_asso_id), body(PolicyAssociationUpdateRequest), returns(PolicyUpdate),
             errors[400 "ERROR_REQUEST_PARAMETERS", 404 "POLICY_ASSOCIATION_NOT_FOUND"];

@@ -15,7 +15,8 @@ fn every_operation_is_in_the_openapi_files() {
                 "operation": operation.name,
                 "method": operation.method.as_str(),
                 "path": operation.path,
-                "statuses": operation.errors.iter().map(|error| error.status).collect::<BTreeSet<_>>(),
+                "statuses": operation.errors.iter().map(
+                    |error| error.status).collect::<BTreeSet<_>>(),
             })
         })
         .collect();

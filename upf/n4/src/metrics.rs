@@ -6,7 +6,8 @@ use prometheus::{
 use std::sync::LazyLock;
 
 macro_rules! counter_vec {
-    ($($(#[$meta:meta])* $name:ident = $metric:literal, $help:literal, [$($label:literal),*];)*) => {
+    ($($(#[$meta:meta])* $name:ident = $metric:literal, $help:literal,
+        [$($label:literal),*];)*) => {
     $(
         $(#[$meta])*
         pub(crate) static $name: LazyLock<IntCounterVec> = LazyLock::new(|| {
@@ -23,10 +24,13 @@ macro_rules! counter_vec {
 counter_vec! {
     N4_REQUESTS = "martlet_upf_n4_requests_total", "PFCP requests received", ["message"];
     N4_DROPPED = "martlet_upf_n4_dropped_total", "PFCP messages dropped", ["reason"];
-    N4_SESSIONS = "martlet_upf_n4_session_requests_total", "PFCP session requests by outcome", ["request", "outcome"];
+    N4_SESSIONS = "martlet_upf_n4_session_requests_total", "PFCP session requests by outcome",
+        ["request", "outcome"];
     N4_REPORTS = "martlet_upf_n4_reports_total", "PFCP session reports sent", ["report"];
-    DNS_RESPONSES = "martlet_upf_dns_responses_total", "DNS responses to UEs that were used to detect applications", ["outcome"];
-    N4_UNANSWERED = "martlet_upf_n4_unanswered_total", "PFCP requests sent that timed out", ["request"];
+    DNS_RESPONSES = "martlet_upf_dns_responses_total",
+        "DNS responses to UEs that were used to detect applications", ["outcome"];
+    N4_UNANSWERED = "martlet_upf_n4_unanswered_total", "PFCP requests sent that timed out",
+        ["request"];
 }
 
 pub(crate) static N4_REPEATED: LazyLock<IntCounter> = LazyLock::new(|| {

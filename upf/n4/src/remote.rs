@@ -66,7 +66,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_index_matches_a_model(steps in proptest::collection::vec((any::<bool>(), 0u32..3, 0u64..4), 0..60)) {
+        fn the_index_matches_a_model(
+            steps in proptest::collection::vec((any::<bool>(), 0u32..3, 0u64..4), 0..60)) {
             let (mut ours, mut theirs) = (Remote::default(), HashMap::<u32, BTreeSet<u64>>::new());
             let end = |teid| (IpAddr::from([127, 0, 0, 1]), teid);
             for (inserts, teid, seid) in steps {

@@ -35,7 +35,8 @@ impl N4 {
                     martlet_pfcp::ie::NodeId::Fqdn(name) => name.clone(),
                 };
                 json!({
-                    "nodeId": node, "peer": a.peer.to_string(), "since": since, "reachable": a.reachable,
+                    "nodeId": node, "peer": a.peer.to_string(), "since": since,
+                        "reachable": a.reachable,
                     "sessions": a.sessions.len(),
                 })
             })
@@ -157,8 +158,10 @@ impl N4 {
             "seid": format!("{:#018x}", session.seid),
             "cpSeid": session.cp.seid,
             "ue": ue,
-            "localTeids": session.teids().into_iter().map(|teid| format!("{teid:#010x}")).collect::<Vec<_>>(),
-            "remote": session.remote_tunnels().into_iter().map(|(ip, teid)| format!("{teid:#010x}@{ip}")).collect::<Vec<_>>(),
+            "localTeids": session.teids().into_iter().map(
+                |teid| format!("{teid:#010x}")).collect::<Vec<_>>(),
+            "remote": session.remote_tunnels().into_iter().map(|(ip,
+                teid)| format!("{teid:#010x}@{ip}")).collect::<Vec<_>>(),
             "pdrs": session.pdrs.len(),
             "buffers": session.fars.values().any(|far| matches!(far.action, Action::Buffer { .. })),
             "bufferedPackets": buffered.packets,

@@ -66,9 +66,12 @@ pub(crate) fn top(
         .collect();
     let latency = &counters.latency;
     json!({
-        "datapath": datapath, "counters": numbers, "sessionCount": count, "sessions": sessions, "tables": tables,
-        "drops": drops(DropReason::ALL.into_iter().map(|reason| (reason, counters.drops(reason).get()))),
+        "datapath": datapath, "counters": numbers, "sessionCount": count, "sessions": sessions,
+            "tables": tables,
+        "drops": drops(
+            DropReason::ALL.into_iter().map(|reason| (reason, counters.drops(reason).get()))),
         "balance": {"came": came, "gone": gone},
-        "latencyNs": {"p50": latency.quantile(0.5), "p99": latency.quantile(0.99), "p999": latency.quantile(0.999)},
+        "latencyNs": {"p50": latency.quantile(0.5), "p99": latency.quantile(0.99),
+            "p999": latency.quantile(0.999)},
     })
 }

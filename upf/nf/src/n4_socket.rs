@@ -59,14 +59,16 @@ pub async fn run(
             }
             received = socket.recv_from(&mut buffer) => match received {
                 Ok((length, from)) => {
-                    let mut datagrams = vec![(from, buffer.get(..length).unwrap_or_default().to_vec())];
+                    let mut datagrams =
+                        vec![(from, buffer.get(..length).unwrap_or_default().to_vec())];
                     // What has come meanwhile is taken with it: some of it is cheaper together.
                     while datagrams.len() < DATAGRAMS_AT_A_TIME
                         && let Ok((length, from)) = socket.try_recv_from(&mut buffer)
                     {
                         datagrams.push((from, buffer.get(..length).unwrap_or_default().to_vec()));
                     }
-                    let together = || datagrams.iter().map(|(from, bytes)| (*from, bytes.as_slice()));
+                    let together =
+                        || datagrams.iter().map(|(from, bytes)| (*from, bytes.as_slice()));
                     with(&mut |n4| n4.receive_all(together(), Moment::now()))
                 }
                 // An SMF that is not there shows at the next receive; that is no reason to end.

@@ -97,9 +97,8 @@ fn what_is_wrong_is_told_apart() {
         decode(&hex("34ff0008000000010000008401000000")),
         Err(DecodeError::UnknownExtension(0x84))
     );
-    assert!(
-        matches!(decode(&hex("34ff0008000000010000004001000000")), Ok(Message::GPdu(pdu)) if pdu.container.is_none())
-    );
+    assert!(matches!(decode(&hex("34ff0008000000010000004001000000")),
+            Ok(Message::GPdu(pdu)) if pdu.container.is_none()));
     // A chain that goes round for ever as far as the bytes last.
     let mut chain = hex("34ff00400000000100000085");
     chain.extend([1, 0x10, 9, 0x85].repeat(15));
@@ -112,12 +111,15 @@ fn what_is_wrong_is_told_apart() {
 
 proptest! {
     #[test]
-    fn a_packet_comes_back(teid: u32, qfi in 0u8..64, rqi: bool, ppi in proptest::option::of(0u8..8), up: bool, some: bool, payload: Vec<u8>) {
+    fn a_packet_comes_back(teid: u32, qfi in 0u8..64, rqi: bool,
+        ppi in proptest::option::of(0u8..8), up: bool, some: bool, payload: Vec<u8>) {
         let downlink = PduSessionContainer { rqi, ppi, ..PduSessionContainer::downlink(qfi) };
-        let container = some.then_some(if up { PduSessionContainer::uplink(qfi) } else { downlink });
+        let container =
+            some.then_some(if up { PduSessionContainer::uplink(qfi) } else { downlink });
         let mut bytes = g_pdu_header(teid, container, payload.len()).unwrap().as_slice().to_vec();
         bytes.extend(&payload);
-        prop_assert_eq!(decode(&bytes), Ok(Message::GPdu(GPdu { teid, sequence: None, container, payload: &payload })));
+        prop_assert_eq!(decode(&bytes),
+            Ok(Message::GPdu(GPdu { teid, sequence: None, container, payload: &payload })));
     }
 
     #[test]

@@ -32,7 +32,8 @@ impl Transaction {
 }
 
 macro_rules! bodies {
-    ($($name:ident($ies:ident) = $body:ident, $critical:ident, $release:ident::$variant:ident;)*) => {
+    ($($name:ident($ies:ident) = $body:ident, $critical:ident,
+        $release:ident::$variant:ident;)*) => {
         /// The body of a message (TS 37.355, 6.2).
         #[derive(Debug, Clone, PartialEq)]
         pub enum Body {
@@ -61,7 +62,8 @@ macro_rules! bodies {
             fn wrapped(self) -> LppMessageBodyC1 {
                 match self {
                     $(Body::$name(it) => LppMessageBodyC1::$name(
-                        $name { critical_extensions: $critical::C1($release::$variant(Unbox::unbox(it))) }.into(),
+                        $name { critical_extensions: $critical::C1(
+                            $release::$variant(Unbox::unbox(it))) }.into(),
                     ),)*
                     Body::Error(it) => LppMessageBodyC1::Error(Error::ErrorR9(*it)),
                 }
@@ -80,13 +82,17 @@ macro_rules! bodies {
 
 bodies! {
     RequestCapabilities(RequestCapabilitiesR9IEs) = requestCapabilities,
-        RequestCapabilitiesCriticalExtensions, RequestCapabilitiesCriticalExtensionsC1::RequestCapabilitiesR9;
+        RequestCapabilitiesCriticalExtensions,
+            RequestCapabilitiesCriticalExtensionsC1::RequestCapabilitiesR9;
     ProvideCapabilities(ProvideCapabilitiesR9IEs) = provideCapabilities,
-        ProvideCapabilitiesCriticalExtensions, ProvideCapabilitiesCriticalExtensionsC1::ProvideCapabilitiesR9;
+        ProvideCapabilitiesCriticalExtensions,
+            ProvideCapabilitiesCriticalExtensionsC1::ProvideCapabilitiesR9;
     RequestAssistanceData(RequestAssistanceDataR9IEs) = requestAssistanceData,
-        RequestAssistanceDataCriticalExtensions, RequestAssistanceDataCriticalExtensionsC1::RequestAssistanceDataR9;
+        RequestAssistanceDataCriticalExtensions,
+            RequestAssistanceDataCriticalExtensionsC1::RequestAssistanceDataR9;
     ProvideAssistanceData(ProvideAssistanceDataR9IEs) = provideAssistanceData,
-        ProvideAssistanceDataCriticalExtensions, ProvideAssistanceDataCriticalExtensionsC1::ProvideAssistanceDataR9;
+        ProvideAssistanceDataCriticalExtensions,
+            ProvideAssistanceDataCriticalExtensionsC1::ProvideAssistanceDataR9;
     RequestLocationInformation(RequestLocationInformationR9IEs) = requestLocationInformation,
         RequestLocationInformationCriticalExtensions,
         RequestLocationInformationCriticalExtensionsC1::RequestLocationInformationR9;

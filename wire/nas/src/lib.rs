@@ -26,18 +26,25 @@
 //! let bytes = hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
 //! let received = inbound::from_ue(None, false, &bytes).unwrap();
 //! assert_eq!(received.assurance, Assurance::Plain);
-//! let Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) = &received.message else { unreachable!() };
+//! let Nas5gsMessage::Gmm(_, message) = &received.message else { unreachable!() };
+//! let Nas5gmmMessage::RegistrationRequest(request) = message else { unreachable!() };
 //! let Some(Suci::Imsi(suci)) = request.fgs_mobile_identity.as_suci() else { unreachable!() };
 //! assert_eq!(suci.imsi().unwrap().to_string(), "208930000000120");
 //!
 //! // A message that does not decode: what to answer, if anything.
 //! let refused = inbound::from_ue(None, false, &[0x7e, 0x00, 0x41]).unwrap_err();
-//! assert_eq!(refused.answer.unwrap().encode().unwrap(), [0x7e, 0x00, 0x64, 0x60]); // 5GMM STATUS, #96
+//! // 5GMM STATUS, #96
+//! assert_eq!(refused.answer.unwrap().encode().unwrap(), [0x7e, 0x00, 0x64, 0x60]);
 //!
 //! // REGISTRATION ACCEPT under the security context of the UE.
 //! let kamf = KAmf::new(&[0x11; 32]);
 //! let mut context =
-//!     NasSecurityContext::from_fresh_kamf(&kamf, IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2).unwrap();
+//!     NasSecurityContext::from_fresh_kamf(
+//!         &kamf,
+//!         IntegrityAlgorithm::NIA2,
+//!         CipheringAlgorithm::NEA2,
+//!     )
+//!     .unwrap();
 //! let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
 //! let accept = Nas5gsMessage::new_5gmm(NasRegistrationAccept::new(result));
 //! let protected = outbound::to_ue(&mut context, &accept).unwrap();

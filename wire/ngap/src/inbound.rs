@@ -295,7 +295,8 @@ impl Fault {
                 match diagnostics {
                     Some(diagnostics) => build_ngap!(UnsuccessfulOutcome, $procedure, $message,
                         $($id($value),)* Cause(cause), CriticalityDiagnostics(diagnostics)),
-                    None => build_ngap!(UnsuccessfulOutcome, $procedure, $message, $($id($value),)* Cause(cause)),
+                    None => build_ngap!(UnsuccessfulOutcome, $procedure, $message,
+                        $($id($value),)* Cause(cause)),
                 }
             };
         }

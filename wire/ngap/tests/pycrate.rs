@@ -66,9 +66,13 @@ fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
                     $(stringify!($asn) => {
                         assert_eq!(recode::<$asn>(&bytes), bytes, "{name} {variant}");
                         let value = transfer::$ours::decode(&bytes);
-                        let value = value.unwrap_or_else(|error| panic!("{name} {variant}: {error}"));
-                        let again = value.encode().unwrap_or_else(|error| panic!("{name} {variant}: {error}"));
-                        assert_eq!(transfer::$ours::decode(&again).as_ref(), Ok(&value), "{name} {variant}");
+                        let value =
+                            value.unwrap_or_else(|error| panic!("{name} {variant}: {error}"));
+                        let again =
+                            value.encode().unwrap_or_else(
+                            |error| panic!("{name} {variant}: {error}"));
+                        assert_eq!(transfer::$ours::decode(&again).as_ref(), Ok(&value),
+                            "{name} {variant}");
                         if variant == "least" {
                             assert_eq!(hex::encode(again), hex::encode(&bytes), "{name}");
                         }
@@ -102,7 +106,8 @@ fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
             HandoverRequestAcknowledgeTransfer => HandoverRequestAcknowledge,
             HandoverCommandTransfer => HandoverCommand,
             HandoverPreparationUnsuccessfulTransfer => HandoverPreparationUnsuccessful,
-            HandoverResourceAllocationUnsuccessfulTransfer => HandoverResourceAllocationUnsuccessful,
+            HandoverResourceAllocationUnsuccessfulTransfer =>
+                HandoverResourceAllocationUnsuccessful,
         );
         transfers += 1;
     }

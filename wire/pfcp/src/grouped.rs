@@ -61,18 +61,21 @@ pub fn elements(mut bytes: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'_
 /// Declares a group of elements: `req` is mandatory, `opt` optional, `list` repeated. Of a repeated
 /// single element the first counts (TS 29.244, 7.6.8).
 macro_rules! group {
-    ($(#[$meta:meta])* $name:ident $(= $type:literal)? { $($(#[$fmeta:meta])* $need:ident $field:ident: $value:ty,)* }) => {
+    ($(#[$meta:meta])* $name:ident $(= $type:literal)? {
+        $($(#[$fmeta:meta])* $need:ident $field:ident: $value:ty,)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
         pub struct $name { $($(#[$fmeta])* pub $field: group!(@type $need $value),)* }
 
         impl $name {
             #[allow(unused_variables, unused_mut)]
-            pub(crate) fn decode_members(bytes: &[u8], depth: usize, within: u16) -> Result<Self, crate::DecodeError> {
+            pub(crate) fn decode_members(bytes: &[u8], depth: usize, within: u16) -> Result<Self,
+                crate::DecodeError> {
                 $(let mut $field = group!(@empty $need $value);)*
                 for ie in crate::grouped::elements(bytes, depth, within)? {
                     match ie.kind {
-                        $(<$value as crate::IeValue>::TYPE => group!(@take $need $field $value, ie, depth),)*
+                        $(<$value as crate::IeValue>::TYPE =>
+                            group!(@take $need $field $value, ie, depth),)*
                         _ => {}
                     }
                 }
@@ -99,14 +102,22 @@ macro_rules! group {
     (@empty req $value:ty) => { None::<$value> };
     (@empty opt $value:ty) => { None::<$value> };
     (@empty list $value:ty) => { Vec::<$value>::new() };
-    (@take req $field:ident $value:ty, $ie:ident, $depth:ident) => { if $field.is_none() { $field = Some(<$value as crate::IeValue>::decode($ie.value, $depth)?) } };
-    (@take opt $field:ident $value:ty, $ie:ident, $depth:ident) => { if $field.is_none() { $field = Some(<$value as crate::IeValue>::decode($ie.value, $depth)?) } };
-    (@take list $field:ident $value:ty, $ie:ident, $depth:ident) => { $field.push(<$value as crate::IeValue>::decode($ie.value, $depth)?) };
-    (@finish req $field:ident $value:ty) => { $field.ok_or(crate::DecodeError::Missing(<$value as crate::IeValue>::TYPE))? };
+    (@take req $field:ident $value:ty, $ie:ident, $depth:ident) =>
+        { if $field.is_none() { $field =
+        Some(<$value as crate::IeValue>::decode($ie.value, $depth)?) } };
+    (@take opt $field:ident $value:ty, $ie:ident, $depth:ident) =>
+        { if $field.is_none() { $field =
+        Some(<$value as crate::IeValue>::decode($ie.value, $depth)?) } };
+    (@take list $field:ident $value:ty, $ie:ident, $depth:ident) =>
+        { $field.push(<$value as crate::IeValue>::decode($ie.value, $depth)?) };
+    (@finish req $field:ident $value:ty) =>
+        { $field.ok_or(crate::DecodeError::Missing(<$value as crate::IeValue>::TYPE))? };
     (@finish opt $field:ident $value:ty) => { $field };
     (@finish list $field:ident $value:ty) => { $field };
     (@write req $field:expr, $out:ident) => { crate::IeValue::encode_ie(&$field, $out) };
-    (@write opt $field:expr, $out:ident) => { if let Some(value) = &$field { crate::IeValue::encode_ie(value, $out) } };
-    (@write list $field:expr, $out:ident) => { for value in &$field { crate::IeValue::encode_ie(value, $out) } };
+    (@write opt $field:expr, $out:ident) =>
+        { if let Some(value) = &$field { crate::IeValue::encode_ie(value, $out) } };
+    (@write list $field:expr, $out:ident) =>
+        { for value in &$field { crate::IeValue::encode_ie(value, $out) } };
 }
 pub(crate) use group;

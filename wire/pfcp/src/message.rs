@@ -18,11 +18,13 @@ group! {
         /** When it started. */ req recovery: RecoveryTimeStamp,
         /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
         /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
-        /** The sessions of the association before are to be kept. */ opt retention: SessionRetention,
+        /** Requests to retain sessions of the previous association. */
+        opt retention: SessionRetention,
     }
 }
 group! {
-    /// Asks for the sessions of the association before to be kept; without addresses, all of them (7.4.4.1.2).
+    /// Requests to retain sessions of the previous association; without addresses, all of them
+    /// (7.4.4.1.2).
     SessionRetention = 183 { }
 }
 group! {
@@ -42,7 +44,8 @@ group! {
         /** The sender. */ req node_id: NodeId,
         /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
         /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
-        /** The UP function wishes the association's end. */ opt release_request: AssociationReleaseRequest,
+        /** The UP function requests the association's release. */
+        opt release_request: AssociationReleaseRequest,
         /** For how long it waits for that. */ opt release_period: GracefulReleasePeriod,
         /** Flags. */ opt flags: PfcpAuReqFlags,
     }
@@ -54,7 +57,9 @@ group! {
         /** Whether it was accepted. */ req cause: Cause,
     }
 }
-group! { /** Ends an association (7.4.4.5). */ AssociationReleaseRequestMessage { /** The sender. */ req node_id: NodeId, } }
+group! {
+/** Ends an association (7.4.4.5). */ AssociationReleaseRequestMessage {
+/** The sender. */ req node_id: NodeId, } }
 group! {
     /// Answers it (7.4.4.6).
     AssociationReleaseResponse {

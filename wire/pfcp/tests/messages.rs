@@ -394,7 +394,8 @@ fn elements_that_are_not_known_are_passed_over() {
 
 proptest! {
     #[test]
-    fn anything_is_read_without_a_panic(which in 0usize..15, at: usize, flip: u8, cut: usize, bytes: Vec<u8>) {
+    fn anything_is_read_without_a_panic(which in 0usize..15, at: usize, flip: u8, cut: usize,
+        bytes: Vec<u8>) {
         fuzz_decode(&bytes);
         let mut bytes = samples()[which].1.encode();
         let at = at % bytes.len();

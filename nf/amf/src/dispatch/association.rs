@@ -40,7 +40,8 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     loop {
         tokio::select! {
             received = association.recv() => match received {
-                Ok(Some(message)) if message.ppid == PPID_NGAP => handle(&amf, &gnb, message.data).await,
+                Ok(Some(message)) if message.ppid == PPID_NGAP =>
+                    handle(&amf, &gnb, message.data).await,
                 Ok(Some(message)) => {
                     metrics::ngap_error("payload_protocol");
                     tracing::warn!(

@@ -233,7 +233,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         Kind::Successful_UEContextRelease => Uplink::Released,
         Kind::Successful_UEContextModification => Uplink::ContextModified,
         Kind::Unsuccessful_UEContextModification => {
-            extract_ngap_ies!(pdu, UEContextModificationFailure, lax cause: Cause = Cause(cause) => cause,);
+            extract_ngap_ies!(pdu, UEContextModificationFailure, lax cause: Cause =
+                Cause(cause) => cause,);
             Uplink::ContextNotModified(cause.unwrap_or(Cause::misc(CauseMisc::unspecified)))
         }
         Kind::Initiating_LocationReport => {

@@ -58,14 +58,17 @@ impl Ue {
         let target = self.target.as_ref().map(|connection| connection.lost());
         tokio::select! {
             biased;
-            () = async { match &target { Some(lost) => lost.notified().await, None => pending().await } } => Awaited::TargetLost,
-            () = async { match &lost { Some(lost) => lost.notified().await, None => pending().await } } => Awaited::Lost,
+            () = async { match &target { Some(lost) => lost.notified().await, None =>
+                pending().await } } => Awaited::TargetLost,
+            () = async { match &lost { Some(lost) => lost.notified().await, None =>
+                pending().await } } => Awaited::Lost,
             event = self.inbox.recv() => match event {
                 Some(event) => Awaited::Event(event),
                 // The task holds a sender, so the channel never closes.
                 None => pending().await,
             },
-            () = async { match until { Some(until) => tokio::time::sleep_until(until.into()).await, None => pending().await } } => {
+            () = async { match until { Some(until) =>
+                tokio::time::sleep_until(until.into()).await, None => pending().await } } => {
                 Awaited::Nothing
             }
         }

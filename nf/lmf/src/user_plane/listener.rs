@@ -216,7 +216,8 @@ async fn serve(
             biased;
             command = commands.recv() => match command {
                 Some(ChannelCommand::Send(bytes)) => {
-                    tokio::time::timeout(SEND_TIMEOUT, channel.send(&bytes)).await.unwrap_or(Err(ChannelError::Timeout))?;
+                    tokio::time::timeout(SEND_TIMEOUT,
+                        channel.send(&bytes)).await.unwrap_or(Err(ChannelError::Timeout))?;
                 }
                 Some(ChannelCommand::Close) | None => {
                     channel.close().await;
@@ -227,7 +228,8 @@ async fn serve(
                 let open = received?;
                 if !bytes.is_empty() {
                     let bytes = std::mem::take(&mut bytes);
-                    if connections.send(Command::ChannelReceived { channel: id, bytes }).await.is_err() {
+                    if connections.send(Command::ChannelReceived { channel: id,
+                        bytes }).await.is_err() {
                         return Ok(());
                     }
                 }

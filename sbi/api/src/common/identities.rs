@@ -5,7 +5,8 @@ use crate::macros::checked_string;
 checked_string! {
     /// Subscription permanent identifier, such as `imsi-001010000000001` (TS 29.571, 5.3).
     pub struct Supi, |text| match text.split_once('-') {
-        Some(("imsi", digits)) => (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
+        Some(("imsi", digits)) =>
+            (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
         Some(("nai" | "gci" | "gli", rest)) => !rest.is_empty(),
         _ => false,
     }
@@ -25,7 +26,8 @@ impl Supi {
 checked_string! {
     /// Subscription concealed identifier, such as `suci-0-001-01-0000-0-0-0000000001` (TS 29.571,
     /// 5.3; TS 23.003, 28.7.3).
-    pub struct Suci, |text| text.strip_prefix("suci-").is_some_and(|rest| rest.split('-').count() >= 6)
+    pub struct Suci,
+        |text| text.strip_prefix("suci-").is_some_and(|rest| rest.split('-').count() >= 6)
 }
 
 checked_string! {
@@ -59,7 +61,8 @@ impl From<Suci> for SupiOrSuci {
 checked_string! {
     /// Generic public subscription identifier, such as `msisdn-491700000000` (TS 29.571, 5.3).
     pub struct Gpsi, |text| match text.split_once('-') {
-        Some(("msisdn", digits)) => (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
+        Some(("msisdn", digits)) =>
+            (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
         _ => !text.is_empty(),
     }
 }
@@ -68,7 +71,8 @@ checked_string! {
     /// Permanent equipment identifier, such as `imeisv-3534900698733153` (TS 29.571, 5.3).
     pub struct Pei, |text| match text.split_once('-') {
         Some(("imei", digits)) => digits.len() == 15 && digits.bytes().all(|b| b.is_ascii_digit()),
-        Some(("imeisv", digits)) => digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_digit()),
+        Some(("imeisv", digits)) =>
+            digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_digit()),
         _ => !text.is_empty(),
     }
 }
@@ -80,7 +84,8 @@ checked_string! {
 
 checked_string! {
     /// Identity of an NF instance, a UUID (TS 29.571, 5.3).
-    pub struct NfInstanceId, |text| text.len() == 36 && text.bytes().enumerate().all(|(at, byte)| match at {
+    pub struct NfInstanceId, |text| text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     }), lowercase
@@ -89,7 +94,8 @@ checked_string! {
 checked_string! {
     /// Data network name: the network identifier, with or without the operator identifier (TS
     /// 29.571, 5.3; TS 23.003, 9A).
-    pub struct Dnn, |text| (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+    pub struct Dnn, |text| (1..=100).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 checked_string! {

@@ -87,9 +87,9 @@ fn an_invalid_ie_length_is_named() {
 fn an_unknown_session_gets_session_context_not_found() {
     let (mut smf, ..) = Smf::in_session();
     let answer = smf.session(42, SessionModificationRequest::default());
-    assert!(
-        matches!(answer.message, Message::SessionModificationResponse(a) if a.cause == Cause::SESSION_CONTEXT_NOT_FOUND)
-    );
+    assert!(matches!(answer.message,
+            Message::SessionModificationResponse(a)
+                if a.cause == Cause::SESSION_CONTEXT_NOT_FOUND));
     assert_eq!(answer.seid, Some(0));
     assert_eq!(smf.delete(42).cause, Cause::SESSION_CONTEXT_NOT_FOUND);
     // Even if what is asked of it is malformed.
@@ -114,9 +114,12 @@ fn unexpected_requests_are_dropped() {
 
 proptest! {
     #[test]
-    fn mutated_messages_do_no_harm(which in 0usize..4, changes in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6), cut: u16) {
+    fn mutated_messages_do_no_harm(which in 0usize..4,
+        changes in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6), cut: u16) {
         let (mut smf, seid, _) = Smf::in_session();
-        let urr = measured(establishment(), ReportingTriggers::PERIO, |urr| urr.measurement_period = Some(MeasurementPeriod(1)));
+        let urr =
+            measured(establishment(), ReportingTriggers::PERIO, |urr| urr.measurement_period =
+            Some(MeasurementPeriod(1)));
         let mut bytes = match which {
             0 => Packet::session(0, 5, urr).encode(),
             1 => Packet::session(seid, 5, to_gnb(1)).encode(),

@@ -137,9 +137,8 @@ fn sequence_numbers_need_no_order() {
     for sequence in [900, 5, 0xff_ffff, 0, 901] {
         let sent = smf.receive(&Packet::session(seid, sequence, to_gnb(REMOTE)).encode());
         assert_eq!((sent.len(), sent[0].sequence), (1, sequence));
-        assert!(
-            matches!(&sent[0].message, Message::SessionModificationResponse(m) if m.cause == Cause::ACCEPTED)
-        );
+        assert!(matches!(&sent[0].message,
+                Message::SessionModificationResponse(m) if m.cause == Cause::ACCEPTED));
     }
     let before = dropped("unexpected");
     for sequence in [1, 2, 900] {

@@ -10,14 +10,18 @@ use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
 
 macro_rules! gauges {
     ($($name:ident = $metric:literal, $help:literal;)*) => {$(
-        pub(super) static $name: LazyLock<Gauge> = LazyLock::new(|| register_gauge!($metric, $help).expect("registered once"));
+        pub(super) static $name: LazyLock<Gauge> =
+            LazyLock::new(|| register_gauge!($metric, $help).expect("registered once"));
     )*};
 }
 
 gauges! {
-    SET_POINT = "martlet_governor_set_point_celsius", "Temperature that the governor keeps the board below";
-    PREDICTED = "martlet_governor_predicted_celsius", "Predicted temperature at the end of the window at the current load";
-    ALLOWED = "martlet_governor_allowed_load_ratio", "CPU load at which the board stays below the set point";
+    SET_POINT = "martlet_governor_set_point_celsius",
+        "Temperature that the governor keeps the board below";
+    PREDICTED = "martlet_governor_predicted_celsius",
+        "Predicted temperature at the end of the window at the current load";
+    ALLOWED = "martlet_governor_allowed_load_ratio",
+        "CPU load at which the board stays below the set point";
     BATCHING = "martlet_governor_batching", "1 while packets are processed in batches";
 }
 pub(super) static LIMIT: LazyLock<GaugeVec> = LazyLock::new(|| {

@@ -64,7 +64,8 @@ impl Shared {
             }
         };
         json!({
-            "state": state, "predicted": decision.predicted, "setPoint": set_point, "allowedLoad": decision.allowed,
+            "state": state, "predicted": decision.predicted, "setPoint": set_point,
+                "allowedLoad": decision.allowed,
             "batching": decision.batching, "limits": limits,
             "simulatedThrottledMs": self.throttled_ms.load(Ordering::Relaxed),
         })

@@ -157,7 +157,8 @@ mod tests {
             value in any::<u8>(),
         ) {
             let _ = answer_in(&bytes);
-            let mut near = message("www.example.com", Some("edge.example.net"), &[[192, 0, 2, 1].into()], 30);
+            let mut near =
+                message("www.example.com", Some("edge.example.net"), &[[192, 0, 2, 1].into()], 30);
             if let Some(byte) = near.get_mut(at) {
                 *byte = value;
             }

@@ -18,7 +18,10 @@ pub enum ClientError {
     #[error("no switch answers at {0}: start one with martlet switch run")]
     Absent(SocketAddr),
     /// Another controller is primary.
-    #[error("another controller is primary, with election {0}: give --election {next} to take its place", next = .0 + 1)]
+    #[error(
+        "another controller is primary, with election {0}: give --election {next} to replace it",
+        next = .0 + 1
+    )]
     NotPrimary(u64),
     /// The switch runs another P4 program.
     #[error(

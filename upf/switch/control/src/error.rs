@@ -39,5 +39,6 @@ pub(crate) fn refuse<T>(code: Code, message: impl Into<String>) -> Result<T, Wri
 
 /// Why a batch was refused: the updates, and why. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("update {}: {}; nothing was written", .0.first().map_or(0, |e| e.0 + 1), .0.first().map_or("none", |e| &e.1.message))]
+#[error("update {}: {}; nothing was written", .0.first().map_or(0, |e| e.0 + 1),
+    .0.first().map_or("none", |e| &e.1.message))]
 pub struct BatchError(pub Vec<(usize, WriteError)>);

@@ -33,9 +33,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_number_is_matched_by_one_pair_if_it_is_in_the_range(a in 0u64..65536, b in 0u64..65536, probe in 0u64..65536) {
+        fn each_number_is_matched_by_one_pair_if_it_is_in_the_range(a in 0u64..65536,
+            b in 0u64..65536, probe in 0u64..65536) {
             let (low, high) = (a.min(b), a.max(b));
-            let hits = prefixes(low, high, 16).iter().filter(|(value, mask)| probe & mask == *value).count();
+            let hits =
+                prefixes(low, high,
+                16).iter().filter(|(value, mask)| probe & mask == *value).count();
             prop_assert_eq!(hits, usize::from((low..=high).contains(&probe)));
         }
     }

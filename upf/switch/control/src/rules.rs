@@ -429,7 +429,8 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
                         | FieldMatch::Range(0, 0xffff)
                 )
         );
-        let usual = matches!((word.absent, read), (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
+        let usual = matches!((word.absent, read),
+            (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
         if all && word.absent == Absent::Anything || usual && word.word != "priority" {
             continue;
         }

@@ -212,7 +212,8 @@ impl Datapath for SwitchDatapath {
             "switch": {
                 "connected": state.connected,
                 "policy": state.config.policy,
-                "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions, "known": state.known.len()},
+                "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions,
+                    "known": state.known.len()},
                 "bytes": happened.bytes,
                 "movedOn": happened.moved_on,
                 "movedOff": happened.moved_off,

@@ -160,7 +160,8 @@ impl P4Info {
                 let (id, name, bits, kind) = (key.id, &key.name, key.bits, key.kind.names().1);
                 writeln!(
                     text,
-                    "  match_fields {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n    match_type: {kind}\n  }}"
+                    "  match_fields {{\n    id: {id}\n    name: {name:?}\n    \
+                     bitwidth: {bits}\n    match_type: {kind}\n  }}"
                 )?;
             }
             for (id, default_only, table_only) in &table.actions {

@@ -134,7 +134,8 @@ impl Lowering {
             }
             leaf => {
                 let operand = self.leaf(leaf, Some(bits))?;
-                let begins_with_it = matches!(&**left, Expression::Path(path) if self.field(path).is_ok_and(|(f, _)| f == to));
+                let begins_with_it = matches!(&**left,
+                    Expression::Path(path) if self.field(path).is_ok_and(|(f, _)| f == to));
                 if operand == to && !begins_with_it {
                     let temporary = self.temporary(bits);
                     self.code.push(format!("mov {temporary} {operand}"));

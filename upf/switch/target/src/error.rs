@@ -12,7 +12,8 @@ pub enum SwitchError {
         errno: i32,
     },
     /// A change of a batch that a table did not take; the whole batch was left out.
-    #[error("change {index} does not fit into its table ({}): nothing of the batch was written", std::io::Error::from_raw_os_error(*errno))]
+    #[error("change {index} does not fit into its table ({}): nothing of the batch was written",
+        std::io::Error::from_raw_os_error(*errno))]
     Refused {
         /// Which, from 0.
         index: usize,

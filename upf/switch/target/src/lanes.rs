@@ -228,7 +228,10 @@ pub fn open(
     };
     let sends = area.and_then(|area| {
         let made = made(Some(Out { area: area.as_raw_fd(), ifindex }));
-        let failed = |error: &std::io::Error| tracing::info!(interface, %error, "frames leave by a socket alone");
+        let failed = |error: &std::io::Error| {
+            tracing::info!(interface, %error,
+            "frames leave by a socket alone")
+        };
         Some((made.inspect_err(failed).ok()?, area))
     });
     let (program, area) = match sends {

@@ -134,7 +134,7 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
         Err(error) => {
             tracing::warn!(
                 interface, %error,
-                "the kernel has no tcx (Linux 6.6): no native path takes over should this switch end"
+                "the kernel has no tcx (Linux 6.6): no native path takes over if this switch ends"
             );
             None
         }

@@ -65,8 +65,10 @@ impl Frames {
         use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
         self.sockets = interfaces.and_then(|interfaces| {
             let made = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
-            let failed =
-                |error: &nix::Error| tracing::warn!(%error, "packets that wait are lost: there is no packet socket");
+            let failed = |error: &nix::Error| {
+                tracing::warn!(%error,
+                    "packets that wait are lost: there is no packet socket")
+            };
             Some((made.inspect_err(failed).ok()?, interfaces))
         });
     }

@@ -24,7 +24,10 @@ impl Forwarder {
         plan: &Plan,
         n: usize,
     ) -> Option<(LookupKey, u32)> {
-        let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
+        let alone = |list: &[(usize, Vec<filters::Compiled>)]| {
+            matches!(list, [(m, f)] if *m == n
+            && f.is_empty())
+        };
         plan.lookup_keys.iter().filter(|(_, list)| alone(list)).find_map(|(lookup_key, _)| {
             let place = state.rule_slots.take_cached(self.cache_slots_of(*lookup_key)?)?;
             Some((*lookup_key, place))

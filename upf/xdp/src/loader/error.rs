@@ -5,10 +5,12 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum XdpError {
     /// The kernel refuses the programs or their tables.
-    #[error("the XDP programs cannot be loaded: {0}{hint}{lacks}", hint = load_hint(.0), lacks = crate::loader::features::lacks())]
+    #[error("the XDP programs cannot be loaded: {0}{hint}{lacks}", hint = load_hint(.0), lacks =
+        crate::loader::features::lacks())]
     Load(String),
     /// The kernel does not attach a program to an interface.
-    #[error("the XDP program cannot be attached to {interface} ({mode}): {error}{hint}", hint = attach_hint(.error))]
+    #[error("the XDP program cannot be attached to {interface} ({mode}): {error}{hint}", hint =
+        attach_hint(.error))]
     Attach {
         /// Name or index of the interface.
         interface: String,

@@ -60,7 +60,8 @@ impl ModifyRequest {
         let mut ies = Vec::new();
         macro_rules! ie {
             ($($ie:tt)*) => {
-                ies.push(build_ngap_ie!(PDUSessionResourceModifyRequestTransfer, $($ie)*).map_err(refused)?)
+                ies.push(build_ngap_ie!(PDUSessionResourceModifyRequestTransfer,
+                    $($ie)*).map_err(refused)?)
             };
         }
         if let Some(ambr) = self.ambr {

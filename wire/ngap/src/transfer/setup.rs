@@ -111,7 +111,8 @@ impl SetupRequest {
         let mut ies = Vec::with_capacity(5);
         macro_rules! ie {
             ($($ie:tt)*) => {
-                ies.push(build_ngap_ie!(PDUSessionResourceSetupRequestTransfer, $($ie)*).map_err(refused)?)
+                ies.push(build_ngap_ie!(PDUSessionResourceSetupRequestTransfer,
+                    $($ie)*).map_err(refused)?)
             };
         }
         if let Some(ambr) = self.ambr {

@@ -17,7 +17,8 @@ macro_rules! octet {
     ($($name:ident = $type:literal;)*) => {$(
         impl IeValue for $name {
             const TYPE: u16 = $type;
-            fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> { Ok($name(Reader::new(value, $type).u8()?)) }
+            fn decode(value: &[u8], _: usize) -> Result<Self,
+                DecodeError> { Ok($name(Reader::new(value, $type).u8()?)) }
             fn encode(&self, out: &mut Vec<u8>) { out.push(self.0) }
         }
     )*};
@@ -131,7 +132,8 @@ macro_rules! tag {
         pub struct $name(pub Tag);
         impl IeValue for $name {
             const TYPE: u16 = $type;
-            fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> { Tag::read(value, $type).map($name) }
+            fn decode(value: &[u8], _: usize) -> Result<Self,
+                DecodeError> { Tag::read(value, $type).map($name) }
             fn encode(&self, out: &mut Vec<u8>) { self.0.write(out) }
         }
     )*};

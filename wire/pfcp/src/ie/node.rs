@@ -42,7 +42,8 @@ impl IeValue for Cause {
 }
 
 macro_rules! features {
-    ($($(#[$meta:meta])* $name:ident = $type:literal, $least:literal { $($(#[$bmeta:meta])* $bit:ident = $value:literal,)* })*) => {$(
+    ($($(#[$meta:meta])* $name:ident = $type:literal,
+        $least:literal { $($(#[$bmeta:meta])* $bit:ident = $value:literal,)* })*) => {$(
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $name(pub u64);
@@ -59,7 +60,9 @@ macro_rules! features {
             const TYPE: u16 = $type;
             fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
                 if value.is_empty() { return Err(DecodeError::Length($type)); }
-                Ok($name(value.iter().take(8).enumerate().map(|(n, octet)| u64::from(*octet) << (8 * n)).sum()))
+                Ok($name(
+                    value.iter().take(8).enumerate().map(|(n,
+                    octet)| u64::from(*octet) << (8 * n)).sum()))
             }
             fn encode(&self, out: &mut Vec<u8>) {
                 let bytes = self.0.to_le_bytes();

@@ -46,11 +46,13 @@ number! {
     DownlinkDataNotificationDelay = 46: u8;
     /// Packets to buffer for a session, as a hint (8.2.100).
     SuggestedBufferingPacketsCount = 140: u8;
-    /// Flags of a session modification: 1 DROBU (drop what is buffered), 2 SNDEM (send end markers), 4 QAURR (8.2.34).
+    /// Flags of a session modification (8.2.34): 1 DROBU (drop buffered packets), 2 SNDEM (send end
+    /// markers), 4 QAURR.
     PfcpSmReqFlags = 49: u8;
-    /// Flags of a session establishment: 1 RESTI (a session from before a restart of the UP function; 8.2.136).
+    /// Flags of a session establishment (8.2.136): 1 RESTI (a session from before a restart of the
+    /// UP function).
     PfcpSeReqFlags = 186: u8;
-    /// Flags of an association setup's response: 1 PSREI (the sessions from before are kept; 8.2.134).
+    /// Flags of an association setup's response (8.2.134): 1 PSREI (sessions are retained).
     PfcpAsRspFlags = 184: u8;
     /// Flags of a session report's response: 1 DROBU (8.2.35).
     PfcpSrRspFlags = 50: u8;
@@ -76,7 +78,8 @@ number! {
     EndTime = 76: u32;
     /// Type of the offending element (8.2.22).
     OffendingIe = 40: u16;
-    /// Flags of an association's release: 1 SARR (the UP function asks for it), 2 URSS (it has reported all usage; 8.2.77).
+    /// Flags of an association's release (8.2.77): 1 SARR (the UP function requests it), 2 URSS (it
+    /// has reported all usage).
     AssociationReleaseRequest = 111: u8;
     /// Time span until an association's release, as [`Timer`] (8.2.78).
     GracefulReleasePeriod = 112: u8;
@@ -103,7 +106,8 @@ macro_rules! text {
         impl IeValue for $name {
             const TYPE: u16 = $type;
             fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
-                if value.is_empty() { Err(DecodeError::Length($type)) } else { Ok($name(value.to_vec())) }
+                if value.is_empty() { Err(DecodeError::Length($type)) } else {
+                    Ok($name(value.to_vec())) }
             }
             fn encode(&self, out: &mut Vec<u8>) { out.extend(&self.0) }
         }

@@ -37,7 +37,9 @@ macro_rules! bit_rate {
             const TYPE: u16 = $type;
             fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
                 let mut reader = Reader::new(value, $type);
-                let mut rate = || reader.chunk::<5>().map(|[a, b, c, d, e]| u64::from_be_bytes([0, 0, 0, a, b, c, d, e]));
+                let mut rate =
+                    || reader.chunk::<5>().map(|[a, b, c, d,
+                    e]| u64::from_be_bytes([0, 0, 0, a, b, c, d, e]));
                 Ok($name { uplink: rate()?, downlink: rate()? })
             }
             fn encode(&self, out: &mut Vec<u8>) {

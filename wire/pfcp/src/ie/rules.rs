@@ -48,7 +48,8 @@ group! {
         /** What is done with them. */ opt far_id: FarId,
         /** What is measured. */ list urr_ids: UrrId,
         /** What is enforced. */ list qer_ids: QerId,
-        /** Rules that the UP function has by itself. */ opt activate_predefined_rules: ActivatePredefinedRules,
+        /** Predefined rules of the UP function. */
+        opt activate_predefined_rules: ActivatePredefinedRules,
     }
 }
 
@@ -108,7 +109,8 @@ group! {
     UpdateFar = 10 {
         /** Which. */ req far_id: FarId,
         /** What is done. */ opt apply_action: ApplyAction,
-        /** How packets are forwarded. */ opt update_forwarding_parameters: UpdateForwardingParameters,
+        /** How packets are forwarded. */
+        opt update_forwarding_parameters: UpdateForwardingParameters,
         /** How packets are buffered. */ opt bar_id: BarId,
     }
 }
@@ -190,7 +192,8 @@ group! { /** Removes a FAR (7.5.4.7). */ RemoveFar = 16 { /** Which. */ req far_
 group! { /** Removes a URR (7.5.4.8). */ RemoveUrr = 17 { /** Which. */ req urr_id: UrrId, } }
 group! { /** Removes a QER (7.5.4.9). */ RemoveQer = 18 { /** Which. */ req qer_id: QerId, } }
 group! { /** Removes a BAR (7.5.4.12). */ RemoveBar = 87 { /** Which. */ req bar_id: BarId, } }
-group! { /** Asks for the usage of a rule at once (7.5.4.10). */ QueryUrr = 77 { /** Which. */ req urr_id: UrrId, } }
+group! { /** Asks for the usage of a rule at once (7.5.4.10). */ QueryUrr =
+77 { /** Which. */ req urr_id: UrrId, } }
 
 group! {
     /// Load of the sender (7.5.3.3-1).

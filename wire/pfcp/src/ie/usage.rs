@@ -17,7 +17,8 @@ impl IeValue for MeasurementMethod {
 }
 
 macro_rules! triggers {
-    ($($(#[$meta:meta])* $name:ident = $type:literal { $($(#[$bmeta:meta])* $bit:ident = $value:literal,)* })*) => {$(
+    ($($(#[$meta:meta])* $name:ident =
+        $type:literal { $($(#[$bmeta:meta])* $bit:ident = $value:literal,)* })*) => {$(
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $name(pub u32);
@@ -102,7 +103,9 @@ macro_rules! volume {
                 Ok($name { total, uplink, downlink })
             }
             fn encode(&self, out: &mut Vec<u8>) {
-                out.push(u8::from(self.total.is_some()) | u8::from(self.uplink.is_some()) << 1 | u8::from(self.downlink.is_some()) << 2);
+                out.push(
+                    u8::from(self.total.is_some()) | u8::from(
+                    self.uplink.is_some()) << 1 | u8::from(self.downlink.is_some()) << 2);
                 for octets in [self.total, self.uplink, self.downlink].into_iter().flatten() {
                     out.extend(octets.to_be_bytes());
                 }

@@ -193,7 +193,8 @@ fn watch() -> Result<(), String> {
 fn measure(bench: &Bench) -> Result<(), String> {
     let measured = bench::run(bench)?;
     let json = serde_json::json!({
-        "way": format!("{:?}", bench.way), "rules": bench.rules, "frame": bench.frame, "engine": bench.engine.name(),
+        "way": format!("{:?}", bench.way), "rules": bench.rules, "frame": bench.frame,
+            "engine": bench.engine.name(),
         "metered": bench.metered, "packets_per_second": measured.packets_per_second,
         "octets_out": measured.octets_out, "seconds_writing_rules": measured.writing,
     });
