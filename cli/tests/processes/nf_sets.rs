@@ -29,7 +29,7 @@ impl Beside {
         )?;
         let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
         let level =
-            std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn,martlet::nf=info".into());
+            std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn,martlet::command::nf=info".into());
         let arguments = ["--log", &level, "nf", name, "-c", &config.display().to_string()];
         let child = Command::new(MARTLET)
             .args(arguments)

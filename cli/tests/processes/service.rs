@@ -111,9 +111,9 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             let text = String::from_utf8_lossy(&history.stdout);
             for what in [
                 "registered",
-                "a PDU session is set up",
-                "a session changes",
-                "a PDU session is released",
+                "PDU session established",
+                "modifying PDU session",
+                "PDU session released",
             ] {
                 ensure!(text.contains(what), "{what}: {text}");
             }
