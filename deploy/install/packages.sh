@@ -11,7 +11,7 @@ set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
 switch="libdpdk-dev"
-demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
+demo="iproute2 ethtool iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql"
 # The fabric's Go package is tested with any installed Go.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
