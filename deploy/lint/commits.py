@@ -12,7 +12,8 @@ import sys
 
 # The commits before this one, which formatted the workspace, had no form.
 SINCE = "48b36b4"
-SUBJECT = re.compile(r"[a-z0-9_./{},*-]+: [a-z0-9`].*[^.]")
+COMPONENT = r"[a-z0-9_./{},*-]+"
+SUBJECT = re.compile(rf"{COMPONENT}(, {COMPONENT})*: \S.*[^.]")
 
 
 def main():
