@@ -13,7 +13,13 @@ pub struct LogArgs {
     #[arg(long = "log", global = true, default_value = "info", env = "MARTLET_LOG")]
     pub filter: String,
     /// Log format
-    #[arg(id = "log-format", long = "log-format", global = true, value_enum, default_value = "text")]
+    #[arg(
+        id = "log-format",
+        long = "log-format",
+        global = true,
+        value_enum,
+        default_value = "text"
+    )]
     pub format: LogFormat,
 }
 

@@ -28,8 +28,8 @@ impl Beside {
                 + more,
         )?;
         let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
-        let level =
-            std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn,martlet::command::nf=info".into());
+        let level = std::env::var("MARTLET_CORE_LOG")
+            .unwrap_or_else(|_| "warn,martlet::command::nf=info".into());
         let arguments = ["--log", &level, "nf", name, "-c", &config.display().to_string()];
         let child = Command::new(MARTLET)
             .args(arguments)

@@ -247,8 +247,8 @@ mod tests {
         assert!(text.starts_with(wanted), "{text}");
         let lines = [
             "  gNBs: 2\n    name   UEs  tacs\n    gnb-1  2\n    g      10   1, 2\n",
-            "  procedures\n                 limit  running\n    paging       8      0\n    PDU session  \
-             16     1\n",
+            "  procedures\n                 limit  running\n",
+            "\n    paging       8      0\n    PDU session  16     1\n",
             "  UEs: connected 1, registered 2\n",
             "  none: none\n",
             "  points of gNBs: 5\n",
