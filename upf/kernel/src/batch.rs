@@ -16,13 +16,20 @@ pub struct Batch {
     received: Vec<Option<(SocketAddr, usize)>>,
 }
 
-impl Batch {
+impl Default for Batch {
     /// An empty batch with its buffers.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Batch {
             buffers: vec![vec![0; HEADROOM + DATAGRAM]; BATCH],
             received: Vec::with_capacity(BATCH),
         }
+    }
+}
+
+impl Batch {
+    /// An empty batch with its buffers.
+    pub fn new() -> Self {
+        Batch::default()
     }
 
     /// Takes what is there, without waiting. A full batch means that there may be more.
@@ -72,6 +79,11 @@ impl Batch {
     /// How many were received.
     pub fn len(&self) -> usize {
         self.received.len()
+    }
+
+    /// Whether none was received.
+    pub fn is_empty(&self) -> bool {
+        self.received.is_empty()
     }
 
     /// Calls `take` for each datagram with its buffer, which ends where the datagram does, and its

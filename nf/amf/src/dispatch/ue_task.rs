@@ -146,7 +146,7 @@ impl Ue {
             Work::Event(
                 Event::HandoverReleased
                 | Event::HandoverCompleted
-                | Event::EventSubscriptionsChanged
+                | Event::SubscriptionsChanged
                 | Event::Taken,
             ) => {}
             Work::Event(Event::Evicted) => {

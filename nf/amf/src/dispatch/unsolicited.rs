@@ -53,7 +53,7 @@ impl Ue {
             }
             Event::HandoverCompleted
             | Event::HandoverReleased
-            | Event::EventSubscriptionsChanged
+            | Event::SubscriptionsChanged
             | Event::Taken => Ok(()),
             Event::Transfer(transfer)
                 if ran_status_transfer::content(&transfer.request).is_some() =>

@@ -127,7 +127,7 @@ pub(crate) enum Event {
     /// N1MessageNotify from the initial AMF: run its registration here.
     RegistrationFromAmf(Box<Multipart<N1MessageNotification>>, ReallocationAnswer),
     /// The event subscriptions for the UE have changed.
-    EventSubscriptionsChanged,
+    SubscriptionsChanged,
     /// Another AMF of the set has taken the UE over.
     Taken,
     /// The context limit is reached: release this deregistered context.

@@ -158,7 +158,7 @@ impl Amf {
         }
         drop(list);
         // If the queue is full, the task checks after its next event.
-        let _ = self.send_event(&ue, Event::EventSubscriptionsChanged);
+        let _ = self.send_event(&ue, Event::SubscriptionsChanged);
         Ok(id)
     }
 
@@ -175,7 +175,7 @@ impl Amf {
             return Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"));
         };
         if let Ok(ue) = self.find(&first.supi) {
-            let _ = self.send_event(&ue, Event::EventSubscriptionsChanged);
+            let _ = self.send_event(&ue, Event::SubscriptionsChanged);
         }
         Ok(())
     }
