@@ -241,7 +241,7 @@ fn malformed_packet_in_a_capture_is_detected() {
             .err()
             .context("the malformed packet is not detected")?
             .to_string();
-        ensure!(found.contains("fault with 1 packets"), "{found}");
+        ensure!(found.contains("tshark reports 1 malformed packets"), "{found}");
         ensure!(
             in_order(&recording.infos("pfcp").await?, &["Heartbeat Request", "Heartbeat Response"])
                 .is_err()
