@@ -9,7 +9,7 @@ fn main() {
     encoder.bit(false);
     encoder.octet_string(&[0xab], None).unwrap();
     let bytes = encoder.finish();
-    assert_eq!(bytes, [0b1_1100100, 0b0_0_000000, 0b01_101010, 0b11_000000]);
+    assert_eq!(bytes, [0b1110_0100, 0, 0b0110_1010, 0b1100_0000]);
 
     let mut decoder = Decoder::new(&bytes, Variant::Unaligned);
     assert_eq!(decoder.bit(), Ok(true));
