@@ -69,7 +69,7 @@ int martlet_fabric_joined(const martlet_fabric *fabric, int64_t timeout_ms);
 // `fabric` is NULL, or was created by `martlet_fabric_start` and is not in use.
 void martlet_fabric_free(martlet_fabric *fabric);
 
-// Opens a listener at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 selects a free port.
+// Opens a listener at an address such as `127.0.0.1:80` or `[::1]:80`; port 0 selects a free port.
 // `-EADDRINUSE` if another listener of the security domain has the address. Free it with
 // `martlet_listener_free`.
 //

@@ -119,7 +119,7 @@ fn address(text: &str) -> Result<SocketAddr> {
     })
 }
 
-/// Opens a listener at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 selects a free port.
+/// Opens a listener at an address such as `127.0.0.1:80` or `[::1]:80`; port 0 selects a free port.
 /// `-EADDRINUSE` if another listener of the security domain has the address. Free it with
 /// `martlet_listener_free`.
 ///

@@ -2,7 +2,7 @@
 //! in front of either; what datapaths count; and the conformance suite that all of them pass.
 //!
 //! N4 gives a datapath the complete, checked state of a session ([`Change`]); the datapath computes
-//! the difference. [`conformance`](crate::conformance) checks every datapath against this contract.
+//! the difference. [`conformance`] checks every datapath against this contract.
 pub mod checksum;
 pub mod conformance;
 pub mod counters;

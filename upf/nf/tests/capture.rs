@@ -105,7 +105,7 @@ fn packets_are_captured_as_they_are_on_n6() {
         let begun = rig.datapath().begin_capture(&folder.0, WISH).expect("a capture");
         assert!(begun.ended.is_none());
         let error = rig.datapath().begin_capture(&folder.0, WISH).expect_err("one at a time");
-        assert!(error.to_string().contains("--end"), "{error}");
+        assert!(error.to_string().contains("--stop"), "{error}");
         let mut due = Vec::new();
         for n in 0..20u8 {
             let length = 1 + usize::from(n) * 68;

@@ -2,7 +2,7 @@
 //! DNS responses.
 //!
 //! UEs query DNS through the UPF before they connect. Datapaths copy the responses to N4 for
-//! sessions that detect an application by name ([`Event::Answer`]); N4 adds the addresses to the
+//! sessions that detect an application by name (`Event::Answer`); N4 adds the addresses to the
 //! application's flows until the record expires.
 mod answer;
 mod pattern;

@@ -8,7 +8,7 @@
 //! | [`load`], [`control`], [`martlet_bpf::Memory`] | the programs of `bpf/`, and the memory shared with them |
 //! | [`table`], [`exact`] | tables and their two copies |
 //! | [`switch`] | batches, counters and meters for the control plane |
-//! | [`hold`], [`frames`], [`ring`], [`martlet_bpf::Fence`] | held packets and their release |
+//! | [`hold`], [`frames`], [`ring`], [`martlet_bpf::GracePeriod`] | held packets and their release |
 //! | [`attach`], [`far_end`], [`keeper`] | ports on interfaces, monitoring of veth peers, and the housekeeping thread |
 mod attach;
 mod control;
