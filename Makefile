@@ -55,12 +55,12 @@ install: release ## Install martlet, libmartlet_fabric (C) and what else is buil
 	done
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
 
-demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
+demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
 	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
-demo-switch: packages-demo release release-switch ## The same with a programmable switch: a phone's download moves onto it while it runs
+demo-switch: packages-demo release release-switch ## The same with a programmable switch: a UE's download moves onto it while it runs
 	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet
 
 oracles: packages-test
@@ -144,7 +144,8 @@ lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, ice
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
 	$(CARGO) test --locked -p martlet-lab-channels --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
 
-lint: packages-build ## Check form and habits: formatting, clippy, docs, spelling, widths, links, licences, commit subjects
+# Clippy and the documentation cover the switch and all tests, so they need what these build with.
+lint: packages-test ## Check form and habits: formatting, clippy, docs, spelling, widths, links, licences, commit subjects
 	@bash deploy/lint/tools.sh
 	$(CARGO) fmt --check
 	@PATH="$(LINT)/bin:$$PATH" bash deploy/lint/run.sh
