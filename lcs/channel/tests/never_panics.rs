@@ -1,33 +1,10 @@
-//! Octets of anybody, and orders of any path, given to what reads them: the fuzz targets' functions
-//! with inputs made here, for `MARTLET_FUZZ_SECONDS` each (1).
+//! The entry point of the fuzz target with random inputs.
+
+mod random_inputs;
 
 use martlet_lcs_channel::fuzz_records;
-use std::time::{Duration, Instant};
-
-fn run(what: impl Fn(&[u8])) {
-    let seconds =
-        std::env::var("MARTLET_FUZZ_SECONDS").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
-    let (until, mut state, mut count) =
-        (Instant::now() + Duration::from_secs(seconds), 38_572u64, 0u64);
-    let mut random = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
-    while Instant::now() < until {
-        let length = random() % if count.is_multiple_of(50) { 20_000 } else { 300 };
-        let mut octets: Vec<u8> = (0..length).map(|_| random() as u8).collect();
-        // Small numbers are orders and kinds of content.
-        if count.is_multiple_of(2) {
-            octets.iter_mut().for_each(|octet| *octet &= 0x3f);
-        }
-        what(&octets);
-        count += 1;
-    }
-    println!("{count} inputs in {seconds} s");
-}
 
 #[test]
 fn records_of_anybody_are_opened_or_refused() {
-    run(fuzz_records);
+    random_inputs::run(fuzz_records);
 }

@@ -27,11 +27,6 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// An empty batch with its buffers.
-    pub fn new() -> Self {
-        Batch::default()
-    }
-
     /// Takes what is there, without waiting. A full batch means that there may be more.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<bool> {
         self.received.clear();
@@ -77,13 +72,8 @@ impl Batch {
     }
 
     /// How many were received.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.received.len()
-    }
-
-    /// Whether none was received.
-    pub fn is_empty(&self) -> bool {
-        self.received.is_empty()
     }
 
     /// Calls `take` for each datagram with its buffer, which ends where the datagram does, and its

@@ -128,7 +128,7 @@ fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
 fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
     let mut sockets = forwarder.egress.gtpu.each();
     let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
-    let mut batch = Batch::new();
+    let mut batch = Batch::default();
     while readable(socket, stopped)? {
         forwarder.shaper.gather();
         match batch.receive(socket) {
@@ -150,7 +150,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
             }
         });
-        took.each(batch.len());
+        took.each(batch.count());
     }
     Ok(())
 }

@@ -2,6 +2,9 @@
 //! program with environment variables; the test `child` of each file executes it.
 #![allow(dead_code)]
 
+#[path = "../../../../fabric/core/tests/support/mod.rs"]
+mod test_dir;
+
 use martlet_fabric::*;
 use martlet_sbi::*;
 use martlet_sbi_fabric::*;
@@ -11,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+pub use test_dir::TestDir;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, martlet_sbi::Compact)]
 #[allow(missing_docs)]
@@ -134,42 +138,6 @@ pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut()
     while !holds().await {
         assert!(started.elapsed() < Duration::from_secs(10), "{what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// A temporary folder with the socket of a manager, removed on drop.
-pub struct TestDir {
-    folder: PathBuf,
-}
-
-impl TestDir {
-    pub fn new(name: &str) -> Self {
-        let folder =
-            std::env::temp_dir().join(format!("martlet-fabric-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        TestDir { folder }
-    }
-
-    pub fn socket(&self) -> PathBuf {
-        self.folder.join("fabric.sock")
-    }
-
-    pub fn manager_config(&self) -> ManagerConfig {
-        ManagerConfig { socket: self.socket(), ..ManagerConfig::default() }
-    }
-
-    pub fn manager(&self) -> tokio::task::JoinHandle<()> {
-        tokio::spawn(Manager::bind(self.manager_config()).unwrap().run())
-    }
-
-    pub fn config(&self, name: &str) -> FabricConfig {
-        FabricConfig { socket: self.socket(), name: name.into(), ..FabricConfig::default() }
-    }
-}
-
-impl Drop for TestDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -80,7 +80,7 @@ fn serve(
         reported_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
     let complaints = Limiter::per_second(forwarder.limits.error_indications_per_second);
     let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
-    let mut batch = Batch::new();
+    let mut batch = Batch::default();
     let mut looked_up = Instant::now();
     loop {
         let (told, stop, datagrams) = {
