@@ -1,5 +1,5 @@
-# What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release release-switch release-lab install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz \
+# Commands for people and for CI. Each target prints what it installs before it does.
+.PHONY: help build release release-switch release-lab install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
@@ -47,13 +47,18 @@ release-lab: packages-build ## Build target/release/martlet-lab, the experiments
 	$(CARGO) build --release --locked -p martlet-lab -p martlet-lab-endpoint
 
 # The switch and the lab are installed where they have been built.
-install: release ## Install martlet, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
+install: release ## Install martlet with manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	for program in martlet martlet-switch martlet-lab martlet-lcs; do \
 		[ ! -x "target/release/$$program" ] || install -m 755 "target/release/$$program" "$(DESTDIR)$(PREFIX)/bin/"; \
 	done
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
+	install -d $(addprefix "$(DESTDIR)$(PREFIX)"/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	target/release/martlet man "$(DESTDIR)$(PREFIX)/share/man/man1"
+	target/release/martlet completions bash > "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/martlet"
+	target/release/martlet completions zsh > "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_martlet"
+	target/release/martlet completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/martlet.fish"
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
@@ -89,23 +94,11 @@ SWITCH_SELECTION = user_plane:: session:: connection:: handover::n2:: handover::
 SWITCH_XDP_SELECTION = user_plane::switch:: session::establishment:: session::modification \
 	session::release:: connection:: handover::n2:: handover::xn::
 
-# The call flows run three times. A binding of the SBI changes how messages are carried, a datapath
-# how packets are: they are independent, so one run can change both. `other` swaps the local and the
-# HTTP binding of each test, so that each test runs on all three. `make call-flows-all` has the
-# whole matrix.
-test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
-	@echo "The tests create and delete network namespaces and interfaces: they run as root."
-	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
-	@echo "The call flows again: the other binding of each test with the XDP datapath, then the fabric."
-	MARTLET_TEST_SBI=other MARTLET_TEST_DATAPATH=xdp $(CALL_FLOWS)
-	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
-	@echo "Sessions of every kind with a programmable switch; make call-flows-switch runs all call flows."
-	$(SWITCH_CALL_FLOWS) $(SWITCH_SELECTION)
-	@echo "A part of them with the switch's pipeline in XDP."
-	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2 $(SWITCH_XDP_SELECTION)
-	@echo "Positioning over the kernel's TLS and the kernel module, in a guest; a second try if it starts too late."
-	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
-		else echo "SKIPPED: the kernel's TLS and the kernel module: no guest on this machine, see above"; fi
+# `make call-flows-all` has the whole matrix of datapaths and bindings.
+test: packages-test oracles ## Run all tests, in stages that all run, and list their results (uses root)
+	CARGO="$(CARGO)" AS_ROOT="$(AS_ROOT)" MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python \
+		SWITCH_SELECTION="$(SWITCH_SELECTION)" SWITCH_XDP_SELECTION="$(SWITCH_XDP_SELECTION)" \
+		deploy/test/stages.sh
 
 call-flows-all: packages-test oracles ## Run the call flows with each datapath and each binding of the SBI
 	MARTLET_TEST_DATAPATH=kernel $(CALL_FLOWS)
@@ -135,7 +128,7 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
-differential: packages-switch ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
+differential: packages-switch ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare the results: SETS (2000) sets of rules, from SEED (1) on
 	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp -p martlet-upf-offload --lib $(RUNNER) agree_on_random_rules_and_packets
 
 lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, iceoryx2, which other builds do without
@@ -183,8 +176,11 @@ lab-positioning-guest: packages-channels packages-guest ## Measure all three typ
 	$(BUILD_POSITIONING)
 	deploy/guest/lcs.sh target/positioning/release/martlet-lab
 
-fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
+fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain or, without one, the stable one
 	fuzz/run.sh $(SECONDS)
+
+fuzz-stateful: packages-test ## Send sequences of messages from a grammar to a split core for SECONDS (30) from SEED (1), while witnesses have to be served
+	MARTLET_FUZZ_SECONDS=$(SECONDS) MARTLET_FUZZ_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) fuzz_stateful -- --nocapture --test-threads 1
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -6,4 +6,5 @@ pub mod config;
 pub mod core;
 pub mod exchange;
 pub mod pki;
+pub mod sandbox;
 pub mod ue_history;

@@ -2,9 +2,12 @@
 #![deny(unsafe_code)]
 
 mod command;
+mod config_args;
 mod log;
 mod oam_client;
+mod reload;
 mod runtime;
+mod standard_output;
 mod supervisor;
 mod table;
 mod trim;
@@ -27,6 +30,9 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.command.is_query() {
+        standard_output::end_with_reader();
+    }
     let outcome = log::start(&cli.log).and_then(|()| cli.command.run(&cli.log));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,14 +1,18 @@
 //! Requests to the OAM endpoint of a running process.
+use crate::config_args::ConfigArgs;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use http_body_util::{BodyExt, Empty, Limited};
+use hyper::Method;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use martlet::config::Config;
+use martlet_nf::oam::Token;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Maximum length of a response in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -18,75 +22,138 @@ const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The core that a command talks to.
 #[derive(Debug, Args)]
 pub struct OamArgs {
-    /// Configuration of the core
-    #[arg(short, long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Address of the core's OAM endpoint, instead of `oam.bind` in the configuration
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub at: Option<SocketAddr>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// The core's OAM endpoint, instead of `oam.socket` in the configuration: the path of a socket,
+    /// or an address
+    #[arg(long, value_name = "SOCKET|ADDRESS:PORT")]
+    pub at: Option<String>,
+    /// File of the token for an address [default: `oam.token_file` of the configuration]
+    #[arg(long, value_name = "FILE", requires = "at")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// Where a process serves OAM requests.
+#[derive(Debug, Clone)]
+pub enum Endpoint {
+    /// A unix socket.
+    Socket(PathBuf),
+    /// An address, with the token that it demands.
+    Tcp(SocketAddr, Token),
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Endpoint::Socket(path) => write!(f, "{}", path.display()),
+            Endpoint::Tcp(address, _) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl Endpoint {
+    /// The socket of the core with a configuration.
+    pub fn of_core(config: &Config) -> Endpoint {
+        Endpoint::Socket(config.oam_endpoint(None).socket)
+    }
 }
 
 impl OamArgs {
     /// The endpoint of the core.
-    pub fn core(&self) -> Result<SocketAddr> {
-        Ok(match self.at {
-            Some(address) => address,
-            None => Config::load(self.config.as_deref())?.oam.bind,
-        })
+    pub fn core(&self) -> Result<Endpoint> {
+        match &self.at {
+            Some(at) => self.explicit(at),
+            None => Ok(Endpoint::of_core(&self.config.load()?)),
+        }
     }
 
     /// The endpoints that may serve a function: the core's, and the function's own, which it has
     /// with one process for each function.
-    pub fn function(&self, name: &str) -> Result<Vec<SocketAddr>> {
-        Ok(match self.at {
-            Some(address) => vec![address],
+    pub fn function(&self, name: &str) -> Result<Vec<Endpoint>> {
+        match &self.at {
+            Some(at) => Ok(vec![self.explicit(at)?]),
             None => {
-                let oam = Config::load(self.config.as_deref())?.oam;
-                vec![oam.bind, oam.of(name)]
+                let config = self.config.load()?;
+                let socket = |function| Endpoint::Socket(config.oam_endpoint(function).socket);
+                Ok(vec![socket(None), socket(Some(name))])
             }
-        })
+        }
+    }
+
+    fn explicit(&self, at: &str) -> Result<Endpoint> {
+        let Ok(address) = at.parse::<SocketAddr>() else {
+            return Ok(Endpoint::Socket(at.into()));
+        };
+        let file = match &self.token_file {
+            Some(file) => file.clone(),
+            None => self.config.load()?.oam_endpoint(None).token_file,
+        };
+        let token = Token::read(&file).context("an address needs the token of its core")?;
+        Ok(Endpoint::Tcp(address, token))
     }
 }
 
-async fn request(address: SocketAddr, path: &str) -> Result<(u16, Bytes)> {
-    let stream = tokio::net::TcpStream::connect(address).await.with_context(|| {
+/// Either kind of connection.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+async fn request(endpoint: &Endpoint, method: Method, path: &str) -> Result<(u16, Bytes)> {
+    let stream: std::io::Result<Box<dyn Stream>> = match endpoint {
+        Endpoint::Socket(path) => {
+            tokio::net::UnixStream::connect(path).await.map(|stream| Box::new(stream) as _)
+        }
+        Endpoint::Tcp(address, _) => {
+            tokio::net::TcpStream::connect(address).await.map(|stream| Box::new(stream) as _)
+        }
+    };
+    let stream = stream.with_context(|| {
         format!(
-            "no core answers at {address}: check that `martlet up` runs and that `oam.bind` is \
-             this address"
+            "no core answers at {endpoint}: check that `martlet up` runs, that -c names its \
+             configuration, and that this user is root, the core's, or one of `oam.users`"
         )
     })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
-    let request =
-        hyper::Request::get(path).header("host", address.to_string()).body(Empty::<Bytes>::new())?;
-    let response = sender.send_request(request).await?;
+    let mut request = hyper::Request::builder().method(method).uri(path);
+    request = match endpoint {
+        Endpoint::Socket(_) => request.header("host", "localhost"),
+        Endpoint::Tcp(address, token) => {
+            request.header("host", address.to_string()).header("authorization", token.header())
+        }
+    };
+    let response = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
     let status = response.status().as_u16();
     let body = Limited::new(response.into_body(), MAX_BODY)
         .collect()
         .await
-        .map_err(|e| anyhow!("{address}{path}: {e}"))?;
+        .map_err(|e| anyhow!("{endpoint}{path}: {e}"))?;
     Ok((status, body.to_bytes()))
 }
 
 /// Sends a request: the HTTP status, and the body if it is JSON, else null.
-pub async fn get(address: SocketAddr, path: &str, timeout: Duration) -> Result<(u16, Value)> {
-    let response = tokio::time::timeout(timeout, request(address, path)).await;
+async fn send(
+    endpoint: &Endpoint,
+    method: Method,
+    path: &str,
+    timeout: Duration,
+) -> Result<(u16, Value)> {
+    let response = tokio::time::timeout(timeout, request(endpoint, method, path)).await;
     let (status, body) =
-        response.map_err(|_| anyhow!("{address} did not answer within {timeout:?}"))??;
+        response.map_err(|_| anyhow!("{endpoint} did not answer within {timeout:?}"))??;
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
-/// Sends a request to the first of several endpoints that knows its path. An endpoint that does not
-/// know it answers 404 without a JSON body.
-pub async fn get_from_any(
-    addresses: &[SocketAddr],
+/// Sends a request for a function to the first of several endpoints that knows its path. An
+/// endpoint that does not know it answers 404 without a JSON body.
+pub async fn ask_any(
+    endpoints: &[Endpoint],
     path: &str,
     timeout: Duration,
 ) -> Result<(u16, Value)> {
     let mut outcome = Err(anyhow!("no OAM endpoint is configured"));
-    for address in addresses {
-        outcome = get(*address, path, timeout).await;
+    for endpoint in endpoints {
+        outcome = send(endpoint, Method::POST, path, timeout).await;
         if !matches!(&outcome, Ok((404, body)) if body.is_null()) {
             break;
         }
@@ -94,10 +161,21 @@ pub async fn get_from_any(
     outcome
 }
 
+/// Whether a process is ready.
+pub async fn is_ready(endpoint: &Endpoint) -> bool {
+    matches!(send(endpoint, Method::GET, "/readyz", STATUS_TIMEOUT).await, Ok((200, _)))
+}
+
 /// The status of a process.
-pub async fn status(address: SocketAddr) -> Result<Value> {
-    match get(address, "/status", STATUS_TIMEOUT).await? {
+pub async fn status(endpoint: &Endpoint) -> Result<Value> {
+    status_within(endpoint, STATUS_TIMEOUT).await
+}
+
+/// The status of a process that answers within `timeout`.
+pub async fn status_within(endpoint: &Endpoint, timeout: Duration) -> Result<Value> {
+    match send(endpoint, Method::GET, "/status", timeout).await? {
         (200..300, status) => Ok(status),
-        (code, _) => Err(anyhow!("{address}/status answered {code}")),
+        (401, _) => Err(anyhow!("{endpoint}/status: the core has another token")),
+        (code, _) => Err(anyhow!("{endpoint}/status answered {code}")),
     }
 }

@@ -1,16 +1,22 @@
 //! The runtime of a process, its signals, and notifications to systemd.
+use crate::reload::Reloader;
 use anyhow::Result;
-use martlet::config::Config;
-use martlet_nf::{Ready, Reload, ShutdownTrigger};
+use martlet_nf::{Ready, ShutdownTrigger};
 use sd_notify::NotifyState;
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Runs a future on this thread alone. A call between two functions of the process then wakes no
 /// other thread.
 pub fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Keeps keys in the memory of this process from core dumps and from debuggers of the same user.
+/// The limit of core dumps, which the sandbox sets, does not apply where the kernel passes them to
+/// a program (core(5)).
+pub fn protect_memory() -> Result<()> {
+    Ok(nix::sys::prctl::set_dumpable(false)?)
 }
 
 /// Signals within this time count as one: timeout(1) signals the process and its group.
@@ -82,32 +88,16 @@ fn watchdog() -> Option<Duration> {
 }
 
 /// Reloads the configuration on each SIGHUP. A wrong configuration changes nothing.
-pub fn on_hangup(file: Option<PathBuf>, functions: Vec<(&'static str, Reload)>) -> Result<()> {
+pub fn on_hangup(mut reloader: Reloader) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            match reload(file.as_deref(), &functions) {
-                Ok(applied) => {
-                    tracing::info!(applied, "configuration reloaded; other changes need a restart")
-                }
+            match reloader.reload() {
+                Ok(done) => tracing::info!("{done}"),
                 Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
             }
         }
     });
     Ok(())
-}
-
-/// Passes each function its section. Returns what they applied.
-fn reload(file: Option<&Path>, functions: &[(&'static str, Reload)]) -> Result<String> {
-    let config = Config::load(file)?;
-    let applied = functions.iter().filter_map(|(name, reload)| {
-        let section: Box<dyn std::any::Any> = match *name {
-            "pcf" => Box::new(config.pcf.clone()),
-            "udm" => Box::new(config.udm.clone()),
-            _ => return None,
-        };
-        reload(section).map(|what| format!("{name}: {what}"))
-    });
-    Ok(applied.collect::<Vec<_>>().join("; "))
 }

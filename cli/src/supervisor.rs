@@ -1,24 +1,34 @@
 //! `martlet up --split`: starts one process for each network function, restarts those that crash,
 //! and stops them in order.
+//!
+//! A function that cannot start at all, with exit code 1 at its first start, ends the start of the
+//! core: its configuration or its machine is wrong. After that only the operator ends the core. A
+//! function that crashes is restarted after a pause that doubles up to [`MAX_BACK_OFF`], and the
+//! others run on.
 use crate::log::{LogArgs, LogFormat};
-use crate::{oam_client, runtime, trim};
+use crate::oam_client::{self, Endpoint};
+use crate::{runtime, trim};
 use anyhow::{Context, Result, bail};
-use martlet::config::Config;
+use martlet::config::{Config, database_name};
 use martlet::core::{FabricManager, Sbi, function_names};
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
-use std::collections::HashMap;
+use prometheus::{IntCounterVec, IntGaugeVec, register_int_counter_vec, register_int_gauge_vec};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// A function that crashes more often than this within [`RESTART_WINDOW`] is not restarted.
-const MAX_RESTARTS: usize = 5;
-const RESTART_WINDOW: Duration = Duration::from_secs(60);
+/// Pause before the first restart of a function. It doubles with each further crash.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
+/// Maximum pause before a restart.
+const MAX_BACK_OFF: Duration = Duration::from_secs(30);
+/// A function that ran for this long starts again with the first pause.
+const STABLE: Duration = Duration::from_secs(60);
 /// A process that does not end within this time of SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -33,9 +43,21 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     runtime::on_signal(trigger.clone())?;
     let statuses = Arc::new(RwLock::new(serde_json::json!([])));
     let shown = statuses.clone();
+    let running = Running::default();
+    let processes = running.clone();
+    let database = database_name(&config.database());
     let status = Arc::new(move || {
         let nfs = shown.read().map(|nfs| nfs.clone()).unwrap_or_default();
-        serde_json::json!({"mode": "one process each", "pid": std::process::id(), "nfs": nfs})
+        let (pid, rights) = (std::process::id(), martlet_sandbox::rights());
+        let processes = processes.status();
+        serde_json::json!({
+            "mode": "one process each",
+            "pid": pid,
+            "rights": rights,
+            "database": database,
+            "processes": processes,
+            "nfs": nfs,
+        })
     });
     let all_ready = Arc::new(AtomicBool::new(false));
     let is_ready = all_ready.clone();
@@ -45,12 +67,11 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     });
     runtime::notify_readiness(ready.clone());
     trim::after_start();
-    let oam = OamServer::bind(config.oam.bind, status).await?.ready_when(ready);
+    let oam = OamServer::bind(&config.oam_endpoint(None), status).await?.ready_when(ready);
     let oam = tokio::spawn(oam.run());
     let _manager =
         (command.sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
 
-    let running = Running::default();
     forward_hangup(running.clone())?;
     let mut watchers = JoinSet::new();
     for name in function_names(&config) {
@@ -99,8 +120,87 @@ impl FunctionCommand {
     }
 }
 
-/// The process IDs of the functions.
-type Running = Arc<Mutex<HashMap<&'static str, u32>>>;
+/// The process of a function.
+#[derive(Debug, Clone, Default)]
+struct Process {
+    /// Its ID while it runs.
+    pid: Option<u32>,
+    /// Restarts since the start of the core.
+    restarts: u64,
+    /// How it ended the last time.
+    last_exit: Option<String>,
+}
+
+/// The processes of the functions.
+#[derive(Clone, Default)]
+struct Running(Arc<Mutex<BTreeMap<&'static str, Process>>>);
+
+impl Running {
+    fn change(&self, name: &'static str, change: impl FnOnce(&mut Process)) {
+        change(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default());
+    }
+
+    /// The names and process IDs of the functions that run.
+    fn pids(&self) -> Vec<(&'static str, u32)> {
+        let processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        processes.iter().filter_map(|(name, process)| Some((*name, process.pid?))).collect()
+    }
+
+    /// A process has started.
+    fn started(&self, name: &'static str, pid: Option<u32>) {
+        self.change(name, |process| process.pid = pid);
+        RUNNING.with_label_values(&[name]).set(1);
+    }
+
+    /// A process has ended, by itself if there is a text.
+    fn ended(&self, name: &'static str, crash: Option<&str>) {
+        self.change(name, |process| {
+            process.pid = None;
+            if let Some(text) = crash {
+                process.last_exit = Some(text.to_string());
+                process.restarts += 1;
+            }
+        });
+        RUNNING.with_label_values(&[name]).set(0);
+        if crash.is_some() {
+            RESTARTS.with_label_values(&[name]).inc();
+        }
+    }
+
+    /// What `martlet status` shows.
+    fn status(&self) -> serde_json::Value {
+        let processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = |(name, process): (&&'static str, &Process)| {
+            let state = if process.pid.is_some() { "running" } else { "restarting" };
+            serde_json::json!({
+                "name": name,
+                "state": state,
+                "pid": process.pid,
+                "restarts": process.restarts,
+                "lastExit": process.last_exit,
+            })
+        };
+        processes.iter().map(entry).collect()
+    }
+}
+
+static RUNNING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    register_int_gauge_vec!(
+        "martlet_process_running",
+        "Whether the process of a function runs, with one process for each function",
+        &["nf"]
+    )
+    .expect("registered once")
+});
+
+static RESTARTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    register_int_counter_vec!(
+        "martlet_process_restarts_total",
+        "Restarts of a function's process after a crash",
+        &["nf"]
+    )
+    .expect("registered once")
+});
 
 /// Forwards SIGHUP to the functions, which reload the configuration themselves.
 fn forward_hangup(running: Running) -> Result<()> {
@@ -108,11 +208,7 @@ fn forward_hangup(running: Running) -> Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            let all: Vec<u32> = running
-                .lock()
-                .map(|running| running.values().copied().collect())
-                .unwrap_or_default();
-            for pid in all {
+            for (_, pid) in running.pids() {
                 let pid = nix::unistd::Pid::from_raw(pid as i32);
                 let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP);
             }
@@ -121,52 +217,70 @@ fn forward_hangup(running: Running) -> Result<()> {
     Ok(())
 }
 
-/// Runs a function until the shutdown, and restarts it after a crash.
+/// The pause before a restart after this many crashes without a stable time between them.
+fn back_off(crashes: u32) -> Duration {
+    let doubled = 2u32.saturating_pow(crashes.saturating_sub(1));
+    FIRST_BACK_OFF.saturating_mul(doubled).min(MAX_BACK_OFF)
+}
+
+/// Runs a function until the shutdown, and restarts it after each crash.
+///
+/// # Errors
+/// The function does not start.
 async fn watch(
     name: &'static str,
     command: FunctionCommand,
     running: Running,
     shutdown: Shutdown,
 ) -> Result<()> {
-    let mut crashes: Vec<Instant> = Vec::new();
+    let mut child = command.spawn(name)?;
+    let (mut crashes, mut is_first) = (0u32, true);
     loop {
-        let mut child = command.spawn(name)?;
-        if let (Some(pid), Ok(mut running)) = (child.id(), running.lock()) {
-            running.insert(name, pid);
-        }
-        tokio::select! {
+        let started = Instant::now();
+        running.started(name, child.id());
+        let reason = tokio::select! {
             () = shutdown.wait() => {
                 if name == "nrf" {
                     wait_for_others(&running, name).await;
                 }
                 let outcome = stop(child, name).await;
-                if let Ok(mut running) = running.lock() {
-                    running.remove(name);
-                }
+                running.ended(name, None);
                 return outcome;
             }
             status = child.wait() => {
-                if let Ok(mut running) = running.lock() {
-                    running.remove(name);
-                }
-                crashes.retain(|at| at.elapsed() < RESTART_WINDOW);
-                crashes.push(Instant::now());
                 let status = status?;
-                if crashes.len() > MAX_RESTARTS
-                    || (crashes.len() == 1 && status.code() == Some(1)) {
+                if is_first && status.code() == Some(1) {
+                    running.ended(name, None);
                     bail!("{name} failed ({status}): see its log");
                 }
-                tracing::error!(nf = name, %status, "function crashed, restarting");
-                tokio::time::sleep(Duration::from_millis(100) * crashes.len() as u32).await;
+                status.to_string()
             }
-        }
+        };
+        is_first = false;
+        running.ended(name, Some(&reason));
+        crashes = if started.elapsed() >= STABLE { 1 } else { crashes.saturating_add(1) };
+        child = loop {
+            let pause = back_off(crashes);
+            tracing::error!(nf = name, %reason, crashes, ?pause, "function crashed, restarting");
+            tokio::select! {
+                () = shutdown.wait() => return Ok(()),
+                () = tokio::time::sleep(pause) => {}
+            }
+            match command.spawn(name) {
+                Ok(child) => break child,
+                Err(error) => {
+                    tracing::error!(nf = name, "{error:#}");
+                    crashes = crashes.saturating_add(1);
+                }
+            }
+        };
     }
 }
 
 /// Waits until all other functions have ended. The NRF ends last, since the others deregister with
 /// it.
 async fn wait_for_others(running: &Running, name: &str) {
-    let others = || running.lock().is_ok_and(|running| running.keys().any(|other| *other != name));
+    let others = || running.pids().iter().any(|(other, _)| *other != name);
     let deadline = Instant::now() + STOP_TIMEOUT;
     while others() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -203,14 +317,18 @@ async fn poll_status(
     started: Instant,
 ) {
     let mut was_ready = false;
+    let endpoints: Vec<_> = function_names(&config)
+        .map(|name| Endpoint::Socket(config.oam_endpoint(Some(name)).socket))
+        .collect();
     loop {
-        let mut nfs = Vec::new();
-        for name in function_names(&config) {
-            if let Ok(status) = oam_client::status(config.oam.of(name)).await {
+        let (mut nfs, mut all_ready) = (Vec::new(), true);
+        for endpoint in &endpoints {
+            if let Ok(status) = oam_client::status(endpoint).await {
                 nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
+                all_ready &= oam_client::is_ready(endpoint).await;
             }
         }
-        let is_ready = nfs.len() == function_names(&config).count() && all_are_registered(&nfs);
+        let is_ready = all_ready && nfs.len() == endpoints.len() && all_are_registered(&nfs);
         ready.store(is_ready, Ordering::Relaxed);
         if !was_ready && is_ready {
             was_ready = true;
@@ -232,4 +350,16 @@ fn all_are_registered(nfs: &[serde_json::Value]) -> bool {
     with_services
         .into_iter()
         .all(|nf| registered.iter().any(|entry| entry["id"] == nf["instanceId"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_before_a_restart_doubles_up_to_its_maximum() {
+        let pauses: Vec<_> = (1..=5).map(|n| back_off(n).as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600]);
+        assert_eq!((back_off(10), back_off(u32::MAX)), (MAX_BACK_OFF, MAX_BACK_OFF));
+    }
 }

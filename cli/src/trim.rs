@@ -14,6 +14,10 @@ pub fn after_start() {
             Ok(bytes) => tracing::debug!(bytes, "unmapped code of the start"),
             Err(error) => tracing::debug!(%error, "code of the start stays mapped"),
         }
+        // The last read of /proc/self: from now on no process of the same user may look into it.
+        if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+            tracing::warn!(%error, "other processes of this user can read the memory of this one");
+        }
     });
 }
 

@@ -1,4 +1,4 @@
-//! A network function in Go joins a core that runs split, through shared memory alone.
+//! A network function in Go joins a split core through shared memory only.
 #[path = "../../fabric/c/tests/support/mod.rs"]
 mod support;
 
@@ -19,10 +19,10 @@ use std::time::Duration;
 use support::{Installed, go, root_folder};
 
 const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
-/// Where the function serves: on the fabric, and nowhere else.
-const AT: &str = "127.0.0.30:7777";
+/// The function's address on the fabric. It listens nowhere else.
+const ADDRESS: &str = "127.0.0.30:7777";
 
-/// A process that ends with the value.
+/// A process that is killed on drop.
 struct Started(Child);
 impl Drop for Started {
     fn drop(&mut self) {
@@ -31,7 +31,7 @@ impl Drop for Started {
     }
 }
 
-/// Builds a program of the Go package; `folder` is within it, as `package` is.
+/// Builds a program of the Go package; `folder` and `package` are relative to it.
 fn build(installed: &Installed, go: &Path, folder: &str, package: &str) -> PathBuf {
     let (program, output) = try_to_build(installed, go, folder, package);
     assert!(output.status.success(), "go build: {}", String::from_utf8_lossy(&output.stderr));
@@ -60,9 +60,9 @@ fn core(installed: &Installed) -> Result<(CoreProcess, PathBuf)> {
         &config,
         format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"),
     )?;
-    let oam = "127.0.0.1:9090".parse()?;
+    let oam = installed.folder.join("oam.sock");
     let core =
-        CoreProcess::start(Path::new(MARTLET), &config, &installed.folder, &["--split"], oam, 10)?;
+        CoreProcess::start(Path::new(MARTLET), &config, &installed.folder, &["--split"], &oam, 10)?;
     Ok((core, socket))
 }
 
@@ -75,21 +75,20 @@ fn end(function: &mut Started) -> Result<()> {
     Ok(())
 }
 
-/// The lines that the function says, as they come.
+/// The lines of the function's output.
 fn lines(output: ChildStdout) -> Receiver<String> {
-    let (say, said) = std::sync::mpsc::channel();
+    let (sender, lines) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| say.send(line))
+        BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
     });
-    said
+    lines
 }
 
-fn next(said: &Receiver<String>) -> Result<String> {
-    said.recv_timeout(Duration::from_secs(10)).context("the function says nothing")
+fn next(output: &Receiver<String>) -> Result<String> {
+    output.recv_timeout(Duration::from_secs(10)).context("the function writes nothing")
 }
 
-/// Instances of the function that the NRF gives to a consumer which reaches it over TCP or over the
-/// fabric.
+/// Instances of the function that the NRF returns to a consumer that uses HTTP or the fabric.
 async fn discovered(http: &HttpBinding, kind: NfType) -> Result<Vec<String>> {
     let bindings = Arc::new(Bindings::new().with_remote(Arc::new(http.clone())));
     let nrf = Peer::new(bindings, ApiRoot::http("127.0.0.10:7777"), "AMF", CallPolicy::default());
@@ -103,8 +102,8 @@ async fn discovered(http: &HttpBinding, kind: NfType) -> Result<Vec<String>> {
     Ok(found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect())
 }
 
-/// What a function answers, asked over the fabric. free5GC's servers close a connection on which
-/// nothing has come for a millisecond; what they have not looked at is asked again (RFC 9113, 8.7).
+/// Sends a request to a function over the fabric. free5GC's servers close a connection that was
+/// idle for a millisecond; requests that they did not process are repeated (RFC 9113, 8.7).
 async fn get(fabric: &Fabric, at: &str, target: &str) -> Result<serde_json::Value> {
     use http_body_util::{BodyExt, Empty};
     use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -130,24 +129,24 @@ async fn get(fabric: &Fabric, at: &str, target: &str) -> Result<serde_json::Valu
 fn a_go_function_registers_and_exchanges_requests_and_notifications_over_the_fabric() {
     let Some(go) = go() else { return };
     let installed = Installed::for_go("go-function");
-    // Before there is a namespace: modules may have to be downloaded.
+    // Before the namespace is created, since modules may be downloaded.
     let program = build(&installed, &go, ".", "./cmd/equipment-register");
     in_namespace(move || async move {
         let (core, socket) = core(&installed)?;
         let mut command = Command::new(&program);
         command
-            .args(["-at", AT, "-stolen", "imei-356938035643809", "-socket"])
+            .args(["-at", ADDRESS, "-stolen", "imei-356938035643809", "-socket"])
             .arg(&socket)
             .stdout(Stdio::piped());
         let mut function = Started(installed.for_command(&mut command).spawn()?);
-        let said = lines(function.0.stdout.take().context("its output")?);
-        let first = next(&said)?;
+        let output = lines(function.0.stdout.take().context("its output")?);
+        let first = next(&output)?;
         let id = first
             .strip_prefix("registered as ")
-            .with_context(|| format!("it said {first:?}"))?
+            .with_context(|| format!("its output: {first:?}"))?
             .to_string();
 
-        // The NRF gives it to others, however they ask; the function itself is at no TCP port.
+        // The NRF returns it to consumers of both bindings; the function has no TCP port.
         let fabric =
             Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
         fabric.joined().await;
@@ -157,37 +156,38 @@ fn a_go_function_registers_and_exchanges_requests_and_notifications_over_the_fab
         ensure!(discovered(&over_tcp, NfType::FiveGEir).await? == [id.as_str()]);
         ensure!(discovered(&over_fabric, NfType::FiveGEir).await? == [id.as_str()]);
         ensure!(
-            std::net::TcpStream::connect(AT).is_err(),
-            "the function listens on the fabric alone"
+            std::net::TcpStream::connect(ADDRESS).is_err(),
+            "the function listens on the fabric only"
         );
 
-        // It answers over the fabric, and the NRF calls it there when another function goes.
+        // It responds over the fabric, and the NRF notifies it there when another function
+        // terminates.
         for (pei, status) in
             [("imei-356938035643809", "BLACKLISTED"), ("imei-004400152020000", "WHITELISTED")]
         {
             let target = format!("/n5g-eir-eic/v1/equipment-status?pei={pei}");
-            ensure!(get(&fabric, AT, &target).await?["status"] == status);
+            ensure!(get(&fabric, ADDRESS, &target).await?["status"] == status);
         }
         let nssf = core.process_of("nf nssf").context("the NSSF has a process")?;
         nix::sys::signal::kill(
             nix::unistd::Pid::from_raw(nssf as i32),
             nix::sys::signal::Signal::SIGTERM,
         )?;
-        // It is told of others too.
-        while !next(&said)?.starts_with("notified of NSSF NF_") {}
+        // It is also notified of other functions.
+        while !next(&output)?.starts_with("notified of NSSF NF_") {}
 
-        // It takes its profile back at its end.
+        // It deregisters its profile when it ends.
         end(&mut function)?;
         ensure!(discovered(&over_tcp, NfType::FiveGEir).await?.is_empty());
         core.stop()
     });
 }
 
-/// The minor number of a Go toolchain's version.
+/// The minor version of a Go toolchain.
 fn minor(go: &Path) -> Option<u32> {
-    let said =
+    let output =
         Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
-    String::from_utf8(said.stdout)
+    String::from_utf8(output.stdout)
         .ok()?
         .trim()
         .strip_prefix("go1.")?
@@ -199,10 +199,10 @@ fn minor(go: &Path) -> Option<u32> {
 
 #[test]
 fn free5gc_libraries_run_over_the_fabric_unchanged() {
-    const AT: &str = "127.0.0.31:7777";
+    const ADDRESS: &str = "127.0.0.31:7777";
     let Some(go) = go() else { return };
     if minor(&go).is_none_or(|minor| minor < 24) {
-        eprintln!("SKIPPED: what free5GC publishes asks for Go 1.24");
+        eprintln!("SKIPPED: free5GC's modules need Go 1.24");
         return;
     }
     let installed = Installed::for_go("free5gc");
@@ -210,19 +210,21 @@ fn free5gc_libraries_run_over_the_fabric_unchanged() {
     in_namespace(move || async move {
         let (core, socket) = core(&installed)?;
         let mut command = Command::new(&program);
-        command.args(["-at", AT, "-socket"]).arg(&socket).stdout(Stdio::piped());
+        command.args(["-at", ADDRESS, "-socket"]).arg(&socket).stdout(Stdio::piped());
         let mut function = Started(installed.for_command(&mut command).spawn()?);
-        let said = lines(function.0.stdout.take().context("its output")?);
-        let id = next(&said)?;
-        let id = id.strip_prefix("registered as ").with_context(|| format!("it said {id:?}"))?;
-        ensure!(next(&said)? == "found UDM REGISTERED");
+        let output = lines(function.0.stdout.take().context("its output")?);
+        let id = next(&output)?;
+        let id =
+            id.strip_prefix("registered as ").with_context(|| format!("its output: {id:?}"))?;
+        ensure!(next(&output)? == "found UDM REGISTERED");
         let http = HttpBinding::new(ClientLimits::default());
         ensure!(discovered(&http, NfType::Nef).await? == [id]);
         let fabric =
             Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
         fabric.joined().await;
         ensure!(
-            get(&fabric, AT, "/nnef-pfdmanagement/v1/applications").await? == serde_json::json!([])
+            get(&fabric, ADDRESS, "/nnef-pfdmanagement/v1/applications").await?
+                == serde_json::json!([])
         );
         end(&mut function)?;
         ensure!(discovered(&http, NfType::Nef).await?.is_empty());
@@ -230,8 +232,7 @@ fn free5gc_libraries_run_over_the_fabric_unchanged() {
     });
 }
 
-/// Connections of this thread's namespace over TCP, in whatever state but listening, that one of
-/// these ports is an end of.
+/// TCP connections of this thread's namespace with one of these ports, in any state but LISTEN.
 fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp")?;
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
@@ -249,19 +250,19 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
     use martlet_store::{Secret, Store, Subscriber};
     let Some(go) = go() else { return };
     if minor(&go).is_none_or(|minor| minor < 21) {
-        eprintln!("SKIPPED: free5GC's SMF asks for Go 1.21");
+        eprintln!("SKIPPED: free5GC's SMF needs Go 1.21");
         return;
     }
     let installed = Installed::for_go("free5gc-smf");
     let (program, built) = try_to_build(&installed, &go, "free5gc-smf", ".");
-    let said = String::from_utf8_lossy(&built.stderr);
-    if let Some(why) = said.lines().find(|line| {
+    let output = String::from_utf8_lossy(&built.stderr);
+    if let Some(why) = output.lines().find(|line| {
         ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign))
     }) {
         eprintln!("SKIPPED: free5GC's SMF cannot be fetched: {why}");
         return;
     }
-    assert!(built.status.success(), "{said}");
+    assert!(built.status.success(), "{output}");
     in_namespace(move || async move {
         let folder = installed.folder.clone();
         let path = |name: &str| folder.join(name);
@@ -286,7 +287,7 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
             &path("martlet.yaml"),
             &folder,
             &["--split"],
-            "127.0.0.1:9090".parse()?,
+            &path("oam.sock"),
             10,
         )?;
 
@@ -303,9 +304,9 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
             .current_dir(&folder);
         command.stdout(log.try_clone()?).stderr(log);
         let mut smf = Started(installed.for_command(&mut command).spawn()?);
-        let told = || std::fs::read_to_string(path("smf.log")).unwrap_or_default();
+        let log_text = || std::fs::read_to_string(path("smf.log")).unwrap_or_default();
         for _ in 0..100 {
-            if told().contains("Association Setup Accepted") {
+            if log_text().contains("Association Setup Accepted") {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -322,19 +323,18 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
         ue.register().await?;
         let asked =
             PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-        let session = ue.establish_pdu_session(asked).await.with_context(told)?;
+        let session = ue.establish_pdu_session(asked).await.with_context(log_text)?;
         ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
         ue.deregister().await?;
-        // Nothing of it went another way: no connection over TCP with the SMF nor, from anybody,
-        // with a function of the core. (It listens there nevertheless, as its own program
-        // has it.)
+        // No TCP connection exists with the SMF, nor with a function of the core. (It does listen
+        // on TCP, as free5GC's program always does.)
         drop(
             std::net::TcpListener::bind("127.0.0.2:8000")
                 .err()
-                .context("it listens at its TCP port as well")?,
+                .context("it also listens on its TCP port")?,
         );
         let others = over_tcp(&[8000, 7777])?;
-        ensure!(others.is_empty(), "over TCP: {others:?}\n{}", told());
+        ensure!(others.is_empty(), "over TCP: {others:?}\n{}", log_text());
         end(&mut smf)?;
         core.stop()
     });

@@ -1,5 +1,6 @@
 //! Findings of configuration checks, and the report that places them in a file.
 use crate::Lines;
+use crate::redact::redact;
 use std::fmt;
 
 /// A wrong value, found by the check of a section.
@@ -36,12 +37,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds the line in the file to each finding.
+    /// Adds the line in the file to each finding. Keys and passwords in messages are hidden.
     pub fn of(file: &str, lines: &Lines, findings: &[Finding]) -> Self {
         let line = |finding: &Finding| {
             let position =
                 lines.of(&finding.path).map_or(file.to_string(), |line| format!("{file}:{line}"));
-            format!("{position}: {}: {}", finding.path, finding.message)
+            format!("{position}: {}: {}", finding.path, redact(&finding.message))
         };
         Report { lines: findings.iter().map(line).collect() }
     }

@@ -5,8 +5,13 @@
 mod finding;
 mod lines;
 mod read;
+mod redact;
+mod reference;
 mod renamed;
+mod shape;
 
 pub use finding::{Finding, Report};
 pub use lines::Lines;
-pub use read::{read, read_file};
+pub use read::{Reading, read, read_all, read_file, text_of};
+pub use reference::Reference;
+pub use shape::{Kind, keys};

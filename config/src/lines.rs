@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// The line of each key of a file, by path: `amf.plmns[0].plmn`.
 #[derive(Debug, Default)]
-pub struct Lines(HashMap<String, u64>);
+pub struct Lines(HashMap<String, (u64, u64)>);
 
 impl Lines {
     /// Reads the text of a file. Text that is not YAML gives an empty map.
@@ -20,7 +20,7 @@ impl Lines {
 
     /// All paths and their lines, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.0.iter().map(|(path, line)| (path.as_str(), *line))
+        self.0.iter().map(|(path, (line, _))| (path.as_str(), *line))
     }
 
     /// Whether the file has a value at a path.
@@ -28,12 +28,23 @@ impl Lines {
         self.0.contains_key(path)
     }
 
+    /// Whether there is no key: the text is empty, or is not YAML.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The path of the last key that begins at a place of the file or before it.
+    pub fn at(&self, line: u64, column: u64) -> Option<&str> {
+        let before = self.0.iter().filter(|(_, at)| **at <= (line, column));
+        before.max_by_key(|(path, at)| (**at, path.len())).map(|(path, _)| path.as_str())
+    }
+
     /// The line of a path, counted from 1. For a path that the file does not hold, the line of the
     /// nearest section around it.
     pub fn of(&self, path: &str) -> Option<u64> {
         let mut path = path;
         loop {
-            if let Some(line) = self.0.get(path) {
+            if let Some((line, _)) = self.0.get(path) {
                 return Some(*line);
             }
             path = &path[..path.rfind(['.', '['])?];
@@ -49,7 +60,7 @@ enum Tree {
 }
 
 impl Tree {
-    fn collect(&self, path: &str, lines: &mut HashMap<String, u64>) {
+    fn collect(&self, path: &str, lines: &mut HashMap<String, (u64, u64)>) {
         match self {
             Tree::Map(entries) => {
                 for (key, value) in entries {
@@ -57,14 +68,16 @@ impl Tree {
                         true => key.value.clone(),
                         false => format!("{path}.{}", key.value),
                     };
-                    lines.insert(path.clone(), key.referenced.line());
+                    let at = (key.referenced.line(), key.referenced.column());
+                    lines.insert(path.clone(), at);
                     value.collect(&path, lines);
                 }
             }
             Tree::List(items) => {
                 for (n, item) in items.iter().enumerate() {
                     let path = format!("{path}[{n}]");
-                    lines.insert(path.clone(), item.referenced.line());
+                    let at = (item.referenced.line(), item.referenced.column());
+                    lines.insert(path.clone(), at);
                     item.value.collect(&path, lines);
                 }
             }

@@ -1,8 +1,40 @@
-//! Reads a configuration file into its type.
+//! Reads a configuration file into its type, and finds all of its mistakes in one go.
+//!
+//! The parser stops at the first mistake. Its entry is then taken out of the text, and the rest is
+//! parsed again, until nothing is wrong any more.
+use crate::redact::redact;
+use crate::reference::Reference;
 use crate::renamed::renamed_keys;
-use crate::{Lines, Report};
+use crate::{Finding, Lines, Report};
 use serde::de::DeserializeOwned;
+use serde_saphyr::Error;
+use std::collections::HashSet;
 use std::path::Path;
+
+/// Mistakes that are reported of one file.
+const MOST: usize = 100;
+
+/// What was read of a file.
+#[derive(Debug)]
+pub struct Reading<T> {
+    /// The value, with defaults in place of wrong entries. `None` if the text is not YAML, or if
+    /// what is left without the wrong entries does not fit.
+    pub value: Option<T>,
+    /// The keys of the file.
+    pub lines: Lines,
+    /// All mistakes, by line.
+    pub report: Report,
+    /// Paths of the wrong entries.
+    removed: HashSet<String>,
+}
+
+impl<T> Reading<T> {
+    /// Whether a value may be wrong only because an entry in it, or around it, was wrong.
+    pub fn is_affected(&self, path: &str) -> bool {
+        let around = |one: &str, other: &str| one == other || is_below(other, one);
+        self.removed.iter().any(|wrong| around(wrong, path) || around(path, wrong))
+    }
+}
 
 /// Reads a text into `T`. `file` is the name that error messages carry.
 ///
@@ -10,18 +42,10 @@ use std::path::Path;
 /// The text holds keys of an earlier release (all of them are reported, with their new names), is
 /// not YAML, or does not fit `T`. Each message names the line.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<(T, Lines), Report> {
-    let lines = Lines::read(text);
-    let renamed = renamed_keys(&lines);
-    if !renamed.is_empty() {
-        return Err(Report::of(file, &lines, &renamed));
-    }
-    match serde_saphyr::from_str(text) {
-        Ok(value) => Ok((value, lines)),
-        Err(error) => {
-            let position =
-                error.location().map_or(file.to_string(), |at| format!("{file}:{}", at.line()));
-            Err(Report { lines: vec![format!("{position}: {}", error.render())] })
-        }
+    let reading = read_all::<T>(file, text, "");
+    match reading.value {
+        Some(value) if reading.report.lines.is_empty() => Ok((value, reading.lines)),
+        _ => Err(reading.report),
     }
 }
 
@@ -30,10 +54,255 @@ pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<(T, Lines), R
 /// # Errors
 /// The file cannot be read, or one of the errors of [`read`].
 pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<(T, Lines), Report> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Report { lines: vec![format!("{name}: cannot be read: {e}")] })?;
-    read(&name, &text)
+    read(&path.display().to_string(), &text_of(path)?)
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn text_of(path: &Path) -> Result<String, Report> {
+    let wrong = |error| {
+        let path = path.display();
+        Report { lines: vec![format!("{path}: cannot be read: {error}")] }
+    };
+    std::fs::read_to_string(path).map_err(wrong)
+}
+
+/// Reads a text into `T` and finds all mistakes. `reference` is a file with every key and its
+/// default, from which the examples in messages are taken.
+pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) -> Reading<T> {
+    let reference = Reference::new(reference);
+    let lines = Lines::read(text);
+    let renamed = renamed_keys(&lines);
+    let mut wrong: Vec<(Option<u64>, Finding)> =
+        renamed.into_iter().map(|finding| (lines.of(&finding.path), finding)).collect();
+    let mut rest = Text::new(text);
+    let mut removed: HashSet<String> = HashSet::new();
+    for (line, finding) in &wrong {
+        rest.remove(line.unwrap_or_default());
+        removed.insert(finding.path.clone());
+    }
+    let mut value = None;
+    while wrong.len() < MOST {
+        let current = rest.joined();
+        let error = match serde_saphyr::from_str::<T>(&current) {
+            Ok(read) => {
+                value = Some(read);
+                break;
+            }
+            Err(error) => error,
+        };
+        let place = error.location().map(|at| (at.line(), at.column()));
+        let (line, column) = place.unwrap_or_default();
+        let lines = Lines::read(&current);
+        let error = error.without_snippet();
+        let path = match error {
+            // The path of a duplicate is not in the map of paths.
+            Error::DuplicateMappingKey { key, .. } => key.clone().unwrap_or_default(),
+            // The place is that of a key in the section, or of the section.
+            Error::SerdeMissingField { .. } => {
+                let path = lines.at(line, column).unwrap_or_default();
+                match path.rsplit_once('.') {
+                    Some((section, key)) if !key.ends_with(']') => section.to_string(),
+                    _ => path.to_string(),
+                }
+            }
+            _ => lines.at(line, column).unwrap_or_default().to_string(),
+        };
+        // An entry that is empty or incomplete since a part of it has been taken out.
+        let is_consequence = match error {
+            Error::SerdeMissingField { field, .. } => removed.contains(&join(&path, field)),
+            _ => removed.iter().any(|other| is_below(other, &path)),
+        };
+        let is_syntax = lines.is_empty() && !matches!(error, Error::DuplicateMappingKey { .. });
+        if !is_consequence {
+            let message = match is_syntax {
+                true => format!("the text is not YAML: {}", syntax(error)),
+                false => message(error, &path, &reference),
+            };
+            wrong.push((place.map(|(line, _)| line), Finding::new(&path, message)));
+        }
+        // A section that lacks a key is taken out whole, not the key at which the parser noticed.
+        let line = match error {
+            Error::SerdeMissingField { .. } => lines.of(&path).unwrap_or(line),
+            _ => line,
+        };
+        if is_syntax || !rest.remove(line) {
+            break;
+        }
+        removed.insert(path);
+    }
+    wrong.sort_by_key(|(line, _)| *line);
+    let report = wrong.iter().map(|(line, finding)| {
+        let position = line.map_or(file.to_string(), |line| format!("{file}:{line}"));
+        let message = redact(&finding.message);
+        match finding.path.is_empty() {
+            true => format!("{position}: {message}"),
+            false => format!("{position}: {}: {message}", redact(&finding.path)),
+        }
+    });
+    let report = Report { lines: report.collect() };
+    Reading { value, lines, report, removed }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
+}
+
+fn is_below(path: &str, section: &str) -> bool {
+    path.strip_prefix(section)
+        .is_some_and(|rest| section.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Whether a value may be a secret, so that no message shows it.
+fn is_secret(path: &str) -> bool {
+    let key = path.rsplit(['.', '[']).find(|key| !key.ends_with(']')).unwrap_or(path);
+    ["private", "key", "opc", "op", "topc", "password", "secret", "token", "path", "database"]
+        .contains(&key)
+}
+
+/// What is wrong with an entry, and an example of what is right.
+fn message(error: &Error, path: &str, reference: &Reference) -> String {
+    let hidden = |text: &str| match is_secret(path) {
+        true => "the value".to_string(),
+        false => text.to_string(),
+    };
+    let known = |expected: &[&str]| match expected {
+        [] => "no key is known here".to_string(),
+        all => format!("known are {}", all.join(", ")),
+    };
+    let nearest = |word: &str, of: &[&'static str]| {
+        let distance = |name: &&str| strsim::damerau_levenshtein(word, name);
+        of.iter().copied().min_by_key(distance).filter(|name| distance(name) <= 1 + word.len() / 3)
+    };
+    let wrong = match error {
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            format!("{} is not {}", hidden(unexpected), kind(expected))
+        }
+        Error::InvalidScalar { ty, .. } => format!("the value is not {}", kind(ty)),
+        Error::Unexpected { expected, .. } => format!("the value is not {}", kind(expected)),
+        Error::SerdeInvalidLength { len, expected, .. } => {
+            format!("{len} items are not {}", kind(expected))
+        }
+        Error::SerdeUnknownField { field, expected, .. } => match nearest(field, expected) {
+            Some(name) => return format!("there is no key {field}: did you mean {name}?"),
+            None => return format!("there is no key {field}: {}", known(expected)),
+        },
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            return format!("{} is not one of {}", hidden(variant), expected.join(", "));
+        }
+        Error::SerdeMissingField { field, .. } => {
+            let example = reference.example(&join(path, field));
+            let example =
+                example.map_or(String::new(), |line| format!(": write for example {line}"));
+            return format!("the key {field} is missing{example}");
+        }
+        Error::DuplicateMappingKey { .. } => {
+            return "the key occurs twice: keep one of them".into();
+        }
+        Error::Message { msg, .. } | Error::ExternalMessage { msg, .. } => hidden_in(path, msg),
+        other => hidden_in(path, &syntax(other)),
+    };
+    match reference.example(path) {
+        Some(line) => format!("{wrong}: write for example {line}"),
+        None => wrong,
+    }
+}
+
+fn hidden_in(path: &str, text: &str) -> String {
+    if is_secret(path) { "the value is not valid".into() } else { text.to_string() }
+}
+
+/// The text of an error, without the place, which stands before it.
+fn syntax(error: &Error) -> String {
+    let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.trim_start_matches("error: ");
+    first.split(" at line ").next().unwrap_or(first).trim_end_matches(['.', ':']).to_string()
+}
+
+/// A type in words.
+fn kind(expected: &str) -> String {
+    let number = |most: u64| format!("a number from 0 to {most}");
+    match expected {
+        "u8" => number(u8::MAX.into()),
+        "u16" => number(u16::MAX.into()),
+        "u32" => number(u32::MAX.into()),
+        "u64" | "usize" => "a whole number".into(),
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),
+        "f32" | "f64" => "a number".into(),
+        "bool" | "boolean" | "a boolean" => "true or false".into(),
+        "a sequence" => "a list".into(),
+        text if text.starts_with("struct ") || text == "a map" || text == "mapping start" => {
+            "a section with keys".into()
+        }
+        "sequence start" => "a list".into(),
+        text => text.to_string(),
+    }
+}
+
+/// A text whose entries can be taken out. Lines keep their numbers.
+struct Text(Vec<String>);
+
+impl Text {
+    fn new(text: &str) -> Text {
+        Text(text.lines().map(str::to_string).collect())
+    }
+
+    fn joined(&self) -> String {
+        self.0.join("\n")
+    }
+
+    /// Takes out the entry on this line, counted from 1, with all that is below it. Of a list, the
+    /// whole item. Returns whether there was something.
+    fn remove(&mut self, line: u64) -> bool {
+        let Some(mut first) = usize::try_from(line).ok().and_then(|line| line.checked_sub(1))
+        else {
+            return false;
+        };
+        // A value may begin below its key, and a flow collection goes on over several lines.
+        while first > 0 && self.0.get(first).is_some_and(|line| !begins_entry(line)) {
+            first -= 1;
+        }
+        let Some(text) = self.0.get(first) else { return false };
+        if text.trim().is_empty() {
+            return false;
+        }
+        let indent = indent(text);
+        let is_item = text.trim_start().starts_with('-');
+        self.0[first].clear();
+        for line in &mut self.0[first + 1..] {
+            let (text, own) = (line.trim_start(), self::indent(line));
+            // A list may stand at the same column as its key.
+            let is_part = own > indent
+                || (own == indent && !is_item && text.starts_with("- "))
+                || (own == indent && text.starts_with(['}', ']']));
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            if !is_part {
+                break;
+            }
+            line.clear();
+        }
+        true
+    }
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Whether a line begins with a key or a list item.
+fn begins_entry(line: &str) -> bool {
+    let text = line.trim_start();
+    let name = text.trim_start_matches("- ").split(':').next().unwrap_or_default();
+    text.starts_with("- ")
+        || (text.contains(':')
+            && !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-\"'".contains(&b)))
 }
 
 #[cfg(test)]
@@ -45,6 +314,38 @@ mod tests {
     struct Section {
         #[allow(dead_code)]
         tac: u32,
+    }
+
+    #[derive(Debug, Default, PartialEq, serde::Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct File {
+        name: String,
+        count: u16,
+        on: bool,
+        cells: Vec<Cell>,
+        part: Part,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Cell {
+        id: u8,
+        #[serde(default)]
+        private: Option<u8>,
+    }
+
+    #[derive(Debug, Default, PartialEq, serde::Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct Part {
+        size: u8,
+    }
+
+    const REFERENCE: &str = "name: one\n# How many\ncount: 7\n# cells:\n#   - { id: 1 }\npart:\n  \
+                             # Bytes\n  size: 9\n";
+
+    fn all(text: &str) -> (Option<File>, Vec<String>) {
+        let reading = read_all::<File>("f", text, REFERENCE);
+        (reading.value, reading.report.lines)
     }
 
     #[test]
@@ -59,5 +360,48 @@ mod tests {
     fn text_that_is_not_yaml_is_reported_with_its_line() {
         let wrong = read::<Section>("x.yaml", "tac: 1\n  : : [\n").unwrap_err().to_string();
         assert!(wrong.starts_with("x.yaml:2:"), "{wrong}");
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_at_once_with_an_example() {
+        let text = "name: a\ncount: many\nnmae: b\ncells:\n  - id: 1\n  - { id: 300 }\n  - id: x\n\
+                    \x20   private: 1\npart:\n  size: 1000\n  sise: 1\non: 7\n";
+        let (value, lines) = all(text);
+        assert_eq!(
+            lines,
+            [
+                "f:2: count: the value is not a number from 0 to 65535: write for example count: 7",
+                "f:3: nmae: there is no key nmae: did you mean name?",
+                "f:6: cells[1].id: the value is not a number from 0 to 255: write for example - { \
+                 id: 1 }",
+                "f:7: cells[1].id: the value is not a number from 0 to 255: write for example - { \
+                 id: 1 }",
+                "f:10: part.size: the value is not a number from 0 to 255: write for example size: \
+                 9",
+                "f:11: part.sise: there is no key sise: did you mean size?",
+                "f:12: on: the value is not true or false",
+            ]
+        );
+        let value = value.unwrap();
+        assert_eq!((value.name.as_str(), value.count, value.cells.len()), ("a", 0, 1));
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let (_, lines) = all("cells:\n  - id: 1\n    private: c53c22208b61\n");
+        assert!(lines[0].contains("cells[0].private") && !lines[0].contains("c53c"), "{lines:?}");
+        let (_, lines) = all("cells:\n  - id: 1\n    private: [c53c22208b61]\n");
+        assert!(!lines[0].contains("c53c"), "{lines:?}");
+    }
+
+    #[test]
+    fn consequences_of_a_mistake_are_not_reported() {
+        let (_, lines) = all("cells:\n  - id: 300\n");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let (_, lines) = all("part:\n  size: 300\n");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let (_, lines) = all("name: a\nname: b\ncount: x\n");
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].starts_with("f:2: name: the key occurs twice"), "{lines:?}");
     }
 }

@@ -25,6 +25,11 @@ const FABRIC: &[Row] = &[
 ];
 
 const OAM: &[Row] = &[
+    (
+        "oam.bind",
+        "",
+        "commands use oam.socket; write oam.listen: ADDRESS:PORT if monitoring needs TCP",
+    ),
     ("oam.history.keep", "oam.history.enabled", ""),
     ("oam.traces.gather_ms", "oam.traces.export_interval_ms", ""),
 ];

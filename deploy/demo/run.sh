@@ -25,8 +25,8 @@ trap finish EXIT
 cd "$folder"
 
 ip link set lo up
-"$martlet" --log warn subscriber add imsi-001010000000001 \
-    --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
+# All commands use this file, whatever configuration the machine has.
+export MARTLET_CONFIG=$folder/martlet.yaml
 # Positions of the cells, and the file with the LMF's certificate for the phone.
 cat > core.yaml <<'YAML'
 lmf:
@@ -39,7 +39,11 @@ lmf:
 YAML
 # The XDP datapath is used if the kernel supports it, else the kernel datapath.
 start() {
-    { cat core.yaml; printf 'upf:\n  datapath: %s\n' "$1"; } > martlet.yaml
+    # The phone measures the throughput to a server on this machine.
+    allow='{ address: 10.45.0.1, protocol: tcp, port: 5201 }'
+    upf='upf:\n  datapath: %s\n  n6: { allow: [%s] }\n'
+    # shellcheck disable=SC2059
+    { cat core.yaml; printf "$upf" "$1" "$allow"; } > martlet.yaml
     "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
     core=$!
     until "$martlet" --log error status > /dev/null 2>&1; do
@@ -53,10 +57,24 @@ for datapath in ${MARTLET_DEMO_DATAPATHS:-xdp kernel}; do
     start "$datapath" && started=yes && break
 done
 [ -n "$started" ] || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
+"$martlet" --log warn subscriber add imsi-001010000000001 \
+    --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
 iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
 server=$!
-"$martlet" --log warn status
 # The scenario locates the phone with this program.
 sed "s|{martlet}|$martlet|" "$here/scenario.yaml" > scenario.yaml
-"$martlet" --log warn ran -c scenario.yaml
-cat located
+"$martlet" --log warn ran -c scenario.yaml > steps || { cat steps >&2; exit 1; }
+
+# Minimum, average and maximum of `ping -q`; the rate that the receiver of iperf3 had.
+round_trips() {
+    awk -F'[ /]' '/^rtt/ { print $7 " ms min, " $8 " ms avg, " $9 " ms max" }' "$1"
+}
+rate() { awk '/receiver/ { print $7, $8 }' "$1" | sed 's|Mbits/sec|Mbit/s|'; }
+cat steps
+echo
+echo "Positions of the phone, and their true errors:"
+sed 's/^/    /' located
+echo
+echo "What the phone measured over its PDU session:"
+printf '    %-13s %s\n' "round trip" "$(round_trips ping)" \
+    "uplink" "$(rate uplink)" "downlink" "$(rate downlink)"

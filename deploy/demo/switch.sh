@@ -48,6 +48,9 @@ ip -n "$upf" addr add 192.168.70.1/24 dev upf3
 ip -n "$upf" addr add 10.99.0.1/24 dev upf6
 ip -n "$upf" route add default via 10.99.0.2
 
+# All commands use this file, whatever configuration the machine has.
+export MARTLET_CONFIG=$folder/martlet.yaml
+echo '{}' > martlet.yaml
 "$martlet" --log warn subscriber add imsi-001010000000001 \
     --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
 cat > martlet.yaml <<YAML
@@ -91,7 +94,7 @@ TEXT
 iperf3 --server --bind 10.99.0.2 > /dev/null 2>&1 &
 server=$!
 # The first number with a name in the status of the core.
-says() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
+status_number() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
 # A bar with one character for each five Mbit/s.
 bar() {
     local width=$((($1 + 2) / 5)) text
@@ -99,22 +102,26 @@ bar() {
     printf '%s' "${text// /$2}"
 }
 watch() {
-    local status now began=0 all carried on seen=0 then=0 all_then=0 carried_then=0 took native switch
+    local status now all carried on took native switch
+    local began=0 seen=0 then=0 all_then=0 carried_then=0
     while sleep 0.25; do
         status=$("$martlet" --log error status --json 2>/dev/null) || continue
-        now=${EPOCHREALTIME/[.,]/} all=$(says downlink_bytes) carried=$(says bytes) on=$(says onSwitch)
+        now=${EPOCHREALTIME/[.,]/} all=$(status_number downlink_bytes)
+        carried=$(status_number bytes) on=$(status_number onSwitch)
         [ -n "$all" ] && [ -n "$carried" ] && [ -n "$on" ] || continue
-        all=$((all + $(says uplink_bytes))) took=$((now - then))
-        # Octets in so many microseconds are 8 times as many Mbit/s.
-        native=$(((all - all_then - carried + carried_then) * 8 / took)) switch=$(((carried - carried_then) * 8 / took))
+        all=$((all + $(status_number uplink_bytes))) took=$((now - then))
+        # Bytes per microsecond times 8 are Mbit/s.
+        native=$(((all - all_then - carried + carried_then) * 8 / took))
+        switch=$(((carried - carried_then) * 8 / took))
         [ "$native" -ge 0 ] || native=0
         if [ "$then" != 0 ] && [ $((native + switch)) -ge 1 ]; then
             [ "$began" != 0 ] || began=$then
             if [ "$on" -ge 1 ] && [ "$seen" = 0 ]; then
                 seen=1
-                echo "              ── the session is hot and is offloaded while the download runs ──"
+                printf '%14s── the session is hot and is offloaded during the download ──\n' ''
             fi
-            printf '  %3d.%d s   %4d Mbit/s          %4d Mbit/s   %s%s\n' $(((now - began) / 1000000)) $(((now - began) / 100000 % 10)) \
+            printf '  %3d.%d s   %4d Mbit/s          %4d Mbit/s   %s%s\n' \
+                $(((now - began) / 1000000)) $(((now - began) / 100000 % 10)) \
                 "$native" "$switch" "$(bar "$native" '░')" "$(bar "$switch" '█')"
         fi
         then=$now all_then=$all carried_then=$carried
@@ -125,6 +132,7 @@ watch=$!
 "$martlet" --log warn ran -c "$here/switch.yaml" 2> ran.log || { cat ran.log >&2; exit 1; }
 kill -TERM "$watch" 2>/dev/null || true
 status=$("$martlet" --log error status --json)
-printf '\nUsage is one, whichever path a packet took: %d octets to the phone and %d from it, of which the switch carried %d.\n' \
-    "$(says downlink_bytes)" "$(says uplink_bytes)" "$(says bytes)"
-echo "The session moved onto the switch $(says movedOn) time(s) and, when it ended, off it $(says movedOff) time(s)."
+printf '\nUsage over both paths: %d bytes to the phone, %d from it; by the switch: %d.\n' \
+    "$(status_number downlink_bytes)" "$(status_number uplink_bytes)" "$(status_number bytes)"
+echo "The session was offloaded to the switch $(status_number movedOn) time(s) and, at its end," \
+    "moved back $(status_number movedOff) time(s)."

@@ -2,9 +2,10 @@
 # Tests positioning's data paths in the kernel, in one start of a guest: the conformance suite of
 # channels over kernel TLS, against the other libraries; the kernel module; and, with PROGRAM, the
 # lab's figures of types 1, 2 and 3.
-#   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`
+#   [VARIANTS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`
 # The report is then in target/guest/results/lcs-upp.
-# `make lab-positioning-guest` builds a PROGRAM with wolfSSL, the baseline of the paper, and runs this.
+# `make lab-positioning-guest` builds a PROGRAM with wolfSSL, the baseline of the paper, and runs
+# this.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
@@ -12,13 +13,15 @@ PATH=$PATH:/usr/sbin:/sbin
 kernel=linux-image-amd64
 laboratory=${1:+$(realpath "$1")}
 rounds=${2:-200}
-ways=${WAYS:-raw_tcp,rustls,ktls,kernel_module}
+variants=${VARIANTS:-raw_tcp,rustls,ktls,kernel_module}
 # MsQuic is a shared library.
-libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib | tr ' ' '\n' | while read -r it; do
+libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib |
+    tr ' ' '\n' | while read -r it; do
     [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)${LD_LIBRARY_PATH:-}
 # Only builds with the feature have wolfSSL. The error for an unknown channel lists all of them.
-known=$([ -z "$laboratory" ] || LD_LIBRARY_PATH=$libraries "$laboratory" lcs-upp --channels none 2>&1 || true)
-case "${WAYS:-}$known" in *", wolfssl,"*) ways=raw_tcp,wolfssl,${ways#raw_tcp,} ;; esac
+known=$([ -z "$laboratory" ] ||
+    LD_LIBRARY_PATH=$libraries "$laboratory" lcs-upp --channels none 2>&1 || true)
+case "${VARIANTS:-}$known" in *", wolfssl,"*) variants=raw_tcp,wolfssl,${variants#raw_tcp,} ;; esac
 
 # Builds a test program and prints its path.
 program() { # PACKAGE TEST
@@ -32,16 +35,20 @@ echo "Building the tests of channels and of the kernel module."
 channels=$(program martlet-lcs-channel suite)
 kernel_tests=$(program martlet-lcs-kernel module)
 ends=$(program martlet-lab-endpoint ends)
-[ -x "$ends" ] && [ -x "$channels" ] && [ -x "$kernel_tests" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+[ -x "$ends" ] && [ -x "$channels" ] && [ -x "$kernel_tests" ] || {
+    echo "guest-test: a test program was not built" >&2
+    exit 1
+}
 
 export RUST_BACKTRACE=0 MARTLET_REQUIRE_KERNEL_MODULE=1
 export MARTLET_GUEST="QEMU without KVM, Linux $(cat "$folder/version")"
 echo "Starting a guest with Debian's kernel."
-deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBRARY_PATH="$libraries" bash -c '
+deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 \
+    env LD_LIBRARY_PATH="$libraries" bash -c '
     failed=0
     /usr/sbin/insmod "$1" || exit 125
     MARTLET_CHANNELS=ktls,rustls "$2" --test-threads 1 conformance:: || failed=1
-    "$2" --test-threads 1 a_connection_goes_on || failed=1
+    "$2" --test-threads 1 a_connection_resumes || failed=1
     "$3" --test-threads 1 || failed=1
     "$7" --test-threads 1 real_time || failed=1
     if [ -n "$4" ]; then
@@ -49,7 +56,8 @@ deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBR
             --channels "$6" || failed=1
     fi
     exit $failed
-' guest "$module" "$channels" "$kernel_tests" "$laboratory" "$rounds" "$ways" "$ends" | tee target/guest/output
+' guest "$module" "$channels" "$kernel_tests" "$laboratory" "$rounds" "$variants" "$ends" |
+    tee target/guest/output
 if grep -q SKIPPED target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 package=${1:-linux-image-amd64}
 folder=target/guest/$package
-if [ "$folder/ready" -nt deploy/guest/init ] && [ "$folder/ready" -nt deploy/guest/prepare.sh ]; then
+if [ "$folder/ready" -nt deploy/guest/init ] &&
+    [ "$folder/ready" -nt deploy/guest/prepare.sh ]; then
     echo "$folder"
     exit 0
 fi

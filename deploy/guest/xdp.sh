@@ -43,7 +43,8 @@ deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 1200 bash 
     done
     exit $failed
 ' guest "$conformance" "${others[@]}" | tee "target/guest/output.$kernel"
-if grep -q SKIPPED "target/guest/output.$kernel" || ! grep -q "conforms_in_native_mode ... ok" "target/guest/output.$kernel"; then
+if grep -q SKIPPED "target/guest/output.$kernel" ||
+    ! grep -q "conforms_in_native_mode ... ok" "target/guest/output.$kernel"; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1
 fi

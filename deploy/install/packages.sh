@@ -60,8 +60,10 @@ if ! have_cargo; then
     if apt-cache show cargo-web >/dev/null 2>&1; then
         toolchain=(cargo-web rustc-web)
     else
-        newest=$(apt-cache search --names-only '^cargo-1\.[0-9]+$' | awk '{print $1}' | sort -V | tail -n 1)
-        if [ -n "$newest" ] && [ "$(printf 'cargo-%s\n%s\n' "$needed" "$newest" | sort -V | head -n 1)" = "cargo-$needed" ]; then
+        newest=$(apt-cache search --names-only '^cargo-1\.[0-9]+$' |
+            awk '{print $1}' | sort -V | tail -n 1)
+        oldest=$(printf 'cargo-%s\n%s\n' "$needed" "$newest" | sort -V | head -n 1)
+        if [ -n "$newest" ] && [ "$oldest" = "cargo-$needed" ]; then
             toolchain=("$newest" "rustc-${newest#cargo-}")
         fi
     fi
@@ -84,7 +86,7 @@ if ! have_cargo && [ ${#toolchain[@]} -gt 0 ] && [ -x "/usr/bin/${toolchain[0]}"
     as_root ln -sf "/usr/bin/rustc-$version" /usr/local/bin/rustc
 fi
 if ! have_cargo; then
-    echo "Martlet needs Rust $needed or newer, which this system's packages do not have: install it" \
+    echo "Martlet needs Rust $needed or newer, which this system's packages lack: install it" \
         "with rustup, then run make again." >&2
     exit 1
 fi

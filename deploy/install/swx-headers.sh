@@ -25,15 +25,18 @@ for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
     [ -f "$list" ] && sed -n 's/^deb /deb-src /p' "$list" >>"$work/parts/system.list" || true
 done
 for list in /etc/apt/sources.list.d/*.sources; do
-    [ -f "$list" ] && sed 's/^Types:.*/Types: deb-src/' "$list" >"$work/parts/$(basename "$list")" || true
+    [ -f "$list" ] &&
+        sed 's/^Types:.*/Types: deb-src/' "$list" >"$work/parts/$(basename "$list")" || true
 done
 # Third-party archives may have no sources, so errors of the update are ignored.
 options="-o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=$work/parts"
 options="$options -o Dir::State::lists=$work/lists -o Dir::Cache=$work/cache"
 options="$options -o APT::Sandbox::User=root"
 apt-get $options update -qq >/dev/null 2>&1 || true
-if ! (cd "$work" && apt-get $options source --download-only -qq "dpdk=$version" >/dev/null 2>&1); then
-    echo "The source package of dpdk $version is not available: the switch interprets its pipeline." >&2
+if ! (cd "$work" &&
+    apt-get $options source --download-only -qq "dpdk=$version" >/dev/null 2>&1); then
+    echo "The source package of dpdk $version is not available:" \
+        "the switch interprets its pipeline." >&2
     exit 0
 fi
 mkdir "$work/tree"

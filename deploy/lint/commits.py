@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the subjects of commits: `component: imperative summary`, at most 72 columns.
 
-    deploy/lint/commits.py [SINCE]     the commits after SINCE; default: after the last one without a form
+    deploy/lint/commits.py [SINCE]     commits after SINCE; default: after the last one without form
 
 A component is a folder (`upf/xdp`), several of them (`nf/{amf,smf}`), or `workspace`, `docs`, `ci`.
 """

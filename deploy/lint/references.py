@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Reports references in pages and comments that lead nowhere.
 
-In Markdown: relative links, with their anchors, and paths in backticks. In sources: `path/file.rs:123`.
+In Markdown: relative links, with their anchors, and paths in backticks. In sources:
+`path/file.rs:123`.
 A path counts as a reference where its first component is a folder of this repository.
 """
 

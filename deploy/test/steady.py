@@ -69,11 +69,11 @@ def alone(command, target, name):
 
 def list_skipped(lines):
     """Lists the tests that reported that this machine cannot run them."""
-    skipped = sorted({match[0] for line in lines if (match := re.search(r"SKIPPED .*", line))})
+    skipped = sorted({match[1] for line in lines if (match := re.search(r"SKIPPED:? (.*)", line))})
     if skipped:
         print(f"\n{len(skipped)} tests or checks were skipped on this machine:")
         for line in skipped:
-            print(f"    {line.removeprefix('SKIPPED ')}")
+            print(f"    {line}")
 
 
 def main():

@@ -299,7 +299,8 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		var stream *C.martlet_stream
 		err := call(func() C.int {
-			return C.martlet_listener_try_accept(l.listener, l.member.events.events, l.token, &stream)
+			events := l.member.events.events
+			return C.martlet_listener_try_accept(l.listener, events, l.token, &stream)
 		})
 		if err == nil {
 			l.member.keep()

@@ -142,7 +142,8 @@ func TestErrors(t *testing.T) {
 
 // echo returns the request body, and the protocol in a header.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	// Read the body first: net/http discards the rest of an HTTP/1.1 request once its response starts.
+	// Read the body first: net/http discards the rest of an HTTP/1.1 request once its response
+	// starts.
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -176,7 +177,8 @@ func TestHTTP(t *testing.T) {
 					}
 					got, err := io.ReadAll(answer.Body)
 					answer.Body.Close()
-					if err != nil || string(got) != body || answer.Header.Get("X-Protocol") != protocol {
+					used := answer.Header.Get("X-Protocol")
+					if err != nil || string(got) != body || used != protocol {
 						t.Error(protocol, n, length, len(got), answer.Header, err)
 					}
 				}

@@ -1,4 +1,4 @@
-//! Configuration files: YAML, and the lines that a report names.
+//! Configuration files: YAML, and the lines that an error report names.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! Answers of name servers, as the UPF sees them on their way to UEs.
+//! DNS responses to UEs, as the UPF inspects them.
 #![no_main]
 #[allow(dead_code)]
 #[path = "../../upf/rules/src/dns/answer.rs"]

@@ -1,5 +1,5 @@
 //! A malicious peer of a shared-memory channel: the input is a script of descriptors, indices,
-//! buffers, frames and connections in memory that is really shared.
+//! buffers, frames and connections in real shared memory.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

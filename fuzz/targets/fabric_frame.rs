@@ -1,4 +1,5 @@
-//! Frames of service calls, as requests and as responses, in both forms of a body; and descriptors.
+//! Frames of service calls, as requests and as responses, with both encodings of a body; and
+//! descriptors.
 #![no_main]
 
 use bytes::Bytes;

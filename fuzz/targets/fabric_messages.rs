@@ -1,4 +1,4 @@
-//! Messages between processes and the fabric's manager, in both directions, one on each line.
+//! Messages between processes and the fabric's manager, in both directions, one per line.
 #![no_main]
 
 use martlet_fabric::ProcessLimits;

@@ -1,4 +1,4 @@
-//! TLS records of the LMF's channel, as a peer may send them.
+//! TLS records that a peer sends to the LMF.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| martlet_lcs_channel::fuzz_records(data));

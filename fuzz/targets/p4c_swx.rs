@@ -1,4 +1,4 @@
-//! P4 programs: whatever text it is, the compiler answers, and what it takes it can write.
+//! P4 programs: any text gets a result or an error, and every result can be written.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 

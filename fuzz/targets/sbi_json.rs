@@ -1,4 +1,4 @@
-//! JSON of service operations: the first octet chooses the type.
+//! JSON of service operations; the first byte selects the type.
 #![no_main]
 
 #[macro_use]
@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
                     bytes: bytes::Bytes::copy_from_slice(text),
                 };
                 if let Ok(value) = decode_json::<$kind>(Some(encoded)) {
-                    serde_json::to_vec(&value).expect("a value that was read encodes");
+                    serde_json::to_vec(&value).expect("a decoded value encodes");
                 }
             }),*];
             readers[usize::from(*choice) % readers.len()](text);

@@ -31,6 +31,6 @@ pub mod stats;
 pub mod switch;
 pub mod upf;
 
-pub use self::core::{CoreArgs, CoreProcess, Variant};
+pub use self::core::{CoreArgs, CoreProcess, Variant, status_at};
 pub use output::{Figure, Output};
 pub use plot::{Bars, Panel, Series, draw, draw_bars};

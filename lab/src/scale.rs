@@ -14,9 +14,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Positions of SMF and AMF in the start order, which are the offsets of their OAM ports.
-const SMF: u16 = 8;
-const AMF: u16 = 10;
 /// Simultaneous registrations outside the storm.
 const CONCURRENCY: usize = 32;
 /// Timeout for a recovery.
@@ -150,8 +147,8 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
     ran.gnb.lost().await;
     let started = Instant::now();
     let core = setup.start(Variant::Local)?;
-    wait_until(&core, 0, "amf", |amf| amf["ues"]["registered"] == ues).await?;
-    wait_until(&core, 0, "smf", |smf| smf["sessions"] == ues).await?;
+    wait_until(&core, false, "amf", |amf| amf["ues"]["registered"] == ues).await?;
+    wait_until(&core, false, "smf", |smf| smf["sessions"] == ues).await?;
     figure("restart", "s", started.elapsed().as_secs_f64())?;
     drop(ran);
     core.stop()?;
@@ -171,8 +168,8 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
         kill(Pid::from_raw(pid as i32), Signal::SIGKILL)?;
         // The status that the supervisor shows is up to a second old, so the function is asked.
         match name {
-            "amf" => wait_until(&core, AMF, name, |amf| amf["ues"]["registered"] == ues).await?,
-            _ => wait_until(&core, SMF, name, |smf| smf["sessions"] == ues).await?,
+            "amf" => wait_until(&core, true, name, |amf| amf["ues"]["registered"] == ues).await?,
+            _ => wait_until(&core, true, name, |smf| smf["sessions"] == ues).await?,
         }
         let seconds = started.elapsed().as_secs_f64();
         output.row(format_args!("fabric,restart_{name},{seconds}"))?;
@@ -184,17 +181,20 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
     Ok(())
 }
 
-/// Waits until the status of a function is as wanted. `offset` is that of the OAM port to ask; 0 is
-/// the core's own.
+/// Waits until the status of a function is as wanted: from its own process, or from the core's.
 async fn wait_until(
     core: &CoreProcess,
-    offset: u16,
+    from_own_process: bool,
     name: &str,
     is: impl Fn(&serde_json::Value) -> bool,
 ) -> Result<()> {
     let deadline = Instant::now() + RECOVERY_TIMEOUT;
     loop {
-        let status = core.status_at(offset).unwrap_or_default();
+        let status = match from_own_process {
+            true => core.status_of(name),
+            false => core.status(),
+        };
+        let status = status.unwrap_or_default();
         let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
         let found = nfs
             .into_iter()
@@ -238,7 +238,8 @@ fn report(output: &mut Output, ues: u64, storm: u64) {
     let value = |id: &str| output.find(id).map_or(f64::NAN, |figure| figure.value);
     let _ = write!(
         text,
-        "\nIn the storm, {} UEs registered within {:.2} s, and {} were told to back off (5GMM \
+        "\nIn the storm, {} UEs registered within {:.2} s, and {} were rejected with a back-off \
+         timer (5GMM \
          cause #22).\n",
         value("scale.local.storm_registered"),
         value("scale.local.storm"),

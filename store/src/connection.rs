@@ -29,3 +29,22 @@ pub fn open_postgres(url: &str) -> Result<::postgres::Client, StoreError> {
 pub fn reconnect_postgres(url: &str) -> Result<::postgres::Client, StoreError> {
     postgres::connect(url)
 }
+
+/// Copies an SQLite database into a new file, which only its owner can read. The copy is the state
+/// at one moment, although other processes may write.
+///
+/// # Errors
+/// The file cannot be opened, or the copy exists or cannot be written.
+pub fn copy_sqlite(from: &Path, to: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let failed = |error: std::io::Error| StoreError::Open {
+        path: to.display().to_string(),
+        reason: error.to_string(),
+    };
+    // SQLite writes into an empty file, whose mode it keeps.
+    let mut open = std::fs::OpenOptions::new();
+    open.write(true).create_new(true).mode(0o600).open(to).map_err(failed)?;
+    let connection = sqlite::connect(from)?;
+    connection.execute("VACUUM INTO ?1", [to.display().to_string()])?;
+    Ok(())
+}

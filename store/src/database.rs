@@ -2,6 +2,7 @@
 //! secrets encrypted.
 use crate::StoreError;
 use crate::group_commit::GroupCommit;
+use std::sync::{Arc, OnceLock};
 
 /// A subscriber's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +30,30 @@ pub(crate) const SDM_SUBSCRIPTION: &str = "sdm-subscription";
 /// Changes that stay in the database for later readers.
 pub(crate) const MAX_CHANGES: i64 = 100_000;
 
+/// Batches of rows.
+pub(crate) type Batches<'a> = dyn Iterator<Item = Result<Vec<Row>, StoreError>> + 'a;
+
+/// The rows of a batch, or its error.
+pub(crate) fn rows_of(batch: Result<Vec<Row>, StoreError>) -> Vec<Result<Row, StoreError>> {
+    match batch {
+        Ok(rows) => rows.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    }
+}
+
 /// A database of subscribers and contexts.
 pub(crate) trait Database: Send + Sync {
-    /// Adds rows, all or none; with `replace`, in place of existing ones.
-    fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError>;
+    /// Adds rows in batches, all or none; with `replace`, in place of existing ones. An
+    /// error of the iterator ends the call and adds nothing.
+    fn add(&self, batches: &mut Batches<'_>, replace: bool) -> Result<(), StoreError>;
+    /// Replaces a row's GPSI and profile, and records the change. The sequence number stays.
+    fn change(
+        &self,
+        supi: &str,
+        gpsi: Option<&str>,
+        from: &str,
+        to: &str,
+    ) -> Result<(), StoreError>;
     /// Replaces a row's profile if it still is `from`.
     fn reseal(&self, supi: &str, from: &str, to: &str) -> Result<(), StoreError>;
     /// Removes a subscriber and its contexts. Returns whether it existed.
@@ -45,8 +66,14 @@ pub(crate) trait Database: Send + Sync {
     fn list(&self, after: &str, limit: usize) -> Result<Vec<Row>, StoreError>;
     /// Counts the rows.
     fn count(&self) -> Result<u64, StoreError>;
-    /// Advances the sequence number from `from` to `to`. Returns `false` if it was not `from`.
-    fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError>;
+    /// Advances the sequence number from `from` to `to`. Returns `false` if it was not `from`, and
+    /// the group of writes if the change is part of an open one.
+    fn advance_sqn(
+        &self,
+        supi: &str,
+        from: u64,
+        to: u64,
+    ) -> Result<(bool, Option<Group>), StoreError>;
     /// Writes a context. Returns whether it is new.
     fn put_context(
         &self,
@@ -76,8 +103,26 @@ pub(crate) trait Database: Send + Sync {
     fn set_group_commit(&self, _on: bool) -> Result<(), StoreError> {
         Ok(())
     }
-    /// Commits the open group of writes.
-    fn commit(&self) -> Result<(), StoreError> {
+    /// Commits the open group of writes. With `pause`, other processes can write afterwards before
+    /// the next group begins.
+    fn commit(&self, _pause: bool) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+/// A group of writes that shares a transaction: once it has ended, whether it was committed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Group(Arc<OnceLock<Result<(), Arc<StoreError>>>>);
+
+impl Group {
+    /// The group has ended.
+    pub fn end(&self, outcome: Result<(), Arc<StoreError>>) {
+        // A group ends once: it is taken from its database then.
+        let _ = self.0.set(outcome);
+    }
+
+    /// Whether the group was committed. `None` while it is open.
+    pub fn outcome(&self) -> Option<Result<(), StoreError>> {
+        self.0.get().cloned().map(|outcome| outcome.map_err(StoreError::Group))
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Where a database is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
     /// In the memory of this process.
     Memory,
@@ -53,17 +53,30 @@ impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DatabaseUrl::Memory => f.write_str(":memory:"),
-            DatabaseUrl::File(path) => write!(f, "{}", path.display()),
-            DatabaseUrl::Postgres(url) => {
-                let without_password = url.split_once("://").and_then(|(scheme, rest)| {
-                    let (user, host) = rest.rsplit_once('@')?;
-                    let user = user.split(':').next().unwrap_or_default();
-                    Some(format!("{scheme}://{user}@{host}"))
-                });
-                f.write_str(without_password.as_deref().unwrap_or(url))
-            }
+            DatabaseUrl::File(path) => f.write_str(&without_password(&path.display().to_string())),
+            DatabaseUrl::Postgres(url) => f.write_str(&without_password(url)),
         }
     }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseUrl({self})")
+    }
+}
+
+/// A URL, or what was meant as one, without its password and its parameters, which may name one.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once(":/") else { return url.to_string() };
+    let (main, parameters) = rest.split_once('?').map_or((rest, ""), |(main, _)| (main, "?…"));
+    let slash = if main.starts_with('/') { "/" } else { "" };
+    let main = match main.trim_start_matches('/').rsplit_once('@') {
+        Some((user, host)) => {
+            format!("{slash}{}@{host}", user.split(':').next().unwrap_or_default())
+        }
+        None => main.to_string(),
+    };
+    format!("{scheme}:/{main}{parameters}")
 }
 
 #[cfg(test)]
@@ -79,6 +92,11 @@ mod tests {
         );
         let server = DatabaseUrl::parse("postgresql://core:secret@db.example/martlet");
         assert_eq!(server.to_string(), "postgresql://core@db.example/martlet");
-        assert_eq!(server.for_function("smf"), Some(server));
+        assert_eq!(server.for_function("smf"), Some(server.clone()));
+        assert!(!format!("{server:?}").contains("secret"));
+        let shown = |text: &str| DatabaseUrl::parse(text).to_string();
+        assert_eq!(shown("postgresql://db/martlet?password=secret"), "postgresql://db/martlet?…");
+        assert_eq!(shown("postgresql:/core:secret@db/martlet"), "postgresql:/core@db/martlet");
+        assert_eq!(shown("/var/lib/martlet.db"), "/var/lib/martlet.db");
     }
 }

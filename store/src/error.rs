@@ -38,9 +38,15 @@ pub enum StoreError {
     /// PostgreSQL failed.
     #[error("PostgreSQL failed: {}", with_cause(.0))]
     Postgres(#[from] postgres::Error),
+    /// TLS to the PostgreSQL server cannot be configured.
+    #[error("TLS to the database: {0}")]
+    Tls(String),
     /// The thread that holds the connection has ended.
     #[error("database connection has ended")]
     Ended,
+    /// The caller ended an import.
+    #[error("the import was ended: nothing was added")]
+    Cancelled,
     /// SQLite failed.
     #[error("SQLite failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -50,9 +56,39 @@ pub enum StoreError {
     /// The subscriber exists.
     #[error("{0} exists: remove it first, or replace it with --replace")]
     Exists(String),
+    /// Another process changed the subscriber at the same time.
+    #[error("{0} was changed by another process at the same time: try again")]
+    Concurrent(String),
+    /// The transaction that a write shared with others was not committed.
+    #[error("write was not committed: {0}")]
+    Group(std::sync::Arc<StoreError>),
+    /// The database ended a transaction itself.
+    #[error("database rolled a transaction back")]
+    RolledBack,
     /// A subscriber's data are invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidSubscriber),
+}
+
+impl StoreError {
+    /// Whether the database has no room: the disk or a quota is full.
+    pub fn is_full(&self) -> bool {
+        match self {
+            StoreError::Group(error) => error.is_full(),
+            StoreError::Sqlite(error) => {
+                error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+            }
+            StoreError::Postgres(error) => {
+                error.code() == Some(&postgres::error::SqlState::DISK_FULL)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the database failed, as opposed to a refusal of what was to be written.
+    pub fn is_failure(&self) -> bool {
+        !matches!(self, StoreError::Exists(_) | StoreError::Invalid(_))
+    }
 }
 
 /// A PostgreSQL error with its cause, which its own text leaves out.

@@ -2,8 +2,10 @@
 //! and committing one costs several times what a write within it costs.
 //!
 //! Readers through the same store see the writes at once. A process that is killed loses the open
-//! group. Sequence numbers are safe: after a kill the next process skips those that the lost group
-//! may have used.
+//! group. Sequence numbers are committed before they are used
+//! ([`Store::advance_sqn_in_group`]): those that are advanced at the same time share a transaction.
+//! After a kill or a power failure the next process also skips numbers, since the disk may have
+//! lost the last transactions.
 use crate::{Store, StoreError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -44,7 +46,10 @@ impl Store {
         loop {
             group_commit.0.notified().await;
             tokio::time::sleep(interval).await;
-            if let Err(error) = self.database.commit() {
+            let outcome = self.database.commit(true);
+            if let Err(error) = outcome {
+                self.written(Some(&error));
+                self.clear_cache();
                 failed(error);
             }
         }
@@ -91,14 +96,9 @@ mod tests {
             tokio::task::yield_now().await;
             assert!(one.subscriber(SUPI).unwrap().is_some());
             put(&one, "a");
-            assert!(
-                one.advance_sqn(SUPI, 0, 32).unwrap() && !one.advance_sqn(SUPI, 0, 32).unwrap()
-            );
             assert!(sees(&one, "a") && !sees(&other, "a"));
-            assert_eq!(one.subscriber(SUPI).unwrap().unwrap().sqn, 32);
             tokio::time::sleep(3 * INTERVAL).await;
             assert!(sees(&other, "a"));
-            assert_eq!(other.subscriber(SUPI).unwrap().unwrap().sqn, 32);
             // A transaction of several writes commits the open group first.
             put(&one, "b");
             let second = Subscriber::new(
@@ -119,7 +119,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sequence_numbers_of_a_lost_group_are_not_used_again() {
+    async fn sequence_numbers_that_advance_at_once_share_a_transaction_and_are_durable() {
+        let (folder, one, other) = two_stores("sqn");
+        let second = |n| format!("imsi-00101000000010{n}");
+        let several: Vec<_> = (0..9)
+            .map(|n| Subscriber::new(&second(n), Secret([1; 16]), Secret([2; 16]), "internet"))
+            .collect();
+        one.add(&several, false).unwrap();
+        let grouping = one.group_commits(INTERVAL, |error| drop(never(error)));
+        let test = async {
+            tokio::task::yield_now().await;
+            assert!(one.subscriber(SUPI).unwrap().is_some());
+            // The first write opens a group, which the first number commits.
+            put(&one, "a");
+            assert!(!sees(&other, "a"));
+            let advance = async |n| one.advance_sqn_in_group(&second(n), 0, 32).await.unwrap();
+            let all = tokio::join!(advance(0), advance(1), advance(2));
+            assert_eq!(all, (true, true, true));
+            assert!(sees(&other, "a"));
+            for n in 0..3 {
+                assert_eq!(other.subscriber(&second(n)).unwrap().unwrap().sqn, 32);
+            }
+            assert!(!one.advance_sqn_in_group(&second(0), 0, 32).await.unwrap());
+            assert_eq!(one.failure(), None);
+        };
+        tokio::select! { () = grouping => {}, () = test => {} }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn sequence_numbers_after_a_kill_are_skipped() {
         let (folder, one, _) = two_stores("killed");
         let copy = folder.join("copy.db");
         let grouping = one.group_commits(INTERVAL, |error| drop(never(error)));
@@ -144,7 +173,7 @@ mod tests {
             tokio::select! { () = grouping => {}, () = tokio::time::sleep(INTERVAL) => {} }
         };
         let next = Store::open(&copy).unwrap();
-        assert_eq!(sqn(&next), 0, "the group was lost");
+        assert_eq!(sqn(&next), 32, "the number was committed");
         open_and_close(&next).await;
         let moved = sqn(&next);
         assert!(moved > 32 && moved.is_multiple_of(32), "{moved}");

@@ -1,10 +1,11 @@
 //! The PostgreSQL database, which processes on several machines can share. The client library
 //! blocks in a runtime of its own, which must not run within another one: a thread holds the
 //! connection.
-use crate::database::{Change, Database, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
+use crate::database::{Batches, Change, Database, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
+use crate::postgres_tls::{Target, target};
 use crate::{StoreError, schema};
-use postgres::{Client, Config, NoTls};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use postgres::{Client, NoTls};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
 
 type Job = Box<dyn FnOnce(&mut Client) + Send>;
@@ -17,9 +18,12 @@ pub(crate) struct Postgres(Sender<Job>);
 
 /// Connects to a `postgresql://` URL.
 pub(crate) fn connect(url: &str) -> Result<Client, StoreError> {
-    let mut config: Config = url.parse()?;
+    let Target { mut config, tls } = target(url)?;
     config.connect_timeout(CONNECT_TIMEOUT).application_name("martlet");
-    Ok(config.connect(NoTls)?)
+    Ok(match tls {
+        Some(tls) => config.connect(tls)?,
+        None => config.connect(NoTls)?,
+    })
 }
 
 impl Postgres {
@@ -85,35 +89,97 @@ fn row(row: &postgres::Row) -> Row {
     }
 }
 
+/// Adds batches of rows in a transaction, which is committed when `None` follows the last one.
+fn add(
+    client: &mut Client,
+    batches: &Receiver<Option<Vec<Row>>>,
+    replace: bool,
+) -> Result<(), StoreError> {
+    let mut transaction = client.transaction()?;
+    // Without the lock a reader could see a change before one of a lower number.
+    transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
+    let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
+    let insert = transaction.prepare(sql)?;
+    let delete = transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
+    let record = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
+    while let Some(rows) = batches.recv().map_err(|_| StoreError::Cancelled)? {
+        for row in &rows {
+            if replace {
+                transaction.execute(&delete, &[&row.supi, &row.gpsi])?;
+            }
+            let outcome = transaction
+                .execute(&insert, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
+            unless_exists(outcome, &row.supi)?;
+            transaction.execute(&record, &[&row.supi])?;
+        }
+    }
+    let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
+    transaction.execute(sql, &[&MAX_CHANGES])?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The outcome of a write, or that its SUPI or MSISDN is another subscriber's.
+fn unless_exists(outcome: Result<u64, postgres::Error>, supi: &str) -> Result<u64, StoreError> {
+    match outcome {
+        Err(error) if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) => {
+            Err(StoreError::Exists(format!("{supi} (or its MSISDN)")))
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
 impl Database for Postgres {
-    fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError> {
+    fn add(&self, batches: &mut Batches<'_>, replace: bool) -> Result<(), StoreError> {
+        // The connection's thread takes the rows while this one makes more.
+        let (sender, receiver) = sync_channel::<Option<Vec<Row>>>(2);
+        let (done, outcome) = channel();
+        let job: Job = Box::new(move |client| {
+            let _ = done.send(add(client, &receiver, replace));
+        });
+        self.0.send(job).map_err(|_| StoreError::Ended)?;
+        let mut failed = None;
+        for batch in batches {
+            match batch {
+                // The job ends early only with an error, which is its outcome.
+                Ok(rows) => {
+                    if sender.send(Some(rows)).is_err() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        if failed.is_none() {
+            let _ = sender.send(None);
+        }
+        drop(sender);
+        let outcome = outcome.recv().map_err(|_| StoreError::Ended)?;
+        failed.map_or(outcome, Err)
+    }
+
+    fn change(
+        &self,
+        supi: &str,
+        gpsi: Option<&str>,
+        from: &str,
+        to: &str,
+    ) -> Result<(), StoreError> {
+        let (supi, gpsi) = (supi.to_string(), gpsi.map(str::to_string));
+        let (from, to) = (from.to_string(), to.to_string());
         self.run(move |client| {
             let mut transaction = client.transaction()?;
-            // Without the lock a reader could see a change before one of a lower number.
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
-            let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
-            let insert = transaction.prepare(sql)?;
-            let delete =
-                transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
-            let record = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
-            for row in &rows {
-                if replace {
-                    transaction.execute(&delete, &[&row.supi, &row.gpsi])?;
-                }
-                let outcome = transaction
-                    .execute(&insert, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
-                match outcome {
-                    Err(error)
-                        if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) =>
-                    {
-                        return Err(StoreError::Exists(format!("{} (or its MSISDN)", row.supi)));
-                    }
-                    outcome => outcome?,
-                };
-                transaction.execute(&record, &[&row.supi])?;
+            let sql =
+                "UPDATE subscriber SET gpsi = $2, profile = $4 WHERE supi = $1 AND profile = $3";
+            let outcome = transaction.execute(sql, &[&supi, &gpsi, &from, &to]);
+            if unless_exists(outcome, &supi)? == 0 {
+                return Err(StoreError::Concurrent(supi));
             }
-            let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
-            transaction.execute(sql, &[&MAX_CHANGES])?;
+            transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;
             transaction.commit()?;
             Ok(())
         })
@@ -179,11 +245,16 @@ impl Database for Postgres {
         })
     }
 
-    fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
+    fn advance_sqn(
+        &self,
+        supi: &str,
+        from: u64,
+        to: u64,
+    ) -> Result<(bool, Option<Group>), StoreError> {
         let supi = supi.to_string();
         self.run(move |client| {
             let sql = "UPDATE subscriber SET sqn = $3 WHERE supi = $1 AND sqn = $2";
-            Ok(client.execute(sql, &[&supi, &(from as i64), &(to as i64)])? == 1)
+            Ok((client.execute(sql, &[&supi, &(from as i64), &(to as i64)])? == 1, None))
         })
     }
 

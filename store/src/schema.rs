@@ -2,6 +2,9 @@
 use crate::StoreError;
 use rusqlite::Connection;
 
+/// The version of the tables that this program writes.
+pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
+
 /// The migration to each version, from version 1 on.
 const MIGRATIONS: [&str; 3] = [
     "

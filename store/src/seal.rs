@@ -6,6 +6,7 @@ use base64::prelude::BASE64_STANDARD_NO_PAD;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use zeroize::Zeroizing;
 
 /// The environment variable with the operator's key; it takes precedence over a file.
 pub const KEY_VARIABLE: &str = "MARTLET_STORE_KEY";
@@ -57,7 +58,7 @@ impl Seal {
         if !file.try_exists().map_err(failed)? {
             create_key_file(file).map_err(failed)?;
         }
-        let text = std::fs::read_to_string(file).map_err(failed)?;
+        let text = Zeroizing::new(std::fs::read_to_string(file).map_err(failed)?);
         parse(&text).ok_or_else(|| {
             StoreError::Key(format!("{} does not hold 64 hexadecimal digits", file.display()))
         })
@@ -119,8 +120,8 @@ impl Seal {
 }
 
 fn parse(text: &str) -> Option<Seal> {
-    let mut key = [0; 32];
-    hex::decode_to_slice(text.trim(), &mut key).ok().map(|()| Seal::new(&key))
+    let mut key = Zeroizing::new([0; 32]);
+    hex::decode_to_slice(text.trim(), &mut *key).ok().map(|()| Seal::new(&key))
 }
 
 /// Random bytes from the kernel. The library's own generator spends tens of milliseconds of CPU
@@ -136,12 +137,13 @@ fn random<const N: usize>() -> Result<[u8; N], StoreError> {
 /// at once the first succeeds, and no process sees a partial file.
 fn create_key_file(file: &Path) -> std::io::Result<()> {
     let key: [u8; 32] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
+    let key = Zeroizing::new(key);
     let tag: [u8; 8] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
     let draft = file.with_extension(format!("{}.draft", hex::encode(tag)));
     let written = (|| {
         let mut open = std::fs::OpenOptions::new();
         let mut written = open.write(true).create_new(true).mode(0o600).open(&draft)?;
-        writeln!(written, "{}", hex::encode(key))?;
+        writeln!(written, "{}", *Zeroizing::new(hex::encode(*key)))?;
         written.sync_all()?;
         match std::fs::hard_link(&draft, file) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),

@@ -1,8 +1,10 @@
 //! Subscriber keys, hidden in logs.
 use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, Zeroizing};
 
-/// A key of `N` bytes, 16 by default. Stored as hexadecimal digits; `Debug` prints `(hidden)`.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A key of `N` bytes, 16 by default. Stored as hexadecimal digits; `Debug` prints `(hidden)`. Its
+/// memory is overwritten on drop.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Secret<const N: usize = 16>(pub [u8; N]);
 
@@ -17,8 +19,8 @@ pub struct InvalidSecret {
 impl<const N: usize> Secret<N> {
     /// Reads two hexadecimal digits per byte.
     pub fn from_hex(text: &str) -> Option<Self> {
-        let mut bytes = [0; N];
-        hex::decode_to_slice(text, &mut bytes).ok().map(|()| Secret(bytes))
+        let mut secret = Secret([0; N]);
+        hex::decode_to_slice(text, &mut secret.0).ok().map(|()| secret)
     }
 
     /// Writes two hexadecimal digits per byte.
@@ -30,6 +32,7 @@ impl<const N: usize> Secret<N> {
 impl<const N: usize> TryFrom<String> for Secret<N> {
     type Error = InvalidSecret;
     fn try_from(text: String) -> Result<Self, Self::Error> {
+        let text = Zeroizing::new(text);
         Secret::from_hex(&text).ok_or(InvalidSecret { digits: 2 * N })
     }
 }
@@ -37,6 +40,12 @@ impl<const N: usize> TryFrom<String> for Secret<N> {
 impl<const N: usize> From<Secret<N>> for String {
     fn from(secret: Secret<N>) -> String {
         secret.to_hex()
+    }
+}
+
+impl<const N: usize> Drop for Secret<N> {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 

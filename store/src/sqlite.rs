@@ -1,12 +1,15 @@
 //! The SQLite database: one file, one connection.
-use crate::database::{Change, Database, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
+use crate::database::{
+    Batches, Change, Database, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION, rows_of,
+};
 use crate::group_commit::GroupCommit;
 use crate::{StoreError, schema};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ops::Deref;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How long a call waits for another process's write.
@@ -17,6 +20,9 @@ const GROUP_PAUSE: Duration = Duration::from_millis(1);
 const CONTENTION: Duration = Duration::from_micros(500);
 /// After another process has written, each write is its own transaction for this long.
 const SHARED_TIME: Duration = Duration::from_secs(1);
+
+/// Permissions of the database's files: access for the owner only.
+const PRIVATE: u32 = 0o600;
 
 /// Mark in the file header (`PRAGMA application_id`) while group commit is on.
 const GROUP_COMMIT_MARK: i64 = 0x4d4c_4754;
@@ -35,6 +41,11 @@ struct OpenFile {
     connection: Connection,
     /// With group commit, the earliest moment for the next group.
     next_group: Option<Instant>,
+    /// The open group.
+    group: Option<Group>,
+    /// Whether the last transaction failed. Then each write is its own transaction, so that its
+    /// caller learns whether it was committed.
+    is_failing: bool,
     /// `PRAGMA data_version` when it was last read.
     version: Option<i64>,
     /// Whether `version` was read after the open group began.
@@ -57,10 +68,19 @@ impl OpenFile {
     /// Opens a group if one may begin now. Returns whether it did.
     fn open_group(&mut self) -> Result<bool, StoreError> {
         let now = Instant::now();
-        if self.has_group() || self.next_group.is_none_or(|at| now < at) {
+        if self.has_group() {
+            return Ok(false);
+        }
+        if let Some(group) = self.group.take() {
+            // SQLite has ended the group after an error of one of its writes.
+            self.is_failing = true;
+            group.end(Err(Arc::new(StoreError::RolledBack)));
+        }
+        if self.is_failing || self.next_group.is_none_or(|at| now < at) {
             return Ok(false);
         }
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.group = Some(Group::default());
         self.version_is_current = false;
         if now.elapsed() > CONTENTION {
             self.next_group = Some(now + SHARED_TIME);
@@ -86,20 +106,35 @@ impl OpenFile {
         Ok(transaction.commit()?)
     }
 
-    /// Commits the open group.
-    fn commit(&mut self) -> Result<(), StoreError> {
-        if !self.has_group() {
-            return Ok(());
-        }
-        let outcome =
-            self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+    /// Commits the open group. With `pause`, other processes can write before the next one.
+    fn commit(&mut self, pause: bool) -> Result<(), StoreError> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let outcome = match self.has_group() {
+            true => self
+                .connection
+                .prepare_cached("COMMIT")
+                .and_then(|mut commit| commit.execute([]))
+                .map(drop)
+                .map_err(StoreError::from),
+            false => Err(StoreError::RolledBack),
+        };
         if outcome.is_err() && self.has_group() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        let next = Instant::now() + GROUP_PAUSE;
-        self.next_group = self.next_group.map(|at| at.max(next));
-        outcome.map(drop).map_err(StoreError::from)
+        self.is_failing = outcome.is_err();
+        if pause {
+            let next = Instant::now() + GROUP_PAUSE;
+            self.next_group = self.next_group.map(|at| at.max(next));
+        }
+        let outcome = outcome.map_err(Arc::new);
+        group.end(outcome.clone());
+        outcome.map_err(StoreError::Group)
     }
+}
+
+/// The path for messages. What was meant as a URL may hold a password.
+fn shown(path: &Path) -> String {
+    crate::DatabaseUrl::File(path.into()).to_string()
 }
 
 /// Opens a file, creates it when it is missing, and migrates it.
@@ -107,9 +142,40 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let failed = |error: rusqlite::Error| {
         let reason =
             format!("{error}; check that the folder exists and that this user can write to it");
-        StoreError::Open { path: path.display().to_string(), reason }
+        StoreError::Open { path: shown(path), reason }
     };
+    private_files(path).map_err(|error| StoreError::Open {
+        path: shown(path),
+        reason: format!("{error}; check that the folder exists and that this user can write to it"),
+    })?;
     prepare(Connection::open(path).map_err(failed)?)
+}
+
+/// Creates the file with access for its owner only, and withdraws the access of others from the
+/// existing file, its log and its journal. SQLite gives the files that it makes itself the
+/// permissions of the database. The files of another owner are left to their owner.
+fn private_files(path: &Path) -> std::io::Result<()> {
+    let create = std::fs::OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path);
+    match create {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    for end in ["", "-wal", "-shm", "-journal"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        let Ok(metadata) = std::fs::symlink_metadata(&name) else { continue };
+        if !metadata.is_file() || metadata.permissions().mode() & 0o077 == 0 {
+            continue;
+        }
+        match std::fs::set_permissions(&name, std::fs::Permissions::from_mode(PRIVATE)) {
+            Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
+                return Err(error);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
@@ -136,6 +202,8 @@ impl Sqlite {
         let file = Mutex::new(OpenFile {
             connection,
             next_group: None,
+            group: None,
+            is_failing: false,
             version: None,
             version_is_current: false,
         });
@@ -159,14 +227,28 @@ impl Sqlite {
     /// The connection for a transaction of its own.
     fn ungrouped(&self) -> Result<MutexGuard<'_, OpenFile>, StoreError> {
         let mut file = self.connection();
-        file.commit()?;
+        // The writers of the group get its error.
+        let _ = file.commit(true);
         Ok(file)
+    }
+
+    /// Runs a write that may join a group.
+    fn write<T>(
+        &self,
+        write: impl FnOnce(&OpenFile) -> rusqlite::Result<T>,
+    ) -> Result<(T, Option<Group>), StoreError> {
+        let mut file = self.grouped()?;
+        let outcome = write(&file);
+        if !file.has_group() {
+            file.is_failing = outcome.is_err();
+        }
+        Ok((outcome?, file.group.clone().filter(|_| file.has_group())))
     }
 }
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        if let Err(error) = self.connection().commit() {
+        if let Err(error) = self.connection().commit(true) {
             eprintln!("martlet: subscriber database: last group commit failed: {error}");
         }
     }
@@ -185,40 +267,63 @@ fn record_change(transaction: &rusqlite::Transaction<'_>, supi: &str) -> rusqlit
     transaction.prepare_cached("INSERT INTO change (supi) VALUES (?1)")?.execute([supi]).map(drop)
 }
 
+/// The outcome of a write, or that its SUPI or MSISDN is another subscriber's.
+fn unless_exists(outcome: rusqlite::Result<usize>, supi: &str) -> Result<usize, StoreError> {
+    match outcome {
+        Err(rusqlite::Error::SqliteFailure(error, _))
+            if error.code == rusqlite::ErrorCode::ConstraintViolation =>
+        {
+            Err(StoreError::Exists(format!("{supi} (or its MSISDN)")))
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
 impl Database for Sqlite {
-    fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError> {
+    fn add(&self, batches: &mut Batches<'_>, replace: bool) -> Result<(), StoreError> {
         let mut file = self.ungrouped()?;
         let transaction = file.connection.transaction()?;
-        for row in &rows {
-            let sql = match replace {
-                true => {
-                    "INSERT OR REPLACE INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, \
-                     ?3, ?4)"
-                }
-                false => {
-                    "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)"
-                }
-            };
+        let sql = match replace {
+            true => {
+                "INSERT OR REPLACE INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, \
+                 ?4)"
+            }
+            false => "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)",
+        };
+        for row in batches.flat_map(rows_of) {
+            let row = row?;
             let outcome = transaction.prepare_cached(sql)?.execute(params![
                 row.supi,
                 row.gpsi,
                 row.sqn as i64,
                 row.profile
             ]);
-            match outcome {
-                Err(rusqlite::Error::SqliteFailure(error, _))
-                    if error.code == rusqlite::ErrorCode::ConstraintViolation =>
-                {
-                    return Err(StoreError::Exists(format!("{} (or its MSISDN)", row.supi)));
-                }
-                outcome => outcome?,
-            };
+            unless_exists(outcome, &row.supi)?;
             record_change(&transaction, &row.supi)?;
         }
         transaction.execute(
             "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1",
             [MAX_CHANGES],
         )?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        supi: &str,
+        gpsi: Option<&str>,
+        from: &str,
+        to: &str,
+    ) -> Result<(), StoreError> {
+        let mut file = self.ungrouped()?;
+        let transaction = file.connection.transaction()?;
+        let sql = "UPDATE subscriber SET gpsi = ?2, profile = ?4 WHERE supi = ?1 AND profile = ?3";
+        let outcome = transaction.execute(sql, params![supi, gpsi, from, to]);
+        if unless_exists(outcome, supi)? == 0 {
+            return Err(StoreError::Concurrent(supi.into()));
+        }
+        record_change(&transaction, supi)?;
         transaction.commit()?;
         Ok(())
     }
@@ -269,10 +374,16 @@ impl Database for Sqlite {
         Ok(count as u64)
     }
 
-    fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
+    fn advance_sqn(
+        &self,
+        supi: &str,
+        from: u64,
+        to: u64,
+    ) -> Result<(bool, Option<Group>), StoreError> {
         let sql = "UPDATE subscriber SET sqn = ?3 WHERE supi = ?1 AND sqn = ?2";
-        Ok(self.grouped()?.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])?
-            == 1)
+        self.write(|file| {
+            Ok(file.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])? == 1)
+        })
     }
 
     fn put_context(
@@ -282,14 +393,17 @@ impl Database for Sqlite {
         key: &str,
         value: &str,
     ) -> Result<bool, StoreError> {
-        let connection = self.grouped()?;
-        let sql = "UPDATE context SET value = ?4 WHERE supi = ?1 AND kind = ?2 AND key = ?3";
-        if connection.prepare_cached(sql)?.execute(params![supi, kind, key, value])? > 0 {
-            return Ok(false);
-        }
-        let sql = "INSERT INTO context (supi, kind, key, value) VALUES (?1, ?2, ?3, ?4)";
-        connection.prepare_cached(sql)?.execute(params![supi, kind, key, value])?;
-        Ok(true)
+        let update = "UPDATE context SET value = ?4 WHERE supi = ?1 AND kind = ?2 AND key = ?3";
+        let insert = "INSERT INTO context (supi, kind, key, value) VALUES (?1, ?2, ?3, ?4)";
+        let (is_new, _) = self.write(|file| {
+            let values = params![supi, kind, key, value];
+            if file.prepare_cached(update)?.execute(values)? > 0 {
+                return Ok(false);
+            }
+            file.prepare_cached(insert)?.execute(values)?;
+            Ok(true)
+        })?;
+        Ok(is_new)
     }
 
     fn context(&self, supi: &str, kind: &str, key: &str) -> Result<Option<String>, StoreError> {
@@ -312,7 +426,9 @@ impl Database for Sqlite {
 
     fn remove_context(&self, supi: &str, kind: &str, key: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM context WHERE supi = ?1 AND kind = ?2 AND key = ?3";
-        Ok(self.grouped()?.prepare_cached(sql)?.execute(params![supi, kind, key])? > 0)
+        let (removed, _) = self
+            .write(|file| Ok(file.prepare_cached(sql)?.execute(params![supi, kind, key])? > 0))?;
+        Ok(removed)
     }
 
     fn changes(&self, after: i64, limit: usize) -> Result<Vec<Change>, StoreError> {
@@ -355,13 +471,13 @@ impl Database for Sqlite {
     fn set_group_commit(&self, on: bool) -> Result<(), StoreError> {
         let mut file = self.connection();
         file.next_group = None;
-        file.commit()?;
+        file.commit(true)?;
         file.mark_group_commit(on)?;
         file.next_group = on.then(Instant::now);
         Ok(())
     }
 
-    fn commit(&self) -> Result<(), StoreError> {
-        self.connection().commit()
+    fn commit(&self, pause: bool) -> Result<(), StoreError> {
+        self.connection().commit(pause)
     }
 }

@@ -1,9 +1,10 @@
 //! The store: subscribers and their contexts, with keys encrypted and reads cached.
-use crate::database::{Change, Database, Row};
+use crate::database::{Change, Database, Group, Row};
 use crate::postgres::Postgres;
 use crate::seal::Seal;
 use crate::sqlite::Sqlite;
 use crate::{DatabaseUrl, StoreError, Subscriber};
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,8 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Subscribers in the cache; a full cache is cleared.
 const MAX_CACHED: usize = 20_000;
 
+/// Size of the value of a probe: more than one page of the database.
+const PROBE_BYTES: usize = 8192;
+
 /// Fields of a subscriber that are encrypted.
-const SEALED_FIELDS: [&str; 2] = ["key", "opc"];
+const SEALED_FIELDS: [&str; 4] = ["key", "opc", "tuak/topc", "tuak/key"];
+
+/// Subscribers of an import that are sealed and written together.
+const BATCH: usize = 500;
 
 /// Subscribers and their contexts.
 ///
@@ -23,6 +30,8 @@ pub struct Store {
     pub(crate) database: Box<dyn Database>,
     seal: Seal,
     cache: Mutex<Cache>,
+    /// Why the last write failed, while none has succeeded since.
+    failure: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -54,7 +63,8 @@ impl Store {
             DatabaseUrl::Postgres(url) => Box::new(Postgres::open(url)?),
         };
         let seal = Seal::for_database(url, key_file)?;
-        let store = Store { database, seal, cache: Mutex::default() };
+        let (cache, failure) = (Mutex::default(), Mutex::default());
+        let store = Store { database, seal, cache, failure };
         store.seal_plain_keys()?;
         Ok(store)
     }
@@ -81,16 +91,76 @@ impl Store {
     /// # Errors
     /// A subscriber is invalid, or exists and is not to be replaced.
     pub fn add(&self, subscribers: &[Subscriber], replace: bool) -> Result<(), StoreError> {
+        let subscribers = subscribers.iter().map(Ok::<_, StoreError>);
+        self.import(subscribers, replace).map(drop)
+    }
+
+    /// Adds subscribers one after the other, all or none; with `replace`, in place of existing
+    /// ones. Memory does not grow with their number. Returns the number.
+    ///
+    /// # Errors
+    /// As [`Store::add`], or the first error of the iterator. Nothing has been added then.
+    pub fn import<S: Borrow<Subscriber>, E: From<StoreError>>(
+        &self,
+        subscribers: impl Iterator<Item = Result<S, E>>,
+        replace: bool,
+    ) -> Result<u64, E> {
         let row = |subscriber: &Subscriber| {
             subscriber.check()?;
             let gpsi = subscriber.msisdn.as_ref().map(|number| format!("msisdn-{number}"));
             let profile = self.sealed(&subscriber.supi, serde_json::to_value(subscriber)?)?;
             Ok(Row { supi: subscriber.supi.clone(), gpsi, sqn: subscriber.sqn, profile })
         };
-        let rows = subscribers.iter().map(row).collect::<Result<Vec<_>, StoreError>>()?;
-        self.database.add(rows, replace)?;
+        let (mut failed, mut count) = (None, 0);
+        let mut subscribers = subscribers.fuse();
+        let mut batches = std::iter::from_fn(|| {
+            let mut rows = Vec::new();
+            for subscriber in subscribers.by_ref().take(BATCH) {
+                match subscriber {
+                    Ok(subscriber) => match row(subscriber.borrow()) {
+                        Ok(row) => rows.push(row),
+                        Err(error) => return Some(Err(error)),
+                    },
+                    Err(error) => {
+                        failed = Some(error);
+                        return Some(Err(StoreError::Cancelled));
+                    }
+                }
+            }
+            count += rows.len() as u64;
+            Some(Ok(rows)).filter(|rows: &Result<Vec<Row>, StoreError>| {
+                rows.as_ref().is_ok_and(|rows| !rows.is_empty())
+            })
+        });
+        let outcome = self.database.add(&mut batches, replace);
         self.cache().subscribers.clear();
-        Ok(())
+        match (failed, outcome) {
+            (Some(error), _) => Err(error),
+            (None, outcome) => outcome.map(|()| count).map_err(E::from),
+        }
+    }
+
+    /// Changes a subscriber and returns it. The sequence number stays that of the database, which a
+    /// running core may advance at the same time.
+    ///
+    /// # Errors
+    /// An error of `change`, which then changes nothing; or the changed subscriber is invalid, or
+    /// its MSISDN is another one's.
+    pub fn change<E: From<StoreError>>(
+        &self,
+        supi: &str,
+        change: impl FnOnce(&mut Subscriber) -> Result<(), E>,
+    ) -> Result<Option<Subscriber>, E> {
+        let Some(row) = self.database.row(supi)? else { return Ok(None) };
+        let mut subscriber = self.parsed(&row)?;
+        change(&mut subscriber)?;
+        subscriber.check().map_err(StoreError::from)?;
+        let gpsi = subscriber.msisdn.as_ref().map(|number| format!("msisdn-{number}"));
+        let value = serde_json::to_value(&subscriber).map_err(StoreError::from)?;
+        let profile = self.sealed(supi, value)?;
+        self.database.change(supi, gpsi.as_deref(), &row.profile, &profile)?;
+        self.cache().subscribers.remove(supi);
+        Ok(Some(subscriber))
     }
 
     /// Removes a subscriber and its contexts, except the subscriptions to changes of its data.
@@ -142,9 +212,47 @@ impl Store {
     }
 
     /// Advances the sequence number from `from` to `to`. Returns `false` if it was not `from`, so
-    /// that only one of two concurrent callers may use the new number.
+    /// that only one of two concurrent callers may use the new number. The number is committed
+    /// when the call returns.
+    ///
+    /// # Errors
+    /// The database failed. The number must not be used.
     pub fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
-        let advanced = self.database.advance_sqn(supi, from, to)?;
+        let (advanced, group) = self.begin_advance(supi, from, to)?;
+        self.end_advance(supi, advanced, group)
+    }
+
+    /// The same for several tasks of one thread: those that run at the same time share a
+    /// transaction.
+    ///
+    /// # Errors
+    /// The database failed. The number must not be used.
+    pub async fn advance_sqn_in_group(
+        &self,
+        supi: &str,
+        from: u64,
+        to: u64,
+    ) -> Result<bool, StoreError> {
+        let (advanced, group) = self.begin_advance(supi, from, to)?;
+        if group.is_some() {
+            // The tasks that are ready now join the group.
+            tokio::task::yield_now().await;
+        }
+        self.end_advance(supi, advanced, group)
+    }
+
+    fn begin_advance(
+        &self,
+        supi: &str,
+        from: u64,
+        to: u64,
+    ) -> Result<(bool, Option<Group>), StoreError> {
+        let outcome = self.database.advance_sqn(supi, from, to);
+        if let Err(error) = &outcome {
+            self.cache().subscribers.remove(supi);
+            self.written(Some(error));
+        }
+        let (advanced, group) = outcome?;
         let mut cache = self.cache();
         match cache.subscribers.get_mut(supi) {
             Some(cached) if advanced => Arc::make_mut(cached).sqn = to,
@@ -152,7 +260,62 @@ impl Store {
                 cache.subscribers.remove(supi);
             }
         }
-        Ok(advanced)
+        Ok((advanced, group))
+    }
+
+    /// Commits the group of an advanced number, unless another one of its writers has done so.
+    fn end_advance(
+        &self,
+        supi: &str,
+        advanced: bool,
+        group: Option<Group>,
+    ) -> Result<bool, StoreError> {
+        if !advanced {
+            return Ok(false);
+        }
+        if let Some(group) = group {
+            if group.outcome().is_none() {
+                let _ = self.database.commit(false);
+            }
+            let outcome = group.outcome().unwrap_or(Err(StoreError::Ended));
+            if let Err(error) = outcome {
+                self.cache().subscribers.remove(supi);
+                self.written(Some(&error));
+                return Err(error);
+            }
+        }
+        self.written(None);
+        Ok(true)
+    }
+
+    /// Remembers whether the last write failed.
+    pub(crate) fn written(&self, error: Option<&StoreError>) {
+        if error.is_some_and(|error| !error.is_failure()) {
+            return;
+        }
+        let mut failure = self.failure.lock().unwrap_or_else(|e| e.into_inner());
+        if failure.is_some() || error.is_some() {
+            *failure = error.map(StoreError::to_string);
+        }
+    }
+
+    /// Why the last write failed. `None` if it succeeded.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// Writes and removes a value, to learn whether writes succeed again.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        let outcome = self
+            .database
+            .put_context("", "probe", "", &"0".repeat(PROBE_BYTES))
+            .and_then(|_| self.database.remove_context("", "probe", ""))
+            .and_then(|_| self.database.commit(true));
+        self.written(outcome.as_ref().err());
+        outcome
     }
 
     /// Writes a context of a subscriber. Returns whether it is new.
@@ -163,7 +326,11 @@ impl Store {
         key: &str,
         value: &str,
     ) -> Result<bool, StoreError> {
-        self.database.put_context(supi, kind, key, value)
+        let outcome = self.database.put_context(supi, kind, key, value);
+        if let Err(error) = &outcome {
+            self.written(Some(error));
+        }
+        outcome
     }
 
     /// Returns a context.
@@ -194,7 +361,8 @@ impl Store {
     /// Returns a profile with its keys encrypted.
     fn sealed(&self, supi: &str, mut profile: serde_json::Value) -> Result<String, StoreError> {
         for field in SEALED_FIELDS {
-            if let Some(serde_json::Value::String(text)) = profile.get_mut(field) {
+            if let Some(serde_json::Value::String(text)) = profile.pointer_mut(&format!("/{field}"))
+            {
                 *text = self.seal.seal_text(&format!("{supi}/{field}"), text)?;
             }
         }
@@ -204,7 +372,8 @@ impl Store {
     fn parsed(&self, row: &Row) -> Result<Subscriber, StoreError> {
         let mut profile: serde_json::Value = serde_json::from_str(&row.profile)?;
         for field in SEALED_FIELDS {
-            if let Some(serde_json::Value::String(text)) = profile.get_mut(field) {
+            if let Some(serde_json::Value::String(text)) = profile.pointer_mut(&format!("/{field}"))
+            {
                 *text = self.seal.open_text(&format!("{}/{field}", row.supi), text)?.0;
             }
         }

@@ -91,14 +91,48 @@ pub struct SubscribedDnn {
 pub struct SubscribedSlice {
     /// Slice or service type.
     pub sst: u8,
-    /// Slice differentiator, 24 bits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Slice differentiator, 24 bits; six hexadecimal digits as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "differentiator")]
     pub sd: Option<u32>,
     /// Whether it is used for requests without an S-NSSAI.
     #[serde(default)]
     pub default: bool,
     /// Data networks.
     pub dnns: Vec<SubscribedDnn>,
+}
+
+/// A slice differentiator is written as six hexadecimal digits, as in TS 29.571. A number, which an
+/// earlier version wrote, is read too.
+mod differentiator {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u32),
+        Digits(String),
+    }
+
+    pub fn serialize<S: Serializer>(sd: &Option<u32>, to: S) -> Result<S::Ok, S::Error> {
+        match sd {
+            Some(sd) => to.serialize_str(&format!("{sd:06x}")),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+        match Option::<Written>::deserialize(from)? {
+            None => Ok(None),
+            Some(Written::Number(sd)) => Ok(Some(sd)),
+            Some(Written::Digits(text)) => match u32::from_str_radix(&text, 16) {
+                Ok(sd) if text.len() == 6 => Ok(Some(sd)),
+                _ => Err(D::Error::custom(format!(
+                    "{text:?} is not a slice differentiator: write six hexadecimal digits, such as \
+                     0000a7"
+                ))),
+            },
+        }
+    }
 }
 
 /// Service area restriction (TS 23.501, 5.3.4.1). In a non-allowed area the UE can register, and

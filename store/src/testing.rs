@@ -12,6 +12,8 @@ pub struct TestPostgres {
     programs: PathBuf,
     user: (u32, u32),
     server: Option<Child>,
+    /// Settings of the server, as `name=value`.
+    settings: Vec<String>,
 }
 
 /// The programs of the newest installed PostgreSQL, which are not on the `PATH`.
@@ -40,6 +42,18 @@ impl TestPostgres {
     /// # Errors
     /// The server does not start.
     pub fn start(name: &str) -> std::io::Result<Option<TestPostgres>> {
+        TestPostgres::start_with(name, |_| Ok(Vec::new()))
+    }
+
+    /// The same with settings (`name=value`). `prepare` gets the folder of the server, in which it
+    /// can put files for it; they become the server's.
+    ///
+    /// # Errors
+    /// The server does not start.
+    pub fn start_with(
+        name: &str,
+        prepare: impl FnOnce(&Path) -> std::io::Result<Vec<String>>,
+    ) -> std::io::Result<Option<TestPostgres>> {
         let (Some(programs), Some(user)) = (programs(), user()) else {
             eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
             return Ok(None);
@@ -51,7 +65,11 @@ impl TestPostgres {
             eprintln!("SKIPPED: starting PostgreSQL as its own user needs root");
             return Ok(None);
         }
-        let mut postgres = TestPostgres { folder, programs, user, server: None };
+        let settings = prepare(&folder)?;
+        for entry in std::fs::read_dir(&folder)? {
+            chown(entry?.path(), Some(user.0), Some(user.1))?;
+        }
+        let mut postgres = TestPostgres { folder, programs, user, server: None, settings };
         let data = postgres.data();
         let mut initdb = postgres.command("initdb");
         initdb
@@ -91,6 +109,9 @@ impl TestPostgres {
             "-c",
             "fsync=off",
         ]);
+        for setting in &self.settings {
+            server.args(["-c", setting]);
+        }
         self.server = Some(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         let deadline = Instant::now() + Duration::from_secs(30);
         let url = self.url();
@@ -119,7 +140,9 @@ impl TestPostgres {
     /// The URL of its database.
     pub fn url(&self) -> String {
         let host = self.folder.display().to_string().replace('/', "%2F");
-        format!("postgresql://martlet@{host}/postgres")
+        let port = self.settings.iter().find_map(|setting| setting.strip_prefix("port="));
+        let port = port.map_or(String::new(), |port| format!(":{port}"));
+        format!("postgresql://martlet@{host}{port}/postgres")
     }
 
     /// A folder that is removed with the server.

@@ -178,10 +178,11 @@ fn keys_are_encrypted_in_the_database() {
         let key = "00112233445566778899aabbccddeeff";
         let mut wanted = subscriber();
         wanted.key = Secret::from_hex(key).unwrap();
+        wanted.tuak = Some(Tuak::new(Secret::from_hex(&key.repeat(2)).unwrap()));
         database.open().add(std::slice::from_ref(&wanted), false).unwrap();
         let bytes = database.bytes();
         assert!(!bytes.is_empty() && !bytes.windows(key.len()).any(|part| part == key.as_bytes()));
-        assert_eq!(database.open().subscriber(SUPI).unwrap().unwrap().key, wanted.key);
+        assert_eq!(*database.open().subscriber(SUPI).unwrap().unwrap(), wanted);
         // Another operator's key is refused with the reason.
         let other = database.folder().join("other.key");
         let refused =
@@ -236,4 +237,34 @@ fn the_store_reconnects_after_the_server_restarts() {
     // The first call may find the connection closed; the next one has a new connection.
     let _ = store.count();
     assert_eq!(store.count().unwrap(), 0);
+}
+
+/// Only the owner reads the database, its log, and a database that an earlier version made
+/// readable.
+#[test]
+fn database_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let database = TestDatabase::file("private");
+    let folder = database.folder();
+    let is_private = |when: &str| {
+        let files: Vec<_> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|file| file.unwrap())
+            .filter(|file| file.file_name().to_string_lossy().starts_with("martlet.db"))
+            .collect();
+        assert!(files.len() >= 3, "{when}: {files:?}");
+        for file in files {
+            let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{when}: {:?}", file.file_name());
+        }
+    };
+    let store = database.open();
+    store.add(&[subscriber()], false).unwrap();
+    is_private("a new database");
+    for name in ["martlet.db", "martlet.db-wal", "martlet.db-shm"] {
+        let readable = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(folder.join(name), readable).unwrap();
+    }
+    drop(database.open());
+    is_private("a database of an earlier version");
 }

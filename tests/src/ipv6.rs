@@ -48,10 +48,18 @@ pub async fn configure6(ue: &Ue, psi: u8) -> Result<Ipv6Addr> {
     own[..2].copy_from_slice(&[0xfe, 0x80]);
     own[8..].copy_from_slice(&interface);
     let all_routers = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
-    ue.send_ip(psi, icmp(own.into(), all_routers, 255, &[133, 0, 0, 0, 0, 0, 0, 0])).await?;
+    // A solicitation is repeated (RFC 4861, 6.3.7): the first may precede the downlink tunnel.
+    let mut solicit = tokio::time::interval(Duration::from_millis(500));
     let advertised = async {
         loop {
-            let (_, packet) = ue.recv_ip().await?;
+            let packet = tokio::select! {
+                _ = solicit.tick() => {
+                    let solicitation = [133, 0, 0, 0, 0, 0, 0, 0];
+                    ue.send_ip(psi, icmp(own.into(), all_routers, 255, &solicitation)).await?;
+                    continue;
+                }
+                received = ue.recv_ip() => received?.1,
+            };
             if packet.get(6) == Some(&ICMPV6) && packet.get(40) == Some(&134) {
                 return anyhow::Ok(packet);
             }

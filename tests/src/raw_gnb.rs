@@ -26,6 +26,44 @@ impl RawGnb {
         Ok(RawGnb { link: N2Link::connect(&config).await?, number })
     }
 
+    /// A gNB with an association of its own making.
+    pub fn over(link: N2Link, number: u8) -> RawGnb {
+        RawGnb { link, number }
+    }
+
+    /// Drops the messages that have arrived, and returns how many.
+    pub async fn drain(&self) -> u64 {
+        let mut count = 0;
+        while let Ok(Ok(Some(_))) = tokio::time::timeout(Duration::ZERO, self.link.recv()).await {
+            count += 1;
+        }
+        count
+    }
+
+    /// The types of plain NAS messages with which the AMF answers an initial UE message, until it
+    /// releases the connection or is silent for a time.
+    ///
+    /// # Errors
+    /// The association has ended.
+    pub async fn answers_to(&self, ran_id: u32, nas: &[u8], silence: Duration) -> Result<Vec<u8>> {
+        self.send(self.initial_ue_message(ran_id, nas)).await?;
+        let mut types = Vec::new();
+        while let Ok(pdu) = tokio::time::timeout(silence, self.next()).await {
+            let pdu = pdu?;
+            if let Some(nas) = pdu.ie::<ie::NAS_PDU>().transpose()? {
+                types.extend(nas.0.get(2));
+            }
+            if let Some(UENGAPIDs::uE_NGAP_ID_pair(pair)) =
+                pdu.ie::<ie::UE_NGAP_IDs>().transpose()?
+            {
+                let ids = (pair.amf_ue_ngap_id.0, pair.ran_ue_ngap_id.0);
+                self.send(self.release_complete(ids.0, ids.1)).await?;
+                break;
+            }
+        }
+        Ok(types)
+    }
+
     /// Connects to the AMF and performs NG SETUP.
     ///
     /// # Errors
@@ -43,8 +81,13 @@ impl RawGnb {
 
     /// NG SETUP REQUEST with the PLMN MCC-01 and one slice.
     pub fn ng_setup(&self, mcc: &str, sst: u8) -> Bytes {
+        self.ng_setup_as(self.number.into(), mcc, sst, 1)
+    }
+
+    /// NG SETUP REQUEST with the identity of another gNB, and a tracking area.
+    pub fn ng_setup_as(&self, gnb: u32, mcc: &str, sst: u8, tac: u8) -> Bytes {
         let plmn = helpers::plmn(mcc, "01").expect("a valid PLMN");
-        let id = helpers::global_gnb_id(plmn, self.number.into(), 24).expect("a valid identifier");
+        let id = helpers::global_gnb_id(plmn, gnb, 24).expect("a valid identifier");
         let slices =
             SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(sst, None), None)]);
         let plmns = BroadcastPLMNList(vec![BroadcastPLMNItem::new(plmn, slices, None)]);
@@ -54,7 +97,7 @@ impl RawGnb {
             NGSetupRequest,
             GlobalRANNodeID(GlobalRANNodeID::globalGNB_ID(id)),
             SupportedTAList(SupportedTAList(vec![SupportedTAItem::new(
-                TAC([0, 0, 1]),
+                TAC([0, 0, tac]),
                 plmns,
                 None
             )])),

@@ -101,7 +101,7 @@ impl SwitchWiring {
         if config.switch.engine == SwitchEngine::Xdp {
             // A veth device receives frames that XDP programs redirect only with GRO enabled.
             for far in ["gnb", "dn"] {
-                martlet_interface::turn(far, Feature::GenericReceive, true).context(far)?;
+                martlet_interface::set_feature(far, Feature::GenericReceive, true).context(far)?;
             }
         }
         // The data network routes between UEs and must not send ICMP redirects.

@@ -1,4 +1,4 @@
-//! Compiles the programs with clang, and makes their skeletons.
+//! Compiles the programs with clang, and generates their skeletons.
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,8 @@ fn main() {
     }
 }
 
-/// The instructions that all kernels from 5.12 on take, and where Debian has the CPU's own headers.
+/// The instruction set that all kernels from 5.12 on accept, and Debian's folder of architecture
+/// headers.
 fn arguments() -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-mcpu=v3", "-Wall", "-Wno-unused-function", "-Werror"].map(String::from).into();

@@ -5,7 +5,7 @@
     python3 wire/oracles/per_generate.py nrppa > wire/nrppa/src/generated.rs
 
 What it writes is committed: a build needs no Python. A SEQUENCE becomes a struct, a CHOICE and an ENUMERATED an enum, a
-container of information elements a struct with a member for each; every member says what it is in ASN.1. The code stands
+container of information elements a struct with a member for each; every member has its ASN.1 type in a comment. The code stands
 on `wire/per`, is not generic, and keeps all extension additions that the ASN.1 knows.
 """
 
@@ -65,7 +65,7 @@ class Generator(Elements):
         return name, True
 
     def flag(self, obj):
-        """An enumeration of one value says nothing but that it is there."""
+        """An enumeration with one value is encoded as its presence only."""
         return obj.TYPE == "ENUMERATED" and len(obj._root) == 1 and obj._ext is None
 
     # Types ---------------------------------------------------------------------------------------------------

@@ -21,6 +21,14 @@ pub struct CaptureArgs {
 }
 
 impl CaptureArgs {
+    /// Creates the file of a process alone, while it may create files anywhere.
+    pub fn create(&self) -> Result<()> {
+        match &self.pcap {
+            Some(file) if !self.pcap_join => Ok(capture::create(file, &["martlet"])?),
+            _ => Ok(()),
+        }
+    }
+
     /// Starts the capture, if there is one: of one function, or of all.
     pub fn start(&self, function: Option<&str>) -> Result<()> {
         let Some(file) = &self.pcap else { return Ok(()) };

@@ -38,7 +38,7 @@ pub fn run(args: ChargingArgs) -> Result<()> {
     let segments = ["/ask/charging".to_string()].into_iter().chain(supi).chain(args.set);
     let path = segments.collect::<Vec<_>>().join("/");
     let endpoints = args.oam.function("chf")?;
-    let answer = runtime::block_on(oam_client::get_from_any(&endpoints, &path, TIMEOUT));
+    let answer = runtime::block_on(oam_client::ask_any(&endpoints, &path, TIMEOUT));
     let (status, answer) = answer.context("the request to the core failed")?;
     if status != 200 {
         bail!(

@@ -1,14 +1,13 @@
 //! `martlet check`: checks a configuration file and reports each error with its line.
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
-use martlet::config::Config;
+use martlet::config::{Config, find};
 use std::path::PathBuf;
 
 /// Checks a configuration.
 #[derive(Args)]
 pub struct CheckArgs {
-    /// Configuration
-    #[arg(required_unless_present = "config")]
+    /// Configuration [default: $MARTLET_CONFIG, else /etc/martlet/martlet.yaml if it exists]
     file: Option<PathBuf>,
     /// Configuration, as for other commands
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
@@ -17,8 +16,12 @@ pub struct CheckArgs {
 
 /// Runs the command.
 pub fn run(args: CheckArgs) -> Result<()> {
-    let file = args.file.or(args.config).unwrap_or_default();
-    Config::load(Some(&file))?;
+    let file = find(args.file.or(args.config));
+    let file = file.context(
+        "no configuration: name a file, such as `martlet check martlet.yaml`; `martlet defaults` \
+         prints one",
+    )?;
+    Config::load_for_machine(Some(&file))?;
     println!("{}: no errors", file.display());
     Ok(())
 }

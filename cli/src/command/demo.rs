@@ -1,4 +1,4 @@
-//! `martlet demo`: a core, a gNB and a phone with traffic, in network namespaces of their own.
+//! `martlet demo`: a core, a gNB and a UE with traffic, in network namespaces of their own.
 //!
 //! The program contains the scripts of `deploy/demo`, and executes the shell that runs them.
 use anyhow::{Context, Result, bail, ensure};
@@ -43,10 +43,10 @@ pub fn run(args: DemoArgs) -> Result<()> {
         "the demo makes network namespaces and interfaces: run it as root"
     );
     let own = std::env::current_exe().context("the path of this program is unknown")?;
-    for program in ["bash", "ip", "iperf3", "unshare"] {
+    for program in ["bash", "ip", "iperf3", "ping", "unshare"] {
         ensure!(
             is_installed(program),
-            "{program} is missing: apt-get install bash iproute2 iperf3 util-linux"
+            "{program} is missing: apt-get install bash iproute2 iperf3 iputils-ping util-linux"
         );
     }
     let switch = args.datapath == Some(DemoDatapath::Switch);

@@ -1,24 +1,26 @@
 //! `martlet fabric`: the manager of the shared-memory fabric, for network functions that are
 //! started one by one.
+use crate::config_args::ConfigArgs;
 use crate::runtime;
 use anyhow::Result;
 use clap::Args;
-use martlet::config::Config;
 use martlet::core::FabricManager;
+use martlet::sandbox;
 use martlet_nf::Shutdown;
-use std::path::PathBuf;
 
 /// Runs the manager of this machine's fabric.
 #[derive(Args)]
 pub struct FabricArgs {
-    /// Configuration [default: built-in]
-    #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 /// Runs the command.
 pub fn run(args: FabricArgs) -> Result<()> {
-    let config = Config::load(args.config.as_deref())?;
+    let mut config = args.config.load()?;
+    config.fabric.set_socket();
+    config.fabric.admit(config.security.user());
+    sandbox::share_runtime_folder(&config);
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;

@@ -1,11 +1,10 @@
 //! `martlet locate`: the position of a UE.
-use crate::oam_client::{self, OamArgs};
+use crate::oam_client::{self, Endpoint, OamArgs};
 use crate::runtime;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use martlet_lcs_position::GeoPoint;
 use serde_json::Value;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -71,9 +70,9 @@ fn interval(text: &str) -> Result<Duration, IntervalError> {
 }
 
 /// Requests the position of a UE: LocationData of TS 29.572, and the transport in `userPlane`.
-async fn request(endpoints: &[SocketAddr], supi: &str) -> Result<Value> {
+async fn request(endpoints: &[Endpoint], supi: &str) -> Result<Value> {
     let path = format!("/ask/locate/{supi}");
-    let answer = oam_client::get_from_any(endpoints, &path, TIMEOUT).await;
+    let answer = oam_client::ask_any(endpoints, &path, TIMEOUT).await;
     let (status, position) = answer.context("the request to the core failed")?;
     if status != 200 {
         let detail = position["detail"].as_str().unwrap_or("no LMF is running");
@@ -104,7 +103,7 @@ pub fn run(args: LocateArgs) -> Result<()> {
     }
 }
 
-async fn once(endpoints: &[SocketAddr], supi: &str, args: &LocateArgs) -> Result<()> {
+async fn once(endpoints: &[Endpoint], supi: &str, args: &LocateArgs) -> Result<()> {
     let start = Instant::now();
     let position = request(endpoints, supi).await?;
     if args.json {
@@ -121,7 +120,7 @@ async fn once(endpoints: &[SocketAddr], supi: &str, args: &LocateArgs) -> Result
 /// Locates a UE at an interval. A failure after the first position is printed, and the next attempt
 /// follows.
 async fn repeat(
-    endpoints: &[SocketAddr],
+    endpoints: &[Endpoint],
     supi: &str,
     every: Duration,
     args: &LocateArgs,

@@ -1,19 +1,25 @@
 //! The commands of `martlet`, one file each.
+mod backup;
 mod capture;
 mod charging;
 mod check;
+mod completions;
 mod demo;
+mod doctor;
 mod fabric;
 mod lab;
 mod locate;
 mod nf;
 mod pki;
+mod reference;
+mod sim;
 mod status;
 mod subscriber;
 mod top;
 mod ue;
 mod up;
 mod upf;
+mod version;
 
 use crate::log::LogArgs;
 use anyhow::Result;
@@ -31,6 +37,9 @@ pub enum Command {
     /// Add, list, show, remove, import and export subscribers
     #[command(subcommand)]
     Subscriber(subscriber::SubscriberCommand),
+    /// Make subscribers with new keys, and the files to program their SIM cards
+    #[command(subcommand)]
+    Sim(sim::SimCommand),
     /// Show network functions, gNBs, UEs and sessions of a running core
     Status(status::StatusArgs),
     /// Show the user plane live: UEs, reasons of drops, tables, the board
@@ -47,6 +56,12 @@ pub enum Command {
     Charging(charging::ChargingArgs),
     /// Check a configuration file
     Check(check::CheckArgs),
+    /// Look at this machine, and say what will not work and how to mend it
+    Doctor(doctor::DoctorArgs),
+    /// Copy the databases and the operator's key; the core may run
+    Backup(backup::BackupArgs),
+    /// Put the databases and the operator's key of a backup back
+    Restore(backup::RestoreArgs),
     /// Make the certificates and keys of the network functions
     #[command(subcommand)]
     Pki(pki::PkiCommand),
@@ -60,9 +75,49 @@ pub enum Command {
     Switch(martlet_switch_rpi::SwitchArgs),
     /// Run an experiment with martlet-lab, if it is installed
     Lab(lab::LabArgs),
+    /// Print the reference of the configuration
+    #[command(subcommand)]
+    Reference(reference::ReferenceCommand),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages
+    Man(completions::ManArgs),
+    /// Show the version
+    Version(version::VersionArgs),
 }
 
 impl Command {
+    /// Whether the command prints something and ends, and serves no requests.
+    pub fn is_query(&self) -> bool {
+        match self {
+            Command::Subscriber(_)
+            | Command::Sim(_)
+            | Command::Status(_)
+            | Command::Upf(_)
+            | Command::Ue(_)
+            | Command::Charging(_)
+            | Command::Check(_)
+            | Command::Doctor(_)
+            | Command::Backup(_)
+            | Command::Reference(_)
+            | Command::Completions(_)
+            | Command::Version(_)
+            | Command::Defaults => true,
+            Command::Up(_)
+            | Command::Nf(_)
+            | Command::Fabric(_)
+            | Command::Restore(_)
+            | Command::Man(_)
+            | Command::Top(_)
+            | Command::Locate(_)
+            | Command::Pki(_)
+            | Command::Ran(_)
+            | Command::Demo(_)
+            | Command::Switch(_)
+            | Command::Lab(_) => false,
+        }
+    }
+
     /// Runs the command to its end.
     pub fn run(self, log: &LogArgs) -> Result<()> {
         match self {
@@ -70,6 +125,7 @@ impl Command {
             Command::Nf(args) => nf::run(args),
             Command::Fabric(args) => fabric::run(args),
             Command::Subscriber(command) => subscriber::run(command),
+            Command::Sim(command) => sim::run(command),
             Command::Status(args) => status::run(args),
             Command::Top(args) => top::run(args),
             Command::Upf(command) => upf::run(command),
@@ -86,6 +142,19 @@ impl Command {
             Command::Demo(args) => demo::run(args),
             Command::Switch(args) => martlet_switch_rpi::run(args),
             Command::Lab(args) => lab::run(args, log),
+            Command::Doctor(args) => doctor::run(args),
+            Command::Backup(args) => backup::backup(&args),
+            Command::Restore(args) => backup::restore(&args),
+            Command::Reference(command) => reference::run(command),
+            Command::Completions(args) => {
+                completions::completions(&args);
+                Ok(())
+            }
+            Command::Man(args) => completions::manual(&args),
+            Command::Version(args) => {
+                version::run(&args);
+                Ok(())
+            }
         }
     }
 }

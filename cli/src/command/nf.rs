@@ -1,14 +1,16 @@
 //! `martlet nf NAME`: one network function in a process of its own.
 use super::capture::CaptureArgs;
+use crate::config_args::ConfigArgs;
+use crate::reload::Reloader;
 use crate::{runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::{Config, FUNCTIONS};
 use martlet::core::{Sbi, fabric_environment, secure_environment, start_function, status_entry};
+use martlet::sandbox::{self, Files};
 use martlet::ue_history;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Starts one network function.
@@ -17,9 +19,8 @@ pub struct NfArgs {
     /// Name of the function
     #[arg(value_parser = FUNCTIONS)]
     name: String,
-    /// Configuration [default: built-in]
-    #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
     #[command(flatten)]
     capture: CaptureArgs,
     /// Binding of the SBI: http, or fabric for functions on the same machine
@@ -32,7 +33,12 @@ pub struct NfArgs {
 
 /// Runs the command.
 pub fn run(args: NfArgs) -> Result<()> {
-    let config = Config::load(args.config.as_deref())?;
+    let file = args.config.file();
+    let mut config = Config::load(file.as_deref())?;
+    config.fabric.set_socket();
+    args.capture.create()?;
+    let files = Files { config: file.clone(), pcap: args.capture.pcap.clone() };
+    let entered = sandbox::enter(&args.name, &config, &files);
     args.capture.start(Some(&args.name))?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, &format!("martlet-{}", args.name))?;
     runtime::block_on(async move {
@@ -56,20 +62,22 @@ pub fn run(args: NfArgs) -> Result<()> {
         let (name, id, authority, source) =
             (running.name, running.instance_id, running.authority, running.status);
         let status = Arc::new(move || {
-            let nfs = [status_entry(name, &id, &authority, source())];
-            serde_json::json!({"mode": "alone", "pid": std::process::id(), "nfs": nfs})
+            let mut nf = status_entry(name, &id, &authority, source());
+            let (pid, rights) = (std::process::id(), martlet_sandbox::rights());
+            nf["process"] = serde_json::json!({"pid": pid, "rights": rights});
+            serde_json::json!({"mode": "alone", "pid": pid, "nfs": [nf]})
         });
-        let oam = OamServer::bind(config.oam.of(&args.name), status)
+        let oam = OamServer::bind(&config.oam_endpoint(Some(&args.name)), status)
             .await?
             .asking(running.ask.into_iter().collect());
         let oam = oam.ready_when(running.ready.clone());
-        runtime::on_hangup(
-            args.config.clone(),
-            running.reload.into_iter().map(|reload| (name, reload)).collect(),
-        )?;
+        let reloads = running.reload.into_iter().map(|reload| (name, reload)).collect();
+        runtime::on_hangup(Reloader::new(file, reloads, Some(name)))?;
         runtime::notify_readiness(running.ready);
         trim::after_start();
-        tracing::info!(nf = name, oam = %oam.local_addr()?, "function ready");
+        entered.seal();
+        runtime::protect_memory()?;
+        tracing::info!(nf = name, oam = %oam.socket().display(), "function ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;
         oam.abort();

@@ -1,9 +1,8 @@
 //! `martlet ue`: the history of a UE.
+use crate::config_args::ConfigArgs;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use martlet::config::Config;
 use martlet::ue_history;
-use std::path::PathBuf;
 
 /// Shows data of a UE.
 #[derive(Args)]
@@ -22,9 +21,8 @@ enum UeCommand {
 
 #[derive(Args)]
 struct HistoryArgs {
-    /// Configuration of the core
-    #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Maximum number of events; the latest are shown
     #[arg(long, default_value_t = 200)]
     last: usize,
@@ -37,7 +35,7 @@ struct HistoryArgs {
 pub fn run(args: UeArgs) -> Result<()> {
     let supi = if args.imsi.contains('-') { args.imsi } else { format!("imsi-{}", args.imsi) };
     let UeCommand::History(args) = args.command;
-    let config = Config::load(args.config.as_deref())?;
+    let config = args.config.load()?;
     let Some(file) = config.oam.history.file(&config.udr.path, None) else {
         bail!("the UE history is off: set oam.history.enabled in the configuration");
     };

@@ -1,24 +1,28 @@
 //! `martlet up`: the whole core.
 use super::capture::CaptureArgs;
+use crate::config_args::ConfigArgs;
 use crate::log::LogArgs;
+use crate::reload::Reloader;
 use crate::supervisor::{self, FunctionCommand};
 use crate::{runtime, trim};
 use anyhow::Result;
 use clap::Args;
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
+use martlet::sandbox::{self, Files};
 use martlet::ue_history;
 use martlet_nf::Shutdown;
-use martlet_nf::oam::OamServer;
+use martlet_nf::oam::{OamServer, StatusSource};
+use martlet_sandbox::Entered;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Starts the core.
 #[derive(Args)]
 pub struct UpArgs {
-    /// Configuration [default: built-in]
-    #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Run each network function in a process of its own
     #[arg(long)]
     split: bool,
@@ -32,7 +36,9 @@ pub struct UpArgs {
 /// Runs the command.
 pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
     let started = Instant::now();
-    let config = Config::load(args.config.as_deref())?;
+    let file = args.config.file();
+    let mut config = Config::load(file.as_deref())?;
+    config.fabric.set_socket();
     if args.split {
         let sbi = args.sbi.unwrap_or(Sbi::Fabric);
         anyhow::ensure!(
@@ -40,16 +46,24 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
             "--sbi local needs one process: use --sbi fabric or --sbi http with --split"
         );
         let capture = args.capture.shared()?;
-        let function = FunctionCommand { file: args.config, sbi, log: log.clone(), capture };
+        config.fabric.admit(config.security.user());
+        sandbox::enter_supervisor(&config).seal();
+        runtime::protect_memory()?;
+        let function = FunctionCommand { file, sbi, log: log.clone(), capture };
         return supervisor::run(config, function);
     }
+    args.capture.create()?;
+    let files = Files { config: file.clone(), pcap: args.capture.pcap.clone() };
+    let entered = sandbox::enter("core", &config, &files);
     args.capture.start(None)?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, "martlet")?;
-    runtime::block_on(one_process(config, args.config, args.sbi.unwrap_or(Sbi::Local), started))
+    let sbi = args.sbi.unwrap_or(Sbi::Local);
+    runtime::block_on(one_process(config, entered, file, sbi, started))
 }
 
 async fn one_process(
     config: Config,
+    entered: Entered,
     file: Option<PathBuf>,
     sbi: Sbi,
     started: Instant,
@@ -61,16 +75,27 @@ async fn one_process(
         history_file.map(|file| ue_history::open(&file, &config.oam.history)).transpose()?;
     let environment = secure_environment(&config, "core", sbi, config.sbi.listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
-    let oam =
-        OamServer::bind(config.oam.bind, core.status_source()).await?.asking(core.ask_sources());
-    let oam = oam.ready_when(core.ready_source());
-    runtime::on_hangup(file, core.reload_sources())?;
+    let status = with_rights(core.status_source());
+    let oam = OamServer::bind(&config.oam_endpoint(None), status).await?;
+    let oam = oam.asking(core.ask_sources()).ready_when(core.ready_source());
+    runtime::on_hangup(Reloader::new(file, core.reload_sources(), None))?;
     runtime::notify_readiness(core.ready_source());
     trim::after_start();
+    entered.seal();
+    runtime::protect_memory()?;
     let ms = started.elapsed().as_millis() as u64;
-    tracing::info!(oam = %oam.local_addr()?, ms, ?sbi, "core ready");
+    tracing::info!(oam = %oam.socket().display(), ms, ?sbi, "core ready");
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;
     oam.abort();
     outcome
+}
+
+/// The status with the rights of this process.
+fn with_rights(status: StatusSource) -> StatusSource {
+    Arc::new(move || {
+        let mut status = status();
+        status["rights"] = serde_json::json!(martlet_sandbox::rights());
+        status
+    })
 }

@@ -1,10 +1,9 @@
 //! `martlet upf`: traces and captures packets of a running user plane.
-use crate::oam_client::{self, OamArgs};
+use crate::oam_client::{self, Endpoint, OamArgs};
 use crate::runtime;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::Value;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Timeout of a request.
@@ -82,8 +81,8 @@ pub struct TraceArgs {
 }
 
 /// Sends a request to the first of several endpoints whose process has a UPF.
-pub async fn request(endpoints: &[SocketAddr], query: &str) -> Result<Value> {
-    let answer = oam_client::get_from_any(endpoints, &format!("/ask/upf/{query}"), TIMEOUT).await?;
+pub async fn request(endpoints: &[Endpoint], query: &str) -> Result<Value> {
+    let answer = oam_client::ask_any(endpoints, &format!("/ask/upf/{query}"), TIMEOUT).await?;
     match answer {
         (200, answer) => Ok(answer),
         (404, _) => bail!("no UPF runs in this core"),
@@ -228,15 +227,15 @@ mod tests {
         let packet = serde_json::json!({"time": 1_500_000_000u64, "reason": "gate",
             "why": "the gate of QER 1 is closed",
             "seid": "0x01", "pdr": 1, "far": 2, "qers": [1], "urrs": [],
-                "packet": "UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets"});
+                "packet": "UDP 10.45.0.2:1 > 10.98.0.2:2, 29 bytes"});
         let expected = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 \
-                        FAR 2 QER 1] UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets";
+                        FAR 2 QER 1] UDP 10.45.0.2:1 > 10.98.0.2:2, 29 bytes";
         assert_eq!(line(&packet), expected);
     }
 
     #[test]
     fn an_address_is_matched_as_a_whole() {
-        let text = "UDP 10.45.0.2:9000 > 10.98.0.2:7000, 29 octets";
+        let text = "UDP 10.45.0.2:9000 > 10.98.0.2:7000, 29 bytes";
         assert!(mentions(text, "10.45.0.2") && mentions(text, "10.98.0.2"));
         assert!(!mentions(text, "10.45.0.20") && !mentions(text, "10.45.0"));
     }

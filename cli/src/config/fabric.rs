@@ -3,6 +3,7 @@ use martlet_config::Finding;
 use martlet_fabric::{
     Domain, FabricConfig, ManagerConfig, ManagerLimits, ProcessLimits, Sizes, Spin, default_socket,
 };
+use martlet_sandbox::User;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -49,8 +50,23 @@ impl Default for FabricSection {
 }
 
 impl FabricSection {
-    fn socket(&self) -> PathBuf {
+    /// Path of the manager's socket.
+    pub(super) fn socket(&self) -> PathBuf {
         self.socket.clone().unwrap_or_else(default_socket)
+    }
+
+    /// Sets the default path of the socket, which depends on the user, before the process becomes
+    /// another one.
+    pub fn set_socket(&mut self) {
+        self.socket = Some(self.socket());
+    }
+
+    /// Admits the processes of the manager's user and of `user`, unless domains are configured.
+    pub fn admit(&mut self, user: Option<User>) {
+        if let Some(user) = user.filter(|_| self.domains.is_empty()) {
+            self.domains = ManagerConfig::default().domains;
+            self.domains.iter_mut().for_each(|domain| domain.uids.push(user.uid));
+        }
     }
 
     /// The configuration of the manager.

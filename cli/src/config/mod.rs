@@ -1,17 +1,25 @@
 //! The configuration of a core: one YAML file with a section for each network function.
+mod consistency;
 mod fabric;
 mod network;
 mod oam;
+mod paths;
+mod perimeter;
+pub mod reference;
 mod sbi;
+mod security;
 
 pub use fabric::FabricSection;
 pub use network::NetworkSection;
 pub use oam::{FUNCTIONS, OamSection};
+pub use paths::{CONFIG_VARIABLE, SERVICE_CONFIG, SERVICE_STATE, database_name, find};
 pub use sbi::{PkiFile, SbiSection};
+pub use security::SecuritySection;
 
 use anyhow::Result;
 use martlet_amf::{GuamiConfig, PlmnConfig, TaiConfig};
-use martlet_config::{Finding, Lines, Report, read, read_file};
+use martlet_config::{Finding, Lines, Report, read_all, text_of};
+use martlet_nf::oam::OamEndpoint;
 use martlet_sbi_api::common::{Sd, Snssai};
 use martlet_smf::SliceConfig;
 use serde::Deserialize;
@@ -20,11 +28,18 @@ use std::path::{Path, PathBuf};
 /// The defaults with comments: the output of `martlet defaults`.
 pub const DEFAULTS: &str = include_str!("../../defaults.yaml");
 
+/// Values that come from section `network` where their own section does not set them.
+const FROM_NETWORK: [&str; 6] =
+    ["amf.guamis", "amf.plmns", "amf.tais", "udm.home_plmn", "nssf.slices", "smf.slices"];
+
 /// The whole configuration file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
 pub struct Config {
+    /// Folder that the relative paths of the configuration start from. Default: `/var/lib/martlet`
+    /// for `/etc/martlet/martlet.yaml`, else the folder of the file.
+    pub state_dir: PathBuf,
     /// Values that several functions share.
     pub network: NetworkSection,
     /// Addresses and security of the SBI.
@@ -33,6 +48,8 @@ pub struct Config {
     pub fabric: FabricSection,
     /// Operation and maintenance: status, metrics, UE history, traces.
     pub oam: OamSection,
+    /// Rights of the processes.
+    pub security: SecuritySection,
     /// Sections of the network functions.
     pub nrf: martlet_nrf::NrfConfig,
     #[allow(missing_docs)]
@@ -63,24 +80,57 @@ impl Config {
     /// # Errors
     /// The file cannot be read, or is wrong: each error has its line.
     pub fn load(file: Option<&Path>) -> Result<Config> {
-        let (mut config, name, lines) = match file {
-            Some(file) => {
-                let (config, lines) = read_file::<Config>(file)?;
-                (config, file.to_path_buf(), lines)
-            }
-            None => (
-                read::<Config>("defaults", DEFAULTS)?.0,
-                PathBuf::from("defaults"),
-                Lines::default(),
-            ),
+        Config::load_and_check(file, |_| {}, |_| Vec::new())
+    }
+
+    /// The same for commands that make the certificates: the folder `sbi.pki` may be missing.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn load_without_pki(file: Option<&Path>) -> Result<Config> {
+        Config::load_and_check(file, |config| config.sbi.turn_off_pki(), |_| Vec::new())
+    }
+
+    /// Reads and checks a file, and the folders of this machine that it names.
+    ///
+    /// # Errors
+    /// As [`Config::load`], or a folder does not exist.
+    pub fn load_for_machine(file: Option<&Path>) -> Result<Config> {
+        Config::load_and_check(file, |_| {}, Config::check_machine)
+    }
+
+    fn load_and_check(
+        file: Option<&Path>,
+        change: impl FnOnce(&mut Config),
+        more: impl FnOnce(&Config) -> Vec<Finding>,
+    ) -> Result<Config> {
+        let (name, text) = match file {
+            Some(file) => (file.display().to_string(), text_of(file)?),
+            None => ("defaults".to_string(), DEFAULTS.to_string()),
         };
-        config.apply_network(&lines);
-        let findings = config.check();
-        if !findings.is_empty() {
-            let report = Report::of(&name.display().to_string(), &lines, &findings);
-            return Err(anyhow::anyhow!("the configuration has errors:\n{report}"));
-        }
-        Ok(config)
+        let reading = read_all::<Config>(&name, &text, DEFAULTS);
+        let mut errors = reading.report.lines.clone();
+        let Some(mut config) = reading.value.clone() else {
+            return Err(wrong(errors));
+        };
+        // The lines of the defaults set nothing.
+        let lines = if file.is_some() { &reading.lines } else { &Lines::default() };
+        config.apply_network(lines);
+        config.resolve_paths(file);
+        change(&mut config);
+        let mut findings = config.check();
+        findings.extend(more(&config));
+        // A mistake in `network` is reported once, not for each value derived from it.
+        let is_network_wrong = findings.iter().any(|finding| finding.path.starts_with("network."))
+            || reading.is_affected("network");
+        findings.retain(|finding| {
+            let is_copy = FROM_NETWORK
+                .iter()
+                .any(|path| reference::is_within(&finding.path, path) && !lines.has(path));
+            !(reading.is_affected(&finding.path) || is_copy && is_network_wrong)
+        });
+        errors.extend(Report::of(&name, lines, &findings).lines);
+        if errors.is_empty() { Ok(config) } else { Err(wrong(errors)) }
     }
 
     /// Copies section `network` into the sections of functions that do not set the same values.
@@ -90,7 +140,7 @@ impl Config {
         let is_unset = |path: &str| !lines.has(path);
         let plmn = || network.plmn.clone();
         if is_unset("amf.guamis") {
-            self.amf.guamis = vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 1 }];
+            self.amf.guamis = vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 0 }];
         }
         if is_unset("amf.plmns") {
             self.amf.plmns = vec![PlmnConfig { plmn: plmn(), slices: network.slices.clone() }];
@@ -112,13 +162,19 @@ impl Config {
         }
     }
 
+    /// The OAM endpoint of the core, or of a function in a process of its own.
+    pub fn oam_endpoint(&self, function: Option<&str>) -> OamEndpoint {
+        self.oam.endpoint(&self.fabric, function)
+    }
+
     /// All errors, section by section.
     pub fn check(&self) -> Vec<Finding> {
-        let sections: [(&str, Vec<Finding>); 15] = [
+        let sections: [(&str, Vec<Finding>); 16] = [
             ("network", self.network.check()),
             ("sbi", self.sbi.check()),
             ("fabric", self.fabric.check()),
-            ("oam", self.oam.check()),
+            ("oam", self.oam.check(&self.fabric)),
+            ("security", self.security.check()),
             ("nrf", self.nrf.check()),
             ("udr", self.udr.check()),
             ("udm", self.udm.check()),
@@ -134,7 +190,21 @@ impl Config {
         let within = |(section, findings): (&'static str, Vec<Finding>)| {
             findings.into_iter().map(move |f| f.within(section))
         };
-        sections.into_iter().flat_map(within).collect()
+        let sections = sections.into_iter().flat_map(within);
+        sections.chain(self.check_consistency()).collect()
+    }
+}
+
+/// All errors of a configuration, by line.
+fn wrong(mut errors: Vec<String>) -> anyhow::Error {
+    let line = |error: &String| {
+        error.split(':').find_map(|part| part.parse::<u64>().ok()).unwrap_or_default()
+    };
+    errors.sort_by_key(line);
+    let (count, text) = (errors.len(), errors.join("\n"));
+    match count {
+        1 => anyhow::anyhow!("the configuration has an error:\n{text}"),
+        count => anyhow::anyhow!("the configuration has {count} errors:\n{text}"),
     }
 }
 
@@ -190,6 +260,8 @@ mod tests {
             ("99970", "99970")
         );
         assert_eq!(config.amf.tais.iter().map(|tai| tai.tac).collect::<Vec<_>>(), [7, 8]);
+        let written = serde_json::to_value(&config.smf).unwrap();
+        assert_eq!(written["slices"][0]["sd"], "010203");
         assert_eq!((config.smf.slices[0].sst, config.smf.slices[0].sd), (1, Some(0x010203)));
         assert_eq!(config.nssf.slices[0].sst, 2);
         assert!(error.contains("network.plmn"), "{error}");
@@ -209,7 +281,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("martlet-config-{}.yaml", std::process::id()));
         std::fs::write(
             &file,
-            "oam:\n  bind: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: \
+            "oam:\n  listen: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: \
              10.45.0.0/99\n",
         )
         .unwrap();

@@ -1,47 +1,112 @@
 //! Operation and maintenance (OAM): the endpoint for status and metrics, the UE history, and
 //! traces.
+use super::FabricSection;
 use crate::ue_history::HistoryConfig;
 use martlet_config::Finding;
+use martlet_nf::oam::OamEndpoint;
 use martlet_nf::traces::TracesConfig;
 use serde::Deserialize;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// The network functions in start order. Each one starts after those that it depends on.
 pub const FUNCTIONS: [&str; 11] =
     ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
 
 /// Section `oam`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OamSection {
-    /// Address of the endpoint. With one process for each function, theirs have the following
-    /// ports.
-    pub bind: SocketAddr,
+    /// Socket of the endpoint. Default: `oam.sock` beside `fabric.socket`. With one process for
+    /// each function, theirs are `oam-amf.sock` and so on.
+    pub socket: Option<PathBuf>,
+    /// User IDs that may use the socket, besides root and the user of the core.
+    pub users: Vec<u32>,
+    /// Address of the endpoint over TCP. Default: none. With one process for each function, theirs
+    /// have the following ports.
+    pub listen: Option<SocketAddr>,
+    /// File of the token for requests over TCP. Default: `oam.token` beside the socket.
+    pub token_file: Option<PathBuf>,
+    /// Host names in requests over TCP, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
     /// The UE history.
     pub history: HistoryConfig,
     /// Export of OpenTelemetry spans.
     pub traces: TracesConfig,
 }
 
-impl Default for OamSection {
-    fn default() -> Self {
-        let bind = SocketAddr::from(([127, 0, 0, 1], 9090));
-        OamSection { bind, history: HistoryConfig::default(), traces: TracesConfig::default() }
-    }
-}
-
 impl OamSection {
-    pub(super) fn check(&self) -> Vec<Finding> {
-        self.traces
+    pub(super) fn check(&self, fabric: &FabricSection) -> Vec<Finding> {
+        let mut findings: Vec<_> = self
+            .traces
             .check()
             .into_iter()
             .map(|(name, wrong)| Finding::new(name, wrong).within("traces"))
-            .collect()
+            .collect();
+        // Maximum length of sun_path, unix(7).
+        let is_too_long =
+            |name: &&str| self.endpoint(fabric, Some(name)).socket.as_os_str().len() > 107;
+        if FUNCTIONS.iter().any(is_too_long) {
+            findings.push(Finding::new(
+                "socket",
+                "the path of a socket has at most 107 bytes, with the name of a function: write a \
+                 shorter one",
+            ));
+        }
+        findings
     }
 
-    /// The address of the endpoint of a function in a process of its own.
-    pub fn of(&self, name: &str) -> SocketAddr {
-        let offset = FUNCTIONS.iter().position(|n| *n == name).map_or(0, |n| n as u16 + 1);
-        SocketAddr::new(self.bind.ip(), self.bind.port().saturating_add(offset))
+    /// The endpoint of the core, or of a function in a process of its own.
+    pub fn endpoint(&self, fabric: &FabricSection, function: Option<&str>) -> OamEndpoint {
+        let core =
+            self.socket.clone().unwrap_or_else(|| fabric.socket().with_file_name("oam.sock"));
+        let token_file =
+            self.token_file.clone().unwrap_or_else(|| core.with_file_name("oam.token"));
+        let socket = match function {
+            Some(name) => {
+                let stem = core.file_stem().and_then(|stem| stem.to_str()).unwrap_or("oam");
+                core.with_file_name(format!("{stem}-{name}.sock"))
+            }
+            None => core,
+        };
+        OamEndpoint {
+            socket,
+            users: self.users.clone(),
+            listen: self.listen.map(|address| port_of(address, function)),
+            token_file,
+            hosts: self.hosts.clone(),
+        }
+    }
+}
+
+/// The TCP address of the core, or of a function in a process of its own.
+fn port_of(core: SocketAddr, function: Option<&str>) -> SocketAddr {
+    let position = FUNCTIONS.iter().position(|name| Some(*name) == function);
+    let offset = position.map_or(0, |n| n as u16 + 1);
+    SocketAddr::new(core.ip(), core.port().saturating_add(offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_have_sockets_and_ports_of_their_own() {
+        let section = OamSection {
+            socket: Some("/run/x/core.sock".into()),
+            listen: "127.0.0.1:9090".parse().ok(),
+            ..OamSection::default()
+        };
+        let fabric = FabricSection::default();
+        let core = section.endpoint(&fabric, None);
+        assert_eq!(core.socket, PathBuf::from("/run/x/core.sock"));
+        assert_eq!(core.token_file, PathBuf::from("/run/x/oam.token"));
+        let udr = section.endpoint(&fabric, Some("udr"));
+        assert_eq!(udr.socket, PathBuf::from("/run/x/core-udr.sock"));
+        assert_eq!(udr.listen.map(|address| address.port()), Some(9092));
+        assert_eq!(udr.token_file, core.token_file);
+        let fabric = FabricSection { socket: Some("/run/y/f.sock".into()), ..fabric };
+        let default = OamSection::default().endpoint(&fabric, None);
+        assert_eq!((default.socket, default.listen), ("/run/y/oam.sock".into(), None));
     }
 }

@@ -22,6 +22,8 @@ impl PkiFile {
     pub const TOKEN_PRIVATE: &str = "token-key.pem";
     /// Public key that verifies access tokens.
     pub const TOKEN_PUBLIC: &str = "token.pem";
+    /// List of revoked certificates, if there are any.
+    pub const REVOKED: &str = "revoked.pem";
 }
 
 /// Section `sbi`.
@@ -117,6 +119,11 @@ impl SbiSection {
         }
     }
 
+    /// Turns certificates and access tokens off.
+    pub(super) fn turn_off_pki(&mut self) {
+        self.pki = WITHOUT_PKI.into();
+    }
+
     /// Whether functions use certificates and access tokens.
     pub fn is_secured(&self) -> bool {
         !["", WITHOUT_PKI].contains(&self.pki.as_str())
@@ -136,10 +143,12 @@ impl SbiSection {
             return Ok(None);
         }
         let file = |name: &str| PathBuf::from(self.pki_file(name));
-        let loaded = martlet_sbi_http::Tls::load(
+        let revoked = file(PkiFile::REVOKED);
+        let loaded = martlet_sbi_http::Tls::load_with_revoked(
             &file(PkiFile::AUTHORITY),
             &file(&format!("{name}.pem")),
             &file(&format!("{name}-key.pem")),
+            revoked.exists().then_some(revoked.as_path()),
         );
         let hint = "sbi.pki names the folder, and `martlet pki init` makes its files";
         loaded.map(Some).map_err(|error| anyhow::anyhow!("{error}; {hint}"))
@@ -185,7 +194,7 @@ impl SbiSection {
                     format!(
                         "{address} can be reached from other machines without authentication: set \
                          sbi.pki to a folder and make its files with `martlet pki init`, or write \
-                         `pki: {WITHOUT_PKI}` if the network is protected in another way"
+                         `pki: {WITHOUT_PKI}` if the network is protected otherwise"
                     ),
                 ));
             }

@@ -1,6 +1,6 @@
 //! The environment of network functions: how they reach each other.
 use super::Sbi;
-use crate::config::Config;
+use crate::config::{Config, PkiFile};
 use anyhow::{Context, Result};
 use martlet_fabric::{Fabric, Manager};
 use martlet_nf::{Environment, Shutdown};
@@ -29,6 +29,8 @@ pub fn secure_environment(
         let binding = HttpBinding::new(ClientLimits::default()).with_tls(tls.clone());
         environment.bindings = environment.bindings.with_remote(Arc::new(binding));
         environment.limits.tls = tls;
+        let files = [PkiFile::AUTHORITY.to_string(), format!("{name}.pem")];
+        crate::pki::watch_expiry(files.map(|file| config.sbi.pki_file(&file).into()).to_vec());
     }
     Ok(environment)
 }

@@ -119,8 +119,8 @@ pub async fn start_function(
 
 async fn upf(config: &Config, environment: &Environment) -> Result<RunningFunction> {
     let shutdown = environment.shutdown.clone();
-    let handle =
-        martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
+    let own = config.upf_section();
+    let handle = martlet_upf::start(own, async move { shutdown.wait().await }).await?;
     let status = handle.status_source();
     let answers = handle.ask_source();
     let ask: AskSource = Arc::new(move |question: &str| {

@@ -5,7 +5,7 @@ mod functions;
 pub use environment::{FabricManager, environment, fabric_environment, secure_environment};
 pub use functions::{RunningFunction, function_names, start_function};
 
-use crate::config::Config;
+use crate::config::{Config, database_name};
 use anyhow::{Context, Result};
 use martlet_nf::{AskSource, Environment, Ready, Reload, ShutdownTrigger};
 use serde_json::{Value, json};
@@ -33,6 +33,7 @@ struct Listed {
 
 /// A running core.
 pub struct Core {
+    database: String,
     listed: Arc<Vec<Listed>>,
     ask: Vec<AskSource>,
     reloads: Vec<(&'static str, Reload)>,
@@ -76,6 +77,7 @@ impl Core {
             work.spawn(finished);
         }
         Ok(Core {
+            database: database_name(&config.database()),
             listed: Arc::new(listed),
             ask: asks,
             reloads,
@@ -88,13 +90,14 @@ impl Core {
 
     /// The source of the status of all functions.
     pub fn status_source(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
-        let listed = self.listed.clone();
+        let (listed, database) = (self.listed.clone(), self.database.clone());
         Arc::new(move || {
             let nfs: Vec<Value> = listed
                 .iter()
                 .map(|nf| status_entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)()))
                 .collect();
-            json!({"mode": "one process", "pid": std::process::id(), "nfs": nfs})
+            let pid = std::process::id();
+            json!({"mode": "one process", "pid": pid, "database": database, "nfs": nfs})
         })
     }
 

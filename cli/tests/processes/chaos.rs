@@ -1,9 +1,9 @@
-//! A split core in bad company: while UEs do what they like, processes are killed or hang, links
-//! are cut, N4 loses, doubles and reorders. When that is over, every UE gets what it wants, and
-//! nothing is left behind.
+//! Faults in a split core: while UEs perform random procedures, processes are killed or suspended,
+//! links are cut, and N4 loses, duplicates and reorders messages. Afterwards every UE is served
+//! again, and no context is left behind.
 //!
-//! Some seconds here; `make chaos` goes on for as long as one says. `MARTLET_CHAOS_SEED` repeats
-//! the deeds and what UEs wish, `MARTLET_CHAOS_SECONDS` says how long.
+//! Runs for some seconds; `make chaos` runs longer. `MARTLET_CHAOS_SEED` repeats the faults and the
+//! UEs' procedures, `MARTLET_CHAOS_SECONDS` sets the duration.
 use super::{Site, gnb_that_waits, status_of, ue, until};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lab::CoreProcess;
@@ -19,9 +19,9 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const PHONES: u64 = 8;
-const MASTS: u8 = 2;
-/// The functions, and where each listens for HTTP.
+const UES: u64 = 8;
+const GNBS: u8 = 2;
+/// The functions, and the last byte of their HTTP addresses.
 const FUNCTIONS: [(&str, u8); 10] = [
     ("nrf", 10),
     ("udr", 11),
@@ -34,54 +34,54 @@ const FUNCTIONS: [(&str, u8); 10] = [
     ("lmf", 18),
     ("upf", 0),
 ];
-/// A function that ends more often within a minute is not started again: that is a promise, and not
-/// what is tested here.
-const MOST_KILLS: usize = 4;
-/// How long all may take to be well again.
+/// The supervisor gives up on a function that ends more often within a minute. This limit is not
+/// tested here.
+const MAX_KILLS: usize = 4;
+/// Time limit of the recovery.
 const RECOVERY: Duration = Duration::from_secs(60);
 
-/// What is done to the core.
+/// A fault.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
-    /// A process dies at once.
+enum Fault {
+    /// Kills a process.
     Kill(&'static str),
-    /// A process does nothing for a while.
+    /// Suspends a process for a while.
     Hang(&'static str, Duration),
-    /// Nothing reaches a function over HTTP for a while.
+    /// Drops HTTP packets to a function for a while.
     CutSbi(&'static str, Duration),
-    /// A gNB's association breaks.
+    /// Breaks a gNB's association.
     CutN2(usize),
-    /// N4 carries nothing for a while.
+    /// Drops all N4 messages for a while.
     CutN4(Duration),
-    /// N4 loses, doubles and reorders for a while.
+    /// N4 loses, duplicates and reorders messages for a while.
     UnrulyN4(Duration),
 }
 
-/// What happens when, by a seed.
-fn plan(seed: u64, length: Duration) -> Vec<(Duration, Deed)> {
+/// The faults with their times, by a seed.
+fn plan(seed: u64, length: Duration) -> Vec<(Duration, Fault)> {
     let mut random = StdRng::seed_from_u64(seed);
     let (mut at, mut plan) = (Duration::from_millis(500), Vec::new());
     let mut kills: Vec<(&str, Duration)> = Vec::new();
     while at < length {
-        let (name, address) = *FUNCTIONS.choose(&mut random).expect("there are some");
+        let (name, address) = *FUNCTIONS.choose(&mut random).expect("the list is not empty");
         let mut while_ = |most: u64| Duration::from_millis(random.random_range(100..most));
         let (short, long) = (while_(600), while_(1500));
         let recently = kills
             .iter()
             .filter(|(of, when)| *of == name && *when + Duration::from_secs(60) > at)
             .count();
-        let deed = match random.random_range(0..10) {
-            0..3 if recently < MOST_KILLS => {
+        let fault = match random.random_range(0..10) {
+            0..3 if recently < MAX_KILLS => {
                 kills.push((name, at));
-                Deed::Kill(name)
+                Fault::Kill(name)
             }
-            0..5 => Deed::Hang(name, short),
-            5 | 6 if address != 0 => Deed::CutSbi(name, long),
-            7 => Deed::CutN2(random.random_range(0..MASTS.into())),
-            8 => Deed::CutN4(long),
-            _ => Deed::UnrulyN4(long),
+            0..5 => Fault::Hang(name, short),
+            5 | 6 if address != 0 => Fault::CutSbi(name, long),
+            7 => Fault::CutN2(random.random_range(0..GNBS.into())),
+            8 => Fault::CutN4(long),
+            _ => Fault::UnrulyN4(long),
         };
-        plan.push((at, deed));
+        plan.push((at, fault));
         at += Duration::from_millis(random.random_range(100..900));
     }
     plan
@@ -89,33 +89,35 @@ fn plan(seed: u64, length: Duration) -> Vec<(Duration, Deed)> {
 
 fn number(variable: &str, otherwise: u64) -> Result<u64> {
     match std::env::var(variable) {
-        Ok(text) => text.parse().with_context(|| format!("{variable} is a number, not {text:?}")),
+        Ok(text) => {
+            text.parse().with_context(|| format!("{variable} must be a number, is {text:?}"))
+        }
         Err(_) => Ok(otherwise),
     }
 }
 
-/// A core and its surroundings.
-struct Scene {
+/// A core with its gNBs and UEs.
+struct Setup {
     core: CoreProcess,
     wire: LossyLink,
-    masts: RefCell<Vec<Gnb>>,
+    gnbs: RefCell<Vec<Gnb>>,
     kills: RefCell<HashMap<&'static str, usize>>,
 }
 
-impl Scene {
+impl Setup {
     fn signal(&self, name: &str, signal: Signal) -> bool {
         let pid = self.core.process_of(&format!("nf {name}"));
         pid.is_some_and(|pid| nix::sys::signal::kill(Pid::from_raw(pid as i32), signal).is_ok())
     }
 
-    async fn commit(&self, deed: Deed) -> Result<()> {
-        match deed {
-            Deed::Kill(name) => {
+    async fn inject(&self, fault: Fault) -> Result<()> {
+        match fault {
+            Fault::Kill(name) => {
                 if self.signal(name, Signal::SIGKILL) {
                     *self.kills.borrow_mut().entry(name).or_default() += 1;
                 }
             }
-            Deed::Hang(name, time) => {
+            Fault::Hang(name, time) => {
                 let pid = self
                     .core
                     .process_of(&format!("nf {name}"))
@@ -125,22 +127,22 @@ impl Scene {
                 tokio::time::sleep(time).await;
                 let _ = nix::sys::signal::kill(pid, Signal::SIGCONT);
             }
-            Deed::CutSbi(name, time) => {
+            Fault::CutSbi(name, time) => {
                 let (_, last) =
                     FUNCTIONS.into_iter().find(|(of, _)| *of == name).context("a function")?;
                 let element = format!("{{ 127.0.0.{last} }}");
                 nft(&["add", "element", "inet", "chaos", "cut", &element])?;
                 tokio::time::sleep(time).await;
-                // Another deed may have taken it out already.
+                // Another fault may have removed it already.
                 let _ = nft(&["delete", "element", "inet", "chaos", "cut", &element]);
             }
-            Deed::CutN2(mast) => self.masts.borrow()[mast].vanish(),
-            Deed::CutN4(time) => {
+            Fault::CutN2(n) => self.gnbs.borrow()[n].vanish(),
+            Fault::CutN4(time) => {
                 self.wire.impair(Impairments { loss: 1.0, ..Impairments::default() });
                 tokio::time::sleep(time).await;
                 self.wire.impair(Impairments::default());
             }
-            Deed::UnrulyN4(time) => {
+            Fault::UnrulyN4(time) => {
                 let delay = Duration::from_millis(50);
                 self.wire.impair(Impairments { loss: 0.2, duplicate: 0.2, reorder: 0.3, delay });
                 tokio::time::sleep(time).await;
@@ -150,18 +152,18 @@ impl Scene {
         Ok(())
     }
 
-    fn mast(&self, n: usize) -> Gnb {
-        self.masts.borrow()[n].clone()
+    fn gnb_at(&self, n: usize) -> Gnb {
+        self.gnbs.borrow()[n].clone()
     }
 
-    /// A gNB that has lost its AMF comes back as soon as it can.
-    async fn keep_mast(&self, n: usize) {
+    /// Reconnects a gNB as soon as its association breaks.
+    async fn keep_connected(&self, n: usize) {
         loop {
-            let gnb = self.mast(n);
+            let gnb = self.gnb_at(n);
             gnb.lost().await;
             loop {
                 match gnb.connect_again().await {
-                    Ok(again) => break self.masts.borrow_mut()[n] = again,
+                    Ok(again) => break self.gnbs.borrow_mut()[n] = again,
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
@@ -182,22 +184,22 @@ fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// A UE that tries what it likes and takes what it gets.
-async fn lives(
-    scene: &Scene,
+/// A UE that performs random procedures, some of which fail.
+async fn random_procedures(
+    setup: &Setup,
     ue: &Ue,
     mut random: StdRng,
     tried: &RefCell<(u64, u64)>,
 ) -> Result<()> {
     loop {
-        let mast = random.random_range(0..usize::from(MASTS));
+        let target = random.random_range(0..usize::from(GNBS));
         let outcome = match random.random_range(0..12) {
             0..4 => ue.register().await.map(|_| ()),
             4 | 5 => ue.establish_pdu_session(internet()).await.map(|_| ()),
             6 => ue.release_pdu_session(1).await,
             7 => ue.release_to_idle().await,
             8 => ue.service_request().await,
-            9 => ue.handover_to(&scene.mast(mast)).await.map(|_| ()),
+            9 => ue.handover_to(&setup.gnb_at(target)).await.map(|_| ()),
             10 => ue.deregister().await,
             _ => match ue
                 .status()
@@ -216,12 +218,12 @@ async fn lives(
         }
         match outcome {
             Ok(()) => {}
-            Err(UeError::Gone) => bail!("the UE has vanished"),
-            // It looks for another cell, and may lose its memory over it.
+            Err(UeError::Gone) => bail!("the UE's task ended"),
+            // The UE selects another cell, and may lose its context.
             Err(_) => {
-                let _ = ue.move_to(&scene.mast(mast)).await;
+                let _ = ue.move_to(&setup.gnb_at(target)).await;
                 if random.random_bool(0.2) {
-                    // It waits for the end of its connection, which may not be told for long.
+                    // Waits for the release of its connection, of which it may be notified late.
                     let _ = ue.forget_registration().await;
                 }
                 tokio::time::sleep(Duration::from_millis(random.random_range(1..50))).await;
@@ -230,11 +232,11 @@ async fn lives(
     }
 }
 
-/// All is well again: the UE gets what it wants, in the end.
-async fn recovers(scene: &Scene, ue: &Ue, give_up: Instant) -> Result<()> {
+/// After the faults, the UE registers and gets its session within the time limit.
+async fn recover(setup: &Setup, ue: &Ue, give_up: Instant) -> Result<()> {
     let day = async || -> Result<()> {
         let _ = ue.release_to_idle().await;
-        let _ = ue.move_to(&scene.mast(0)).await;
+        let _ = ue.move_to(&setup.gnb_at(0)).await;
         ue.forget_registration().await?;
         ue.register().await.context("registration")?;
         let session = ue.establish_pdu_session(internet()).await.context("session")?;
@@ -243,7 +245,7 @@ async fn recovers(scene: &Scene, ue: &Ue, give_up: Instant) -> Result<()> {
     };
     loop {
         let Err(error) = day().await else { return Ok(()) };
-        ensure!(Instant::now() < give_up, "{} gets nothing any more: {error:#}", ue.supi());
+        ensure!(Instant::now() < give_up, "{} does not recover: {error:#}", ue.supi());
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -254,7 +256,7 @@ fn chaos(name: &'static str, arguments: &'static [&'static str]) -> Result<()> {
     in_namespace_within(length + RECOVERY + Duration::from_secs(60), move || async move {
         let plan = plan(seed, length);
         let outcome = run(name, arguments, seed, length, &plan).await;
-        outcome.with_context(|| format!("seed {seed}, {seconds} s, which did {plan:?}"))
+        outcome.with_context(|| format!("seed {seed}, {seconds} s, faults: {plan:?}"))
     });
     Ok(())
 }
@@ -264,15 +266,16 @@ async fn run(
     arguments: &[&str],
     seed: u64,
     length: Duration,
-    plan: &[(Duration, Deed)],
+    plan: &[(Duration, Fault)],
 ) -> Result<()> {
     let site = Site::new(name)?;
     let more = "smf: { upfs: [{ n4: \"127.0.0.30:8805\" }], n4: { bind: 127.0.0.7, t1_ms: 200, \
                 heartbeat_s: 1 }, t3592_ms: 300, audit_s: 2 }\namf: { timers: { deregistered_s: 1 \
-                } }\nsbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
+                } }\nupf: { n4: { allow: [127.0.0.0/8] } }\n\
+                sbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
     let config = std::fs::read_to_string(site.config())?;
     std::fs::write(site.config(), format!("{config}{more}"))?;
-    site.subscribe(3, PHONES - 2)?;
+    site.subscribe(3, UES - 2)?;
     let wire = LossyLink::between(
         [127, 0, 0, 30].into(),
         [127, 0, 0, 31].into(),
@@ -281,7 +284,7 @@ async fn run(
     )?;
     nft(&["add", "table", "inet", "chaos"])?;
     nft(&["add", "set", "inet", "chaos", "cut", "{ type ipv4_addr; }"])?;
-    // What the UPF says by itself does not come over the wire, and looks as if it did.
+    // The UPF's own packets are looped back on their interface, so they match here too.
     nft(&["add", "chain", "inet", "chaos", "out", "{ type nat hook postrouting priority 100; }"])?;
     let by_itself =
         ["ip", "saddr", "127.0.0.8", "ip", "daddr", "127.0.0.7", "udp", "dport", "8805"];
@@ -297,27 +300,27 @@ async fn run(
     ])?;
 
     let core = site.start(arguments)?;
-    let mut masts = Vec::new();
-    for n in 1..=MASTS {
-        masts.push(gnb_that_waits(n, Duration::from_secs(3)).await?);
+    let mut gnbs = Vec::new();
+    for n in 1..=GNBS {
+        gnbs.push(gnb_that_waits(n, Duration::from_secs(3)).await?);
     }
     let mut ues = Vec::new();
-    for n in 1..=PHONES {
-        ues.push(ue(&masts[n as usize % masts.len()], n)?);
+    for n in 1..=UES {
+        ues.push(ue(&gnbs[n as usize % gnbs.len()], n)?);
     }
-    let scene = Scene { core, wire, masts: masts.into(), kills: RefCell::default() };
+    let setup = Setup { core, wire, gnbs: gnbs.into(), kills: RefCell::default() };
     let tried = RefCell::new((0, 0));
-    let keeping = futures_util::future::join_all((0..MASTS.into()).map(|n| scene.keep_mast(n)));
+    let keeping = futures_util::future::join_all((0..GNBS.into()).map(|n| setup.keep_connected(n)));
     let living = ues.iter().zip(1..).map(|(ue, n)| {
         let random = StdRng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(n));
-        lives(&scene, ue, random, &tried)
+        random_procedures(&setup, ue, random, &tried)
     });
     let living = futures_util::future::try_join_all(living);
-    let deeds = plan.iter().map(|(at, deed)| {
-        let scene = &scene;
+    let deeds = plan.iter().map(|(at, fault)| {
+        let setup = &setup;
         async move {
             tokio::time::sleep(*at).await;
-            scene.commit(*deed).await
+            setup.inject(*fault).await
         }
     });
     let deeds = async {
@@ -331,7 +334,7 @@ async fn run(
             never = living => { never?; }
         }
         let give_up = Instant::now() + RECOVERY;
-        let all = ues.iter().map(|ue| recovers(&scene, ue, give_up));
+        let all = ues.iter().map(|ue| recover(&setup, ue, give_up));
         futures_util::future::try_join_all(all).await?;
         Ok::<_, anyhow::Error>(())
     };
@@ -340,29 +343,30 @@ async fn run(
         _ = keeping => {}
     }
     let (tried, succeeded) = tried.into_inner();
-    let kills: usize = scene.kills.borrow().values().sum();
+    let kills: usize = setup.kills.borrow().values().sum();
     println!(
-        "{name}: {} deeds, {kills} of them kills; {tried} wishes, of which {succeeded} came true",
+        "{name}: {} faults, {kills} of them kills; {tried} procedures, {succeeded} of them \
+         successful",
         plan.len()
     );
     ensure!(
-        succeeded > PHONES && tried > succeeded,
-        "too little has happened for a test: {tried}, {succeeded}"
+        succeeded > UES && tried > succeeded,
+        "too few procedures: {tried}, {succeeded} of them successful"
     );
 
-    until(&scene.core, "amf", "no UE is left", |amf| amf["ues"]["registered"] == 0).await?;
-    until(&scene.core, "smf", "no session is left", |smf| smf["sessions"] == 0).await?;
-    until(&scene.core, "upf", "no session is left", |upf| upf["sessionCount"] == 0).await?;
+    until(&setup.core, "amf", "no UE context is left", |amf| amf["ues"]["registered"] == 0).await?;
+    until(&setup.core, "smf", "no session is left", |smf| smf["sessions"] == 0).await?;
+    until(&setup.core, "upf", "no session is left", |upf| upf["sessionCount"] == 0).await?;
     let log = std::fs::read_to_string(site.0.join("core.log"))?;
     ensure!(!log.contains("panicked"), "a function has panicked:\n{}", tail(&log, "panicked"));
     let ends = log.matches("function crashed, restarting").count();
     ensure!(
         ends == kills,
-        "{ends} processes have ended, {kills} were killed:\n{}",
+        "{ends} processes ended, {kills} were killed:\n{}",
         tail(&log, "the process ended")
     );
-    ensure!(status_of(&scene.core, "upf")["sessionCount"] == 0);
-    scene.core.stop()
+    ensure!(status_of(&setup.core, "upf")["sessionCount"] == 0);
+    setup.core.stop()
 }
 
 /// The lines of a log around a text.

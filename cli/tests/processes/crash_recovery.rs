@@ -1,5 +1,5 @@
-//! A function, or the whole core, is killed or started again: UEs stay registered, and sessions
-//! go on.
+//! A function or the whole core is killed or restarted: UEs stay registered, and sessions stay
+//! active.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::{PduSessionRequest, ServicePurpose};
@@ -14,12 +14,12 @@ fn a_crashed_function_of_a_split_core_is_restarted() {
         let core = site.start(&["--split"])?;
         ensure!(
             core.usage().processes == 11,
-            "ten functions and who watches them: {:?}",
+            "ten functions and the supervisor: {:?}",
             core.usage()
         );
         let gnb = gnb().await?;
         let ue = ue(&gnb, 1)?;
-        a_day(&ue).await?;
+        registration_cycle(&ue).await?;
 
         let udm = core.process_of("nf udm").context("the UDM has a process")?;
         nix::sys::signal::kill(
@@ -29,21 +29,21 @@ fn a_crashed_function_of_a_split_core_is_restarted() {
         let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
         loop {
             ue.forget_registration().await?;
-            let Err(error) = a_day(&ue).await else { break };
+            let Err(error) = registration_cycle(&ue).await else { break };
             ensure!(
                 tokio::time::Instant::now() < give_up,
                 "the core does not recover from the UDM's death: {error:#}"
             );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        let anew = core.process_of("nf udm").context("the UDM has a process again")?;
-        ensure!(anew != udm, "the UDM is another process now");
+        let pid_after = core.process_of("nf udm").context("the UDM was restarted")?;
+        ensure!(pid_after != udm, "the UDM has another process ID");
         gnb.shutdown().await;
         core.stop()
     });
 }
-/// A core whose AMF and SMF are killed one after the other, with one UE that sends and one that
-/// is idle.
+/// A core whose AMF and SMF are killed one after the other, with a connected UE that sends and an
+/// idle one.
 async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     let core = site.start(&["--split"])?;
     let first = gnb().await?;
@@ -58,10 +58,10 @@ async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     let guti = active.status().await?.guti;
-    // What happens in the last moment is lost.
+    // Changes within the flush interval are lost.
     tokio::time::sleep(Duration::from_millis(300)).await;
 
-    // The SMF: packets go on meanwhile, and all that concerns sessions afterwards.
+    // The SMF: packets are forwarded meanwhile, and the sessions' procedures work afterwards.
     kill(&core, "smf")?;
     reaches(&active, 1, GATEWAY).await?;
     until(&core, "smf", "the SMF has its sessions again", |smf| {
@@ -70,7 +70,7 @@ async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     .await?;
     ensure!(
         status_of(&core, "upf")["sessionCount"] == 2,
-        "the UPF has kept them: {}",
+        "the UPF has retained its sessions: {}",
         status_of(&core, "upf")
     );
     reaches(&active, 1, GATEWAY).await?;
@@ -78,18 +78,18 @@ async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     let (_, packet) = idle.recv_ip().await?;
     ensure!(
         sequence_of(&packet) == Some(7),
-        "the idle UE was paged, and got its packet: {packet:02x?}"
+        "the idle UE was paged and received its packet: {packet:02x?}"
     );
     idle.release_to_idle().await?;
     let more = active.establish_pdu_session(internet()).await?;
     ensure!(
         more.ipv4.is_some_and(|new| !addresses.contains(&new)),
-        "no address is given twice: {more:?}"
+        "no address is assigned twice: {more:?}"
     );
     active.release_pdu_session(more.psi).await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
 
-    // The AMF: the gNB sets its association up anew, and UEs go on as they are.
+    // The AMF: the gNB sets up its association again, and UEs stay connected or idle.
     kill(&core, "amf")?;
     first.lost().await;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
@@ -109,9 +109,9 @@ async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     active.send_ip(1, ping(addresses[0], addresses[1], 8)).await?;
     let (_, packet) = idle.recv_ip().await?;
     ensure!(sequence_of(&packet) == Some(8), "{packet:02x?}");
-    // Who is paged gets a new 5G-GUTI (TS 33.501, 6.12.3); who was not has the one of its
+    // A paged UE gets a new 5G-GUTI (TS 33.501, 6.12.3); the other one has that of its
     // registration.
-    ensure!(active.status().await?.guti == guti, "the UE has registered anew");
+    ensure!(active.status().await?.guti == guti, "the UE registered again");
     deregister_all(&core, &[&active, &idle]).await?;
     second.shutdown().await;
     core.stop()
@@ -136,8 +136,7 @@ fn restarted(name: &'static str, arguments: &'static [&'static str]) {
         let core = site.start(arguments)?;
         let first = gnb().await?;
         let known = ue(&first, 1)?;
-        // The UE is registered when the core ends: the database holds the AMF that it was
-        // registered with.
+        // The UE is registered when the core ends: the database holds its serving AMF.
         known.register().await?;
         core.stop()?;
         first.lost().await;
@@ -146,9 +145,9 @@ fn restarted(name: &'static str, arguments: &'static [&'static str]) {
         let second = first.connect_again().await?;
         known.move_to(&second).await?;
         // The new AMF knows its 5G-GUTI.
-        ensure!(known.status().await?.guti.is_some(), "the UE had been given a 5G-GUTI");
-        a_day(&known).await?;
-        a_day(&ue(&second, 2)?).await?;
+        ensure!(known.status().await?.guti.is_some(), "the UE has a 5G-GUTI");
+        registration_cycle(&known).await?;
+        registration_cycle(&ue(&second, 2)?).await?;
         second.shutdown().await;
         core.stop()
     });

@@ -1,7 +1,6 @@
-//! A function of a set that stands still for a while, is taken for gone, and comes back: what
-//! another one has gone on with is that one's, and nothing of it is sent or written any more by the
-//! first (TS 23.501, 5.21.2 and 5.22).
-use crate::nf_sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
+//! A member of an NF set is suspended, taken over by another member, and resumed: it neither sends
+//! nor writes anything for the contexts that the other now owns (TS 23.501, 5.21.2 and 5.22).
+use crate::nf_sets::{LIMIT, TwoSmfs, internet, start_member, two_smfs, until_reached};
 use crate::{Site, deregister_all, gnb_at, gnb_config, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_context_store::{ContextStoreConfig, PeerContexts};
@@ -9,29 +8,26 @@ use martlet_ran::Gnb;
 use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, reaches};
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
-use std::io::{Read, Write};
 use std::time::Duration;
 
-/// What a function beside the core's says of itself, at the address that its log names.
-fn status_beside(site: &Site, name: &str) -> Result<serde_json::Value> {
+/// The status of a function outside the core's process, at the address in its log.
+fn status_of_member(site: &Site, name: &str) -> Result<serde_json::Value> {
     let log = std::fs::read_to_string(site.0.join(format!("other-{name}.log")))?;
-    let ready =
-        log.lines().rev().find(|line| line.contains("function ready")).context("it is ready")?;
+    let ready = log
+        .lines()
+        .rev()
+        .find(|line| line.contains("function ready"))
+        .context("the function is ready")?;
     let oam = ready
         .split("oam=")
         .nth(1)
         .and_then(|rest| rest.split_whitespace().next())
         .context("an address")?;
-    let mut stream = std::net::TcpStream::connect(oam)?;
-    write!(stream, "GET /status HTTP/1.1\r\nhost: beside\r\nconnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (_, body) = answer.split_once("\r\n\r\n").context("an answer")?;
-    let status: serde_json::Value = serde_json::from_str(body)?;
+    let status = martlet_lab::status_at(std::path::Path::new(oam))?;
     Ok(status["nfs"][0]["status"].clone())
 }
 
-async fn until_beside(
+async fn until_member(
     site: &Site,
     name: &str,
     what: &str,
@@ -39,7 +35,7 @@ async fn until_beside(
 ) -> Result<()> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
-        let status = status_beside(site, name)?;
+        let status = status_of_member(site, name)?;
         if is(&status) {
             return Ok(());
         }
@@ -48,8 +44,13 @@ async fn until_beside(
     }
 }
 
-/// What a function keeps, but for what is about itself.
-fn kept(site: &Site, database: Option<&str>, function: &str, owner: &str) -> Result<Vec<String>> {
+/// The stored contexts of a function, without its own record.
+fn stored_contexts(
+    site: &Site,
+    database: Option<&str>,
+    function: &str,
+    owner: &str,
+) -> Result<Vec<String>> {
     let file = site.0.join("martlet.db").display().to_string();
     let key_file = site.0.join("operator.key").display().to_string();
     let mut config = ContextStoreConfig { key_file, ..ContextStoreConfig::default() };
@@ -57,15 +58,15 @@ fn kept(site: &Site, database: Option<&str>, function: &str, owner: &str) -> Res
     let owner = owner.to_string();
     // The PostgreSQL client blocks in a runtime of its own.
     let read = std::thread::spawn(move || PeerContexts::open(&config, &owner)?.contexts());
-    let kept = read.join().ok().context("it reads")??;
-    Ok(kept.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
+    let stored_contexts = read.join().ok().context("it reads")??;
+    Ok(stored_contexts.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
 }
 
 async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
                 bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-    let other = joined(site, &core, "amf", "AMF", more).await?;
+    let other = start_member(site, &core, "amf", "AMF", more).await?;
     let mut config = gnb_config(1, "127.0.0.6:38412")?;
     let ms = Duration::from_millis;
     (config.sctp_options.heartbeat, config.sctp_options.rto_max) = (ms(300), ms(500));
@@ -82,42 +83,45 @@ async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
     idle.release_to_idle().await?;
     tokio::time::sleep(ms(300)).await;
     ensure!(
-        kept(site, database, "amf", "amf-01-001-02")?.len() == 2,
-        "both UEs are the other AMF's"
+        stored_contexts(site, database, "amf", "amf-01-001-02")?.len() == 2,
+        "the other AMF took both UEs over"
     );
 
     other.signal(SIGSTOP)?;
     first.lost().await;
-    reaches(&active, 1, GATEWAY).await.context("the UE that was connected")?;
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+    reaches(&active, 1, GATEWAY).await.context("the connected UE")?;
+    until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the UE that is idle")?;
-    until(&core, "amf", "two UEs go on", |amf| amf["ues"]["registered"] == 2).await?;
+        .context("the idle UE")?;
+    until(&core, "amf", "both UEs stay registered", |amf| amf["ues"]["registered"] == 2).await?;
 
     other.signal(SIGCONT)?;
-    // Its gNB is gone, and timers have expired: it would tell SMF and UDM so, were the UEs still
-    // its own.
-    until_beside(site, "amf", "it has let go", |amf| {
+    // Its gNB has disconnected and timers have expired: the AMF would notify SMF and UDM if it
+    // still owned the UEs.
+    until_member(site, "amf", "it released its contexts", |amf| {
         amf["ues"]["registered"] == 0 && amf["ues"]["contexts"] == 0
     })
     .await?;
     tokio::time::sleep(ms(500)).await;
-    ensure!(kept(site, database, "amf", "amf-01-001-02")?.is_empty(), "it writes nothing of them");
     ensure!(
-        kept(site, database, "amf", "amf-01-001-01")?.len() == 2,
-        "they are kept where they are"
+        stored_contexts(site, database, "amf", "amf-01-001-02")?.is_empty(),
+        "it writes no record of them"
+    );
+    ensure!(
+        stored_contexts(site, database, "amf", "amf-01-001-00")?.len() == 2,
+        "the records of the other member are unchanged"
     );
     ensure!(status_of(&core, "smf")["sessions"] == 2, "{}", status_of(&core, "smf"));
     reaches(&active, 1, GATEWAY).await.context("after the return")?;
     idle.release_to_idle().await?;
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 9)
+    until_reached((&active, addresses[0]), (&idle, addresses[1]), 9)
         .await
-        .context("paged by the AMF that has it")?;
+        .context("paged by its new AMF")?;
     // It serves UEs as before.
     let again = first.connect_again().await?;
     late.move_to(&again).await?;
     late.register().await?;
-    until_beside(site, "amf", "it serves another UE", |amf| amf["ues"]["registered"] == 1).await?;
+    until_member(site, "amf", "it serves another UE", |amf| amf["ues"]["registered"] == 1).await?;
     deregister_all(&core, &[&active, &idle, &late]).await?;
     second.shutdown().await;
     again.shutdown().await;
@@ -156,24 +160,30 @@ async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
     idle.release_to_idle().await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
     ensure!(
-        kept(site, database, "smf", "smf-1-2")?.len() == 2,
-        "both sessions are the other SMF's"
+        stored_contexts(site, database, "smf", "smf-1-2")?.len() == 2,
+        "the other SMF took both sessions over"
     );
 
     other.signal(SIGSTOP)?;
     until(&core, "smf", "the sessions are taken over", |smf| smf["sessions"] == 2).await?;
     active.release_to_idle().await.context("the release")?;
-    reaches(&active, 1, GATEWAY).await.context("the session at another SMF")?;
+    reaches(&active, 1, GATEWAY).await.context("the session at the other SMF")?;
 
     other.signal(SIGCONT)?;
-    until_beside(site, "smf", "it has let go", |smf| smf["sessions"] == 0).await?;
+    until_member(site, "smf", "it released its contexts", |smf| smf["sessions"] == 0).await?;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    ensure!(kept(site, database, "smf", "smf-1-2")?.is_empty(), "it writes nothing of them");
-    ensure!(kept(site, database, "smf", "smf-1-1")?.len() == 2, "they are kept where they are");
+    ensure!(
+        stored_contexts(site, database, "smf", "smf-1-2")?.is_empty(),
+        "it writes no record of them"
+    );
+    ensure!(
+        stored_contexts(site, database, "smf", "smf-1-1")?.len() == 2,
+        "the records of the other member are unchanged"
+    );
     ensure!(status_of(&core, "upf")["sessionCount"] == 2, "{}", status_of(&core, "upf"));
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+    until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the UE that is idle")?;
+        .context("the idle UE")?;
     deregister_all(&core, &[&active, &idle]).await?;
     gnb.shutdown().await;
     core.stop()

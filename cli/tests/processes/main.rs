@@ -1,9 +1,16 @@
 //! The program `martlet`, with all functions in one process or one process each: start, shutdown,
 //! crash recovery, NF sets, and its commands.
 mod chaos;
+mod core_dump;
+mod crash_loop;
 mod crash_recovery;
+mod fuzz_stateful;
 mod lease;
 mod nf_sets;
+mod oam;
+mod pki;
+mod remote_call;
+mod sandbox;
 mod service;
 mod shutdown;
 mod site;

@@ -1,5 +1,5 @@
-//! Functions of a set: one is killed, and another one goes on with what it had (TS 23.501, 5.21 and
-//! 5.22; TS 29.500, 6.12).
+//! NF sets: a member is killed, and another one takes its contexts over (TS 23.501, 5.21 and 5.22;
+//! TS 29.500, 6.12).
 use crate::{
     MARTLET, Site, deregister_all, gnb_at, gnb_config, kill_process, status_of, ue, until,
 };
@@ -11,21 +11,25 @@ use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, sequence_of};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The most that a test may take on a machine that has other things to do; alone it takes a tenth.
+/// Time limit on a busy machine; an idle machine needs a tenth.
 pub const LIMIT: Duration = Duration::from_secs(150);
 
-/// A function beside those of the core, in a process of its own that nobody starts again.
-pub struct Beside(Child);
+/// A function in a process of its own beside the core's, which is not restarted.
+pub struct ExtraFunction(Child);
 
-impl Beside {
-    /// Starts it with the site's configuration and these lines more.
-    fn start(site: &Site, name: &str, more: &str) -> Result<Beside> {
+impl ExtraFunction {
+    /// Starts it with the site's configuration and these additional lines.
+    fn start(site: &Site, name: &str, more: &str) -> Result<ExtraFunction> {
         let config = site.0.join(format!("other-{name}.yaml"));
         std::fs::write(
             &config,
-            std::fs::read_to_string(site.config())?
-                .replace("oam: { history", "oam: { bind: \"127.0.0.2:9190\", history")
-                + more,
+            std::fs::read_to_string(site.config())?.replace(
+                "oam: { history",
+                &format!(
+                    "oam: {{ socket: {:?}, history",
+                    site.0.join(format!("other-{name}.sock"))
+                ),
+            ) + more,
         )?;
         let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
         let level = std::env::var("MARTLET_CORE_LOG")
@@ -37,7 +41,7 @@ impl Beside {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
-        Ok(Beside(child))
+        Ok(ExtraFunction(child))
     }
 
     /// Sends it a signal.
@@ -50,30 +54,33 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for ExtraFunction {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Starts a function beside those of the core, and waits until it is ready and the NRF knows it.
-pub async fn joined(
+/// Starts a function beside the core's, and waits until it is ready and registered at the NRF.
+pub async fn start_member(
     site: &Site,
     core: &CoreProcess,
     name: &str,
     kind: &str,
     more: &str,
-) -> Result<Beside> {
-    let other = Beside::start(site, name, more)?;
+) -> Result<ExtraFunction> {
+    let other = ExtraFunction::start(site, name, more)?;
     let log = site.0.join(format!("other-{name}.log"));
-    // The NRF knows one of before still, under the same identity.
+    // The NRF may still have a previous instance with the same identity.
     let is_ready = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("function ready"));
     let of_kind = |nrf: &serde_json::Value| {
         let all = nrf["registered"].as_array().cloned().unwrap_or_default();
         all.iter().filter(|entry| entry["type"] == kind && entry["status"] == "REGISTERED").count()
     };
-    until(core, "nrf", "the NRF knows the set", |nrf| is_ready() && of_kind(nrf) >= 2).await?;
+    until(core, "nrf", "the NRF has both instances of the set", |nrf| {
+        is_ready() && of_kind(nrf) >= 2
+    })
+    .await?;
     Ok(other)
 }
 
@@ -81,8 +88,8 @@ pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// Sends a packet to a UE, which is idle or not, until it has it.
-pub async fn is_reached(
+/// Sends packets to a UE, idle or connected, until it receives one.
+pub async fn until_reached(
     from: (&Ue, std::net::Ipv4Addr),
     to: (&Ue, std::net::Ipv4Addr),
     sequence: u16,
@@ -98,14 +105,14 @@ pub async fn is_reached(
     }
 }
 
-/// Two AMFs of a set; UEs are with one of them, which is killed.
+/// An AMF set of two; the AMF that serves the UEs is killed.
 async fn amf_takeover(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
                 bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-    let other = joined(site, &core, "amf", "AMF", more).await?;
-    // A real gNB's kernel learns of the AMF's end from the AMF's; where neither has SCTP,
-    // heartbeats stay out.
+    let other = start_member(site, &core, "amf", "AMF", more).await?;
+    // With SCTP in the kernel, a gNB detects the AMF's end by the ABORT; without it, by missing
+    // heartbeats.
     let mut config = gnb_config(1, "127.0.0.6:38412")?;
     let ms = Duration::from_millis;
     (config.sctp_options.heartbeat, config.sctp_options.rto_max) = (ms(300), ms(500));
@@ -124,25 +131,25 @@ async fn amf_takeover(site: &Site) -> Result<()> {
     }
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
-    // What happens in the last moment is lost.
+    // Changes within the flush interval are lost.
     tokio::time::sleep(Duration::from_millis(300)).await;
     ensure!(status_of(&core, "amf")["ues"]["registered"] == 0, "{}", status_of(&core, "amf"));
 
     other.kill()?;
     first.lost().await;
-    // One that was connected comes by itself, with the packet that it has.
-    reaches(&active, 1, GATEWAY).await.context("the UE that was connected")?;
+    // A connected UE sends a service request, with its packet pending.
+    reaches(&active, 1, GATEWAY).await.context("the connected UE")?;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
-    while active.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 1) {
+    while active.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 0) {
         ensure!(tokio::time::Instant::now() < give_up, "it has no 5G-GUTI of its new AMF");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // One that is idle is paged by an AMF that has never heard of it.
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+    // An idle UE is paged by an AMF that did not serve it before.
+    until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the UE that is idle")?;
-    leaving.deregister().await.context("the UE that leaves")?;
-    until(&core, "amf", "two UEs go on", |amf| amf["ues"]["registered"] == 2).await?;
+        .context("the idle UE")?;
+    leaving.deregister().await.context("the UE that deregisters")?;
+    until(&core, "amf", "both UEs stay registered", |amf| amf["ues"]["registered"] == 2).await?;
     let registered =
         first.samples().take().iter().filter(|s| s.procedure == Procedure::Registration).count();
     ensure!(registered == 3, "no UE had to register again: {registered}");
@@ -171,12 +178,13 @@ fn another_amf_of_the_set_takes_over_after_a_crash_on_postgresql() {
     });
 }
 
-/// A core and another SMF of its SMF's set, with one UPF. New sessions are the other's.
+/// A core and another SMF of its SMF's set, with one UPF. New sessions are established at the other
+/// SMF.
 pub struct TwoSmfs {
     pub core: CoreProcess,
-    pub other: Beside,
-    /// The configuration of the core, but for its SMF; that of its SMF; and what the other one has
-    /// beside the first.
+    pub other: ExtraFunction,
+    /// The configuration of the core without its SMF; of its SMF; and the additional lines of the
+    /// other SMF.
     common: String,
     own: String,
     more: String,
@@ -184,7 +192,7 @@ pub struct TwoSmfs {
 
 /// Starts them.
 pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
-    // The core's own SMF is not asked while there is one with a better priority.
+    // The other SMF has a better priority, so the core's own is not selected.
     let set = |member: u8, pool: &str, priority: u8| {
         format!(
             "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ \
@@ -192,13 +200,13 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
         )
     };
     let common = std::fs::read_to_string(site.config())?;
-    let own = set(1, "10.45.0.0/17", 10);
+    let own = set(1, "10.45.0.0/17", 10) + "upf:\n  n4: { allow: [127.0.0.7/32, 127.0.0.28/32] }\n";
     std::fs::write(site.config(), format!("{common}{own}"))?;
     let core = site.start(&["--split", "--sbi", "http"])?;
     std::fs::write(site.config(), &common)?;
     let more = set(2, "10.45.128.0/17", 1)
         + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
-    let other = joined(site, &core, "smf", "SMF", &more).await?;
+    let other = start_member(site, &core, "smf", "SMF", &more).await?;
     until(&core, "upf", "both SMFs are associated", |upf| {
         upf["associations"].as_array().is_some_and(|all| all.len() == 2)
     })
@@ -206,7 +214,7 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
     Ok(TwoSmfs { core, other, common, own, more })
 }
 
-/// Two SMFs of a set with one UPF; the sessions' SMF is killed.
+/// An SMF set of two with one UPF; the SMF of the sessions is killed.
 async fn smf_takeover(site: &Site) -> Result<()> {
     let TwoSmfs { core, other, common, own, more } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
@@ -218,7 +226,7 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     }
     ensure!(
         addresses.iter().all(|address| address.octets()[2] >= 128),
-        "of the other SMF's pool: {addresses:?}"
+        "from the other SMF's pool: {addresses:?}"
     );
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
@@ -226,18 +234,17 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     ensure!(status_of(&core, "smf")["sessions"] == 0, "{}", status_of(&core, "smf"));
 
     other.kill()?;
-    // Packets go on meanwhile.
+    // Packets are forwarded meanwhile.
     reaches(&active, 1, GATEWAY).await?;
-    // What the AMF says of a session another SMF takes, which then has the session.
+    // The AMF's request for a session reaches another SMF, which takes the session over.
     active.release_to_idle().await.context("the release")?;
-    reaches(&active, 1, GATEWAY).await.context("the session at another SMF")?;
-    // A session of which nobody says anything is taken over, too: its UPF's reports have somebody
-    // to go to.
-    until(&core, "smf", "it has all sessions", |smf| smf["sessions"] == 2).await?;
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+    reaches(&active, 1, GATEWAY).await.context("the session at the other SMF")?;
+    // A session without requests is taken over too, so that its UPF's reports have a receiver.
+    until(&core, "smf", "it has taken over all sessions", |smf| smf["sessions"] == 2).await?;
+    until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the UE that is idle")?;
-    // A change of policy reaches a session at its new SMF: the association has moved with it.
+        .context("the idle UE")?;
+    // A policy change reaches a session at its new SMF: the association was taken over with it.
     let flow = "{ name: video, five_qi: 7, filters: [permit out 6 from any 443 to assigned] }";
     std::fs::write(site.config(), format!("{common}{own}pcf: {{ flows: [{flow}] }}\n"))?;
     nix::sys::signal::kill(
@@ -248,7 +255,7 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     while active.status().await?.sessions.iter().all(|session| session.flows != [(1, 9), (2, 7)]) {
         ensure!(
             tokio::time::Instant::now() < give_up,
-            "the policy has not come: {:?}",
+            "the policy was not applied: {:?}",
             active.status().await?.sessions
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -258,10 +265,10 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     let new = third.establish_pdu_session(internet()).await?;
     ensure!(
         new.ipv4.is_some_and(|address| address.octets()[2] < 128),
-        "of the pool of the SMF that is left: {new:?}"
+        "from the pool of the remaining SMF: {new:?}"
     );
-    // The one that was killed comes back, and leaves the sessions where they are.
-    let again = joined(site, &core, "smf", "SMF", &more).await?;
+    // The killed SMF restarts, and does not claim the sessions.
+    let again = start_member(site, &core, "smf", "SMF", &more).await?;
     active.release_to_idle().await?;
     reaches(&active, 1, GATEWAY).await.context("after the return")?;
     drop(again);

@@ -1,14 +1,15 @@
-//! The program as a service of a machine: systemd, its configuration read anew, captures,
-//! subscribers taken over.
+//! The program as a system service: systemd notifications, configuration reload, captures, and
+//! import of subscribers.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
 use martlet_tests::in_namespace;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What systemd is wait_for_notification, until a state comes.
+/// Waits until systemd's notification socket receives a state.
 fn wait_for_notification(socket: &std::os::unix::net::UnixDatagram, state: &str) -> Result<()> {
     let mut buffer = [0; 4096];
     for _ in 0..100 {
@@ -17,13 +18,13 @@ fn wait_for_notification(socket: &std::os::unix::net::UnixDatagram, state: &str)
             return Ok(());
         }
     }
-    anyhow::bail!("{state} did not come")
+    anyhow::bail!("{state} was not received")
 }
 
-/// Status and body of the answer of the core's own endpoint.
-fn oam(path: &str) -> Result<(String, String)> {
+/// Status and body of a response of the core's OAM endpoint.
+fn oam(socket: &Path, path: &str) -> Result<(String, String)> {
     use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect("127.0.0.1:9090")?;
+    let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: core\r\nconnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -46,8 +47,9 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             .spawn()?;
         let outcome = async {
             wait_for_notification(&socket, "READY=1")?;
-            ensure!(oam("/readyz")? == ("200".into(), "ready\n".into()), "{:?}", oam("/readyz")?);
-            ensure!(oam("/healthz")?.0 == "200", "it is alive");
+            let readiness = oam(&site.oam(), "/readyz")?;
+            ensure!(readiness == ("200".into(), "ready\n".into()), "{readiness:?}");
+            ensure!(oam(&site.oam(), "/healthz")?.0 == "200", "the core runs");
             wait_for_notification(&socket, "WATCHDOG=1")?;
             wait_for_notification(&socket, "WATCHDOG=1")?;
 
@@ -63,7 +65,7 @@ fn systemd_notification_configuration_reload_and_ue_history() {
                     nix::sys::signal::Signal::SIGHUP,
                 )
             };
-            // A wrong configuration changes nothing.
+            // An invalid configuration changes nothing.
             let before = std::fs::read_to_string(site.config())?;
             std::fs::write(
                 site.config(),
@@ -84,16 +86,16 @@ fn systemd_notification_configuration_reload_and_ue_history() {
                 Ok(())
             };
             until("configuration not reloaded").await?;
-            // New home network keys are taken beside what is at work (their registrations are in
-            // `call_flows`).
+            // New home network keys are added to those in use (`call_flows` registers with them).
             let key = "{ id: 7, scheme: A, private: \
                        c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d }";
             std::fs::write(
                 site.config(),
-                format!("{before}udm: {{ home_network_keys: [{key}] }}\n"),
+                format!("{before}udm: {{ home_network_keys: [{key}] }}\namf: {{ name: other }}\n"),
             )?;
             hangup()?;
-            until("udm: 1 home network keys").await?;
+            until("applied: udm: 1 home network keys").await?;
+            until("restart needed for: amf.name").await?;
             let flow = "{ name: voice, five_qi: 1, filters: [permit out 17 from any to assigned] }";
             std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{flow}] }}\n"))?;
             hangup()?;
@@ -104,7 +106,19 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             }
             ue.deregister().await?;
             tokio::time::sleep(Duration::from_millis(300)).await;
+            // A command warns if the core does not read the database that it writes.
+            let elsewhere = site.0.join("elsewhere.db").display().to_string();
             let config = site.config().display().to_string();
+            let add = |db: &str| {
+                let imsi = ["subscriber", "add", "001010000000077"];
+                let key = ["--key", "465b5ce8b199b49faa5f0a2ee238a6bc"];
+                let op = ["--op", "465b5ce8b199b49faa5f0a2ee238a6bc"];
+                Command::new(MARTLET)
+                    .args([&imsi[..], &key, &op, &["--db", db, "-c", &config]].concat())
+                    .output()
+            };
+            let note = String::from_utf8_lossy(&add(&elsewhere)?.stderr).into_owned();
+            ensure!(note.contains("uses the database") && note.contains("elsewhere.db"), "{note}");
             let history = Command::new(MARTLET)
                 .args(["ue", "001010000000001", "history", "-c", &config])
                 .output()?;
@@ -120,7 +134,7 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             let other = Command::new(MARTLET)
                 .args(["ue", "001010000000009", "history", "-c", &config])
                 .output()?;
-            ensure!(!other.status.success(), "it has no history");
+            ensure!(!other.status.success(), "the UE has no history");
             nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(core.id() as i32),
                 nix::sys::signal::Signal::SIGTERM,
@@ -136,19 +150,22 @@ fn systemd_notification_configuration_reload_and_ue_history() {
     });
 }
 
-/// What tshark finds in a capture of a core in which a UE was: a line a message with the
-/// interface, the protocols, and what is malformed.
+/// Captures a core that serves a UE, and decodes it with tshark: a line per message with the
+/// interface, the protocols, and malformed messages.
 async fn capture_core(name: &str, arguments: &[&str]) -> Result<String> {
     let site = Site::new(name)?;
     let pcap = site.0.join("core.pcapng");
     let file = pcap.display().to_string();
     let core = site.start(&[&["--pcap", &file, "--pcap-n1"], arguments].concat())?;
     let gnb = gnb().await?;
-    a_day(&ue(&gnb, 1)?).await?;
+    registration_cycle(&ue(&gnb, 1)?).await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
     gnb.shutdown().await;
     core.stop()?;
-    ensure!(std::fs::metadata(&pcap)?.permissions().mode() & 0o077 == 0, "for its owner alone");
+    ensure!(
+        std::fs::metadata(&pcap)?.permissions().mode() & 0o077 == 0,
+        "readable by its owner only"
+    );
     let fields = ["frame.interface_name", "frame.protocols", "_ws.col.Info", "_ws.malformed"];
     let fields = fields.iter().flat_map(|field| ["-e", field]);
     let read = Command::new("tshark").args(["-r", &file, "-T", "fields"]).args(fields).output()?;
@@ -230,11 +247,17 @@ fn subscribers_are_imported_and_exported_without_showing_keys() -> Result<()> {
         martlet(&["subscriber", "export", "--format", "csv", "-o", &written, "-c", &config])?;
     ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
     ensure!(std::fs::read_to_string(&csv)?.lines().count() == 4, "three subscribers");
-    ensure!(std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0, "for its owner alone");
-    // The database has no key as it is, and its owner's key opens them.
+    ensure!(
+        std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0,
+        "readable by its owner only"
+    );
+    // The database contains no plaintext key, and its owner's key decrypts them.
     for name in ["martlet.db", "martlet.db-wal"] {
         let bytes = std::fs::read(site.0.join(name)).unwrap_or_default();
-        ensure!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{name} has a key");
+        ensure!(
+            !bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()),
+            "{name} contains a plaintext key"
+        );
     }
     let again = martlet(&["subscriber", "import", &written, "--replace", "-c", &config])?;
     ensure!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));

@@ -1,4 +1,4 @@
-//! However the process that was started ends, none of its functions is left.
+//! All functions end with the process that was started, however it ends.
 use crate::Site;
 use anyhow::{Context, Result, ensure};
 use martlet_tests::in_namespace;
@@ -6,14 +6,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::time::{Duration, Instant};
 
-/// Longer than functions take that end all at the same time, each waiting for another.
+/// Longer than the functions' shutdown, in which they wait for each other.
 const LONGEST: Duration = Duration::from_secs(10);
 
 fn send(pid: u32, signal: Signal) -> Result<()> {
     Ok(kill(Pid::from_raw(pid as i32), signal)?)
 }
 
-/// Waits until none of these is there, or only as one whose end nobody has asked about.
+/// Waits until none of these processes runs; zombies count as ended.
 async fn until_gone(pids: &[u32]) -> Result<()> {
     let is_there = |pid: &&u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -25,7 +25,7 @@ async fn until_gone(pids: &[u32]) -> Result<()> {
         if left.is_empty() {
             return Ok(());
         }
-        ensure!(asked.elapsed() < LONGEST, "processes are left: {left:?}");
+        ensure!(asked.elapsed() < LONGEST, "processes still run: {left:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -41,7 +41,7 @@ fn functions_end_with_their_supervisor() {
         send(*watcher, Signal::SIGKILL)?;
         until_gone(functions).await?;
         drop(core);
-        // Nothing keeps an address from the next one.
+        // The addresses can be bound again.
         site.start(&["--split"])?.stop()
     });
 }
@@ -52,7 +52,7 @@ fn a_signal_sent_twice_within_a_moment_shuts_down_in_order() {
         let site = Site::new("twice")?;
         let core = site.start(&["--split"])?;
         let family = core.family();
-        // As timeout(1) does, which sends its signal to the process and to its group.
+        // As timeout(1) does, which signals the process and then its group.
         send(core.id(), Signal::SIGTERM)?;
         tokio::time::sleep(Duration::from_millis(5)).await;
         let _ = send(core.id(), Signal::SIGTERM);

@@ -1,4 +1,4 @@
-//! A folder with a configuration and subscribers, the core that runs there, and UEs for it.
+//! A folder with configuration and subscribers, the core that runs there, and UEs for it.
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Ue, UeConfig};
@@ -11,7 +11,7 @@ pub const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
 pub const KEY: &str = "465b5ce8b199b49faa5f0a2ee238a6bc";
 pub const OPC: &str = "cd63cb71954a9f4e48a5994e37a02baf";
 
-/// A folder with a configuration and two subscribers, which were added with the program.
+/// A folder with a configuration and two subscribers, which the program added.
 pub struct Site(pub PathBuf);
 
 impl Site {
@@ -19,7 +19,7 @@ impl Site {
         Site::on(name, None)
     }
 
-    /// On a PostgreSQL database, where one is named.
+    /// With a PostgreSQL database if one is named.
     pub fn on(name: &str, database: Option<&str>) -> Result<Site> {
         let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -39,7 +39,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Adds so many subscribers, from the one with this number on.
+    /// Adds subscribers, starting with this number.
     pub fn subscribe(&self, first: u64, count: u64) -> Result<()> {
         let (config, count) = (self.config().display().to_string(), count.to_string());
         let imsi = format!("imsi-{:015}", 1_010_000_000_000 + first);
@@ -65,10 +65,38 @@ impl Site {
         self.0.join("martlet.yaml")
     }
 
+    /// The OAM socket of the core: beside that of the fabric.
+    pub fn oam(&self) -> PathBuf {
+        self.0.join("oam.sock")
+    }
+
+    /// The program; under strace(1) where `MARTLET_TEST_STRACE` names a folder for its output, see
+    /// `sandbox/profile.py`.
+    fn program(&self, arguments: &[&str]) -> Result<PathBuf> {
+        let (Some(folder), true) =
+            (std::env::var_os("MARTLET_TEST_STRACE"), arguments.contains(&"--split"))
+        else {
+            return Ok(MARTLET.into());
+        };
+        let mut config = std::fs::read_to_string(self.config())?;
+        if !config.contains("security:") {
+            config += "security: { seccomp: log }\n";
+        }
+        std::fs::write(self.config(), config.replace("seccomp: kill", "seccomp: log"))?;
+        let name = self.0.file_name().context("a folder")?.to_string_lossy().into_owned();
+        let output = Path::new(&folder).join(name);
+        let script = self.0.join("traced");
+        let run = "exec strace -D -f -ttt -qq -s 100 -o";
+        std::fs::write(&script, format!("#!/bin/sh\n{run} {output:?} {MARTLET:?} \"$@\"\n"))?;
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode)?;
+        Ok(script)
+    }
+
     pub fn start(&self, arguments: &[&str]) -> Result<CoreProcess> {
-        let oam = "127.0.0.1:9090".parse()?;
+        let program = self.program(arguments)?;
         let core =
-            CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 10)?;
+            CoreProcess::start(&program, &self.config(), &self.0, arguments, &self.oam(), 10)?;
         let give_up = std::time::Instant::now() + Duration::from_secs(10);
         while !core.status()?.to_string().contains("\"associated\":true") {
             ensure!(std::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
@@ -80,7 +108,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // For whoever wants to read the core's log: `MARTLET_CORE_LOG` says in which detail.
+        // `MARTLET_CORE_LOG` sets the detail of the core's log.
         if std::env::var_os("MARTLET_TEST_KEEP").is_some() {
             return println!("{} is left", self.0.display());
         }
@@ -92,7 +120,7 @@ pub async fn gnb() -> Result<Gnb> {
     gnb_that_waits(1, Duration::from_secs(30)).await
 }
 
-/// A gNB by its number, whose UEs wait so long for the end of a procedure.
+/// A gNB by its number, whose UEs wait at most `longest` for the end of a procedure.
 pub async fn gnb_that_waits(n: u8, longest: Duration) -> Result<Gnb> {
     Ok(Gnb::connect(GnbConfig { procedure_timeout: longest, ..gnb_config(n, "127.0.0.5:38412")? })
         .await?)
@@ -122,17 +150,17 @@ pub fn ue(gnb: &Gnb, n: u64) -> Result<Ue> {
     )?)?)
 }
 
-/// UEs leave, and nothing of them is left.
+/// Deregisters UEs and checks that no context of them is left.
 pub async fn deregister_all(core: &CoreProcess, ues: &[&Ue]) -> Result<()> {
     for ue in ues {
         ue.deregister().await?;
     }
-    until(core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
-    until(core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await
+    until(core, "smf", "no context is left", |smf| smf["sessions"] == 0).await?;
+    until(core, "upf", "no context is left", |upf| upf["sessionCount"] == 0).await
 }
 
-/// Registration, a session, idle and back, and the end of both.
-pub async fn a_day(ue: &Ue) -> Result<()> {
+/// Registration, PDU session, service request after idle, release and deregistration.
+pub async fn registration_cycle(ue: &Ue) -> Result<()> {
     ue.register().await?;
     let request =
         PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
@@ -159,14 +187,14 @@ pub fn kill_process(pid: u32) -> Result<()> {
     )?)
 }
 
-/// What a function says of itself.
+/// The status of a function.
 pub fn status_of(core: &CoreProcess, name: &str) -> serde_json::Value {
     let status = core.status().unwrap_or_default();
     let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
     nfs.into_iter().find(|nf| nf["name"] == name).map(|nf| nf["status"].clone()).unwrap_or_default()
 }
 
-/// Waits until a function says so.
+/// Waits until the status of a function satisfies a condition.
 pub async fn until(
     core: &CoreProcess,
     name: &str,

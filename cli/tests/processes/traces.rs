@@ -1,5 +1,5 @@
-//! Traces of a split core, as a collector gets them.
-use super::{MARTLET, Site, a_day, gnb, ue};
+//! Traces of a split core, as an OTLP collector receives them.
+use super::{MARTLET, Site, gnb, registration_cycle, ue};
 use anyhow::{Context, Result, ensure};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
@@ -12,9 +12,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-/// A span, and the process that it is from.
+/// A span and its process.
 #[derive(Debug, Clone)]
-struct SoakCounters {
+struct CollectedSpan {
     process: String,
     name: String,
     trace: Vec<u8>,
@@ -23,7 +23,7 @@ struct SoakCounters {
     about: String,
 }
 
-type Collected = Arc<Mutex<Vec<SoakCounters>>>;
+type Collected = Arc<Mutex<Vec<CollectedSpan>>>;
 
 fn text(attributes: &[KeyValue], key: &str) -> String {
     let found = attributes
@@ -38,12 +38,10 @@ fn text(attributes: &[KeyValue], key: &str) -> String {
 
 fn take(body: &[u8], into: &Collected) -> Result<()> {
     for resource in ExportTraceServiceRequest::decode(body)?.resource_spans {
-        let process = text(
-            &resource.resource.context("spans come from somewhere")?.attributes,
-            "service.name",
-        );
+        let process =
+            text(&resource.resource.context("spans have a resource")?.attributes, "service.name");
         let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans).map(|span| {
-            SoakCounters {
+            CollectedSpan {
                 process: process.clone(),
                 name: span.name,
                 trace: span.trace_id,
@@ -52,12 +50,12 @@ fn take(body: &[u8], into: &Collected) -> Result<()> {
                 about: text(&span.attributes, "martlet.supi"),
             }
         });
-        into.lock().expect("nobody panics with it").extend(spans);
+        into.lock().expect("the lock is not poisoned").extend(spans);
     }
     Ok(())
 }
 
-/// Takes what comes, as OTLP over HTTP says (POST /v1/traces, protobuf).
+/// Accepts OTLP over HTTP (POST /v1/traces, protobuf).
 async fn collect(listener: tokio::net::TcpListener, into: Collected) {
     while let Ok((stream, _)) = listener.accept().await {
         let into = into.clone();
@@ -70,7 +68,7 @@ async fn collect(listener: tokio::net::TcpListener, into: Collected) {
                 let body = request.into_body().collect().await?.to_bytes();
                 let status = if right && take(&body, &into).is_ok() { 200 } else { 400 };
                 let answer = hyper::Response::builder().status(status).body(Empty::<Bytes>::new());
-                Ok::<_, hyper::Error>(answer.expect("a status that exists"))
+                Ok::<_, hyper::Error>(answer.expect("the status is valid"))
             }
         });
         tokio::spawn(
@@ -80,18 +78,18 @@ async fn collect(listener: tokio::net::TcpListener, into: Collected) {
     }
 }
 
-/// The way from a span to the root of its trace, as `process name`.
-fn way<'a>(
-    mut span: &'a SoakCounters,
-    all: &'a HashMap<Vec<u8>, SoakCounters>,
+/// The path from a span to the root of its trace, as `process name`.
+fn path_to_root<'a>(
+    mut span: &'a CollectedSpan,
+    all: &'a HashMap<Vec<u8>, CollectedSpan>,
 ) -> Result<Vec<String>> {
-    let mut way = vec![format!("{} {}", span.process, span.name)];
+    let mut path_to_root = vec![format!("{} {}", span.process, span.name)];
     while !span.parent.is_empty() {
         span =
             all.get(&span.parent).with_context(|| format!("the parent of {span:?} is missing"))?;
-        way.push(format!("{} {}", span.process, span.name));
+        path_to_root.push(format!("{} {}", span.process, span.name));
     }
-    Ok(way)
+    Ok(path_to_root)
 }
 
 #[test]
@@ -110,14 +108,14 @@ fn a_procedure_is_one_trace_across_all_processes() {
         tokio::spawn(collect(listener, seen.clone()));
         let core = site.start(&["--split"])?;
         let gnb = gnb().await?;
-        a_day(&ue(&gnb, 1)?).await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
         gnb.shutdown().await;
-        // The collector is a task of this thread: the core ends beside it, and sends what it still
-        // has.
+        // The collector runs on this thread: the core is stopped from another one, so that its last
+        // spans are received.
         tokio::task::spawn_blocking(move || core.stop()).await??;
 
-        let seen = seen.lock().expect("nobody panics with it").clone();
-        let by_id: HashMap<Vec<u8>, SoakCounters> =
+        let seen = seen.lock().expect("the lock is not poisoned").clone();
+        let by_id: HashMap<Vec<u8>, CollectedSpan> =
             seen.iter().map(|span| (span.id.clone(), span.clone())).collect();
         let of = |process: &str, name: &str| {
             let found = seen.iter().find(|span| span.process == process && span.name == name);
@@ -130,24 +128,27 @@ fn a_procedure_is_one_trace_across_all_processes() {
         let registration = of("martlet-amf", "registration")?;
         ensure!(
             registration.parent.is_empty(),
-            "a procedure is where a trace begins: {registration:?}"
+            "a procedure is the root of its trace: {registration:?}"
         );
         ensure!(registration.about == "imsi-001010000000001", "{registration:?}");
-        let together: Vec<&SoakCounters> =
+        let together: Vec<&CollectedSpan> =
             seen.iter().filter(|span| span.trace == registration.trace).collect();
         for span in &together {
-            let way = way(span, &by_id)?;
-            ensure!(way.last().is_some_and(|root| root == "martlet-amf registration"), "{way:?}");
+            let path_to_root = path_to_root(span, &by_id)?;
+            ensure!(
+                path_to_root.last().is_some_and(|root| root == "martlet-amf registration"),
+                "{path_to_root:?}"
+            );
         }
         let processes: BTreeSet<&str> = together.iter().map(|span| span.process.as_str()).collect();
         for process in ["martlet-amf", "martlet-ausf", "martlet-udm", "martlet-udr", "martlet-pcf"]
         {
             ensure!(
                 processes.contains(process),
-                "{process} has part in a registration: {processes:?}"
+                "{process} takes part in a registration: {processes:?}"
             );
         }
-        let vectors = way(&of("martlet-udm", "nudm-ueau GenerateAuthData")?, &by_id)?;
+        let vectors = path_to_root(&of("martlet-udm", "nudm-ueau GenerateAuthData")?, &by_id)?;
         let expected = [
             "martlet-udm nudm-ueau GenerateAuthData",
             "martlet-ausf nudm-ueau GenerateAuthData",
@@ -162,12 +163,12 @@ fn a_procedure_is_one_trace_across_all_processes() {
         );
         ensure!(vectors.last().map(String::as_str) == expected.last().copied(), "{vectors:?}");
 
-        let n4 = way(&of("martlet-smf", "n4 SessionEstablishmentRequest")?, &by_id)?;
+        let n4 = path_to_root(&of("martlet-smf", "n4 SessionEstablishmentRequest")?, &by_id)?;
         ensure!(
             n4.last().is_some_and(|root| root == "martlet-amf pdu_session_establishment"),
             "{n4:?}"
         );
-        let setup = way(&of("martlet-amf", "pdu_session_resource_setup")?, &by_id)?;
+        let setup = path_to_root(&of("martlet-amf", "pdu_session_resource_setup")?, &by_id)?;
         ensure!(
             setup.last().is_some_and(|root| root == "martlet-amf pdu_session_establishment"),
             "{setup:?}"

@@ -1,5 +1,5 @@
-//! `martlet upf` and `martlet top` beside a core whose packets the XDP programs carry: what a
-//! person types, and what they read.
+//! The commands `martlet upf` and `martlet top` on a core with the XDP datapath: arguments and
+//! output.
 use super::{MARTLET, Site, gnb, ue};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
@@ -9,8 +9,8 @@ use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Nobody here has it.
-const STRANGER: Ipv4Addr = Ipv4Addr::new(10, 45, 77, 77);
+/// An address that no UE has.
+const UNASSIGNED: Ipv4Addr = Ipv4Addr::new(10, 45, 77, 77);
 
 impl Site {
     fn command(&self, words: &str) -> Result<Child> {
@@ -20,18 +20,18 @@ impl Site {
     }
 }
 
-/// What a command writes until it ends; it ends itself, for it was told how long it may take.
-async fn said(child: Child) -> Result<(bool, String, String)> {
+/// The output of a command, which ends by itself at its time limit.
+async fn output(child: Child) -> Result<(bool, String, String)> {
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await??;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((output.status.success(), text(&output.stdout), text(&output.stderr)))
 }
 
-/// Bytes of IP packets in a file (pcap, little-endian, LINKTYPE_RAW).
+/// The IP packets of a capture file (pcap, little-endian, LINKTYPE_RAW).
 fn packets_of(file: &[u8]) -> Result<Vec<Vec<u8>>> {
     ensure!(
         file.get(..4) == Some(&[0x4d, 0x3c, 0xb2, 0xa1]),
-        "a pcap of nanoseconds: {:02x?}",
+        "a pcap with nanoseconds: {:02x?}",
         file.get(..24)
     );
     ensure!(
@@ -42,12 +42,12 @@ fn packets_of(file: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut rest = file.get(24..).context("a header")?;
     let mut packets = Vec::new();
     while let Some((header, behind)) = rest.split_first_chunk::<16>() {
-        let kept = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
-        let (packet, next) = behind.split_at_checked(kept).context("a whole packet")?;
+        let captured = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        let (packet, next) = behind.split_at_checked(captured).context("a whole packet")?;
         packets.push(packet.to_vec());
         rest = next;
     }
-    ensure!(rest.is_empty(), "{} bytes are left", rest.len());
+    ensure!(rest.is_empty(), "{} trailing bytes", rest.len());
     Ok(packets)
 }
 
@@ -70,16 +70,15 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
         let address = ue.establish_pdu_session(request).await?.ipv4.context("an address")?;
         reaches(&ue, 1, GATEWAY).await?;
 
-        // Each goes on until it has seen so many packets. What one trace has been told, another one
-        // is not.
+        // Each command runs until it has its number of packets. Traces have independent conditions.
         let ended = async |children: Vec<Child>| -> Result<Vec<(bool, String, String)>> {
             let watched: Vec<_> =
-                children.into_iter().map(|child| tokio::spawn(said(child))).collect();
+                children.into_iter().map(|child| tokio::spawn(output(child))).collect();
             let give_up = tokio::time::Instant::now() + Duration::from_secs(25);
             while watched.iter().any(|task| !task.is_finished())
                 && tokio::time::Instant::now() < give_up
             {
-                ue.send_ip(1, ping(STRANGER, GATEWAY, 1)).await?;
+                ue.send_ip(1, ping(UNASSIGNED, GATEWAY, 1)).await?;
                 reaches(&ue, 1, GATEWAY).await?;
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -108,13 +107,13 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
         let is = |kind: u8, from: Ipv4Addr| {
             packets.iter().any(|p| p[9] == 1 && p[20] == kind && p[12..16] == from.octets())
         };
-        ensure!(is(8, address) && is(0, GATEWAY) && !is(8, STRANGER), "{packets:02x?}");
+        ensure!(is(8, address) && is(0, GATEWAY) && !is(8, UNASSIGNED), "{packets:02x?}");
 
         let (well, out, errors) = dropped;
         ensure!(well && out.lines().count() == 2, "{out} {errors}");
         let line = out.lines().next().unwrap_or_default();
         ensure!(
-            line.contains("dropped foreign_source") && line.contains(&STRANGER.to_string()),
+            line.contains("dropped foreign_source") && line.contains(&UNASSIGNED.to_string()),
             "{line}"
         );
         ensure!(line.contains("[session 0x"), "{line}");
@@ -129,16 +128,16 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
             "{out}"
         );
 
-        let (well, out, errors) = said(site.command("top --once")?).await?;
+        let (well, out, errors) = output(site.command("top --once")?).await?;
         ensure!(
             well && out.contains(&address.to_string()) && out.contains("foreign_source"),
             "{out} {errors}"
         );
-        let (well, out, _) = said(site.command("upf renew")?).await?;
+        let (well, out, _) = output(site.command("upf renew")?).await?;
         ensure!(well && out.contains("reloaded"), "{out}");
         reaches(&ue, 1, GATEWAY).await?;
-        // One that has ended says so once more.
-        let (well, out, errors) = said(site.command("upf capture --stop")?).await?;
+        // Stopping a command that has ended is reported.
+        let (well, out, errors) = output(site.command("upf capture --stop")?).await?;
         ensure!(well && out.contains(": 6 packets, "), "{out} {errors}");
         gnb.shutdown().await;
         core.stop()

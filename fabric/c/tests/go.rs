@@ -13,7 +13,7 @@ fn the_tests_of_the_go_package_pass() {
         .args(["test", "-count=1", "-v", "-timeout=120s", "./..."])
         .env("MARTLET_FABRIC_SOCKET", socket);
     let output = checked(&mut command, "go test");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     for test in [
         "TestConn",
         "TestHalfClose",
@@ -22,7 +22,7 @@ fn the_tests_of_the_go_package_pass() {
         "TestFallback",
         "TestResourcesAreReleased",
     ] {
-        assert!(said.contains(&format!("--- PASS: {test} ")), "{test} did not run:\n{said}");
+        assert!(stdout.contains(&format!("--- PASS: {test} ")), "{test} did not run:\n{stdout}");
     }
-    assert!(!said.contains("SKIP"), "{said}");
+    assert!(!stdout.contains("SKIP"), "{stdout}");
 }

@@ -40,9 +40,9 @@ fn c_programs_exchange_data_with_each_other_and_with_rust() {
         let mut command = Command::new(&program);
         command.arg("serve").arg(&socket).stdout(Stdio::piped());
         let mut server = installed.for_command(&mut command).spawn().unwrap();
-        let mut said = BufReader::new(server.stdout.take().unwrap());
+        let mut lines = BufReader::new(server.stdout.take().unwrap());
         let mut address = String::new();
-        said.read_line(&mut address).unwrap();
+        lines.read_line(&mut address).unwrap();
         let mut client = Command::new(&program);
         client.arg("client").arg(&socket).arg(address.trim());
         let output = checked(installed.for_command(&mut client), "the client");
@@ -59,7 +59,7 @@ fn c_programs_exchange_data_with_each_other_and_with_rust() {
         stream.read_to_string(&mut got).unwrap();
         assert_eq!(got, "from Rust");
         let mut rest = String::new();
-        said.read_to_string(&mut rest).unwrap();
+        lines.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "served\n");
         assert!(server.wait().unwrap().success());
     }

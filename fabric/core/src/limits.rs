@@ -13,7 +13,7 @@ pub struct ProcessLimits {
     pub backlog: usize,
     /// Maximum number of cached routes, negative ones included.
     pub routes: usize,
-    /// Lifetime in milliseconds of a cached negative answer (nobody serves the authority).
+    /// Lifetime in milliseconds of a cached negative response (no process serves the authority).
     pub negative_route_ms: u64,
     /// Limits of connections.
     pub sockets: SocketLimits,

@@ -53,7 +53,7 @@ pub enum ToManager {
         /// Host and port.
         authority: String,
     },
-    /// Asks for a route to whoever serves an authority.
+    /// Requests a route to the process that serves an authority.
     Connect {
         /// The requested service.
         service: Service,
@@ -110,7 +110,7 @@ pub enum FromManager {
         service: Service,
         /// Host and port.
         authority: String,
-        /// The channel to the server; `None` if nobody serves the authority.
+        /// The channel to the server; `None` if no process serves the authority.
         channel: Option<u64>,
     },
 }

@@ -253,8 +253,8 @@ fn waiting_accepts_end_when_the_listener_closes_or_the_deadline_passes() {
     std::thread::sleep(Duration::from_millis(20));
     listener.close();
     assert_eq!(waiting.join().unwrap(), ErrorKind::NotConnected);
-    let nobody: SocketAddr = "127.0.0.1:9".parse().unwrap();
-    let error = machine.client.connect(nobody, None).map(|_| ()).unwrap_err();
+    let unused: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let error = machine.client.connect(unused, None).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
 }
 
@@ -363,7 +363,7 @@ fn a_stream_keeps_its_membership_alive() {
     assert_eq!(Stream::read_to_end(&b).unwrap(), b"still here");
 }
 
-/// A manager that welcomes one process and then reads nothing until it is told to.
+/// A manager that admits one process and then reads nothing until it is signalled.
 fn silent_manager(
     dir: &TestDir,
     read: std::sync::mpsc::Receiver<()>,
@@ -393,7 +393,7 @@ fn silent_manager(
 }
 
 #[test]
-fn an_unresponsive_manager_blocks_nobody_and_receives_all_messages_later() {
+fn an_unresponsive_manager_blocks_no_member_and_receives_all_messages_later() {
     let dir = TestDir::new("silent");
     let (go, read) = std::sync::mpsc::channel();
     let manager = silent_manager(&dir, read);

@@ -89,16 +89,16 @@ fn a_peer_that_sends_requests_and_never_reads_loses_its_channel() {
     // New connections to a peer that does not read are refused.
     let (channel, _peer) = malicious::MaliciousPeer::pair().unwrap();
     let (_victim, link) = malicious::HonestHost::link(channel);
-    let mut kept = Vec::new();
+    let mut held = Vec::new();
     let refused = (0..100_000).find_map(|port| {
         let connection = link.connect(std::net::SocketAddr::from(([127, 0, 0, 1], port as u16)));
         if connection.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::QuotaExceeded)
         {
-            kept.drain(..)
+            held.drain(..)
                 .for_each(|connection: std::sync::Arc<sockets::Connection>| connection.close());
             return None;
         }
-        connection.map(|connection| kept.push(connection)).err()
+        connection.map(|connection| held.push(connection)).err()
     });
     assert_eq!(refused.unwrap().kind(), std::io::ErrorKind::ResourceBusy);
 }

@@ -122,10 +122,12 @@ func profile(id, at string) (*models.NrfNfManagementNfProfile, error) {
 		NfServices: []models.NrfNfManagementNfService{{
 			ServiceInstanceId: "1",
 			ServiceName:       models.ServiceName_NNEF_PFDMANAGEMENT,
-			Versions:          []models.NfServiceVersion{{ApiVersionInUri: "v1", ApiFullVersion: "1.0.0"}},
-			Scheme:            models.UriScheme_HTTP,
-			NfServiceStatus:   models.NfServiceStatus_REGISTERED,
-			IpEndPoints:       []models.IpEndPoint{{Ipv4Address: host, Port: int32(number)}},
+			Versions: []models.NfServiceVersion{
+				{ApiVersionInUri: "v1", ApiFullVersion: "1.0.0"},
+			},
+			Scheme:          models.UriScheme_HTTP,
+			NfServiceStatus: models.NfServiceStatus_REGISTERED,
+			IpEndPoints:     []models.IpEndPoint{{Ipv4Address: host, Port: int32(number)}},
 		}},
 	}, nil
 }

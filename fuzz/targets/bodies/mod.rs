@@ -1,6 +1,6 @@
-//! Types of bodies, for the targets that read them: the first octet chooses one.
+//! Types of bodies; the first byte of the input selects one.
 
-/// Calls a macro with all of them.
+/// Calls a macro with all types.
 macro_rules! with_bodies {
     ($macro:ident) => {
         $macro!(

@@ -1,6 +1,6 @@
-//! What a round trip of LCS-UPP costs over each kind of channel, in one process with a thread at
-//! each end, as times a plain TCP exchange of the same messages. `martlet-lab lcs-upp` measures the
-//! same between processes, with the statistics of the paper; this is quick to build.
+//! The round-trip time of LCS-UPP over each kind of channel, as a multiple of the same exchange
+//! over plain TCP. Both ends are threads of one process. `martlet-lab lcs-upp` measures the same
+//! between processes, with the statistics of the paper; this benchmark is quick to build.
 //!
 //!     cargo bench -p martlet-lab-channels [--features openssl,wolfssl] [-- ROUNDS [SPIN_US]]
 
@@ -23,7 +23,7 @@ fn echo(channel: &mut dyn Channel) {
         while let Ok(Some(Message::Uplink(transport))) = framer.next() {
             output.clear();
             Message::Downlink(transport).encode_into(&mut output).expect("it fits");
-            channel.send(&output).expect("the other end is there");
+            channel.send(&output).expect("the peer is connected");
         }
     }
 }
@@ -32,14 +32,14 @@ fn round(channel: &mut dyn Channel, transport: Transport<'_>) -> Duration {
     let (mut framer, mut input, mut output) = (Framer::new(), Vec::new(), Vec::new());
     let start = Instant::now();
     Message::Uplink(transport).encode_into(&mut output).expect("it fits");
-    channel.send(&output).expect("the other end is there");
+    channel.send(&output).expect("the peer is connected");
     loop {
         if let Some(answer) = framer.next().expect("a message") {
             assert_eq!(answer, Message::Downlink(transport));
             return start.elapsed();
         }
         input.clear();
-        assert!(channel.receive(&mut input).expect("the other end is there"));
+        assert!(channel.receive(&mut input).expect("the peer is connected"));
         framer.push(&input);
     }
 }

@@ -1,11 +1,11 @@
-//! Successive connections of a UE, each of which resumes the session of the one before, where the
+//! Successive connections of a UE, each of which resumes the session of the previous one if the
 //! library can.
 
 use crate::kind::{client_engines, early_data_client_engines};
 use crate::{Channel, ChannelError, Kind, Options, Resumption, Trust, connect};
 use martlet_lcs_channel as product;
 use martlet_lcs_channel::Engines;
-use martlet_lcs_channel::tcp::{TlsChannel, Wire};
+use martlet_lcs_channel::tcp::TlsChannel;
 use std::net::SocketAddr;
 
 /// The client configuration, with the session tickets received so far.
@@ -20,7 +20,7 @@ enum Client {
     Stateless,
 }
 
-/// Opens connections of a kind.
+/// Opens connections of one kind.
 pub struct Connector {
     kind: Kind,
     client: Client,
@@ -29,10 +29,10 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// For a kind of channel, with what the UE accepts.
+    /// Creates a connector for a kind of channel and the certificates that the UE trusts.
     ///
     /// # Errors
-    /// The trust cannot be used.
+    /// The trusted root certificates are invalid.
     pub fn new(kind: Kind, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
         let client = match kind.product() {
             Some(kind) => Client::Product(product::Connector::new(kind, trust, options)?),
@@ -54,10 +54,10 @@ impl Connector {
         })
     }
 
-    /// Open a connection.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// Nothing listens there, or its certificate is not trusted.
+    /// No LMF listens at the address, or its certificate is not trusted.
     pub fn connect(&self, to: SocketAddr) -> Result<Box<dyn Channel>, ChannelError> {
         match &self.client {
             Client::Product(connector) => connector.connect(to),
@@ -73,8 +73,8 @@ impl Connector {
         }
     }
 
-    /// Open a connection and send `first` as 0-RTT data if the library and the LMF's ticket permit,
-    /// else right after the handshake. Returns whether it went as 0-RTT data.
+    /// Opens a connection and sends `first` as 0-RTT data if the library and the LMF's ticket
+    /// permit it, else after the handshake. Returns whether it was sent as 0-RTT data.
     ///
     /// # Errors
     /// As [`Connector::connect`].
@@ -102,7 +102,6 @@ impl Connector {
         engines: &Engines,
         first: &[u8],
     ) -> Result<Box<dyn Channel>, ChannelError> {
-        let wire = Wire::connect(to, &self.options)?;
-        Ok(Box::new(TlsChannel::handshake(wire, engines()?, first)?))
+        Ok(Box::new(TlsChannel::connect(to, engines, &self.options, first)?))
     }
 }

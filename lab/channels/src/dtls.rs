@@ -1,5 +1,5 @@
-//! DTLS 1.3 by wolfSSL over UDP, with repetition and order above it. wolfSSL is GPL: a build with
-//! it is too.
+//! DTLS 1.3 by wolfSSL over UDP, with the retransmission and ordering of [`crate::arq`] above it.
+//! wolfSSL is GPL, and so is a binary that links it.
 
 use crate::arq::{Arq, HEADER};
 use crate::wolfssl::SUITE;
@@ -16,18 +16,18 @@ use wolfssl::{
     RootCertificate, Secret, Session, SessionConfig, SslVerifyMode,
 };
 
-/// Octets of IP and UDP headers.
+/// Bytes of the IPv4 and UDP headers.
 const HEADERS: u16 = 28;
-/// The largest datagram: a record has 16,384 octets at the most.
+/// The largest datagram; a record has at most 16,384 bytes.
 const LARGEST: u16 = 16_000;
-/// Octets that DTLS adds to a record (RFC 9147, 4), with some to spare.
+/// Bytes that DTLS adds to a record (RFC 9147, 4), rounded up.
 const RECORD: u16 = 48;
-/// How long a closing end looks whether the peer has everything.
+/// How long a closing end waits for the acknowledgement of its data.
 const LINGER: Duration = Duration::from_secs(2);
-/// Datagrams that wait for wolfSSL.
-const WAITING: usize = 256;
+/// Limit of received datagrams that are queued for wolfSSL.
+const MAX_QUEUED: usize = 256;
 
-/// Datagrams on their way to and from wolfSSL.
+/// Datagrams queued from and to wolfSSL.
 #[derive(Default)]
 struct Datagrams {
     input: VecDeque<Vec<u8>>,
@@ -42,9 +42,9 @@ impl IOCallbacks for Datagrams {
         IOCallbackResult::Ok(count)
     }
 
-    fn send(&mut self, octets: &[u8]) -> IOCallbackResult<usize> {
-        self.output.push(octets.to_vec());
-        IOCallbackResult::Ok(octets.len())
+    fn send(&mut self, bytes: &[u8]) -> IOCallbackResult<usize> {
+        self.output.push(bytes.to_vec());
+        IOCallbackResult::Ok(bytes.len())
     }
 }
 
@@ -53,11 +53,11 @@ fn builder(method: Method) -> Result<ContextBuilder, ChannelError> {
     builder.with_cipher_list(SUITE).map_err(ChannelError::tls)
 }
 
-/// What the sessions of an LMF have in common.
+/// The context that all sessions of an LMF share.
 fn server_context(method: Method, identity: &Identity) -> Result<Context, ChannelError> {
     let wrong =
-        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
-    // Says what is wrong with either.
+        |error| ChannelError::Identity(format!("the certificate does not match its key: {error}"));
+    // Both calls return a description of the fault.
     identity.chain()?;
     identity.private_key()?;
     let builder = builder(method)?
@@ -68,15 +68,15 @@ fn server_context(method: Method, identity: &Identity) -> Result<Context, Channe
     Ok(builder.build())
 }
 
-/// What the session of a UE is made from.
+/// The context of a UE's sessions.
 fn client_context(method: Method, trust: &Trust) -> Result<Context, ChannelError> {
     trust.certificates()?;
     if trust.name.parse::<std::net::IpAddr>().is_ok() {
-        let why =
-            "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
+        let why = "wolfSSL verifies DNS names, not IP addresses: configure the LMF's name \
+                   instead of its address";
         return Err(ChannelError::Identity(why.into()));
     }
-    let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
+    let wrong = |error| ChannelError::Identity(format!("a root certificate is invalid: {error}"));
     let builder = builder(method)?
         .with_root_certificate(RootCertificate::PemBuffer(trust.roots.as_bytes()))
         .map_err(wrong)?
@@ -93,7 +93,7 @@ pub(crate) struct Dtls {
     input: Vec<u8>,
     scratch: Vec<u8>,
     datagram: Vec<u8>,
-    /// The peer said that nothing more comes.
+    /// The peer sent a close_notify alert.
     closed: bool,
     description: Description,
 }
@@ -111,10 +111,10 @@ impl Dtls {
         let config = SessionConfig::new(Datagrams::default())
             .with_checked_domain_name(&trust.name)
             .with_keyshare_group(CurveGroup::EccX25519);
-        Self::bring_up(socket, &context, config, options)
+        Self::handshake(socket, &context, config, options)
     }
 
-    fn bring_up(
+    fn handshake(
         socket: UdpSocket,
         context: &Context,
         config: SessionConfig<Datagrams>,
@@ -143,7 +143,7 @@ impl Dtls {
         let until = Instant::now() + options.timeout;
         loop {
             let negotiated = dtls.session.try_negotiate();
-            // Also an alert that says what was wrong.
+            // Before the error is returned, so that the alert is sent.
             dtls.flush()?;
             if let Poll::Ready(()) = negotiated.map_err(ChannelError::tls)? {
                 break;
@@ -153,7 +153,7 @@ impl Dtls {
                 if Instant::now() >= until {
                     return Err(ChannelError::Timeout);
                 }
-                // What was sent is sent again.
+                // Retransmits the handshake messages.
                 let _ = dtls.session.dtls_has_timed_out();
                 dtls.flush()?;
             }
@@ -168,14 +168,15 @@ impl Dtls {
         Ok(dtls)
     }
 
-    /// Send the datagrams that wolfSSL has made.
+    /// Sends the datagrams that wolfSSL wrote.
     fn flush(&mut self) -> Result<(), ChannelError> {
         let Options { spin, timeout, .. } = self.options;
         for datagram in std::mem::take(&mut self.session.io_cb_mut().output) {
             match until_done(&self.socket, PollFlags::POLLOUT, spin, timeout, || {
                 self.socket.send(&datagram)
             }) {
-                // The peer is not there yet, or no more: the repetition, or its end, shows which.
+                // The peer's socket is not open yet, or is closed; retransmission or its timeout
+                // decides which.
                 Err(ChannelError::Io(error))
                     if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
                 sent => drop(sent?),
@@ -184,7 +185,7 @@ impl Dtls {
         Ok(())
     }
 
-    /// Wait for a datagram, for wolfSSL; false where none comes.
+    /// Waits for a datagram and queues it for wolfSSL. Returns false if none was received in time.
     fn datagram(
         &mut self,
         until: Instant,
@@ -194,9 +195,9 @@ impl Dtls {
         loop {
             match self.socket.recv(&mut self.input) {
                 Ok(count) => {
-                    let waiting = &mut self.session.io_cb_mut().input;
-                    if waiting.len() < WAITING {
-                        waiting.push_back(self.input[..count].to_vec());
+                    let queued = &mut self.session.io_cb_mut().input;
+                    if queued.len() < MAX_QUEUED {
+                        queued.push_back(self.input[..count].to_vec());
                     }
                     return Ok(true);
                 }
@@ -220,15 +221,15 @@ impl Dtls {
         }
     }
 
-    /// Send what there is to send: segments, and acknowledgements.
-    fn turn(&mut self) -> Result<(), ChannelError> {
+    /// Sends the segments and acknowledgements that are due.
+    fn send_due(&mut self) -> Result<(), ChannelError> {
         let now = Instant::now();
         while self.arq.poll(now, &mut self.datagram) {
             match self.session.try_write_slice(&self.datagram).map_err(ChannelError::tls)? {
                 Poll::Ready(_) => {}
                 _ => {
                     return Err(ChannelError::Tls(
-                        "wolfSSL does not take what is to be sent".into(),
+                        "wolfSSL does not accept the datagram to send".into(),
                     ));
                 }
             }
@@ -236,7 +237,7 @@ impl Dtls {
         self.flush()
     }
 
-    /// A datagram, or a timer: whichever comes first.
+    /// Waits for a datagram or a timer and handles it.
     fn wait(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         let timer = self.arq.deadline();
         if self.datagram(timer.map_or(until, |timer| timer.min(until)), other)? {
@@ -247,8 +248,8 @@ impl Dtls {
                         self.arq.received(Instant::now(), &self.scratch[..count]);
                         continue;
                     }
-                    Ok(Poll::AppData(octets)) => {
-                        self.arq.received(Instant::now(), &octets);
+                    Ok(Poll::AppData(bytes)) => {
+                        self.arq.received(Instant::now(), &bytes);
                         continue;
                     }
                     Ok(Poll::PendingRead | Poll::PendingWrite) => {}
@@ -264,12 +265,12 @@ impl Dtls {
         } else if Instant::now() >= until {
             return Err(ChannelError::Timeout);
         }
-        self.turn()
+        self.send_due()
     }
 }
 
 impl Channel for Dtls {
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
         let until = Instant::now() + self.options.timeout;
         while !self.arq.has_room() {
             if self.closed {
@@ -277,8 +278,8 @@ impl Channel for Dtls {
             }
             self.wait(until, None)?;
         }
-        self.arq.write(octets);
-        self.turn()
+        self.arq.write(bytes);
+        self.send_due()
     }
 
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
@@ -300,7 +301,7 @@ impl Channel for Dtls {
 
     fn close(&mut self) -> Result<(), ChannelError> {
         self.arq.finish();
-        self.turn()?;
+        self.send_due()?;
         let until = Instant::now() + self.options.timeout.min(LINGER);
         while !self.arq.is_flushed() && !self.closed && Instant::now() < until {
             match self.wait(until, None) {
@@ -331,7 +332,7 @@ impl Channel for Dtls {
     }
 }
 
-/// Waits for DTLS: each peer gets a socket of its own, connected to it, on the same port.
+/// Listens for DTLS. Each peer gets a connected socket of its own, on the same port.
 pub(crate) struct DtlsListener {
     socket: UdpSocket,
     context: Context,
@@ -355,20 +356,19 @@ impl Listener for DtlsListener {
     }
 
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
-        /// The content type of a handshake message that is not protected yet: a ClientHello (RFC
-        /// 9147, 4).
+        /// The content type of a plaintext handshake message, such as a ClientHello (RFC 9147, 4).
         const HANDSHAKE: u8 = 22;
-        let mut octets = vec![0; 65_536];
+        let mut bytes = vec![0; 65_536];
         loop {
-            let (count, peer) = self.socket.recv_from(&mut octets)?;
-            // Late datagrams of a connection that is over are none.
-            if octets[..count].first() != Some(&HANDSHAKE) {
+            let (count, peer) = self.socket.recv_from(&mut bytes)?;
+            // Other datagrams are late ones of closed connections.
+            if bytes[..count].first() != Some(&HANDSHAKE) {
                 continue;
             }
             let socket = udp::bind_shared(self.local_addr())?;
             socket.connect(peer)?;
             let mut datagrams = Datagrams::default();
-            datagrams.input.push_back(octets[..count].to_vec());
+            datagrams.input.push_back(bytes[..count].to_vec());
             let config = SessionConfig::new(datagrams);
             return Ok(Box::new(Dtls::bring_up(socket, &self.context, config, &self.options)?));
         }

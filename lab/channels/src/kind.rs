@@ -1,4 +1,4 @@
-//! The kinds of channels, and how to make one.
+//! The kinds of channels, and functions that listen and connect by kind.
 
 use crate::raw::{RawTcp, RawTcpListener, RawUdp, RawUdpListener};
 use martlet_lcs_channel as product;
@@ -27,7 +27,7 @@ pub enum Kind {
     /// TLS over TCP by Mbed TLS.
     #[cfg(feature = "mbedtls")]
     MbedTls,
-    /// TLS over TCP: rustls makes the handshake, the kernel the records.
+    /// TLS over TCP: rustls does the handshake, the kernel the records.
     Ktls,
     /// QUIC by quinn.
     Quinn,
@@ -153,8 +153,8 @@ fn server_engines(
     }
 }
 
-/// Makes the engines of a UE, each of which resumes the session of the one before. None for a kind
-/// that is not TLS by a library in C.
+/// Makes the engines of a UE, each of which resumes the session of the previous one. None for a
+/// kind that is not TLS by a library in C.
 pub(crate) fn client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, ChannelError> {
     let _ = trust;
     match kind {
@@ -181,10 +181,10 @@ pub(crate) fn early_data_client_engines(
     }
 }
 
-/// Listen for connections of a kind.
+/// Listens for connections of a kind.
 ///
 /// # Errors
-/// The address is in use, or the identity cannot be used.
+/// The address is in use, or the certificate or key is invalid.
 pub fn listen(
     kind: Kind,
     at: SocketAddr,
@@ -211,10 +211,10 @@ pub fn listen(
     })
 }
 
-/// Open a connection of a kind.
+/// Opens a connection of a kind.
 ///
 /// # Errors
-/// Nothing listens there, or its certificate is not trusted.
+/// No LMF listens at the address, or its certificate is not trusted.
 pub fn connect(
     kind: Kind,
     to: SocketAddr,

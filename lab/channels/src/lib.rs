@@ -1,7 +1,7 @@
-//! The channels that the laboratory compares: those of `martlet-lcs-channel`, the same by other TLS
-//! libraries, and plain TCP and UDP as the baseline.
+//! The channels that the lab compares: those of `martlet-lcs-channel`, the same protocols by other
+//! TLS libraries, and plain TCP and UDP as the baseline.
 //!
-//! The interface is that of `martlet-lcs-channel`, with a larger [`Kind`]. [`Kind::ALL`] holds the
+//! The interface is that of `martlet-lcs-channel`, with a larger [`Kind`]. [`Kind::ALL`] lists the
 //! kinds of this build, which the features `openssl`, `wolfssl`, `mbedtls` and `msquic` extend. All
 //! of them pass the suite in `lcs/channel/tests/suite`.
 

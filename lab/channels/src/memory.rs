@@ -1,6 +1,6 @@
-//! Buffers in memory under a TLS library in C.
+//! Memory buffers that serve a TLS library in C as its transport.
 
-/// What is on its way in and out.
+/// Input and output of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     input: Vec<u8>,
@@ -9,7 +9,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Octets came over the wire.
+    /// Appends received bytes.
     pub(crate) fn push(&mut self, wire: &[u8]) {
         if self.taken == self.input.len() {
             self.input.clear();
@@ -18,7 +18,7 @@ impl Memory {
         self.input.extend_from_slice(wire);
     }
 
-    /// The library reads: 0 where there is nothing.
+    /// Reads for the library; returns 0 if the input is empty.
     pub(crate) fn take(&mut self, into: &mut [u8]) -> usize {
         let waiting = &self.input[self.taken..];
         let count = waiting.len().min(into.len());

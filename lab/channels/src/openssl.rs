@@ -26,9 +26,9 @@ impl Read for Memory {
 }
 
 impl Write for Memory {
-    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
-        self.output.extend_from_slice(octets);
-        Ok(octets.len())
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.output.extend_from_slice(bytes);
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -46,7 +46,7 @@ impl Session {
     fn engine(ssl: Ssl) -> Result<Box<dyn Engine>, ChannelError> {
         let stream = SslStream::new(ssl, Memory::default()).map_err(ChannelError::tls)?;
         let mut session = Session { stream, closed: false, scratch: vec![0; 16_384] };
-        // The client's first message.
+        // The ClientHello.
         session.negotiate()?;
         Ok(Box::new(session))
     }
@@ -108,7 +108,7 @@ impl Engine for Session {
     }
 
     fn close(&mut self, wire: &mut Vec<u8>) {
-        // What the peer still says is of no more use.
+        // Later input of the peer is ignored.
         let _ = self.stream.shutdown();
         wire.append(&mut self.stream.get_mut().output);
     }
@@ -144,8 +144,8 @@ fn builder(method: SslMethod) -> Result<SslContextBuilder, ChannelError> {
 /// Makes the sessions of an LMF.
 pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let wrong =
-        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
-    // Says what is wrong with either.
+        |error| ChannelError::Identity(format!("the certificate does not match its key: {error}"));
+    // Both calls return a description of the fault.
     identity.chain()?;
     identity.private_key()?;
     let mut chain =
@@ -165,17 +165,17 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     }))
 }
 
-/// Makes the sessions of a UE, each of which goes on with what the one before was given.
+/// Makes the sessions of a UE, each of which resumes the previous one.
 pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     trust.certificates()?;
-    let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
+    let wrong = |error| ChannelError::Identity(format!("a root certificate is invalid: {error}"));
     let mut builder = builder(SslMethod::tls_client())?;
     builder.set_verify(SslVerifyMode::PEER);
     for root in X509::stack_from_pem(trust.roots.as_bytes()).map_err(wrong)? {
         builder.cert_store_mut().add_cert(root).map_err(wrong)?;
     }
-    let kept: Arc<Mutex<Option<SslSession>>> = Arc::default();
-    let keep = kept.clone();
+    let ticket_cell: Arc<Mutex<Option<SslSession>>> = Arc::default();
+    let keep = ticket_cell.clone();
     builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
     builder.set_new_session_callback(move |_, session| {
         *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
@@ -187,10 +187,12 @@ pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
             Ok(address) => ssl.param_mut().set_ip(address),
             Err(_) => ssl.param_mut().set_host(&name).and_then(|()| ssl.set_hostname(&name)),
         };
-        named.map_err(|error| ChannelError::Identity(format!("{name:?} is no name: {error}")))?;
-        // A ticket is good for one connection (RFC 8446, C.4).
-        if let Some(session) = kept.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // SAFETY: it is of a connection of this context, to a server of this name.
+        named.map_err(|error| {
+            ChannelError::Identity(format!("{name:?} is not a valid server name: {error}"))
+        })?;
+        // A ticket is used for one connection only (RFC 8446, C.4).
+        if let Some(session) = ticket_cell.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // SAFETY: the session belongs to this context and to a server of this name.
             unsafe { ssl.set_session(&session) }.map_err(ChannelError::tls)?;
         }
         ssl.set_connect_state();

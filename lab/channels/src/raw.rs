@@ -1,4 +1,4 @@
-//! Channels that protect nothing, to compare with.
+//! Unprotected channels, as the baseline.
 
 use martlet_lcs_channel::tcp::Wire;
 use martlet_lcs_channel::udp;
@@ -24,8 +24,8 @@ impl RawTcp {
 }
 
 impl Channel for RawTcp {
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        self.wire.write(octets)
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.wire.write(bytes)
     }
 
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
@@ -44,7 +44,7 @@ impl Channel for RawTcp {
     }
 }
 
-/// Waits for TCP.
+/// Listens for TCP.
 pub(crate) struct RawTcpListener(pub(crate) TcpListener, pub(crate) Options);
 
 impl Listener for RawTcpListener {
@@ -58,11 +58,11 @@ impl Listener for RawTcpListener {
     }
 }
 
-/// Octets of the largest datagram of a path without a limit of its own.
+/// Bytes of the largest datagram if the path has no smaller MTU.
 const DATAGRAM: usize = 65_000;
 
-/// UDP: datagrams that are neither repeated nor put in order. An empty one opens a connection,
-/// answers that, and closes it.
+/// UDP datagrams without retransmission or ordering. An empty datagram opens a connection,
+/// acknowledges that, and closes it.
 pub(crate) struct RawUdp {
     socket: UdpSocket,
     options: Options,
@@ -92,16 +92,16 @@ impl RawUdp {
         Ok(channel)
     }
 
-    fn datagram(&self, octets: &[u8]) -> Result<(), ChannelError> {
+    fn datagram(&self, bytes: &[u8]) -> Result<(), ChannelError> {
         let Options { spin, timeout, .. } = self.options;
-        until_done(&self.socket, PollFlags::POLLOUT, spin, timeout, || self.socket.send(octets))?;
+        until_done(&self.socket, PollFlags::POLLOUT, spin, timeout, || self.socket.send(bytes))?;
         Ok(())
     }
 }
 
 impl Channel for RawUdp {
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        octets.chunks(self.most).try_for_each(|piece| self.datagram(piece))
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        bytes.chunks(self.most).try_for_each(|piece| self.datagram(piece))
     }
 
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
@@ -136,8 +136,8 @@ impl Listener for RawUdpListener {
     }
 
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
-        let mut octets = vec![0; 65_536];
-        let (_, peer) = self.0.recv_from(&mut octets)?;
+        let mut bytes = vec![0; 65_536];
+        let (_, peer) = self.0.recv_from(&mut bytes)?;
         let socket = udp::bind_shared(self.local_addr())?;
         socket.connect(peer)?;
         let channel = RawUdp::new(socket, &self.1)?;

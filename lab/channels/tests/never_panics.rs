@@ -6,6 +6,6 @@ mod random_inputs;
 use martlet_lab_channels::fuzz_arq;
 
 #[test]
-fn datagrams_in_any_order_and_of_anybody_are_put_in_order_or_passed_over() {
+fn arbitrary_datagrams_are_reordered_or_ignored() {
     random_inputs::run(fuzz_arq);
 }

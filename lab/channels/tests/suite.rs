@@ -1,5 +1,5 @@
-//! The suite that every kind of channel passes, over the channels of this build. TLS over TCP is
-//! also tested with each other library at the other end.
+//! Runs the conformance suite over every kind of channel of this build. TLS over TCP is also tested
+//! between each pair of libraries.
 
 #[path = "../../../lcs/channel/tests/suite/conformance.rs"]
 mod conformance;
@@ -13,7 +13,7 @@ mod resumption;
 use channels::Kind;
 use martlet_lab_channels as channels;
 
-/// Whether the kind protects what it carries.
+/// Whether the kind encrypts and authenticates.
 fn is_secure(kind: Kind) -> bool {
     kind.is_secure()
 }

@@ -1,6 +1,6 @@
-//! The UE's end: it does what its standard input says.
+//! The UE's end, which executes the commands of its standard input.
 use crate::exchange::{Message, SESSION, Talk};
-use crate::{End, NAME, Way};
+use crate::{End, NAME, Variant};
 use anyhow::{Context, Result, bail};
 use martlet_lab_channels::{Channel, Connector, Kind, Resumption, Trust};
 use std::io::{BufRead, Write};
@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// A channel without work is looked after until there is some: one with timers of its own, that is
-/// not, takes what lies in its socket when it is asked again for a round trip of minutes, and waits
-/// as long for what is lost next.
+/// Limit of the time between two commands. Meanwhile the channel's timers are serviced: a QUIC
+/// connection that is not polled would take the late packets for a round trip of minutes and derive
+/// its loss timeout from that.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// What rounds are done with.
@@ -20,10 +20,10 @@ enum Asker {
 }
 
 impl Asker {
-    fn connect(way: Way, to: SocketAddr, connector: &Connector) -> Result<Self> {
+    fn connect(variant: Variant, to: SocketAddr, connector: &Connector) -> Result<Self> {
         let channel = connector.connect(to)?;
-        Ok(match way {
-            Way::KernelModule => Asker::Kernel(channel, martlet_lcs_kernel::Device::open()?),
+        Ok(match variant {
+            Variant::KernelModule => Asker::Kernel(channel, martlet_lcs_kernel::Device::open()?),
             _ => Asker::Channel(Talk::new(channel)),
         })
     }
@@ -35,8 +35,7 @@ impl Asker {
                 (0..count).map(|_| talk.round(&message)).collect()
             }
             Asker::Kernel(channel, device) => {
-                let socket =
-                    channel.kernel_socket().context("a channel whose records the kernel makes")?;
+                let socket = channel.kernel_socket().context("a kernel TLS channel")?;
                 Ok(device.ask(socket, n as u32, count, &[0x5e; SESSION])?)
             }
         }
@@ -45,7 +44,7 @@ impl Asker {
     fn procedures(&mut self, count: usize) -> Result<Vec<Duration>> {
         match self {
             Asker::Channel(talk) => (0..count).map(|_| talk.procedure()).collect(),
-            // It knows messages, and nothing of what is in them.
+            // The module measures rounds only and does not decode LPP.
             Asker::Kernel(..) => Ok(Vec::new()),
         }
     }
@@ -58,10 +57,10 @@ impl Asker {
     }
 }
 
-/// How a connection is brought up anew, each until its first message is answered: as if nothing was
-/// known of the other end, with what is known of it, and with the message in the first flight.
+/// How a new connection is established, up to its first response: with a full handshake, resumed,
+/// or with the first message as 0-RTT data.
 fn bring_up(
-    way: Way,
+    variant: Variant,
     to: SocketAddr,
     known: &Connector,
     new: &Connector,
@@ -70,9 +69,9 @@ fn bring_up(
     let message = Message::new(1);
     let start = Instant::now();
     let mut asker = match how {
-        "setup" => Asker::connect(way, to, new)?,
+        "setup" => Asker::connect(variant, to, new)?,
         "resume" => {
-            let asker = Asker::connect(way, to, known)?;
+            let asker = Asker::connect(variant, to, known)?;
             let Asker::Channel(talk) = asker else { return Ok(None) };
             Asker::Channel(talk)
         }
@@ -89,7 +88,7 @@ fn bring_up(
     asker.rounds(1, 1)?;
     let took = start.elapsed();
     let resumed = asker.channel().resumption();
-    // What the other end gives for the next time comes with its answer, or soon after.
+    // The session ticket arrives with the response or shortly after it.
     asker.channel().close()?;
     Ok(match how {
         "resume" => (resumed != Resumption::Full).then_some(took),
@@ -97,17 +96,13 @@ fn bring_up(
     })
 }
 
-/// Connects to an address, or to one and, with octets in the first flight, to another one behind a
-/// comma. It does what its standard input says: first the server's certificate, then lines. `rounds
-/// N COUNT` is answered with the nanoseconds of each round; `procedures COUNT` with those that LPP
-/// procedures took the LMF; `setup COUNT`, `resume COUNT` and `early COUNT` with those of each new
-/// connection until its first answer, full, resumed, and with the first message in its first
-/// flight; nothing where the channel cannot do that. `lean` calls `let_go`, which lets go of memory
-/// that is not used.
+/// Connects to `to` and executes the commands of standard input. `to` is an address, optionally
+/// followed by a comma and the address that accepts 0-RTT data. Standard input starts with the
+/// server's certificate and an empty line.
 ///
 /// # Errors
-/// The channel does not come up or breaks, or an answer is wrong.
-pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
+/// The channel cannot be established or breaks, or a response is wrong.
+pub fn ask(to: &str, end: &End, trim: fn()) -> Result<()> {
     let (to, early) = to.split_once(',').unwrap_or((to, to));
     let (to, early): (SocketAddr, SocketAddr) = (to.parse()?, early.parse()?);
     let input = std::io::stdin();
@@ -122,11 +117,11 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         roots.push('\n');
     }
     end.enter()?;
-    let (way, options) = (end.way, end.options());
+    let (variant, options) = (end.variant, end.options());
     let trust = Trust { roots, name: NAME.into() };
-    let connector = Connector::new(way.kind(), &trust, &options)?;
-    let to_early = Connector::new(way.kind(), &trust, &options)?;
-    let mut asker = Asker::connect(way, to, &connector)?;
+    let connector = Connector::new(variant.kind(), &trust, &options)?;
+    let to_early = Connector::new(variant.kind(), &trust, &options)?;
+    let mut asker = Asker::connect(variant, to, &connector)?;
     let it = asker.channel().describe();
     let mut output = std::io::stdout().lock();
     writeln!(output, "{}, {}, {}", it.library, it.protocol, it.cipher_suite)?;
@@ -137,41 +132,42 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         let number = |at: usize| {
             words.get(at).and_then(|word| word.parse::<usize>().ok()).context("a number")
         };
-        if line == "lean" {
-            let_go();
+        if line == "trim" {
+            trim();
         }
         let times: Vec<Duration> = match words[0] {
-            "lean" => Vec::new(),
+            "trim" => Vec::new(),
             "rounds" => asker.rounds(number(1)?, number(2)?)?,
             "procedures" => asker.procedures(number(1)?)?,
-            "resume" if !way.kind().resumes() => Vec::new(),
-            "early" if !way.kind().supports_early_data() => Vec::new(),
+            "resume" if !variant.kind().resumes() => Vec::new(),
+            "early" if !variant.kind().supports_early_data() => Vec::new(),
             how @ ("setup" | "resume" | "early") => {
                 let mut times = Vec::new();
                 for _ in 0..number(1)? {
-                    let new = Connector::new(way.kind(), &trust, &options)?;
-                    // quinn tells of a resumption by what may go early.
-                    let early_too = how == "resume" && way.kind() == Kind::Quinn;
+                    let new = Connector::new(variant.kind(), &trust, &options)?;
+                    // quinn reports a resumption only through accepted 0-RTT data.
+                    let early_too = how == "resume" && variant.kind() == Kind::Quinn;
                     let (to, known) = if how == "early" || early_too {
                         (early, &to_early)
                     } else {
                         (to, &connector)
                     };
-                    match bring_up(way, to, known, &new, how)? {
+                    match bring_up(variant, to, known, &new, how)? {
                         Some(took) => times.push(took),
-                        // The first ones may be without what the other end gives for it.
+                        // The first connections may have no ticket yet.
                         None if how != "setup" => continue,
                         None => break,
                     }
                 }
                 times
             }
-            _ => bail!("no such wish: {line}"),
+            _ => bail!("unknown command: {line}"),
         };
         let times: Vec<String> = times.iter().map(|time| time.as_nanos().to_string()).collect();
         writeln!(output, "{}", times.join(" "))?;
         output.flush()?;
-        // What is asked next is all that may lie in its buffer: who asks waits for the answer.
+        // The caller waits for the result before the next command, so no unread command is in the
+        // buffer.
         asker.channel().idle(IDLE, Some(input.as_fd()))?;
     }
     asker.channel().close()?;

@@ -1,23 +1,23 @@
-//! One round, at both ends: an uplink message is made, sent, verified, echoed downlink, and
-//! verified.
+//! One round at both ends: the UE encodes and sends an uplink message, the LMF verifies it and
+//! echoes the payload downlink, and the UE verifies that.
 use crate::procedure::{self, Next};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lab_channels::{Channel, ChannelError};
 use martlet_lcsupp::{Framer, Message as Upp, PayloadType, Transport};
 use std::time::{Duration, Instant};
 
-/// Octets of the largest session identity: with its length they are the 256 octets of session
+/// Bytes of the largest session identity. With its length field it has the 256 bytes of session
 /// parameters of the paper.
 pub const SESSION: usize = 255;
 
-/// What a round carries.
+/// The message of a round.
 pub struct Message {
     payload: Vec<u8>,
     session: Vec<u8>,
 }
 
 impl Message {
-    /// With a payload of `n` octets.
+    /// A message with a payload of `n` bytes.
     pub fn new(n: usize) -> Self {
         Message {
             payload: (0..n).map(|at| (at * 31 + 7) as u8).collect(),
@@ -25,11 +25,11 @@ impl Message {
         }
     }
 
-    /// The uplink message.
+    /// Encodes the uplink message.
     pub fn uplink(&self) -> Result<Vec<u8>> {
-        let mut octets = Vec::new();
-        Upp::Uplink(self.transport()).encode_into(&mut octets)?;
-        Ok(octets)
+        let mut bytes = Vec::new();
+        Upp::Uplink(self.transport()).encode_into(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn transport(&self) -> Transport<'_> {
@@ -53,8 +53,8 @@ impl Talk {
         &mut *self.channel
     }
 
-    /// The transport time of one round: from before the uplink message is made until the downlink
-    /// message is verified.
+    /// The transport time of one round: from before the uplink message is encoded until the
+    /// downlink message is verified.
     pub fn round(&mut self, message: &Message) -> Result<Duration> {
         let start = Instant::now();
         self.output.clear();
@@ -63,7 +63,7 @@ impl Talk {
         self.answer_since(message, start)
     }
 
-    /// Waits for the answer to a message that was sent.
+    /// Waits for the response to a message that was sent.
     pub fn answer(&mut self, message: &Message) -> Result<Duration> {
         self.answer_since(message, Instant::now())
     }
@@ -71,52 +71,55 @@ impl Talk {
     fn answer_since(&mut self, message: &Message, start: Instant) -> Result<Duration> {
         loop {
             if let Some(answer) = self.framer.next()? {
-                // Message type, payload type, lengths, and the session; the payload is the one that
-                // was sent.
+                // Compares message type, payload type, lengths and session; the payload must be the
+                // one that was sent.
                 let Upp::Downlink(answer) = answer else {
-                    bail!("the answer is no DL LCS-UP TRANSPORT")
+                    bail!("the response is not a DL LCS-UP TRANSPORT")
                 };
                 let good = answer.payload_type == PayloadType::Lpp
                     && answer.payload.len() == message.payload.len()
                     && answer.session == message.session;
                 let took = start.elapsed();
-                ensure!(good, "the answer is not to this message");
-                ensure!(answer.payload == message.payload, "the answer has another payload");
+                ensure!(good, "the response does not match the message");
+                ensure!(answer.payload == message.payload, "the response has another payload");
                 return Ok(took);
             }
-            ensure!(self.channel.receive(self.framer.input())?, "the other end closed the channel");
+            ensure!(self.channel.receive(self.framer.input())?, "the peer closed the channel");
         }
     }
 }
 
 impl Talk {
-    /// An LPP procedure: how long it took the LMF.
+    /// Runs an LPP procedure and returns the time that the LMF measured.
     pub fn procedure(&mut self) -> Result<Duration> {
-        self.channel.send(&procedure::beginning()?)?;
+        self.channel.send(&procedure::trigger()?)?;
         loop {
             let next = match self.framer.next()? {
                 Some(Upp::Downlink(message)) => {
-                    ensure!(message.session == procedure::SESSION, "a message of another session");
+                    ensure!(
+                        message.session == procedure::SESSION,
+                        "the message has another session identity"
+                    );
                     procedure::next(&message)?
                 }
-                Some(_) => bail!("no DL LCS-UP TRANSPORT came"),
+                Some(_) => bail!("the message is not a DL LCS-UP TRANSPORT"),
                 None => {
                     ensure!(
                         self.channel.receive(self.framer.input())?,
-                        "the other end closed the channel"
+                        "the peer closed the channel"
                     );
                     continue;
                 }
             };
             match next {
-                Next::Answer(octets) => self.channel.send(&octets)?,
+                Next::Answer(bytes) => self.channel.send(&bytes)?,
                 Next::Done(took) => return Ok(took),
             }
         }
     }
 }
 
-/// The LMF's end, until the other one closes the channel.
+/// Echoes messages at the LMF's end until the peer closes the channel.
 pub fn echo(channel: &mut dyn Channel) -> Result<()> {
     let session = vec![0x5e; SESSION];
     let mut lmf = procedure::Lmf::new();
@@ -125,19 +128,21 @@ pub fn echo(channel: &mut dyn Channel) -> Result<()> {
         match channel.receive(framer.input()) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // Another channel is being measured.
+            // A channel that idles until the next measurement may time out.
             Err(ChannelError::Timeout) => continue,
-            Err(error) => return Err(error).context("the channel broke"),
+            Err(error) => return Err(error).context("the connection broke"),
         }
         while let Some(message) = framer.next()? {
-            let Upp::Uplink(transport) = message else { bail!("no UL LCS-UP TRANSPORT came") };
+            let Upp::Uplink(transport) = message else {
+                bail!("the message is not a UL LCS-UP TRANSPORT")
+            };
             if transport.session == procedure::SESSION {
                 channel.send(&lmf.answer(&transport)?)?;
                 continue;
             }
             ensure!(
                 transport.payload_type == PayloadType::Lpp && transport.session == session,
-                "a session of nobody"
+                "the message has an unknown session identity"
             );
             output.clear();
             Upp::Downlink(transport).encode_into(&mut output)?;

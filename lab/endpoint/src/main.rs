@@ -2,22 +2,22 @@
 use martlet_lab_endpoint::{End, ask, serve};
 use std::process::ExitCode;
 
-mod lean;
+mod memory;
 
 fn main() -> ExitCode {
-    lean::one_arena();
-    // What is used from here on comes in small pieces.
-    lean::let_go();
+    memory::use_one_arena();
+    // From here on, mappings of the program are split.
+    memory::trim();
     let words: Vec<String> = std::env::args().skip(2).collect();
     let done = match std::env::args().nth(1).as_deref() {
         Some("client") => {
-            End::of_words(&words, "--to").and_then(|(to, end)| ask(&to, &end, lean::let_go))
+            End::of_words(&words, "--to").and_then(|(to, end)| ask(&to, &end, memory::trim))
         }
         Some("server") => {
             End::of_words(&words, "--at").and_then(|(at, end)| serve(at.parse()?, &end))
         }
         _ => Err(anyhow::anyhow!(
-            "say what this is: martlet-lcs client --to ADDRESS:PORT --way NAME, or server --at \
+            "usage: martlet-lcs client --to ADDRESS:PORT --variant NAME, or server --at \
              ADDRESS"
         )),
     };

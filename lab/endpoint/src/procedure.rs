@@ -1,9 +1,9 @@
-//! LPP on top of the channel: the LMF asks what the UE can do, then what it hears, as for a
-//! position by NR E-CID (TS 38.305, 8.9).
+//! LPP on top of the channel: the LMF requests the UE's capabilities and then its measurements, as
+//! for NR E-CID positioning (TS 38.305, 8.9).
 //!
-//! The UE starts it with a payload of no LPP in a session of its own; the LMF takes the time from
-//! its first question until it has read the last answer, and tells it to the UE, which is what
-//! reports here.
+//! The UE triggers the procedure with a payload that is not LPP, in a session of its own. The LMF
+//! measures the time from its first request until it has decoded the last response, and sends it to
+//! the UE, which reports it.
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lcsupp::{Message as Upp, PayloadType, Transport, lpp_messages, push_lpp_message};
 use martlet_lpp::*;
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 pub const SESSION: &[u8] = b"lpp";
 /// `ssrsrpSup` and `ssrsrpReq` (TS 37.355, 6.5.9).
 const SS_RSRP: usize = 0;
-/// Cells that the UE hears beside its own.
-const OTHERS: u16 = 5;
+/// Number of neighbour cells that the UE measures.
+const NEIGHBOURS: u16 = 5;
 
 fn transport(payload_type: PayloadType, payload: &[u8]) -> Transport<'_> {
     Transport { payload_type, payload, session: SESSION }
 }
 
-/// The message with which the UE has the LMF begin.
-pub fn beginning() -> Result<Vec<u8>> {
+/// The message that triggers the procedure at the LMF.
+pub fn trigger() -> Result<Vec<u8>> {
     Ok(Upp::Uplink(transport(PayloadType::Lcs, &[0])).encode()?)
 }
 
@@ -32,16 +32,15 @@ fn lpp(number: u8, end: bool, body: Body) -> Result<Vec<u8>> {
     Ok(payload)
 }
 
-/// The one LPP message of a payload.
+/// Decodes the LPP message of a payload.
 fn body(transport: &Transport<'_>) -> Result<(Transaction, Body)> {
     let mut messages = lpp_messages(transport.payload)?;
-    let message = decode(messages.next().context("no LPP message")?)?;
-    let transaction =
-        Transaction::of(&message).context("an LPP message without its transaction")?;
-    Ok((transaction, Body::of(message).context("an LPP message without a body")?))
+    let message = decode(messages.next().context("the payload is not an LPP message")?)?;
+    let transaction = Transaction::of(&message).context("the LPP message has no transaction ID")?;
+    Ok((transaction, Body::of(message).context("the LPP message has no body")?))
 }
 
-/// The LMF's side of one procedure after the other.
+/// The LMF's side, for successive procedures.
 pub struct Lmf {
     started: Instant,
     number: u8,
@@ -52,7 +51,7 @@ impl Lmf {
         Lmf { started: Instant::now(), number: 0 }
     }
 
-    /// What answers an uplink message.
+    /// Encodes the response to an uplink message.
     pub fn answer(&mut self, uplink: &Transport<'_>) -> Result<Vec<u8>> {
         if uplink.payload_type == PayloadType::Lcs {
             self.started = Instant::now();
@@ -67,12 +66,12 @@ impl Lmf {
         let (transaction, body) = body(uplink)?;
         ensure!(
             transaction == Transaction::ByServer(self.number),
-            "an answer of another transaction"
+            "the response has another transaction ID"
         );
         match body {
             Body::ProvideCapabilities(it) => {
-                let ecid = it.nr_ecid_provide_capabilities_r16.context("no NR E-CID")?;
-                ensure!(ecid.nr_ecid_meas_supported_r16.bit(SS_RSRP), "no SS-RSRP");
+                let ecid = it.nr_ecid_provide_capabilities_r16.context("NR E-CID is missing")?;
+                ensure!(ecid.nr_ecid_meas_supported_r16.bit(SS_RSRP), "SS-RSRP is missing");
                 self.ask(Body::RequestLocationInformation(
                     RequestLocationInformationR9IEs {
                         nr_ecid_request_location_information_r16: Some(
@@ -93,11 +92,11 @@ impl Lmf {
                     .context("no measurements")?
                     .nr_measured_results_list_r16
                     .unwrap_or_default();
-                ensure!(others.len() == usize::from(OTHERS), "{} cells", others.len());
+                ensure!(others.len() == usize::from(NEIGHBOURS), "{} cells", others.len());
                 let took = self.started.elapsed().as_nanos() as u64;
                 Ok(Upp::Downlink(transport(PayloadType::Lcs, &took.to_be_bytes())).encode()?)
             }
-            other => bail!("{} was not asked for", other.name()),
+            other => bail!("{} was not requested", other.name()),
         }
     }
 
@@ -107,7 +106,7 @@ impl Lmf {
     }
 }
 
-fn heard(pci: u16) -> NrMeasuredResultsElementR16 {
+fn measured(pci: u16) -> NrMeasuredResultsElementR16 {
     NrMeasuredResultsElementR16 {
         nr_phys_cell_id_r16: pci,
         nr_arfcn_r16: NrMeasuredResultsElementR16NrArfcnR16::SsbArfcnR16(632_448),
@@ -119,23 +118,26 @@ fn heard(pci: u16) -> NrMeasuredResultsElementR16 {
     }
 }
 
-/// What a UE does with a downlink message of the procedure.
+/// The UE's action after a downlink message.
 pub enum Next {
-    /// It answers.
+    /// Send this response.
     Answer(Vec<u8>),
-    /// It is over, and took the LMF so long.
+    /// The procedure is complete; the LMF measured this time.
     Done(Duration),
 }
 
 /// The UE's side.
 pub fn next(downlink: &Transport<'_>) -> Result<Next> {
     if downlink.payload_type == PayloadType::Lcs {
-        let took =
-            u64::from_be_bytes(downlink.payload.try_into().context("a time of another length")?);
+        let took = u64::from_be_bytes(
+            downlink.payload.try_into().context("the time does not have 8 bytes")?,
+        );
         return Ok(Next::Done(Duration::from_nanos(took)));
     }
     let (transaction, body) = body(downlink)?;
-    let Transaction::ByServer(number) = transaction else { bail!("a transaction of the UE's own") };
+    let Transaction::ByServer(number) = transaction else {
+        bail!("the transaction was not initiated by the LMF")
+    };
     let answer = match body {
         Body::RequestCapabilities(_) => Body::ProvideCapabilities(
             ProvideCapabilitiesR9IEs {
@@ -152,8 +154,8 @@ pub fn next(downlink: &Transport<'_>) -> Result<Next> {
         ),
         Body::RequestLocationInformation(_) => {
             let measured = NrEcidSignalMeasurementInformationR16 {
-                nr_primary_cell_measured_results_r16: heard(1),
-                nr_measured_results_list_r16: Some((2..2 + OTHERS).map(heard).collect()),
+                nr_primary_cell_measured_results_r16: measured(1),
+                nr_measured_results_list_r16: Some((2..2 + NEIGHBOURS).map(measured).collect()),
             };
             Body::ProvideLocationInformation(
                 ProvideLocationInformationR9IEs {
@@ -168,7 +170,7 @@ pub fn next(downlink: &Transport<'_>) -> Result<Next> {
                 .into(),
             )
         }
-        other => bail!("{} is no question", other.name()),
+        other => bail!("{} is not a request", other.name()),
     };
     Ok(Next::Answer(
         Upp::Uplink(transport(PayloadType::Lpp, &lpp(number, true, answer)?)).encode()?,
@@ -180,10 +182,10 @@ mod tests {
     use super::*;
     use martlet_lcsupp::Framer;
 
-    /// What is done with the one transport in these octets.
-    fn with<T>(octets: &[u8], work: impl FnOnce(&Transport<'_>) -> T) -> T {
+    /// Passes the decoded message in `bytes` to `work`.
+    fn with<T>(bytes: &[u8], work: impl FnOnce(&Transport<'_>) -> T) -> T {
         let mut framer = Framer::new();
-        framer.push(octets);
+        framer.push(bytes);
         match framer.next().unwrap().unwrap() {
             Upp::Uplink(it) | Upp::Downlink(it) => work(&it),
             other => panic!("{}", other.name()),
@@ -191,19 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn a_procedure_has_two_questions_and_an_end_with_its_time() {
-        let (mut lmf, mut said, mut questions) = (Lmf::new(), beginning().unwrap(), 0);
+    fn a_procedure_has_two_requests_and_reports_its_duration() {
+        let (mut lmf, mut reply, mut questions) = (Lmf::new(), trigger().unwrap(), 0);
         let took = loop {
-            let down = with(&said, |it| lmf.answer(it)).unwrap();
+            let down = with(&reply, |it| lmf.answer(it)).unwrap();
             match with(&down, next).unwrap() {
-                Next::Answer(octets) => said = octets,
+                Next::Answer(bytes) => reply = bytes,
                 Next::Done(took) => break took,
             }
             questions += 1;
         };
         assert_eq!(questions, 2);
         assert!(took > Duration::ZERO && took < Duration::from_secs(1));
-        // An answer comes once.
-        assert!(with(&said, |it| Lmf::new().answer(it)).is_err());
+        // A repeated response is rejected.
+        assert!(with(&reply, |it| Lmf::new().answer(it)).is_err());
     }
 }

@@ -1,30 +1,30 @@
-//! The LMF's end: it echoes.
+//! The LMF's end, which echoes messages.
 use crate::exchange::{SESSION, echo};
-use crate::{End, Way};
+use crate::{End, Variant};
 use anyhow::{Context, Result};
 use martlet_lab_channels::{Channel, Identity, Listener, Options, listen};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 
-/// In the server's certificate.
+/// The name in the server's certificate.
 pub const NAME: &str = "lmf.example";
 
-/// Serves connections until its standard input ends. Its first line of output is its address, and
-/// that of who takes octets with the first flight; what follows is its certificate.
+/// Serves connections until its standard input ends. It writes a line with its address and the one
+/// that accepts 0-RTT data, then its certificate.
 ///
 /// # Errors
-/// The channel cannot be made.
+/// The channel cannot be created.
 pub fn serve(at: IpAddr, end: &End) -> Result<()> {
     std::thread::spawn(|| {
         let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
         std::process::exit(0);
     });
     end.enter()?;
-    let way = end.way;
+    let variant = end.variant;
     let identity = Identity::self_signed(&[NAME])?;
     let listen = |early_data| {
         let options = Options { early_data, ..end.options() };
-        listen(way.kind(), SocketAddr::from((at, 0)), &identity, &options)
+        listen(variant.kind(), SocketAddr::from((at, 0)), &identity, &options)
     };
     let (listener, early) = (listen(false)?, listen(true)?);
     println!(
@@ -34,29 +34,29 @@ pub fn serve(at: IpAddr, end: &End) -> Result<()> {
         identity.certificates.trim()
     );
     std::io::stdout().flush()?;
-    std::thread::spawn(move || accept(way, early));
-    accept(way, listener)
+    std::thread::spawn(move || accept(variant, early));
+    accept(variant, listener)
 }
 
-fn accept(way: Way, mut listener: Box<dyn Listener>) -> ! {
+fn accept(variant: Variant, mut listener: Box<dyn Listener>) -> ! {
     loop {
         match listener.accept() {
             Ok(mut channel) => {
                 std::thread::spawn(move || {
-                    // A client that goes is no matter.
-                    let _ = answer(way, &mut *channel);
+                    // A client may disconnect at any time.
+                    let _ = answer(variant, &mut *channel);
                 });
             }
-            Err(error) => eprintln!("a connection was not brought up: {error}"),
+            Err(error) => eprintln!("handshake failed: {error}"),
         }
     }
 }
 
-fn answer(way: Way, channel: &mut dyn Channel) -> Result<()> {
-    if way != Way::KernelModule {
+fn answer(variant: Variant, channel: &mut dyn Channel) -> Result<()> {
+    if variant != Variant::KernelModule {
         echo(channel)?;
     } else {
-        let socket = channel.kernel_socket().context("a channel whose records the kernel makes")?;
+        let socket = channel.kernel_socket().context("a kernel TLS channel")?;
         martlet_lcs_kernel::Device::open()?.answer(socket, &[0x5e; SESSION])?;
     }
     Ok(channel.close()?)

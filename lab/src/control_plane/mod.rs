@@ -1,5 +1,5 @@
 //! `martlet-lab control-plane`: latency of procedures for one and for many simultaneous UEs, for
-//! each way of running the network functions. It repeats the experiment of L25GC+, figures 6 to 8.
+//! each deployment of the network functions. It repeats the experiment of L25GC+, figures 6 to 8.
 mod capacity;
 mod figures;
 mod report;

@@ -137,17 +137,17 @@ fn promises(output: &Output) -> String {
             continue;
         };
         let ratio = handover.value / registration.value;
-        let kept = if ratio <= 1.5 { "kept" } else { "**not kept**" };
+        let target = if ratio <= 1.5 { "kept" } else { "**not kept**" };
         let _ = writeln!(
             text,
-            "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {kept} |"
+            "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {target} |"
         );
     }
     for (id, bound) in promised {
         let Some(figure) = output.find(id) else { continue };
-        let kept = if figure.value <= bound { "kept" } else { "**not kept**" };
+        let target = if figure.value <= bound { "kept" } else { "**not kept**" };
         let _ =
-            writeln!(text, "| {id} | ≤ {bound} {} | {:.3} | {kept} |", figure.unit, figure.value);
+            writeln!(text, "| {id} | ≤ {bound} {} | {:.3} | {target} |", figure.unit, figure.value);
     }
     text
 }

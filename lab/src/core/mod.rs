@@ -1,10 +1,10 @@
-//! The cores that experiments measure: their configuration, processes and ways of running.
+//! The cores that experiments measure: their configuration, processes and deployments.
 mod process;
 mod program;
 mod setup;
 mod variant;
 
-pub use process::CoreProcess;
+pub use process::{CoreProcess, status_at};
 pub use program::{CoreArgs, program_beside};
 pub(crate) use setup::{CORES, CoreSetup, ue_config, wait_for_association};
 pub use variant::Variant;

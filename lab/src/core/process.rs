@@ -5,8 +5,8 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// A running core.
 pub struct CoreProcess {
     child: Child,
-    oam: SocketAddr,
+    /// The OAM socket of the core.
+    oam: PathBuf,
     /// Time from the start of the process until every function was ready.
     pub ready: Duration,
 }
@@ -48,7 +49,7 @@ impl CoreProcess {
         config: &Path,
         folder: &Path,
         arguments: &[&str],
-        oam: SocketAddr,
+        oam: &Path,
         functions: usize,
     ) -> Result<Self> {
         let log = std::fs::File::create(folder.join("core.log"))?;
@@ -63,7 +64,7 @@ impl CoreProcess {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        let mut core = CoreProcess { child, oam, ready: Duration::ZERO };
+        let mut core = CoreProcess { child, oam: oam.to_path_buf(), ready: Duration::ZERO };
         while core.functions() < functions {
             if let Some(status) = core.child.try_wait()? {
                 let log = std::fs::read_to_string(folder.join("core.log")).unwrap_or_default();
@@ -102,23 +103,16 @@ impl CoreProcess {
     /// # Errors
     /// The endpoint does not answer.
     pub fn status(&self) -> Result<serde_json::Value> {
-        self.status_at(0)
+        status_at(&self.oam)
     }
 
-    /// The status of one function's process. Its OAM port is the core's plus `offset`, the position
-    /// of the function in the start order, from 1.
+    /// The status of the process of one function.
     ///
     /// # Errors
     /// The endpoint does not answer.
-    pub fn status_at(&self, offset: u16) -> Result<serde_json::Value> {
-        let oam = SocketAddr::new(self.oam.ip(), self.oam.port() + offset);
-        let mut stream = TcpStream::connect_timeout(&oam, Duration::from_millis(200))?;
-        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-        write!(stream, "GET /status HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.oam)?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (_, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
-        Ok(serde_json::from_str(body)?)
+    pub fn status_of(&self, function: &str) -> Result<serde_json::Value> {
+        let stem = self.oam.file_stem().and_then(|stem| stem.to_str()).unwrap_or("oam");
+        status_at(&self.oam.with_file_name(format!("{stem}-{function}.sock")))
     }
 
     /// What the core uses now, all processes together.
@@ -196,6 +190,20 @@ impl Drop for CoreProcess {
     fn drop(&mut self) {
         let _ = self.shut_down();
     }
+}
+
+/// The status that a process gives at its OAM socket.
+///
+/// # Errors
+/// The endpoint does not answer.
+pub fn status_at(socket: &Path) -> Result<serde_json::Value> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    write!(stream, "GET /status HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (_, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
+    Ok(serde_json::from_str(body)?)
 }
 
 fn usage(pids: &[u32]) -> Usage {

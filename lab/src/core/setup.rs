@@ -3,7 +3,7 @@ use super::{CoreArgs, CoreProcess, Variant};
 use anyhow::{Context, Result};
 use martlet_ran::{GnbConfig, OperatorKey, UeConfig};
 use martlet_store::{Secret, Store, Subscriber};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -56,8 +56,8 @@ impl CoreSetup {
         self.folder.join("martlet.yaml")
     }
 
-    fn oam(&self) -> SocketAddr {
-        (self.address(1), 9090).into()
+    fn oam(&self) -> PathBuf {
+        self.folder.join("oam.sock")
     }
 
     fn yaml(&self) -> String {
@@ -69,7 +69,7 @@ impl CoreSetup {
             text += &format!("  {name}: {}:7777\n", at(host));
         }
         let pool = format!("10.{}.0.0/16", 45 + self.number);
-        text += &format!("oam: {{ bind: \"{}\" }}\n", self.oam());
+        text += &format!("oam: {{ socket: {:?} }}\n", self.oam());
         text += &format!("fabric: {{ socket: {:?} }}\n", self.folder.join("sbi.sock"));
         text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
         text += &format!(
@@ -93,7 +93,7 @@ impl CoreSetup {
             &self.config(),
             &self.folder,
             variant.arguments(),
-            self.oam(),
+            &self.oam(),
             FUNCTIONS,
         )
     }

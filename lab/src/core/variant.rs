@@ -1,6 +1,6 @@
-//! The ways of running a core that experiments compare.
+//! The deployments of a core that experiments compare.
 
-/// A way of running the network functions.
+/// A deployment of the network functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
     /// One process, calls within it

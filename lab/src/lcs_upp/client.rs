@@ -48,7 +48,7 @@ impl Client {
         let mut client = Client { child, commands, answers, description: String::new() };
         client.description = client
             .line()
-            .with_context(|| format!("{}: the channel is not established", end.way.name()))?;
+            .with_context(|| format!("{}: the channel is not established", end.variant.name()))?;
         Ok(client)
     }
 
@@ -75,7 +75,7 @@ impl Client {
 
     /// Makes the client release unused memory.
     pub(super) fn trim_memory(&mut self) -> Result<()> {
-        self.send("lean")?;
+        self.send("trim")?;
         self.times().map(|_| ())
     }
 

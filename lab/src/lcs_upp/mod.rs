@@ -16,10 +16,10 @@ use crate::core::CoreArgs;
 use crate::process_usage::{Usage, resident_kb};
 use crate::progress::Progress;
 use crate::{Figure, Output, namespace};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use client::Client;
-use martlet_lab_endpoint::{End, Way};
+use martlet_lab_endpoint::{End, Variant};
 use martlet_lcs_realtime::{Conditions, Wanted};
 use path::Route;
 use rand::seq::SliceRandom;
@@ -76,22 +76,22 @@ pub struct LcsUppArgs {
 }
 
 impl LcsUppArgs {
-    fn end(&self, way: Way) -> End {
+    fn end(&self, variant: Variant) -> End {
         let mtu = self.mtu.unwrap_or(self.path.mtu());
-        End { way, spin: self.spin, mtu, realtime: self.realtime }
+        End { variant, spin: self.spin, mtu, realtime: self.realtime }
     }
 
-    fn ways(&self) -> Result<Vec<Way>> {
+    fn variants(&self) -> Result<Vec<Variant>> {
         if self.channels.is_empty() {
-            return Ok(Way::all());
+            return Ok(Variant::all());
         }
-        let way = |name: &String| {
-            let all: Vec<_> = Way::all().iter().map(|way| way.name()).collect();
-            Way::from_name(name).with_context(|| {
+        let variant = |name: &String| {
+            let all: Vec<_> = Variant::all().iter().map(|variant| variant.name()).collect();
+            Variant::from_name(name).with_context(|| {
                 format!("there is no channel {name:?}; there are {}", all.join(", "))
             })
         };
-        self.channels.iter().map(way).collect()
+        self.channels.iter().map(variant).collect()
     }
 
     /// Payload sizes of the paper: the powers of two, and the largest payload.
@@ -113,7 +113,7 @@ const WARM_UP: usize = 5;
 
 /// A channel with both ends and its results.
 struct Subject {
-    way: Way,
+    variant: Variant,
     client: Client,
     server: Server,
     /// Transport times in milliseconds, for each size.
@@ -134,9 +134,9 @@ struct Subject {
 /// There is no right to make a network namespace, a channel is not established, or an answer is
 /// wrong.
 pub fn run(args: &LcsUppArgs) -> Result<String> {
-    let ways = args.ways()?;
+    let variants = args.variants()?;
     ensure!(
-        !ways.is_empty() && args.rounds > 0,
+        !variants.is_empty() && args.rounds > 0,
         "--channels must not be empty, and --rounds must be at least 1"
     );
     let radio = path::radio(&args.radio, args.seed)?;
@@ -144,7 +144,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     let mut output =
         Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
     let conditions = match args.realtime {
-        true => martlet_lcs_realtime::enter(Wanted::ALL).map_err(anyhow::Error::msg)?,
+        true => martlet_lcs_realtime::enter(Wanted::ALL)?,
         false => Conditions::now(),
     };
     let sizes = args.payloads();
@@ -152,16 +152,16 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     // A round over the radio model is mostly waiting time, so each channel has a UE of its own and
     // all channels run at the same time.
     let simultaneous = args.path == PathKind::Radio;
-    let ues = if simultaneous { ways.len() } else { 1 };
+    let ues = if simultaneous { variants.len() } else { 1 };
     let route = Route::open(args.path, &args.core, &radio, ues, output.folder())?;
     let mut subjects = Vec::new();
-    for (n, way) in ways.into_iter().enumerate() {
-        let end = args.end(way);
+    for (n, variant) in variants.into_iter().enumerate() {
+        let end = args.end(variant);
         let server = Server::start(route.server, &end)?;
         let client = Client::start(&server, &end, &route, n)?;
         let none = || vec![Usage::default(); sizes.len()];
         subjects.push(Subject {
-            way,
+            variant,
             client,
             server,
             samples: vec![Vec::new(); sizes.len()],
@@ -236,13 +236,9 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
 fn check_realtime(subjects: &[Subject]) -> Result<()> {
     for subject in subjects {
         for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {
-            let missing = Conditions::of(process).missing(Wanted::ALL);
-            ensure!(
-                missing.is_none(),
-                "{}, {end}: {}",
-                subject.way.name(),
-                missing.unwrap_or_default()
-            );
+            if let Some(error) = Conditions::of(process).missing(Wanted::ALL) {
+                bail!("{}, {end}: {error}", subject.variant.name());
+            }
         }
     }
     Ok(())
@@ -251,11 +247,13 @@ fn check_realtime(subjects: &[Subject]) -> Result<()> {
 /// Runs a command on several clients at the same time and returns their times in milliseconds.
 fn run_all(subjects: &mut [&mut Subject], command: &str) -> Result<Vec<Vec<f64>>> {
     for subject in subjects.iter_mut() {
-        subject.client.send(command).with_context(|| subject.way.name())?;
+        subject.client.send(command).with_context(|| subject.variant.name())?;
     }
     let times = |subject: &mut &mut Subject| {
-        let times =
-            subject.client.times().with_context(|| format!("{}, {command}", subject.way.name()))?;
+        let times = subject
+            .client
+            .times()
+            .with_context(|| format!("{}, {command}", subject.variant.name()))?;
         Ok(times.iter().map(|time| time.as_secs_f64() * 1000.0).collect())
     };
     subjects.iter_mut().map(times).collect()
@@ -278,7 +276,7 @@ fn measure(
     for ((subject, times), before) in subjects.iter_mut().zip(times).zip(before) {
         let after = used(subject);
         for (ms, round) in times.iter().zip(subject.samples[at].len()..) {
-            output.row(format_args!("{},{n},{round},{ms:.6}", subject.way.name()))?;
+            output.row(format_args!("{},{n},{round},{ms:.6}", subject.variant.name()))?;
         }
         subject.samples[at].extend(times);
         subject.client_used[at].add(&after.0.since(&before.0));
@@ -295,7 +293,7 @@ fn figures(
 ) -> Result<()> {
     let path = path.name();
     for subject in subjects {
-        let name = subject.way.name();
+        let name = subject.variant.name();
         for (samples, n) in subject.samples.iter().zip(sizes) {
             let interval = Interval::of(samples).context("no samples")?;
             output.figure(Figure {

@@ -29,7 +29,7 @@ pub(super) fn write(
 ) -> Result<()> {
     output.text(&setup_text(args, radio, conditions, subjects));
     let table = intervals(subjects)?;
-    let index = |name: &str| subjects.iter().position(|subject| subject.way.name() == name);
+    let index = |name: &str| subjects.iter().position(|subject| subject.variant.name() == name);
     let raw = index("raw_tcp");
     output.text(&times(subjects, sizes, &table, raw));
     ratios(output, args, subjects, sizes, raw)?;
@@ -127,7 +127,7 @@ fn setup_text(
         conditions.scheduling, conditions.memory, conditions.governor
     );
     for subject in subjects {
-        let _ = writeln!(text, "- {}: {}", subject.way.name(), subject.client.description);
+        let _ = writeln!(text, "- {}: {}", subject.variant.name(), subject.client.description);
     }
     if let Ok(marked) = std::env::var("MARTLET_GUEST") {
         let _ = writeln!(
@@ -176,7 +176,7 @@ fn times(
     let mut text = format!(
         "\n## Mean transport time, µs, with its 99 % confidence interval (z = {Z})\n\n| n |"
     );
-    subjects.iter().for_each(|subject| _ = write!(text, " {} |", subject.way.name()));
+    subjects.iter().for_each(|subject| _ = write!(text, " {} |", subject.variant.name()));
     let _ = write!(text, "\n| ---: |{}", " ---: |".repeat(subjects.len()));
     for (at, n) in sizes.iter().enumerate() {
         let _ = write!(text, "\n| {n} |");
@@ -204,7 +204,7 @@ fn ratios(
     raw: Option<usize>,
 ) -> Result<()> {
     let Some(raw) = raw else { return Ok(()) };
-    for subject in subjects.iter().filter(|subject| subject.way.name() != "raw_tcp") {
+    for subject in subjects.iter().filter(|subject| subject.variant.name() != "raw_tcp") {
         for (at, n) in sizes.iter().enumerate() {
             let blocks = |samples: &[f64]| -> Vec<f64> {
                 samples
@@ -217,7 +217,7 @@ fn ratios(
             let ratios: Vec<f64> = pairs.map(|(ours, plain)| ours / plain).collect();
             let id = format!(
                 "transport_time.{}_over_raw_tcp.n{n}_{}.p50",
-                subject.way.name(),
+                subject.variant.name(),
                 args.path.name()
             );
             output.figure(Figure::of(
@@ -241,10 +241,15 @@ fn best(output: &mut Output, args: &LcsUppArgs, subjects: &[Subject], sizes: &[u
     for (at, n) in sizes.iter().enumerate() {
         let fastest = |papers: bool| {
             let of = |subject: &Subject| {
-                Some((subject.way.name(), crate::stats::median(&subject.samples[at])?.value * 1e3))
+                Some((
+                    subject.variant.name(),
+                    crate::stats::median(&subject.samples[at])?.value * 1e3,
+                ))
             };
             let it = subjects.iter().filter(|it| {
-                it.way.data_path() > 0 && it.way.is_of_the_paper() == papers && it.way.no_delay()
+                it.variant.data_path() > 0
+                    && it.variant.is_of_the_paper() == papers
+                    && it.variant.no_delay()
             });
             it.filter_map(of).min_by(|one, other| one.1.total_cmp(&other.1))
         };
@@ -277,14 +282,14 @@ fn beside_the_paper(
     table: &[Vec<Interval>],
     base: usize,
 ) {
-    let (name_of_base, path) = (subjects[base].way.name(), args.path.name());
+    let (name_of_base, path) = (subjects[base].variant.name(), args.path.name());
     let mut text = format!(
         "\n## Change of the interval's upper bound relative to {name_of_base}, mean over all n, \
          per cent\n\n| channel | here | paper |\n| --- | ---: | ---: |"
     );
     for (which, subject) in subjects.iter().enumerate().filter(|(which, _)| *which != base) {
         let mean = mean_change(&table[which], &table[base]);
-        let name = subject.way.name();
+        let name = subject.variant.name();
         let paper = PAPER
             .iter()
             .find(|(of, _)| *of == name)
@@ -316,7 +321,7 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
             let _ = write!(
                 text,
                 "\n| {} | {n} | {:.1} | {:.1} | {:.2} | {:.2} |",
-                subject.way.name(),
+                subject.variant.name(),
                 client.cpu_ns as f64 / 1e3 / rounds,
                 server.cpu_ns as f64 / 1e3 / rounds,
                 client.switches as f64 / rounds,
@@ -341,7 +346,7 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
         let _ = write!(
             text,
             "\n| {} | {full} | {resumed} | {early} | {lpp} | {} |",
-            subject.way.name(),
+            subject.variant.name(),
             subject.resident
         );
     }
@@ -359,7 +364,7 @@ fn changes(
 ) -> Option<Panel> {
     let base = BASELINES
         .iter()
-        .find_map(|name| subjects.iter().position(|subject| subject.way.name() == *name))?;
+        .find_map(|name| subjects.iter().position(|subject| subject.variant.name() == *name))?;
     let points = |intervals: &Vec<Interval>| -> Vec<_> {
         let changes = intervals.iter().zip(&table[base]).map(|(it, from)| it.change(from));
         sizes
@@ -371,12 +376,12 @@ fn changes(
     // wolfSSL itself stays, at 0, so that each channel has one colour in all panels.
     let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
     Some(Panel {
-        title: format!("relative to {}", subjects[base].way.name()),
+        title: format!("relative to {}", subjects[base].variant.name()),
         x_label: "payload n in bytes, as a power of two".into(),
         y_label: "change of the interval's upper bound, %".into(),
         series: shown
             .map(|(subject, intervals)| Series {
-                name: subject.way.name(),
+                name: subject.variant.name(),
                 points: points(intervals),
             })
             .collect(),
@@ -399,7 +404,7 @@ fn plots(
         };
         shown
             .map(|(subject, intervals)| Series {
-                name: subject.way.name(),
+                name: subject.variant.name(),
                 points: points(intervals),
             })
             .collect()
@@ -414,14 +419,18 @@ fn plots(
         };
         ranges.into_iter().map(panel).chain(changes(subjects, sizes, table, wanted)).collect()
     };
-    draw(output.folder(), "type-1", &panels("Type 1", &|subject| subject.way.data_path() <= 1))?;
+    draw(
+        output.folder(),
+        "type-1",
+        &panels("Type 1", &|subject| subject.variant.data_path() <= 1),
+    )?;
     output.text("![Type 1](type-1.svg)");
-    if subjects.iter().any(|subject| subject.way.data_path() > 1) {
+    if subjects.iter().any(|subject| subject.variant.data_path() > 1) {
         // Type 1 is represented by wolfSSL, as in the paper, if this build has it.
-        let has_wolfssl = subjects.iter().any(|subject| subject.way.name() == "wolfssl");
+        let has_wolfssl = subjects.iter().any(|subject| subject.variant.name() == "wolfssl");
         let first = if has_wolfssl { "wolfssl" } else { "rustls" };
         let compared =
-            |subject: &Subject| subject.way.data_path() > 1 || subject.way.name() == first;
+            |subject: &Subject| subject.variant.data_path() > 1 || subject.variant.name() == first;
         draw(output.folder(), "types", &panels("Types 1, 2 and 3", &compared))?;
         output.text("![Types 1, 2 and 3](types.svg)");
     }

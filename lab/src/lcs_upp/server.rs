@@ -41,7 +41,7 @@ impl Server {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().context("the server's output")?;
         let mut lines = BufReader::new(output).lines();
-        let ended = || format!("{}: the server ended at its start", end.way.name());
+        let ended = || format!("{}: the server ended at its start", end.variant.name());
         let address = lines.next().with_context(ended)??;
         let mut roots = String::new();
         for line in lines.by_ref() {

@@ -82,7 +82,7 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         Some(program) => program.clone(),
         None => std::env::current_exe()?.with_file_name("martlet-switch"),
     };
-    martlet_switch_control::build::check(&program).map_err(anyhow::Error::msg)?;
+    martlet_switch_control::build::check(&program)?;
     let mut output = Output::create(
         "switch",
         args.out.as_deref(),

@@ -1,5 +1,4 @@
-//! Nanoseconds per packet, by running the programs on packets that are made anew each time
-//! (BPF_PROG_TEST_RUN).
+//! Nanoseconds per packet: the programs run on newly generated packets (BPF_PROG_TEST_RUN).
 use super::dut::DutThread;
 use super::{Rules, UpfArgs};
 use crate::progress::Progress;

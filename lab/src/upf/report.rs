@@ -33,7 +33,7 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
     output.text(
         "## Cost of a packet\n\nNanoseconds per packet of 64 bytes, by `BPF_PROG_TEST_RUN` on one \
          core: medians over rounds with 95 % intervals; each round has all cases in random order. \
-         Every packet is made anew, for a random session; *made* is the cost of that, which the \
+         Every packet is generated for a random session; *made* is the cost of that, which the \
          other columns include. *bare* removes or adds a tunnel header after one lookup, and does \
          nothing else.\n",
     );

@@ -1,8 +1,9 @@
 //! Channels on tokio: many connections on one thread.
 
-use crate::quic::{AsyncQuic, client_config};
+use crate::quic::{AsyncQuic, Incoming, client_config};
 use crate::tcp::FLIGHT;
 use crate::udp;
+use crate::wait::PEER_TIMEOUT;
 use crate::{
     ChannelError, Description, Engine, Engines, Kind, Options, Resumption, Trust, client_engines,
 };
@@ -15,8 +16,6 @@ use tokio::net::TcpStream;
 
 /// Maximum bytes per read.
 const READ: usize = 65_536;
-/// Time without an acknowledgement after which the peer is considered lost.
-pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One end of a connection: TLS over TCP, or QUIC.
 pub struct AsyncChannel(Inner);
@@ -29,6 +28,16 @@ enum Inner {
 impl From<AsyncQuic> for AsyncChannel {
     fn from(quic: AsyncQuic) -> Self {
         AsyncChannel(Inner::Quic(quic.into()))
+    }
+}
+
+impl Incoming {
+    /// Establishes the connection within `limit`.
+    ///
+    /// # Errors
+    /// The UE rejects the certificate, violates the protocol, or does not answer in time.
+    pub async fn accept(self, limit: Duration) -> Result<AsyncChannel, ChannelError> {
+        Ok(self.handshake(limit).await?.into())
     }
 }
 
@@ -210,7 +219,7 @@ impl AsyncTls {
     }
 }
 
-/// Opens connections of a UE, each of which resumes the session of the one before.
+/// Opens connections of a UE, each of which resumes the session of the previous one.
 #[derive(Clone)]
 pub struct AsyncConnector {
     kind: Kind,
@@ -233,10 +242,11 @@ pub enum ConnectedSocket {
 }
 
 impl AsyncConnector {
-    /// For a kind of channel ([`Kind::is_async`]), with the UE's trust.
+    /// Creates a connector for a kind of channel ([`Kind::is_async`]) and the certificates that the
+    /// UE trusts.
     ///
     /// # Errors
-    /// The trust cannot be used, or the kind is not asynchronous.
+    /// The trusted root certificates are invalid, or the kind is not asynchronous.
     pub fn new(kind: Kind, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
         let client = match kind {
             Kind::Quinn => Client::Quic(client_config(trust, options)?.into(), trust.name.clone()),
@@ -250,7 +260,7 @@ impl AsyncConnector {
         Ok(AsyncConnector { kind, client, options: options.clone() })
     }
 
-    /// Its kind of channel.
+    /// The kind of channel.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -258,7 +268,7 @@ impl AsyncConnector {
     /// Opens a socket to the LMF. It blocks: call it on a blocking thread.
     ///
     /// # Errors
-    /// Nothing listens there.
+    /// No LMF listens at the address.
     pub fn open_socket(&self, to: SocketAddr) -> std::io::Result<ConnectedSocket> {
         match self.client {
             Client::Tls(_) => std::net::TcpStream::connect_timeout(&to, self.options.timeout)

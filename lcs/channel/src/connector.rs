@@ -1,8 +1,8 @@
-//! Successive connections of a UE, each of which resumes the session of the one before.
+//! Successive connections of a UE, each of which resumes the session of the previous one.
 
 use crate::ktls::{self, Ktls};
 use crate::quic::{self, Quic};
-use crate::tcp::{TlsChannel, Wire};
+use crate::tcp::TlsChannel;
 use crate::{Channel, ChannelError, Engines, Kind, Options, Resumption, Trust, rustls, unbuffered};
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ enum Client {
     Ktls(ktls::Client),
 }
 
-/// Opens connections of a kind.
+/// Opens connections of one kind.
 pub struct Connector {
     client: Client,
     trust: Trust,
@@ -21,10 +21,10 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// For a kind of channel, with what the UE accepts.
+    /// Creates a connector for a kind of channel and the certificates that the UE trusts.
     ///
     /// # Errors
-    /// The trust cannot be used.
+    /// The trusted root certificates are invalid.
     pub fn new(kind: Kind, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
         let client = match kind {
             Kind::Quinn => Client::Quic(quic::client_config(trust, options)?),
@@ -37,10 +37,10 @@ impl Connector {
         Ok(Connector { client, trust: trust.clone(), options: options.clone() })
     }
 
-    /// Open a connection.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// Nothing listens there, or its certificate is not trusted.
+    /// No LMF listens at the address, or its certificate is not trusted.
     pub fn connect(&self, to: SocketAddr) -> Result<Box<dyn Channel>, ChannelError> {
         Ok(match &self.client {
             Client::Tls { resuming, .. } => self.tls(to, resuming, &[])?,
@@ -49,11 +49,12 @@ impl Connector {
         })
     }
 
-    /// Open a connection and send `first` as 0-RTT data if the LMF's ticket permits, else right
-    /// after the handshake. Returns whether it went as 0-RTT data, as [`Channel::resumption`] does.
+    /// Opens a connection and sends `first` as 0-RTT data if the LMF's ticket permits it, else
+    /// after the handshake. Returns whether it was sent as 0-RTT data, as [`Channel::resumption`]
+    /// does.
     ///
-    /// Anybody who records 0-RTT data can replay it. The LMF accepts each ticket once, so it
-    /// rejects a replay; nevertheless send only what may safely be repeated.
+    /// 0-RTT data can be recorded and replayed by an attacker. The LMF accepts each ticket once and
+    /// so rejects a replay; nevertheless send only data that may safely be repeated.
     ///
     /// # Errors
     /// As [`Connector::connect`].
@@ -81,8 +82,7 @@ impl Connector {
         engines: &Engines,
         first: &[u8],
     ) -> Result<Box<dyn Channel>, ChannelError> {
-        let wire = Wire::connect(to, &self.options)?;
-        Ok(Box::new(TlsChannel::handshake(wire, engines()?, first)?))
+        Ok(Box::new(TlsChannel::connect(to, engines, &self.options, first)?))
     }
 
     fn quic(

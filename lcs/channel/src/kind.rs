@@ -1,4 +1,4 @@
-//! The kinds of channels, and how to make one.
+//! The kinds of channels, and functions that listen and connect by kind.
 
 use crate::ktls::{self, Ktls, KtlsListener};
 use crate::quic::{Quic, QuicListener};
@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpListener};
 pub enum Kind {
     /// TLS over TCP by rustls.
     Rustls,
-    /// TLS over TCP: rustls makes the handshake, the kernel the records.
+    /// TLS over TCP: rustls does the handshake, the kernel the records.
     Ktls,
     /// QUIC by quinn.
     Quinn,
@@ -73,7 +73,7 @@ impl Kind {
 /// [`Engine`](crate::Engine).
 ///
 /// # Errors
-/// The identity cannot be used.
+/// The certificate or key is invalid.
 pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>, ChannelError> {
     match kind {
         Kind::Rustls => unbuffered::servers(identity).map(Some),
@@ -81,11 +81,11 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
     }
 }
 
-/// Makes the engines of a UE. Each resumes the session of the one before. None for a kind without
+/// Makes the engines of a UE. Each resumes the session of the previous one. None for a kind without
 /// [`Engine`](crate::Engine).
 ///
 /// # Errors
-/// The trust cannot be used.
+/// The trusted root certificates are invalid.
 pub fn client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, ChannelError> {
     match kind {
         Kind::Rustls => unbuffered::clients(trust).map(Some),
@@ -93,10 +93,10 @@ pub fn client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, Chan
     }
 }
 
-/// Listen for connections of a kind.
+/// Listens for connections of a kind.
 ///
 /// # Errors
-/// The address is in use, or the identity cannot be used.
+/// The address is in use, or the certificate or key is invalid.
 pub fn listen(
     kind: Kind,
     at: SocketAddr,
@@ -118,10 +118,10 @@ pub fn listen(
     })
 }
 
-/// Open a connection of a kind.
+/// Opens a connection of a kind.
 ///
 /// # Errors
-/// Nothing listens there, or its certificate is not trusted.
+/// No LMF listens at the address, or its certificate is not trusted.
 pub fn connect(
     kind: Kind,
     to: SocketAddr,

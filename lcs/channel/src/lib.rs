@@ -3,14 +3,15 @@
 //!
 //! - [`Channel`] is one end of a connection, blocking. [`connect`] and [`Listener::accept`] make
 //!   one of a [`Kind`].
-//! - [`Engine`] is a TLS session without I/O: wire bytes in, application bytes out. A program that
-//!   runs many connections on one thread uses it and does its own I/O.
+//! - [`Engine`] is a TLS session without I/O. A program that runs many connections on one thread
+//!   uses it and does its own I/O.
 //! - [`AsyncChannel`] is a channel on tokio, TLS over TCP or QUIC. [`AsyncConnector`] and
 //!   [`AsyncListener`] make them.
-//! - [`Identity`] is what the LMF presents; [`Trust`] is what the UE accepts.
+//! - [`Identity`] holds the LMF's certificate and key; [`Trust`] the certificates that a UE
+//!   accepts.
 //!
-//! Every [`Kind`] passes `tests/suite`. The laboratory's crate `martlet-lab-channels` adds channels
-//! of other TLS libraries; [`tcp`], [`udp`] and [`wait`] are what it builds them from.
+//! Every [`Kind`] passes `tests/suite`. The lab's crate `martlet-lab-channels` adds channels of
+//! other TLS libraries, built on [`tcp`], [`udp`] and [`wait`].
 
 mod asynchronous;
 mod channel;

@@ -32,7 +32,7 @@ pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, Channel
     let config =
         builder.with_no_client_auth().with_single_cert(identity.chain()?, identity.private_key()?);
     let wrong =
-        |error| ChannelError::Identity(format!("certificate and key do not match: {error}"));
+        |error| ChannelError::Identity(format!("the certificate does not match its key: {error}"));
     let mut config = config.map_err(wrong)?;
     config.session_storage = ServerSessionMemoryCache::new(SESSION_CACHE_SIZE);
     Ok(config)
@@ -41,9 +41,9 @@ pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, Channel
 pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig, ChannelError> {
     let mut roots = RootCertStore::empty();
     for certificate in trust.certificates()? {
-        roots
-            .add(certificate)
-            .map_err(|error| ChannelError::Identity(format!("a root cannot be used: {error}")))?;
+        roots.add(certificate).map_err(|error| {
+            ChannelError::Identity(format!("a root certificate is invalid: {error}"))
+        })?;
     }
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -113,7 +113,7 @@ impl Engine for Session {
 
     fn close(&mut self, wire: &mut Vec<u8>) {
         self.connection.send_close_notify();
-        // A vector takes everything.
+        // Writing to a vector never blocks.
         let _ = self.pending(wire);
     }
 

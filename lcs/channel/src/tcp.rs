@@ -3,7 +3,8 @@
 use crate::wait::until_done;
 use crate::{Channel, ChannelError, Description, Engine, Engines, Listener, Options, Resumption};
 use nix::poll::PollFlags;
-use std::io::{Read, Write};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
 /// Maximum bytes per read: the records of one of the largest messages.
@@ -14,6 +15,8 @@ const READ: usize = 81_920;
 pub(crate) const FLIGHT: usize = 262_144;
 /// Maximum plaintext of a record (RFC 8446, 5.1), bytes.
 const RECORD: usize = 16_384;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
 
 /// A non-blocking TCP connection with the waits of [`crate::wait`].
 pub struct Wire {
@@ -22,7 +25,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// From an open connection.
+    /// Creates a wire from a connected stream.
     ///
     /// # Errors
     /// The socket's options cannot be set.
@@ -35,7 +38,7 @@ impl Wire {
     /// Opens a connection.
     ///
     /// # Errors
-    /// Nothing listens there.
+    /// No peer listens at the address.
     pub fn connect(to: SocketAddr, options: &Options) -> Result<Self, ChannelError> {
         Self::new(TcpStream::connect_timeout(&to, options.timeout)?, options)
     }
@@ -105,6 +108,19 @@ pub struct TlsChannel {
 }
 
 impl TlsChannel {
+    /// Opens a connection, over which [`TlsChannel::handshake`] is done.
+    ///
+    /// # Errors
+    /// As for [`Wire::connect`] and [`TlsChannel::handshake`].
+    pub fn connect(
+        to: SocketAddr,
+        engines: &Engines,
+        options: &Options,
+        first: &[u8],
+    ) -> Result<Self, ChannelError> {
+        Self::handshake(Wire::connect(to, options)?, engines()?, first)
+    }
+
     /// Performs the handshake. `first` is sent as 0-RTT data if the session permits, else after the
     /// handshake.
     ///
@@ -214,7 +230,7 @@ pub struct TlsListener {
 }
 
 impl TlsListener {
-    /// Makes an engine for each connection that is accepted.
+    /// Makes an engine for each accepted connection.
     pub fn new(listener: TcpListener, engines: Engines, options: &Options) -> Self {
         TlsListener { listener, engines, options: options.clone() }
     }
@@ -230,4 +246,18 @@ impl Listener for TlsListener {
         let wire = Wire::new(stream, &self.options)?;
         Ok(Box::new(TlsChannel::handshake(wire, (self.engines)()?, &[])?))
     }
+}
+
+/// A nonblocking listener, also at an address that no interface has yet.
+///
+/// # Errors
+/// The address is in use.
+pub fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    crate::udp::freebind(&socket, at)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }

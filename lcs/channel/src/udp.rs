@@ -29,10 +29,20 @@ fn bind_with(at: SocketAddr, shared: bool) -> Result<UdpSocket, ChannelError> {
         socket.set_reuse_address(true)?;
         socket.set_reuse_port(true)?;
     }
+    freebind(&socket, at)?;
     socket.set_recv_buffer_size(BUFFER)?;
     socket.set_send_buffer_size(BUFFER)?;
     socket.bind(&at.into())?;
     Ok(socket.into())
+}
+
+/// Lets a socket bind to an address that no interface has yet (`IP_FREEBIND`): that of N6 comes
+/// with the UPF.
+pub(crate) fn freebind(socket: &Socket, at: SocketAddr) -> std::io::Result<()> {
+    match at.is_ipv4() {
+        true => socket.set_freebind_v4(true),
+        false => socket.set_freebind_v6(true),
+    }
 }
 
 /// The unspecified address and port of the peer's address family.

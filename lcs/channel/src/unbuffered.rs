@@ -305,7 +305,7 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     }))
 }
 
-/// Makes the sessions of a UE, each of which resumes the one before if possible.
+/// Makes the sessions of a UE, each of which resumes the previous one if possible.
 pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     let mut config = tls::client_config(trust)?;
     config.enable_secret_extraction = true;
@@ -395,7 +395,7 @@ mod tests {
             format!("{}{}", identity.certificates, identity.key),
         )
         .unwrap();
-        // A port that was free just now.
+        // A port that is currently unused.
         let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let started = std::process::Command::new("openssl")
             .args(["s_server", "-accept", &at.to_string(), "-rev", "-cert"])
@@ -405,7 +405,7 @@ mod tests {
             .stderr(std::process::Stdio::null())
             .spawn();
         let Ok(child) = started else {
-            println!("SKIPPED: there is no openssl");
+            println!("SKIPPED: openssl is not installed");
             return;
         };
         let _reverser = Reverser(child);

@@ -6,7 +6,10 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Sleeps until `at`; for ever if there is none.
+/// Time without an acknowledgement after which the peer is considered lost.
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sleeps until `at`, or indefinitely without it.
 pub async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,

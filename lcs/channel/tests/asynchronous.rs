@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 const LIMIT: Duration = Duration::from_secs(10);
-/// Octets of the largest message.
+/// Bytes of the largest message.
 const LARGEST: usize = 65_795;
 
 fn here() -> SocketAddr {
@@ -32,39 +32,39 @@ fn kinds() -> Vec<Kind> {
 }
 
 async fn echo(mut channel: AsyncChannel) -> Result<usize, ChannelError> {
-    let (mut octets, mut total) = (Vec::new(), 0);
-    while channel.receive(&mut octets).await? {
-        channel.send(&octets).await?;
-        total += octets.len();
-        octets.clear();
+    let (mut bytes, mut total) = (Vec::new(), 0);
+    while channel.receive(&mut bytes).await? {
+        channel.send(&bytes).await?;
+        total += bytes.len();
+        bytes.clear();
     }
     channel.close().await;
     Ok(total)
 }
 
-/// An LMF that echoes, and tells what each connection came to, and how many of QUIC are left at
-/// last.
+/// An LMF that echoes. Reports the result of each connection and, at the end, the number of
+/// remaining QUIC connections.
 async fn serve(
     kind: Kind,
     identity: &Identity,
 ) -> (SocketAddr, mpsc::UnboundedReceiver<Result<usize, ChannelError>>) {
-    let (tell, told) = mpsc::unbounded_channel();
+    let (result_tx, result_rx) = mpsc::unbounded_channel();
     if kind.is_quic() {
         let mut listener = AsyncListener::bind(here(), identity, &options()).unwrap();
         let at = listener.local_addr().unwrap();
         tokio::spawn(async move {
             loop {
-                let (incoming, tell) = (listener.accept().await.unwrap(), tell.clone());
+                let (incoming, result_tx) = (listener.accept().await.unwrap(), result_tx.clone());
                 tokio::spawn(async move {
                     let served = match incoming.accept(LIMIT).await {
                         Ok(channel) => echo(channel).await,
                         Err(error) => Err(error),
                     };
-                    let _ = tell.send(served);
+                    let _ = result_tx.send(served);
                 });
             }
         });
-        return (at, told);
+        return (at, result_rx);
     }
     let engines = server_engines(kind, identity).unwrap().unwrap();
     let listener = TcpListener::bind(here()).await.unwrap();
@@ -72,17 +72,17 @@ async fn serve(
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let (engine, tell) = (engines().unwrap(), tell.clone());
+            let (engine, result_tx) = (engines().unwrap(), result_tx.clone());
             tokio::spawn(async move {
                 let served = match AsyncChannel::handshake(stream, engine, LIMIT).await {
                     Ok(channel) => echo(channel).await,
                     Err(error) => Err(error),
                 };
-                let _ = tell.send(served);
+                let _ = result_tx.send(served);
             });
         }
     });
-    (at, told)
+    (at, result_rx)
 }
 
 async fn connect_to(
@@ -92,7 +92,7 @@ async fn connect_to(
     connector.connect(connector.open_socket(at)?).await
 }
 
-/// Sends it, and waits until as much is back.
+/// Sends a message and waits for its echo.
 async fn round(channel: &mut AsyncChannel, sent: &[u8]) -> Vec<u8> {
     channel.send(sent).await.unwrap();
     let mut back = Vec::new();
@@ -112,12 +112,12 @@ fn message(n: usize, length: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn many_ues_at_once_each_get_their_own_back() {
-    // More than may shake hands at a time without showing that their addresses are their own.
+async fn many_concurrent_ues_receive_their_own_data() {
+    // More than may be in their handshake without address validation.
     const UES: usize = 100;
     for kind in kinds() {
         let identity = identity();
-        let (at, mut told) = serve(kind, &identity).await;
+        let (at, mut result_rx) = serve(kind, &identity).await;
         let connector =
             AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
         let mut ues = JoinSet::new();
@@ -128,7 +128,7 @@ async fn many_ues_at_once_each_get_their_own_back() {
                 assert!(channel.describe().protocol.contains("TLSv1.3"));
                 for length in [1, 1399, if n % 10 == 0 { LARGEST } else { 5000 }] {
                     let sent = message(n, length);
-                    assert!(round(&mut channel, &sent).await == sent, "UE {n}, {length} octets");
+                    assert!(round(&mut channel, &sent).await == sent, "UE {n}, {length} bytes");
                 }
                 channel.close().await;
             });
@@ -137,16 +137,16 @@ async fn many_ues_at_once_each_get_their_own_back() {
             ended.unwrap();
         }
         for _ in 0..UES {
-            assert!(told.recv().await.unwrap().unwrap() >= 1400, "{kind:?}");
+            assert!(result_rx.recv().await.unwrap().unwrap() >= 1400, "{kind:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn nothing_is_lost_where_a_wait_is_given_up_again_and_again() {
+async fn cancelled_receives_lose_no_data() {
     for kind in kinds() {
         let identity = identity();
-        let (at, mut told) = serve(kind, &identity).await;
+        let (at, mut result_rx) = serve(kind, &identity).await;
         let connector =
             AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
         let mut channel = connect_to(&connector, at).await.unwrap();
@@ -162,15 +162,15 @@ async fn nothing_is_lost_where_a_wait_is_given_up_again_and_again() {
             assert!(back == sent, "{kind:?}, round {n}");
         }
         channel.close().await;
-        assert_eq!(told.recv().await.unwrap().unwrap(), 20 * LARGEST);
+        assert_eq!(result_rx.recv().await.unwrap().unwrap(), 20 * LARGEST);
     }
 }
 
 #[tokio::test]
-async fn ends_that_block_work_with_ends_that_do_not() {
+async fn blocking_and_asynchronous_ends_interoperate() {
     for kind in kinds() {
         let identity = identity();
-        let (at, mut told) = serve(kind, &identity).await;
+        let (at, mut result_rx) = serve(kind, &identity).await;
         let trust = identity.trust("lmf.example");
         tokio::task::spawn_blocking(move || {
             let mut channel = connect(kind, at, &trust, &options()).unwrap();
@@ -184,15 +184,15 @@ async fn ends_that_block_work_with_ends_that_do_not() {
         })
         .await
         .unwrap();
-        assert_eq!(told.recv().await.unwrap().unwrap(), LARGEST, "{kind:?}");
+        assert_eq!(result_rx.recv().await.unwrap().unwrap(), LARGEST, "{kind:?}");
 
         let mut listener = listen(kind, here(), &identity, &options()).unwrap();
         let at = listener.local_addr();
         let work = tokio::task::spawn_blocking(move || {
-            let (mut channel, mut octets) = (listener.accept().unwrap(), Vec::new());
-            while channel.receive(&mut octets).unwrap() {
-                channel.send(&octets).unwrap();
-                octets.clear();
+            let (mut channel, mut bytes) = (listener.accept().unwrap(), Vec::new());
+            while channel.receive(&mut bytes).unwrap() {
+                channel.send(&bytes).unwrap();
+                bytes.clear();
             }
             channel.close().unwrap();
         });
@@ -207,15 +207,15 @@ async fn ends_that_block_work_with_ends_that_do_not() {
 }
 
 #[tokio::test]
-async fn who_is_not_the_lmf_is_not_believed_and_nobody_is_no_wait() {
+async fn an_untrusted_or_absent_lmf_is_an_error_without_delay() {
     for kind in kinds() {
         let (ours, other) = (identity(), identity());
-        let (at, mut told) = serve(kind, &ours).await;
+        let (at, mut result_rx) = serve(kind, &ours).await;
         for trust in [other.trust("lmf.example"), ours.trust("other.example")] {
             let connector = AsyncConnector::new(kind, &trust, &options()).unwrap();
             let error = connect_to(&connector, at).await.err();
             assert!(matches!(error, Some(ChannelError::Tls(_))), "{kind:?}: {error:?}");
-            let served = told.recv().await.unwrap();
+            let served = result_rx.recv().await.unwrap();
             assert!(matches!(served, Err(ChannelError::Tls(_))), "{kind:?}: {served:?}");
         }
         let free = std::net::UdpSocket::bind(here()).unwrap().local_addr().unwrap();
@@ -229,37 +229,36 @@ async fn who_is_not_the_lmf_is_not_believed_and_nobody_is_no_wait() {
 }
 
 #[tokio::test]
-async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
+async fn forged_datagrams_disturb_no_connection_and_leak_no_state() {
     let identity = identity();
     let mut listener = AsyncListener::bind(here(), &identity, &options()).unwrap();
     let at = listener.local_addr().unwrap();
     let connector =
         AsyncConnector::new(Kind::Quinn, &identity.trust("lmf.example"), &options()).unwrap();
-    let (tell, mut told) = mpsc::channel(1);
+    let (result_tx, mut result_rx) = mpsc::channel(1);
     let work = async {
         loop {
             tokio::select! {
                 incoming = listener.accept() => {
-                    let tell = tell.clone();
+                    let result_tx = result_tx.clone();
                     tokio::spawn(async move {
-                        // What begins as a connection and is none ends with an error, or when
-                        // nothing more comes.
+                        // Looks like a new connection, but fails its handshake or times out.
                         let Ok(channel) =
                             incoming.unwrap().accept(Duration::from_millis(300)).await else {
                             return };
-                        let _ = tell.send(echo(channel).await.unwrap()).await;
+                        let _ = result_tx.send(echo(channel).await.unwrap()).await;
                     });
                 }
-                total = told.recv() => return total.unwrap(),
+                total = result_rx.recv() => return total.unwrap(),
             }
         }
     };
-    let phone = async {
+    let ue = async {
         let mut channel = connect_to(&connector, at).await.unwrap();
-        let stranger = UdpSocket::bind(here()).await.unwrap();
+        let attacker = UdpSocket::bind(here()).await.unwrap();
         let mut state = 38_572u64;
         for n in 0..500usize {
-            let mut octets: Vec<u8> = (0..n * 3 % 1400)
+            let mut bytes: Vec<u8> = (0..n * 3 % 1400)
                 .map(|_| {
                     state = state
                         .wrapping_mul(6_364_136_223_846_793_005)
@@ -267,14 +266,14 @@ async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
                     (state >> 33) as u8
                 })
                 .collect();
-            if let [first, version @ ..] = octets.as_mut_slice()
+            if let [first, version @ ..] = bytes.as_mut_slice()
                 && let Some(version) = version.first_chunk_mut::<4>()
                 && n % 2 == 0
             {
-                // It says that it is the first of a connection.
+                // Sets the bits of an Initial packet.
                 (*first, *version) = (0xc0 | *first & 0x0f, [0, 0, 0, 1]);
             }
-            stranger.send_to(&octets, at).await.unwrap();
+            attacker.send_to(&bytes, at).await.unwrap();
             if n % 100 == 0 {
                 let sent = message(n, 3000);
                 assert!(round(&mut channel, &sent).await == sent);
@@ -282,8 +281,8 @@ async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
         }
         channel.close().await;
     };
-    let (total, ()) = tokio::join!(work, phone);
+    let (total, ()) = tokio::join!(work, ue);
     assert_eq!(total, 5 * 3000);
     tokio::time::sleep(Duration::from_millis(400)).await;
-    assert_eq!(listener.connections(), 0, "a connection is still known");
+    assert_eq!(listener.connections(), 0, "the listener still holds a connection");
 }

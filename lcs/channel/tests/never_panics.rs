@@ -5,6 +5,6 @@ mod random_inputs;
 use martlet_lcs_channel::fuzz_records;
 
 #[test]
-fn records_of_anybody_are_opened_or_refused() {
+fn arbitrary_records_are_decrypted_or_rejected() {
     random_inputs::run(fuzz_records);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/*
- * The data path of LCS-UPP within the kernel (TS 24.572): answers UL LCS-UP TRANSPORT messages with
- * DL LCS-UP TRANSPORT, or asks and times the answers, on a connected socket whose TLS records the
- * kernel makes. Between two messages nothing runs in user space.
- */
+/* The LCS-UPP data path in the kernel (TS 24.572), on a connected kernel TLS socket. It answers UL
+ * LCS-UP TRANSPORT messages with DL LCS-UP TRANSPORT, or sends requests and measures the round
+ * trips. No user space code runs between two messages. */
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -43,14 +41,14 @@ struct exchange {
 	struct socket *socket;
 	u8 session[255];
 	u8 session_length;
-	u8 *in;		 /* Room for the largest message, and what may come behind it. */
-	u8 *out;	 /* Room for the largest message. */
-	size_t have; /* Octets in `in`. */
+	u8 *in;		 /* Space for the largest message and the data behind it. */
+	u8 *out;	 /* Space for the largest message. */
+	size_t have; /* Number of bytes in `in`. */
 };
 
-#define ROOM (2 * LARGEST_MESSAGE)
+#define BUFFER_SIZE (2 * LARGEST_MESSAGE)
 
-/* Whether the kernel makes this socket's TLS records. */
+/* Whether this is a kernel TLS socket. */
 static bool is_tls(struct socket *socket)
 {
 	struct sock *sk = socket->sk;
@@ -79,13 +77,13 @@ static int send_all(struct exchange *it, size_t length)
 	return 0;
 }
 
-/* More octets: their number, 0 at the end that TLS says, else an error. A cut connection is
- * -ECONNRESET. */
+/* Receives more bytes. Returns their number, 0 after close_notify, or an error: -ECONNRESET if the
+ * connection ended without it. */
 static int receive(struct exchange *it)
 {
 	char control[CMSG_SPACE(sizeof(u8))];
 	struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
-	struct kvec vector = {.iov_base = it->in + it->have, .iov_len = ROOM - it->have};
+	struct kvec vector = {.iov_base = it->in + it->have, .iov_len = BUFFER_SIZE - it->have};
 	struct cmsghdr *header = (struct cmsghdr *)control;
 	int count;
 
@@ -97,10 +95,10 @@ static int receive(struct exchange *it)
 		u8 type = *(u8 *)CMSG_DATA(header);
 
 		if (type == RECORD_ALERT)
-			/* close_notify is the end; any other says what was wrong. */
+			/* close_notify ends the connection; any other alert is an error. */
 			return count == 2 && it->in[it->have + 1] == ALERT_CLOSE_NOTIFY ? 0 : -EPROTO;
 		if (type == RECORD_HANDSHAKE)
-			/* A session ticket, which a program may keep; new keys are not for us. */
+			/* Session tickets are ignored; a key update is not supported. */
 			return count > 0 && it->in[it->have] == HANDSHAKE_NEW_SESSION_TICKET ? -ENOMSG
 																				 : -EPROTO;
 		if (type != RECORD_DATA)
@@ -112,10 +110,8 @@ static int receive(struct exchange *it)
 	return count;
 }
 
-/*
- * Wait for a whole message of this type, and check it: message type, payload type, lengths,
- * session. Its length, 0 where the peer closed between two messages, or an error.
- */
+/* Waits for a complete message of this type and validates message type, payload type, lengths and
+ * session. Returns its length, 0 if the peer closed between two messages, or an error. */
 static int next_message(struct exchange *it, u8 type)
 {
 	for (;;) {
@@ -171,9 +167,9 @@ static size_t write_message(struct exchange *it, u8 type, const u8 *payload, siz
 	return HEAD + length + 1 + it->session_length;
 }
 
-static long answer(struct exchange *it, struct martlet_lcs_exchange *wish)
+static long answer(struct exchange *it, struct martlet_lcs_exchange *request)
 {
-	wish->rounds = 0;
+	request->rounds = 0;
 	for (;;) {
 		int error, length = next_message(it, UPLINK);
 
@@ -184,42 +180,43 @@ static long answer(struct exchange *it, struct martlet_lcs_exchange *wish)
 		if (error)
 			return error;
 		consume(it, length);
-		wish->rounds++;
+		request->rounds++;
 		cond_resched();
 	}
 }
 
-static long ask(struct exchange *it, const struct martlet_lcs_exchange *wish)
+static long ask(struct exchange *it, const struct martlet_lcs_exchange *request)
 {
-	u64 __user *times = u64_to_user_ptr(wish->times);
+	u64 __user *times = u64_to_user_ptr(request->times);
 	u8 *payload;
 	long error = 0;
 	u32 round, at;
 
-	if (wish->payload == 0 || wish->payload > LARGEST_PAYLOAD || wish->rounds > MARTLET_LCS_ROUNDS)
+	if (request->payload == 0 || request->payload > LARGEST_PAYLOAD ||
+		request->rounds > MARTLET_LCS_ROUNDS)
 		return -EINVAL;
-	payload = kvmalloc(wish->payload, GFP_KERNEL);
+	payload = kvmalloc(request->payload, GFP_KERNEL);
 	if (!payload)
 		return -ENOMEM;
-	for (at = 0; at < wish->payload; at++)
+	for (at = 0; at < request->payload; at++)
 		payload[at] = at * 31 + 7;
-	for (round = 0; round < wish->rounds && !error; round++) {
+	for (round = 0; round < request->rounds && !error; round++) {
 		u64 took, end, start = ktime_get_ns();
 		int length;
 
-		error = send_all(it, write_message(it, UPLINK, payload, wish->payload));
+		error = send_all(it, write_message(it, UPLINK, payload, request->payload));
 		if (error)
 			break;
 		length = next_message(it, DOWNLINK);
 		end = ktime_get_ns();
-		/* An emulated machine that was held has been seen with a clock that went back. */
+		/* The clock of a paused virtual machine has been seen to go back. */
 		took = end > start ? end - start : 0;
 		if (length == 0)
 			error = -ECONNRESET;
 		else if (length < 0)
 			error = length;
-		else if (length != HEAD + wish->payload + 1 + it->session_length ||
-				 memcmp(it->in + HEAD, payload, wish->payload))
+		else if (length != HEAD + request->payload + 1 + it->session_length ||
+				 memcmp(it->in + HEAD, payload, request->payload))
 			error = -EBADMSG;
 		else if (put_user(took, times + round))
 			error = -EFAULT;
@@ -232,37 +229,38 @@ static long ask(struct exchange *it, const struct martlet_lcs_exchange *wish)
 
 static long on_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	struct martlet_lcs_exchange wish;
+	struct martlet_lcs_exchange request;
 	struct exchange *it;
 	long result = -ENOMEM;
 	int error;
 
 	if (command != MARTLET_LCS_ASK && command != MARTLET_LCS_ANSWER)
 		return -ENOTTY;
-	if (copy_from_user(&wish, (void __user *)argument, sizeof(wish)))
+	if (copy_from_user(&request, (void __user *)argument, sizeof(request)))
 		return -EFAULT;
-	if (wish.session_length == 0 || wish.session_length > sizeof(it->session))
+	if (request.session_length == 0 || request.session_length > sizeof(it->session))
 		return -EINVAL;
 	it = kzalloc(sizeof(*it), GFP_KERNEL);
 	if (!it)
 		return -ENOMEM;
-	it->session_length = wish.session_length;
-	it->in = kvmalloc(ROOM, GFP_KERNEL);
+	it->session_length = request.session_length;
+	it->in = kvmalloc(BUFFER_SIZE, GFP_KERNEL);
 	it->out = kvmalloc(LARGEST_MESSAGE, GFP_KERNEL);
 	if (!it->in || !it->out)
 		goto out;
 	result = -EFAULT;
-	if (copy_from_user(it->session, u64_to_user_ptr(wish.session), wish.session_length))
+	if (copy_from_user(it->session, u64_to_user_ptr(request.session), request.session_length))
 		goto out;
-	it->socket = sockfd_lookup(wish.socket, &error);
+	it->socket = sockfd_lookup(request.socket, &error);
 	result = error;
 	if (!it->socket)
 		goto out;
 	result = is_tls(it->socket) ? 0 : -ENOTCONN;
 	if (!result)
-		result = command == MARTLET_LCS_ASK ? ask(it, &wish) : answer(it, &wish);
+		result = command == MARTLET_LCS_ASK ? ask(it, &request) : answer(it, &request);
 	sockfd_put(it->socket);
-	if (command == MARTLET_LCS_ANSWER && copy_to_user((void __user *)argument, &wish, sizeof(wish)))
+	if (command == MARTLET_LCS_ANSWER &&
+		copy_to_user((void __user *)argument, &request, sizeof(request)))
 		result = -EFAULT;
 out:
 	kvfree(it->in);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What a program asks of martlet_lcs.ko, through /dev/martlet_lcs. src/lib.rs has the same. */
+/* The ioctl interface of martlet_lcs.ko, at /dev/martlet_lcs. src/lib.rs has the same definitions.
+ */
 #ifndef MARTLET_LCS_H
 #define MARTLET_LCS_H
 
@@ -7,13 +8,12 @@
 #include <linux/types.h>
 
 struct martlet_lcs_exchange {
-	__s32 socket;  /* A connected TCP socket whose TLS records the kernel makes. */
-	__u32 payload; /* Asking: octets of each message's payload, 1 to 65535. */
-	__u32 rounds; /* Asking: how many, at most MARTLET_LCS_ROUNDS. Answering: written, how many were
-					 answered. */
-	__u32 session_length; /* Octets of the LCS session identity, 1 to 255. */
-	__u64 session;		  /* Where that is. */
-	__u64 times;		  /* Asking: where the nanoseconds of each round go, 8 octets each. */
+	__s32 socket;  /* A connected kernel TLS socket. */
+	__u32 payload; /* ASK: bytes of each message's payload, 1 to 65535. */
+	__u32 rounds; /* ASK: at most MARTLET_LCS_ROUNDS. ANSWER: messages answered (output). */
+	__u32 session_length; /* Bytes of the LCS session identity, 1 to 255. */
+	__u64 session;		  /* Pointer to the session identity. */
+	__u64 times;		  /* ASK: pointer to the duration of each round, 8 bytes each, in ns. */
 };
 
 #define MARTLET_LCS_ROUNDS 100000

@@ -1,5 +1,5 @@
-//! The kernel module against a program: each asks and each answers. Needs the module loaded and
-//! root; `deploy/guest/lcs.sh` runs this in a guest.
+//! The kernel module against a user space program, as requester and as responder. Needs the module
+//! loaded and root; `deploy/guest/lcs.sh` runs this in a guest.
 
 use martlet_lcs_channel::{Channel, Identity, Kind, Options, connect, listen};
 use martlet_lcs_kernel::{Device, MAX_ROUNDS};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const SESSION: [u8; 255] = [0x5e; 255];
 
-/// The module; none where it is not loaded, and need not be.
+/// The module; none where it is not loaded and not required.
 fn device() -> Option<Device> {
     match Device::open() {
         Ok(device) => Some(device),
@@ -25,7 +25,7 @@ fn device() -> Option<Device> {
     }
 }
 
-/// Both ends of a connection, the second's work on a thread.
+/// Both ends of a connection; the second runs `work` on a thread.
 fn pair<T: Send + 'static>(
     ours: Kind,
     theirs: Kind,
@@ -39,7 +39,7 @@ fn pair<T: Send + 'static>(
     (connect(ours, at, &identity.trust("lmf.example"), &options).unwrap(), thread)
 }
 
-/// What a program answers: each message with its echo, changed by `change`.
+/// A responder in user space: echoes each message, changed by `change`.
 fn echo(mut channel: Box<dyn Channel>, change: impl Fn(&mut Vec<u8>)) {
     let (mut framer, mut input) = (Framer::new(), Vec::new());
     while let Ok(true) = channel.receive(&mut input) {
@@ -63,14 +63,14 @@ fn echo(mut channel: Box<dyn Channel>, change: impl Fn(&mut Vec<u8>)) {
 }
 
 fn uplink(payload: &[u8], session: &[u8]) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let transport = Transport { payload_type: PayloadType::Lpp, payload, session };
-    Message::Uplink(transport).encode_into(&mut octets).unwrap();
-    octets
+    Message::Uplink(transport).encode_into(&mut bytes).unwrap();
+    bytes
 }
 
 #[test]
-fn the_module_sends_and_any_library_answers() {
+fn requests_of_the_module_are_answered_by_each_library() {
     let Some(device) = device() else { return };
     for theirs in [Kind::Ktls, Kind::Rustls] {
         let (mut channel, thread) = pair(Kind::Ktls, theirs, |channel| echo(channel, |_| {}));
@@ -89,7 +89,7 @@ fn the_module_sends_and_any_library_answers() {
 }
 
 #[test]
-fn the_module_answers_however_messages_are_split() {
+fn the_module_answers_messages_split_at_any_byte() {
     let Some(device) = device() else { return };
     for ours in [Kind::Ktls, Kind::Rustls] {
         let (mut channel, thread) = pair(ours, Kind::Ktls, move |mut channel| {
@@ -103,7 +103,7 @@ fn the_module_answers_however_messages_are_split() {
         for n in [1, 700, 20_000, 65_535] {
             let payload: Vec<u8> = (0..n).map(|at| (at * 3) as u8).collect();
             let message = uplink(&payload, &SESSION);
-            // Whole, octet by octet at its borders, and two at once.
+            // Whole, byte by byte at its borders, and two at once.
             let mut pieces: Vec<Vec<u8>> = vec![message.clone()];
             pieces.extend(message[..6].chunks(1).map(<[u8]>::to_vec));
             pieces.push(message[6..message.len() - 2].to_vec());
@@ -127,9 +127,9 @@ fn the_module_answers_however_messages_are_split() {
                     answered += 1;
                     continue;
                 }
-                let mut octets = Vec::new();
-                assert!(channel.receive(&mut octets).unwrap());
-                framer.push(&octets);
+                let mut bytes = Vec::new();
+                assert!(channel.receive(&mut bytes).unwrap());
+                framer.push(&bytes);
             }
         }
         channel.close().unwrap();
@@ -149,16 +149,15 @@ fn invalid_messages_are_rejected_by_both_ends() {
         uplink(&[1; 10], &[0x5f; 255]),
         uplink(&[1; 10], &[0x5e; 254]),
     ];
-    for octets in wrong {
+    for bytes in wrong {
         let (mut channel, thread) = pair(Kind::Rustls, Kind::Ktls, |channel| {
             Device::open().unwrap().answer(channel.kernel_socket().unwrap(), &SESSION)
         });
-        channel.send(&octets).unwrap();
+        channel.send(&bytes).unwrap();
         let refused = thread.join().unwrap().unwrap_err();
-        assert_eq!(refused.raw_os_error(), Some(nix::errno::Errno::EBADMSG as i32), "{octets:?}");
+        assert_eq!(refused.raw_os_error(), Some(nix::errno::Errno::EBADMSG as i32), "{bytes:?}");
     }
-    // Answers that are not to the message: another octet of the payload, of the session, another
-    // type.
+    // Wrong answers: a changed byte of the payload, of the session, of the type.
     for at in [5, 30, 0] {
         let (channel, thread) =
             pair(Kind::Ktls, Kind::Rustls, move |channel| echo(channel, |answer| answer[at] ^= 1));
@@ -167,7 +166,7 @@ fn invalid_messages_are_rejected_by_both_ends() {
         drop(channel);
         thread.join().unwrap();
     }
-    // A peer that goes in the middle.
+    // A peer that closes within a message.
     let (mut channel, thread) = pair(Kind::Rustls, Kind::Ktls, |channel| {
         Device::open().unwrap().answer(channel.kernel_socket().unwrap(), &SESSION)
     });

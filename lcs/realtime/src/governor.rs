@@ -1,5 +1,9 @@
 //! The CPU frequency governor.
+use crate::RealtimeError;
 use std::path::PathBuf;
+
+/// The governor of the paper.
+pub(super) const PERFORMANCE: &str = "performance";
 
 fn files() -> Vec<PathBuf> {
     let folders = std::fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
@@ -10,12 +14,13 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Sets the governor of every CPU and verifies it.
-pub(super) fn set(name: &str) -> Result<(), String> {
+pub(super) fn set(wanted: &'static str) -> Result<(), RealtimeError> {
     for file in files() {
-        std::fs::write(&file, name).map_err(|e| format!("{}: {e}; run as root", file.display()))?;
+        std::fs::write(&file, wanted)
+            .map_err(|error| RealtimeError::SetGovernor { path: file, error })?;
     }
     match now() {
-        Some(is) if is != name => Err(format!("asked for the governor {name}, got {is}")),
+        Some(got) if got != wanted => Err(RealtimeError::OtherGovernor { wanted, got }),
         _ => Ok(()),
     }
 }

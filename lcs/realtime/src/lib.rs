@@ -3,9 +3,11 @@
 //!
 //! Later threads inherit the scheduling policy. A machine without governors, such as a virtual one,
 //! has nothing to set, which [`Conditions`] reports.
+mod error;
 mod governor;
 mod scheduling;
 
+pub use error::RealtimeError;
 use std::fmt;
 
 /// The requested properties.
@@ -25,7 +27,7 @@ impl Wanted {
 }
 
 /// The governor of a machine without governors.
-const NO_GOVERNOR: &str = "this machine has none";
+const NO_GOVERNOR: &str = "none on this machine";
 
 /// The properties in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,15 +52,16 @@ impl fmt::Display for Conditions {
 
 impl Conditions {
     /// The first requested property that is not in force.
-    pub fn missing(&self, wanted: Wanted) -> Option<String> {
+    pub fn missing(&self, wanted: Wanted) -> Option<RealtimeError> {
         if wanted.fifo && self.scheduling != "SCHED_FIFO, priority 1" {
-            return Some(format!("asked for SCHED_FIFO with priority 1, got {}", self.scheduling));
+            return Some(RealtimeError::OtherScheduling(self.scheduling.clone()));
         }
         if wanted.lock_memory && self.memory == "not locked" {
-            return Some("memory was asked to be locked, and is not".into());
+            return Some(RealtimeError::MemoryNotLocked);
         }
         if wanted.governor && !["performance", NO_GOVERNOR].contains(&self.governor.as_str()) {
-            return Some(format!("asked for the governor performance, got {}", self.governor));
+            let (wanted, got) = (governor::PERFORMANCE, self.governor.clone());
+            return Some(RealtimeError::OtherGovernor { wanted, got });
         }
         None
     }
@@ -90,21 +93,18 @@ impl Conditions {
 /// Sets the properties of this process.
 ///
 /// # Errors
-/// A property could not be set: which one, and what to do.
-pub fn enter(wanted: Wanted) -> Result<Conditions, String> {
+/// A property could not be set.
+pub fn enter(wanted: Wanted) -> Result<Conditions, RealtimeError> {
     if wanted.fifo {
         scheduling::fifo()?;
     }
     if wanted.lock_memory {
         let flags =
             nix::sys::mman::MlockAllFlags::MCL_CURRENT | nix::sys::mman::MlockAllFlags::MCL_FUTURE;
-        let locked = nix::sys::mman::mlockall(flags);
-        locked.map_err(|e| {
-            format!("memory cannot be locked: {e}; run as root, or raise LimitMEMLOCK")
-        })?;
+        nix::sys::mman::mlockall(flags).map_err(|error| RealtimeError::LockMemory(error.into()))?;
     }
     if wanted.governor {
-        governor::set("performance")?;
+        governor::set(governor::PERFORMANCE)?;
     }
     let now = Conditions::now();
     match now.missing(wanted) {
@@ -134,6 +134,6 @@ mod tests {
     fn properties_that_are_not_requested_do_not_change() {
         let before = Conditions::now();
         let wanted = Wanted { fifo: false, lock_memory: false, governor: false };
-        assert_eq!(enter(wanted), Ok(before));
+        assert_eq!(enter(wanted).unwrap(), before);
     }
 }

@@ -1,9 +1,9 @@
 //! The scheduling policy of threads.
+use crate::RealtimeError;
 
 /// Sets SCHED_FIFO with priority 1 for every thread of this process.
-pub(super) fn fifo() -> Result<(), String> {
-    let threads =
-        std::fs::read_dir("/proc/self/task").map_err(|e| format!("/proc/self/task: {e}"))?;
+pub(super) fn fifo() -> Result<(), RealtimeError> {
+    let threads = std::fs::read_dir("/proc/self/task").map_err(RealtimeError::Threads)?;
     let ids = threads
         .flatten()
         .filter_map(|thread| thread.file_name().to_str()?.parse::<libc::pid_t>().ok());
@@ -14,9 +14,7 @@ pub(super) fn fifo() -> Result<(), String> {
         let error = std::io::Error::last_os_error();
         // The thread may have ended meanwhile.
         if set != 0 && error.raw_os_error() != Some(libc::ESRCH) {
-            return Err(format!(
-                "SCHED_FIFO cannot be set: {error}; run as root, or grant CAP_SYS_NICE"
-            ));
+            return Err(RealtimeError::SetScheduling(error));
         }
     }
     Ok(())

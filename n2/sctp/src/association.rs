@@ -142,7 +142,7 @@ impl<S: Socket> Association<S> {
     }
 
     fn end(&self, end: End) {
-        // The first end is kept.
+        // The first end is retained.
         let _ = self.0.ended.set(end);
     }
 
@@ -177,6 +177,10 @@ impl<S: Socket> Association<S> {
             metrics::NOT_ACCEPTED.inc();
             next.abort();
         }
+    }
+
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.0.ended.get().is_none() && self.0.socket.unacknowledged().is_ok_and(|count| count == 0)
     }
 
     pub(crate) async fn shutdown(&self) {

@@ -266,6 +266,12 @@ impl Association {
         either!(AssociationKind, &self.0, it => it.recv().await)
     }
 
+    /// Whether the peer's SCTP has acknowledged all messages that were sent: it is alive. False if
+    /// the association has ended.
+    pub fn is_acknowledged(&self) -> bool {
+        either!(AssociationKind, &self.0, it => it.is_acknowledged())
+    }
+
     /// Graceful shutdown: sent messages are delivered first. Returns when the peer has agreed, or
     /// when [`Options::shutdown_timeout`] has passed and the association was aborted. Messages
     /// that were not received by then are dropped.

@@ -15,6 +15,8 @@ pub(crate) trait Socket: Send + Sync + 'static {
     fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
     /// Waits until another [`send`](Socket::send) may succeed.
     fn writable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    /// DATA chunks that were queued or sent, and not acknowledged.
+    fn unacknowledged(&self) -> io::Result<u16>;
     /// Sends what is queued, then SHUTDOWN.
     fn shutdown(&self) -> io::Result<()>;
     /// Sends ABORT and wakes waiting tasks.

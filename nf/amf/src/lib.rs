@@ -25,9 +25,9 @@ mod ue;
 mod tests;
 
 pub use config::{
-    AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit, LimitsConfig,
-    N2Config, NetworkNameConfig, PlmnConfig, SctpStackConfig, SecurityConfig, TaiConfig,
-    TimersConfig,
+    AllowConfig, AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit,
+    LimitsConfig, N2Config, NeighboursConfig, NetworkNameConfig, PlmnConfig, SctpStackConfig,
+    SecurityConfig, TaiConfig, TimersConfig, XnNeighbours,
 };
 
 use concurrency::Concurrency;
@@ -80,6 +80,8 @@ pub struct Amf {
     event_subscriptions: EventSubscriptions,
     /// LMF subscriptions to NRPPa messages that belong to no UE.
     nrppa_subscriptions: NonUeSubscriptions,
+    /// Subscriptions to the state of the AMF (TS 29.518, 5.2.2.5).
+    status_subscriptions: services::StatusSubscriptions,
     /// The N2 listener; taken by `run`.
     listener: Mutex<Option<Listener>>,
 }
@@ -117,6 +119,7 @@ impl Amf {
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),
+            status_subscriptions: services::StatusSubscriptions::default(),
             listener: Mutex::new(listener),
         });
         persisted::restore(&amf, stored);
@@ -218,10 +221,11 @@ impl NetworkFunction for Amf {
         if let Some(listener) = listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}
-                ended = lease::watch(&self, &shutdown) => return ended,
+                ended = lease::watch(&self, &shutdown) => ended?,
             }
         }
         shutdown.wait().await;
+        services::unavailable(&self).await;
         Ok(())
     }
 

@@ -32,6 +32,23 @@ static NGAP_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
         .expect("registered once")
 });
 
+static ASSOCIATIONS_REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "N2 associations and NG setups that the AMF refused, by reason";
+    register_int_counter_vec!("martlet_amf_associations_refused_total", help, &["reason"])
+        .expect("registered once")
+});
+
+static NGAP_DEVIATIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "NGAP messages accepted although they deviate from the specification, by deviation";
+    register_int_counter_vec!("martlet_amf_ngap_deviations_total", help, &["deviation"])
+        .expect("registered once")
+});
+
+static PROBES: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Probes of associations whose gNB identity another association claimed";
+    register_int_counter!("martlet_amf_gnb_probes_total", help).expect("registered once")
+});
+
 static OVERLOADS: LazyLock<IntCounter> = LazyLock::new(|| {
     let help = "Overload periods (OVERLOAD START sent to the gNBs)";
     register_int_counter!("martlet_amf_overloads_total", help).expect("registered once")
@@ -124,6 +141,21 @@ pub(crate) fn nas_error(reason: &str) {
 /// Counts a faulty NGAP message.
 pub(crate) fn ngap_error(reason: &str) {
     NGAP_ERRORS.with_label_values(&[reason]).inc();
+}
+
+/// Counts an association or an NG setup that the AMF refused.
+pub(crate) fn association_refused(reason: &str) {
+    ASSOCIATIONS_REFUSED.with_label_values(&[reason]).inc();
+}
+
+/// Counts an NGAP message that was accepted although it deviates from the specification.
+pub(crate) fn ngap_deviation(deviation: &str) {
+    NGAP_DEVIATIONS.with_label_values(&[deviation]).inc();
+}
+
+/// Counts a probe of a gNB.
+pub(crate) fn probe() {
+    PROBES.inc();
 }
 
 /// Counts an OVERLOAD START.

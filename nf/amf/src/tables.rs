@@ -286,6 +286,16 @@ impl Tables {
         true
     }
 
+    /// The gNB of a connection.
+    pub fn gnb_of(&self, amf_id: u64) -> Option<u64> {
+        self.state().connections.get(&amf_id).map(|connected| connected.gnb)
+    }
+
+    /// Whether a gNB has a connection with this RAN UE NGAP ID.
+    pub fn has_ran_id(&self, gnb: u64, ran_id: u32) -> bool {
+        self.state().by_ran_id.contains_key(&(gnb, ran_id))
+    }
+
     /// AMF UE NGAP IDs in use.
     #[cfg(test)]
     pub fn connections(&self) -> Vec<u64> {

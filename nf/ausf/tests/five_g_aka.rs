@@ -158,9 +158,9 @@ async fn wrong_responses_are_rejected(binding: Binding) {
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
     let udr = UdrDataRepositoryClient::new(network.udr());
     // Another key: the USIM rejects the network.
-    let mut stranger = Usim::new(SubscriberKey::new(&[1; 16], &OPC));
+    let mut other = Usim::new(SubscriberKey::new(&[1; 16], &OPC));
     let first = request_challenge(&ausf, info(SUPI)).await.unwrap();
-    assert!(matches!(stranger.challenge(&first.rand, &first.autn, NETWORK), Challenge::MacFailure));
+    assert!(matches!(other.challenge(&first.rand, &first.autn, NETWORK), Challenge::MacFailure));
     // A wrong response, then the right one: each challenge is answered once.
     let refused = ausf.confirm_5g_aka(&first.id, confirmation([7; 16])).await.unwrap();
     assert_eq!(

@@ -111,7 +111,7 @@ impl Members {
 
 #[derive(Default)]
 struct State {
-    kept: HashMap<String, CacheEntry>,
+    entries: HashMap<String, CacheEntry>,
     suspects: HashMap<ApiRoot, Instant>,
     /// The bindings of producers.
     sets: HashMap<ApiRoot, Binding>,
@@ -177,18 +177,18 @@ impl Discovery {
     fn cell(&self, key: String, target: &NfType) -> Cell {
         let mut state = self.state();
         let now = Instant::now();
-        let valid = |kept: &CacheEntry| kept.cell.get().is_none_or(|found| found.until > now);
-        if let Some(kept) = state.kept.get(&key).filter(|kept| valid(kept)) {
-            return kept.cell.clone();
+        let valid = |entries: &CacheEntry| entries.cell.get().is_none_or(|found| found.until > now);
+        if let Some(entries) = state.entries.get(&key).filter(|entries| valid(entries)) {
+            return entries.cell.clone();
         }
-        if state.kept.len() >= CACHE_SIZE {
-            state.kept.retain(|_, kept| valid(kept));
+        if state.entries.len() >= CACHE_SIZE {
+            state.entries.retain(|_, entries| valid(entries));
         }
-        if state.kept.len() >= CACHE_SIZE {
-            state.kept.clear();
+        if state.entries.len() >= CACHE_SIZE {
+            state.entries.clear();
         }
         let cell = Cell::default();
-        state.kept.insert(key, CacheEntry { target: target.clone(), cell: cell.clone() });
+        state.entries.insert(key, CacheEntry { target: target.clone(), cell: cell.clone() });
         cell
     }
 
@@ -198,7 +198,7 @@ impl Discovery {
         target: NfType,
         api: &str,
     ) -> Result<DiscoveryResult, Problem> {
-        let told = self.subscribed(&target);
+        let is_subscribed = self.subscribed(&target);
         let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> =
             result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
@@ -213,7 +213,7 @@ impl Discovery {
         let equals =
             candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
         let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
-        let valid = match (roots.is_empty(), told) {
+        let valid = match (roots.is_empty(), is_subscribed) {
             (false, _) => Duration::from_secs(result.validity_period.into()),
             (true, true) => EMPTY_VALIDITY,
             // A producer that registers before the subscription is confirmed would be missed.
@@ -361,9 +361,9 @@ impl Discovery {
     /// A producer failed: drops the results that contain it, and avoids it for a while.
     pub(crate) fn mark_failed(&self, root: &ApiRoot) {
         let mut state = self.state();
-        state
-            .kept
-            .retain(|_, kept| kept.cell.get().is_none_or(|found| !found.roots.contains(root)));
+        state.entries.retain(|_, entries| {
+            entries.cell.get().is_none_or(|found| !found.roots.contains(root))
+        });
         if state.suspects.len() < CACHE_SIZE {
             state.suspects.insert(root.clone(), Instant::now() + AVOIDANCE);
         }
@@ -372,7 +372,7 @@ impl Discovery {
     /// The NRF was restarted: drops all results and subscriptions.
     pub(crate) fn reset(&self) {
         let mut state = self.state();
-        state.kept.clear();
+        state.entries.clear();
         state.subscribed.clear();
     }
 
@@ -418,10 +418,10 @@ impl NfStatusCallback for Discovery {
         state.members.clear();
         state.replacements.clear();
         match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
-            Some(changed) => state.kept.retain(|_, kept| kept.target != *changed),
+            Some(changed) => state.entries.retain(|_, entries| entries.target != *changed),
             // The type of an instance that went is not told: what is dropped too much is only asked
             // for again.
-            None => state.kept.clear(),
+            None => state.entries.clear(),
         }
         Ok(())
     }

@@ -144,8 +144,8 @@ pub async fn start<F: NetworkFunction>(
         let server =
             over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
         beside.push(tokio::spawn(server.instrument(span.clone())));
-        // Whom the fabric does not know is called over HTTP/2: nobody finds that open before the
-        // fabric knows us, unless its manager is away.
+        // Functions without a link over the fabric are called over HTTP/2. None is found there
+        // before the fabric knows this function, unless the manager is down.
         let _ = tokio::time::timeout(FABRIC_TIMEOUT, fabric.joined()).await;
     }
     if environment.listen {
@@ -156,8 +156,8 @@ pub async fn start<F: NetworkFunction>(
     }
 
     let shutdown = environment.shutdown.clone();
-    let (run, told) = (function.clone().run(shutdown.clone()), context.clone());
-    let registered = registration::maintain(told, profile, shutdown);
+    let (run, task_context) = (function.clone().run(shutdown.clone()), context.clone());
+    let registered = registration::maintain(task_context, profile, shutdown);
     let is_nrf = name == "nrf";
     let work = tokio::spawn(
         async move {
@@ -182,8 +182,9 @@ pub async fn start<F: NetworkFunction>(
             registered.then_some(()).ok_or_else(|| "not registered with the NRF yet".to_string());
         outcome.and_then(|()| asked.ready()).map_err(|why| format!("{name}: {why}"))
     });
-    let told = function.clone();
-    let reload: Reload = Arc::new(move |config| told.reload(*config.downcast::<F::Config>().ok()?));
+    let task_context = function.clone();
+    let reload: Reload =
+        Arc::new(move |config| task_context.reload(*config.downcast::<F::Config>().ok()?));
     let status = Arc::new(move || function.status());
     Ok(RunningNf { name, instance_id, authority, status, ask, reload, ready, work, beside })
 }

@@ -193,8 +193,8 @@ impl Tokens {
     }
 
     async fn token(&self, api: &'static str) -> Result<http::HeaderValue, Problem> {
-        let kept = self.cache.lock().unwrap_or_else(|e| e.into_inner()).get(api).cloned();
-        if let Some((token, _)) = kept.filter(|(_, until)| *until > now()) {
+        let cached = self.cache.lock().unwrap_or_else(|e| e.into_inner()).get(api).cloned();
+        if let Some((token, _)) = cached.filter(|(_, until)| *until > now()) {
             return Ok(token);
         }
         let request = AccessTokenReq {

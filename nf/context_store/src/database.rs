@@ -61,6 +61,10 @@ fn set_prefix(owner: &str) -> Option<&str> {
     owner.rfind('-').map(|at| &owner[..=at])
 }
 
+/// Counts the members of a set besides one.
+const OTHER_MEMBERS: &str = "SELECT count(*) FROM member WHERE substr(owner, 1, length(?1)) = ?1 \
+                             AND owner <> ?2 AND until > 0";
+
 /// Milliseconds since 1970 on this machine, which all processes with an SQLite file share.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -89,6 +93,16 @@ impl ContextDatabase {
                 Ok(ContextDatabase::Postgres(open_postgres(url)?.into(), url.clone()))
             }
         }
+    }
+
+    /// Whether the set has no other member, before the first write, so that a full disk does not
+    /// stop the only one. `None` if a read cannot tell: others may have a PostgreSQL database.
+    pub(crate) fn is_only_member(&mut self, owner: &str) -> Option<bool> {
+        let ContextDatabase::Sqlite(connection) = self else { return None };
+        let Some(set) = set_prefix(owner) else { return Some(true) };
+        let others: rusqlite::Result<i64> =
+            connection.query_row(OTHER_MEMBERS, [set, owner], |row| row.get(0));
+        others.ok().map(|others| others == 0)
     }
 
     /// Returns all contexts of an owner, still encrypted.
@@ -263,10 +277,8 @@ fn write_sqlite(
     let is_only_member = match set_prefix(owner) {
         None => true,
         Some(set) => {
-            let sql = "SELECT count(*) FROM member WHERE substr(owner, 1, length(?1)) = ?1 AND \
-                       owner <> ?2 AND until > 0";
-            let others: i64 =
-                transaction.prepare_cached(sql)?.query_row([set, owner], |row| row.get(0))?;
+            let mut statement = transaction.prepare_cached(OTHER_MEMBERS)?;
+            let others: i64 = statement.query_row([set, owner], |row| row.get(0))?;
             others == 0
         }
     };

@@ -67,10 +67,11 @@ impl ContextStore {
         let run = move || match ContextDatabase::open(&url)
             .and_then(|mut database| Ok((read_all(&mut database, &seal, &member.owner)?, database)))
         {
-            Ok((stored, database)) => {
+            Ok((stored, mut database)) => {
                 let _ = sender.send(Ok(stored));
                 let queue = writer_queue;
-                Writer { database, member, seal, is_only_member: None, queue }.run();
+                let is_only_member = database.is_only_member(&member.owner);
+                Writer { database, member, seal, is_only_member, queue }.run();
             }
             Err(error) => {
                 let _ = sender.send(Err(error));

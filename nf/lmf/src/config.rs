@@ -39,7 +39,7 @@ pub struct LmfConfig {
 pub struct UserPlaneConfig {
     /// Whether it is offered.
     pub enabled: bool,
-    /// The address and port to listen on.
+    /// The address and port to listen on; with an unspecified address, at `address` alone.
     pub bind: SocketAddr,
     /// The LMF's address as sent to UEs. They have to reach it through N6.
     pub address: IpAddr,
@@ -143,6 +143,12 @@ impl UserPlaneConfig {
             "auto" => Some(vec![Kind::Rustls, Kind::Quinn]),
             name => Kind::from_name(name).filter(|kind| kind.is_async()).map(|kind| vec![kind]),
         }
+    }
+
+    /// Where UEs are listened for.
+    pub fn listener(&self) -> SocketAddr {
+        let ip = if self.bind.ip().is_unspecified() { self.address } else { self.bind.ip() };
+        SocketAddr::new(ip, self.bind.port())
     }
 
     /// Why these kinds were selected, for the log.

@@ -118,7 +118,7 @@ impl NetworkFunction for Lmf {
         let free = self.requests.available_permits();
         serde_json::json!({
             "requests in progress": self.shared.config.max_requests.saturating_sub(free),
-            "user plane": user_plane.enabled.then(|| user_plane.bind.to_string()),
+            "user plane": user_plane.enabled.then(|| user_plane.listener().to_string()),
             "TRPs of gNBs": self.shared.nrppa.trps.count(),
             "cells": self.shared.config.cells.len(),
         })

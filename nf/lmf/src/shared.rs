@@ -2,8 +2,7 @@
 use crate::config::LmfConfig;
 use crate::lpp::ControlPlaneSessions;
 use crate::nrppa::Nrppa;
-use crate::user_plane::transport;
-use crate::user_plane::{Command, Supi};
+use crate::user_plane::{Command, Supi, transport};
 use martlet_lcs_channel::Kind;
 use martlet_nf::{Criteria, NfContext};
 use martlet_sbi::{Multipart, Problem, content_type};

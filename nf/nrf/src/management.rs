@@ -1,14 +1,12 @@
 //! Nnrf_NFManagement (TS 29.510, 5.2).
 use crate::Nrf;
 use crate::registry::Entry;
-use martlet_sbi::{Created, JsonPatch, Problem, StatusReply};
+use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::{DateTime, Links};
 use martlet_sbi_api::nnrf_nfmanagement::{
     NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, NotificationEventType,
     SubscriptionData, UriList,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -109,11 +107,11 @@ impl NfManagement for Nrf {
         nf_instance_id: &str,
         body: JsonPatch,
     ) -> Result<StatusReply<NfProfile>, Problem> {
-        let (changed, told) = {
+        let (changed, updated) = {
             let mut state = self.state();
             let entry =
                 state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
-            let patched: NfProfile = patch(&entry.profile, &body)?;
+            let patched = body.apply_to(&entry.profile).map_err(PatchError::into_problem)?;
             if patched.nf_instance_id != entry.profile.nf_instance_id
                 || patched.nf_type != entry.profile.nf_type
             {
@@ -136,8 +134,8 @@ impl NfManagement for Nrf {
         if !changed {
             return Ok(StatusReply::no_content());
         }
-        self.notify(NotificationEventType::NfProfileChanged, &told);
-        Ok(StatusReply::ok(told))
+        self.notify(NotificationEventType::NfProfileChanged, &updated);
+        Ok(StatusReply::ok(updated))
     }
 
     async fn deregister_nf_instance(&self, nf_instance_id: &str) -> Result<(), Problem> {
@@ -180,7 +178,7 @@ impl NfManagement for Nrf {
             .subscriptions
             .get(subscription_id)
             .ok_or_else(|| no_subscription(subscription_id))?;
-        let mut patched: SubscriptionData = patch(held, &body)?;
+        let mut patched = body.apply_to(held).map_err(PatchError::into_problem)?;
         patched.subscription_id = Some(subscription_id.to_string());
         let asked = patched.validity_time.clone();
         let valid = self.validity(&mut patched);
@@ -213,18 +211,6 @@ impl Nrf {
             }
         }
     }
-}
-
-/// Applies a JSON patch to a value.
-fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> Result<T, Problem> {
-    let mut json =
-        serde_json::to_value(value).map_err(|e| Problem::system_failure(e.to_string()))?;
-    let items =
-        serde_json::to_value(&patch.0).map_err(|e| Problem::system_failure(e.to_string()))?;
-    let items: json_patch::Patch =
-        serde_json::from_value(items).map_err(|e| Problem::invalid_message(e.to_string()))?;
-    json_patch::patch(&mut json, &items).map_err(|e| Problem::invalid_message(e.to_string()))?;
-    serde_json::from_value(json).map_err(|e| Problem::invalid_message(e.to_string()))
 }
 
 fn unknown(id: &str) -> Problem {

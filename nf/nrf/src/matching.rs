@@ -9,7 +9,7 @@ pub fn matches_and_allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
     matches_query(profile, query) && allowed(profile, query)
 }
 
-/// Whether an instance matches the query, whoever the consumer is.
+/// Whether an instance matches the query, for any consumer.
 pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
     query.target_nf_type.as_ref() == Some(&profile.nf_type)
         && query.target_nf_instance_id.as_ref().is_none_or(|id| *id == profile.nf_instance_id)

@@ -109,7 +109,7 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
 
     let found = discovery.search_nf_instances(find("internet")).await?;
     assert_eq!(found.nf_instances, std::slice::from_ref(&first));
-    // Who does not say so gets them as an array.
+    // Without the feature, they are returned as an array.
     let older = SearchQuery { requester_features: None, ..find("internet") };
     let shown = discovery.search_nf_instances(older).await?.nf_instances.remove(0);
     assert_eq!(
@@ -155,12 +155,12 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
 }
 
 #[tokio::test]
-async fn an_instance_lives_and_goes_locally() {
+async fn an_instance_registers_and_deregisters_locally() {
     life_of_an_instance(&nrf(false, 47101).await).await.unwrap();
 }
 
 #[tokio::test]
-async fn an_instance_lives_and_goes_over_http() {
+async fn an_instance_registers_and_deregisters_over_http() {
     life_of_an_instance(&nrf(true, 47102).await).await.unwrap();
 }
 
@@ -207,10 +207,10 @@ async fn subscribers_hear_of_instances_also_of_those_that_fall_silent() {
             .is_empty()
     );
     tokio::time::sleep(Duration::from_secs(71)).await;
-    let heard = std::mem::take(&mut *listener.0.lock().unwrap());
+    let notifications = std::mem::take(&mut *listener.0.lock().unwrap());
     let event = |name: &str| (name.to_string(), "01".to_string());
     assert_eq!(
-        heard,
+        notifications,
         [event("NF_REGISTERED"), event("NF_PROFILE_CHANGED"), event("NF_DEREGISTERED")]
     );
 

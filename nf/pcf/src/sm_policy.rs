@@ -179,16 +179,16 @@ impl Pcf {
         let all = self.sm.all();
         let before: Vec<_> = all.iter().map(|(_, association)| self.decide(association)).collect();
         self.set_config(config);
-        let mut told = Vec::new();
+        let mut notifications = Vec::new();
         for ((id, association), before) in all.into_iter().zip(before) {
             if let Some(changed) = difference(&before, &self.decide(&association)) {
-                told.push((id, association.context, changed));
+                notifications.push((id, association.context, changed));
             }
         }
-        let (count, pcf) = (told.len(), self.clone());
+        let (count, pcf) = (notifications.len(), self.clone());
         tokio::spawn(async move {
             // Sequentially, so as not to overload an SMF.
-            for (id, context, changed) in told {
+            for (id, context, changed) in notifications {
                 let uri =
                     format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", pcf.context.api_root());
                 let body = SmPolicyNotification {

@@ -114,9 +114,9 @@ async fn a_session_gets_subscribed_else_configured_values() {
     assert_eq!(rule.auth_sess_ambr, Some(ambr("20 Mbps")));
     assert_eq!(rule.auth_def_qos.unwrap().five_qi, Some(7));
 
-    let mut wishes = session(1, "internet");
-    wishes.subs_sess_ambr = Some(ambr("100 Mbps"));
-    let again = core.sm.create_sm_policy(wishes).await.unwrap();
+    let mut request = session(1, "internet");
+    request.subs_sess_ambr = Some(ambr("100 Mbps"));
+    let again = core.sm.create_sm_policy(request).await.unwrap();
     let rule = again.body.sess_rules.unwrap().into_values().flatten().next().unwrap();
     assert_eq!(rule.auth_sess_ambr, Some(ambr("100 Mbps")));
     // A second association for the same session replaces the first one.

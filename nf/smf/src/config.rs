@@ -13,9 +13,33 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 pub struct SliceConfig {
     /// Slice or service type.
     pub sst: u8,
-    /// Slice differentiator, 24 bits.
-    #[serde(default)]
+    /// Slice differentiator, 24 bits: six hexadecimal digits.
+    #[serde(default, with = "differentiator", skip_serializing_if = "Option::is_none")]
     pub sd: Option<u32>,
+}
+
+/// A slice differentiator as everywhere in the configuration: six hexadecimal digits.
+mod differentiator {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(sd: &Option<u32>, to: S) -> Result<S::Ok, S::Error> {
+        match sd {
+            Some(sd) => to.serialize_str(&format!("{sd:06x}")),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
+        match u32::from_str_radix(&text, 16) {
+            Ok(sd) if text.len() == 6 => Ok(Some(sd)),
+            _ => Err(D::Error::custom(format!(
+                "{text:?} is not a slice differentiator: write six hexadecimal digits, such as \
+                 \"0000a7\""
+            ))),
+        }
+    }
 }
 
 impl SliceConfig {
@@ -190,8 +214,8 @@ impl UpfConfig {
 pub struct LimitConfig {
     /// Slice or service type.
     pub sst: u8,
-    /// Slice differentiator, 24 bits.
-    #[serde(default)]
+    /// Slice differentiator, 24 bits: six hexadecimal digits.
+    #[serde(default, with = "differentiator", skip_serializing_if = "Option::is_none")]
     pub sd: Option<u32>,
     /// The data network; empty for the whole slice.
     #[serde(default)]

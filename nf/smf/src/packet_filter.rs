@@ -157,7 +157,7 @@ impl PacketFilter {
         }
     }
 
-    /// Reads a filter of frames. Its addresses are those of downlink frames unless it says
+    /// Parses an Ethernet filter. Its addresses are those of downlink frames unless it states
     /// otherwise.
     fn from_ethernet_policy(
         info: &FlowInformation,

@@ -1,37 +1,7 @@
 //! The UDM's section of the configuration.
+use crate::home_network_keys::{HomeNetworkKey, load};
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
-
-/// A SUCI protection scheme (TS 33.501, annex C.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scheme {
-    /// Profile A: X25519.
-    A,
-    /// Profile B: secp256r1.
-    B,
-}
-
-/// A private key of the home network, for the de-concealment of SUCIs.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HomeNetworkKey {
-    /// Home network public key identifier, 1 to 254.
-    pub id: u8,
-    /// Protection scheme: A or B.
-    pub scheme: Scheme,
-    /// The private key: 32 octets in hexadecimal digits.
-    pub private: String,
-}
-
-impl std::fmt::Debug for HomeNetworkKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "HomeNetworkKey {{ id: {}, scheme: {:?}, private: (hidden) }}",
-            self.id, self.scheme
-        )
-    }
-}
 
 /// The UDM's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,12 +58,9 @@ impl UdmConfig {
             if key.private.len() != 64 || !key.private.bytes().all(|b| b.is_ascii_hexdigit()) {
                 findings.push(Finding::new(
                     at("private"),
-                    "write the key's 32 octets in 64 hexadecimal digits",
+                    "write the key's 32 bytes in 64 hexadecimal digits",
                 ));
-            } else if let Err(wrong) = crate::home_network_keys::load(&UdmConfig {
-                home_network_keys: vec![key.clone()],
-                ..self.clone()
-            }) {
+            } else if let Err(wrong) = load(std::slice::from_ref(key)) {
                 findings.push(Finding::new(at("private"), wrong.to_string()));
             }
             if self.home_network_keys[..n].iter().any(|k| k.id == key.id && k.scheme == key.scheme)
@@ -108,6 +75,7 @@ impl UdmConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scheme;
 
     #[test]
     fn wrong_keys_are_reported_with_their_path() {

@@ -1,8 +1,39 @@
 //! The home network's key pairs for SUCIs: loading and generation.
-use crate::{Scheme, UdmConfig};
 use martlet_security::nas_5gs::{HomeNetworkPrivateKey, SuciError};
 use martlet_security::sidf::HomeNetworkKeys;
 use rand::TryRngCore;
+use serde::{Deserialize, Serialize};
+
+/// A SUCI protection scheme (TS 33.501, annex C.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scheme {
+    /// Profile A: X25519.
+    A,
+    /// Profile B: secp256r1.
+    B,
+}
+
+/// A private key of the home network, for the de-concealment of SUCIs.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HomeNetworkKey {
+    /// Home network public key identifier, 1 to 254.
+    pub id: u8,
+    /// Protection scheme: A or B.
+    pub scheme: Scheme,
+    /// The private key: 32 octets in hexadecimal digits.
+    pub private: String,
+}
+
+impl std::fmt::Debug for HomeNetworkKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "HomeNetworkKey {{ id: {}, scheme: {:?}, private: (hidden) }}",
+            self.id, self.scheme
+        )
+    }
+}
 
 /// Why a home network key cannot be loaded or generated.
 #[derive(Debug, thiserror::Error)]
@@ -43,10 +74,10 @@ pub struct KeyPair {
     pub public: String,
 }
 
-/// Loads the keys of a configuration.
-pub(crate) fn load(config: &UdmConfig) -> Result<HomeNetworkKeys, KeyError> {
+/// Loads configured keys.
+pub(crate) fn load(configured: &[HomeNetworkKey]) -> Result<HomeNetworkKeys, KeyError> {
     let mut keys = HomeNetworkKeys::new();
-    for key in &config.home_network_keys {
+    for key in configured {
         let (id, scheme) = (key.id, key.scheme);
         let mut bytes = [0; 32];
         hex::decode_to_slice(&key.private, &mut bytes).map_err(|error| KeyError::Format {
@@ -93,15 +124,13 @@ pub fn generate_key_pair(scheme: Scheme) -> Result<KeyPair, KeyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HomeNetworkKey;
 
     #[test]
     fn a_generated_pair_loads() {
         for scheme in [Scheme::A, Scheme::B] {
             let pair = generate_key_pair(scheme).unwrap();
             let key = HomeNetworkKey { id: 3, scheme, private: pair.private };
-            let keys =
-                load(&UdmConfig { home_network_keys: vec![key], ..UdmConfig::default() }).unwrap();
+            let keys = load(&[key]).unwrap();
             assert_eq!(hex::encode(&keys.public_keys()[0].2), pair.public);
         }
     }

@@ -10,8 +10,8 @@ mod sdm;
 mod ueau;
 mod uecm;
 
-pub use config::{HomeNetworkKey, Scheme, UdmConfig};
-pub use home_network_keys::{KeyError, KeyPair, generate_key_pair};
+pub use config::UdmConfig;
+pub use home_network_keys::{HomeNetworkKey, KeyError, KeyPair, Scheme, generate_key_pair};
 
 use martlet_nf::{Criteria, NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{OperationInfo, Problem, Route};
@@ -42,7 +42,7 @@ pub(crate) struct Sidf {
 impl Sidf {
     fn new(config: &UdmConfig) -> Result<Arc<Self>, KeyError> {
         Ok(Arc::new(Sidf {
-            keys: home_network_keys::load(config)?,
+            keys: home_network_keys::load(&config.home_network_keys)?,
             null_scheme: config.null_scheme,
         }))
     }

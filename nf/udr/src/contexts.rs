@@ -1,6 +1,6 @@
 //! Context data of subscribers: registrations, authentication status and subscriptions.
 use crate::{Udr, problem};
-use martlet_sbi::{JsonPatch, Problem, StatusReply};
+use martlet_sbi::{Problem, StatusReply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -83,19 +83,4 @@ impl Udr {
             false => Err(Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))),
         }
     }
-}
-
-/// Applies a JSON patch. A failed `test` is 409, so that the consumer can read again after a race.
-pub fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> Result<T, Problem> {
-    let wrong = |e: &dyn std::fmt::Display| Problem::invalid_message(e.to_string());
-    let mut json = serde_json::to_value(value).map_err(problem::of_json)?;
-    let items = serde_json::to_value(&patch.0).map_err(problem::of_json)?;
-    let items: json_patch::Patch = serde_json::from_value(items).map_err(|e| wrong(&e))?;
-    json_patch::patch(&mut json, &items).map_err(|e| match e.kind {
-        json_patch::PatchErrorKind::TestFailed => {
-            Problem::new(409, "MODIFICATION_CONFLICT").detail(e.to_string())
-        }
-        _ => wrong(&e),
-    })?;
-    serde_json::from_value(json).map_err(|e| wrong(&e))
 }

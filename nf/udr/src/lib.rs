@@ -28,7 +28,25 @@ pub struct Udr {
     last_subscription: AtomicU64,
 }
 
+/// Interval at which the UDR looks whether writes fail, and then probes them.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
 impl Udr {
+    /// Probes a database whose last write failed until one succeeds.
+    async fn probe_writes(&self) {
+        let mut was_writable = true;
+        problem::set_writable(true);
+        loop {
+            tokio::time::sleep(PROBE_INTERVAL).await;
+            let writable = self.store.failure().is_none() || self.store.probe().is_ok();
+            if writable && !was_writable {
+                tracing::info!("subscriber database can be written again");
+            }
+            was_writable = writable;
+            problem::set_writable(writable);
+        }
+    }
+
     /// Returns a subscriber, or 404.
     fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
         let found = self.store.subscriber(supi).map_err(problem::of_store)?;
@@ -67,13 +85,23 @@ impl NetworkFunction for Udr {
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         let interval = Duration::from_millis(self.config.flush_interval_ms.into());
-        let failed = |error| tracing::error!(%error, "subscriber database: group commit failed");
+        let failed = |error| problem::failed(&error);
         tokio::select! {
+            () = self.probe_writes() => {}
             () = data_change_notification::run(&self) => {}
             () = self.store.group_commits(interval, failed) => {}
             () = shutdown.wait() => {}
         }
         Ok(())
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        match self.store.failure() {
+            None => Ok(()),
+            Some(error) => Err(format!(
+                "the subscriber database cannot be written ({error}): make room on its disk"
+            )),
+        }
     }
 
     fn status(&self) -> serde_json::Value {

@@ -1,7 +1,7 @@
 //! Nudr_DataRepository (TS 29.504, 5.2; TS 29.505; TS 29.519).
-use crate::contexts::{NO_SUBSCRIBER, SINGLE, kind, patch};
+use crate::contexts::{NO_SUBSCRIBER, SINGLE, kind};
 use crate::{Udr, problem, provisioned};
-use martlet_sbi::{Created, JsonPatch, Problem, StatusReply};
+use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
@@ -32,19 +32,24 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
-        if let Some(other) = body.0.iter().find(|item| item.path != SQN) {
-            let detail = format!("{} cannot be modified; only the sequence number can", other.path);
-            return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
-        }
         let subscriber = self.subscriber(ue_id)?;
-        let patched = patch(&provisioned::authentication_subscription(&subscriber)?, &body)?;
+        let stored = provisioned::authentication_subscription(&subscriber)?;
+        let patched = body.apply_to(&stored).map_err(PatchError::into_problem)?;
+        // Whatever the operations are, their result counts.
+        let sequence_number = stored.sequence_number.clone();
+        if (AuthenticationSubscription { sequence_number, ..patched.clone() }) != stored {
+            return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED")
+                .detail("only the sequence number of authentication data can be modified"));
+        }
         let text = patched.sequence_number.and_then(|number| number.sqn).unwrap_or_default();
         let valid = text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         let next = valid.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
         let next = next.ok_or_else(|| {
             Problem::mandatory_ie_incorrect(SQN, "it is not twelve hexadecimal digits")
         })?;
-        match self.store.advance_sqn(ue_id, subscriber.sqn, next).map_err(problem::of_store)? {
+        // The answer leaves after the commit: the UDM makes a vector of a durable number only.
+        let advanced = self.store.advance_sqn_in_group(ue_id, subscriber.sqn, next).await;
+        match advanced.map_err(problem::of_store)? {
             true => Ok(None),
             false => Err(Problem::new(409, "MODIFICATION_CONFLICT")
                 .detail("the sequence number was modified concurrently")),
@@ -152,7 +157,12 @@ impl UdrDataRepository for Udr {
     ) -> Result<Option<PatchResult>, Problem> {
         let registered: Amf3GppAccessRegistration =
             self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND")?;
-        self.put(ue_id, kind::AMF, SINGLE, patch(&registered, &body)?)?;
+        self.put(
+            ue_id,
+            kind::AMF,
+            SINGLE,
+            body.apply_to(&registered).map_err(PatchError::into_problem)?,
+        )?;
         Ok(None)
     }
 

@@ -53,7 +53,7 @@ impl Gnb {
         self.open_additional(config, link)?.set_up().await
     }
 
-    /// Connects again after the association ended. The user plane is kept, so UE interfaces
+    /// Connects again after the association ended. The user plane is retained, so UE interfaces
     /// survive. [`Ue::move_to`] moves UEs to the new association.
     ///
     /// # Errors

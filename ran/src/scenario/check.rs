@@ -489,7 +489,7 @@ steps:
     #[test]
     fn errors_are_reported_with_their_line() {
         for (from, to, word) in [
-            ("gnb_id: 1", "gnb_id: one", "one"),
+            ("gnb_id: 1", "gnb_id: one", "not a number"),
             ("    n3: 127.0.0.2", "    n3: 127.0.0.2\n    colour: red", "colour"),
             ("plmn: 001-01", "plmn: 1-1", "001-01"),
             ("slices: [1, 1-010203]", "slices: [1, 1-01]", "1-01"),

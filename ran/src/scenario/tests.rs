@@ -57,7 +57,7 @@ fn bridge(association: Association) -> Amf {
     Amf { peer, network: Network::new(), amf_id: 1, ran_id: 0 }
 }
 
-/// Answers ICMP echo requests that come through GTP-U.
+/// Answers ICMP echo requests received through GTP-U.
 fn upf(socket: UdpSocket, teid_of_gnb: u32) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         for _ in 0..2 {

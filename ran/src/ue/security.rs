@@ -218,7 +218,7 @@ impl Security {
         match &self.current {
             Some(full) if full.ngksi == ngksi && derived => {
                 // K_AMF' with the COUNT of the last registration request (TS 33.501, 6.9.3 and
-                // A.13); counts start anew.
+                // A.13); counts restart at 0.
                 let Some(count) = self.access_count else { return Ok(None) };
                 let kamf = derive_kamf_prime_idle(&full.kamf, count);
                 let context = NasSecurityContext::from_fresh_kamf(&kamf, nia, nea)?;

@@ -33,7 +33,7 @@ pub enum Timer {
 pub struct Timers(Vec<(Timer, Instant)>);
 
 impl Timers {
-    /// Start `timer`, or start it anew.
+    /// Starts or restarts `timer`.
     pub fn start(&mut self, timer: Timer, at: Instant) {
         self.stop(timer);
         self.0.push((timer, at));

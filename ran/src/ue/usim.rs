@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_mac_and_a_wrong_separation_bit_are_told_apart() {
+    fn a_wrong_mac_and_a_wrong_separation_bit_are_distinguished() {
         let mut usim = Usim::new(&config());
         let (rand, not_5g) = autn(64, [0, 0]);
         assert!(matches!(usim.authenticate(&rand, &not_5g), Challenge::NotFor5g));

@@ -44,8 +44,8 @@ impl Incoming {
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: each header points to one vector, name and buffer, all distinct, of the lengths
-        // it says, and alive until the call returns; the descriptor is open.
+        // SAFETY: each header points to one vector, name and buffer, all distinct, with their
+        // lengths, and valid until the call returns; the descriptor is open.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -135,9 +135,9 @@ impl Outgoing {
         }
         let mut sent = 0;
         while sent < count {
-            // SAFETY: the headers from `sent` to `count` point to vectors, names and buffers of the
-            // lengths they say, which are alive until the call returns and which the
-            // kernel only reads; the descriptor is open.
+            // SAFETY: the headers from `sent` to `count` point to vectors, names and buffers with
+            // their lengths, which are valid until the call returns and which the kernel only
+            // reads; the descriptor is open.
             let taken = unsafe {
                 libc::sendmmsg(
                     socket.as_raw_fd(),

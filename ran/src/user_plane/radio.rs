@@ -343,7 +343,7 @@ mod tests {
         let config = RadioConfig { alike: true, ..RadioConfig::default() };
         for n in [1, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_535] {
             let variants = [(true, None), (false, Some(ms(4))), (false, None)];
-            let [granted, kept, without] = variants.map(|(given, probe)| {
+            let [granted, with_probe, without] = variants.map(|(given, probe)| {
                 let (mut up, mut down) =
                     (Link::new(&config, true, 0), Link::new(&config, false, 0));
                 let (mut now, mut times) = (ms(1), Vec::new());
@@ -372,8 +372,8 @@ mod tests {
                 format!("{:.1} (mean {mean:.1})", times[times.len() / 2])
             });
             println!(
-                "{n} bytes: {granted} ms with a permanent grant, {kept} with probes, {without} \
-                 without"
+                "{n} bytes: {granted} ms with a permanent grant, {with_probe} with probes, \
+                 {without} without"
             );
         }
     }

@@ -299,7 +299,7 @@ async fn ping_works_through_an_interface_and_the_namespace_is_removed() {
 }
 
 #[test]
-fn an_existing_namespace_is_used_and_kept() {
+fn an_existing_namespace_is_used_and_not_removed() {
     if let Some(reason) = missing_right() {
         eprintln!("SKIPPED: {reason}");
         return;

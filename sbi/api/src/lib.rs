@@ -2,9 +2,9 @@
 //! 18) and the declaration of each operation.
 //!
 //! One module for each service, named after its OpenAPI file, and [`common`] for the types of TS
-//! 29.571. Types hold the members that our network functions use or that others' commonly send;
-//! members that are not known are ignored when they come in. Enumerations that 3GPP may extend keep
-//! values that are not known in `Other`.
+//! 29.571. Types have the members that our network functions use or that other implementations
+//! commonly send; unknown members are ignored. Enumerations that 3GPP may extend preserve unknown
+//! values in `Other`.
 //!
 //! A service's module declares its operations through [`martlet_sbi::service!`], which makes the
 //! trait that producers implement, the client that consumers call, and the table of operations.
@@ -39,11 +39,11 @@ pub mod nudm_uecm;
 pub mod nudr_callback;
 pub mod nudr_dr;
 
-/// A number that is equal at two ends whose types have the same compact forms: of the source that
-/// they were built from.
+/// The schema number: a hash of the source of the types. It is equal at both ends if their types
+/// have the same compact encoding.
 pub const MODEL: u64 = match u64::from_str_radix(env!("MARTLET_SBI_MODEL"), 10) {
     Ok(number) => number,
-    Err(_) => panic!("the build script gives a number"),
+    Err(_) => panic!("the build script sets a number"),
 };
 
 /// Every operation of every service.
@@ -68,6 +68,7 @@ pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo>
         namf_communication::NAMF_COMM::OPERATIONS,
         namf_callback::NAMF_CALLBACK::OPERATIONS,
         namf_location::NAMF_LOC::OPERATIONS,
+        namf_communication::NAMF_STATUS_CALLBACK::OPERATIONS,
         namf_event_exposure::NAMF_EVTS::OPERATIONS,
         namf_event_exposure::NAMF_EVTS_CALLBACK::OPERATIONS,
         nlmf_location::NLMF_LOC::OPERATIONS,

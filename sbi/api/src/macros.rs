@@ -1,7 +1,7 @@
 //! Macros for the kinds of types that 3GPP's OpenAPI files have and Rust has not.
 
-/// An enumeration that later releases may extend (`anyOf` of an enumeration and a string): what is
-/// not known is kept as it came.
+/// An enumeration that later releases may extend (`anyOf` of an enumeration and a string): unknown
+/// values are preserved.
 macro_rules! open_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*
@@ -80,10 +80,10 @@ macro_rules! closed_enum {
     };
 }
 
-/// Text of up to 24 octets in place: most identities need no memory of their own.
+/// Text of up to 24 bytes without heap memory, which fits most identities.
 pub(crate) use compact_str::CompactString;
 
-/// A string with a form, checked where it comes in.
+/// A string whose form is checked when it is decoded.
 macro_rules! checked_string {
     ($(#[$meta:meta])* pub struct $name:ident, $check:expr) => {
         $crate::macros::checked_string! { $(#[$meta])* pub struct $name, $check, |text| text }
@@ -153,7 +153,7 @@ macro_rules! checked_string {
     };
 }
 
-/// Makes types bodies in `application/3gppHal+json` (TS 29.501, 4.7).
+/// Declares types that are sent as `application/3gppHal+json` (TS 29.501, 4.7).
 macro_rules! hal_payload {
     ($($type:ty),+) => {
         martlet_sbi::json_payload!(in "application/3gppHal+json": $($type),+);

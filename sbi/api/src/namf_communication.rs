@@ -35,8 +35,8 @@ json_payload!(
 );
 
 service! {
-    /// What an AMF does for other NFs (TS 29.518, 6.1.3). UE contexts are named by SUPI (`imsi-…`),
-    /// PEI (`imei-…`) or 5G-GUTI (`5g-guti-…`).
+    /// Services of an AMF to other NFs (TS 29.518, 6.1.3). UE contexts are identified by SUPI
+    /// (`imsi-…`), PEI (`imei-…`) or 5G-GUTI (`5g-guti-…`).
     pub AmfCommunication / AmfCommunicationClient / NAMF_COMM = "namf-comm" / "v1" {
         /// Brings an N1 message to a UE, or N2 information to its RAN node: at once (200), or after
         /// the UE was paged (202, with the transfer's URI in `location`).
@@ -60,7 +60,7 @@ service! {
             DELETE "/ue-contexts/{ueContextId}/n1-n2-messages/subscriptions/{subscriptionId}",
             path(ue_context_id, subscription_id), returns(()),
             errors[404 "CONTEXT_NOT_FOUND", 404 "SUBSCRIPTION_NOT_FOUND"];
-        /// Gives EPS bearer identities to a session.
+        /// Assigns EPS bearer identities to a session.
         op ebi_assignment "EBIAssignment": POST "/ue-contexts/{ueContextId}/assign-ebi",
             path(ue_context_id), body(AssignEbiData), returns(AssignedEbiData),
             errors[
@@ -68,11 +68,11 @@ service! {
                 404 "CONTEXT_NOT_FOUND", 409 "TEMPORARY_REJECT_REGISTRATION_ONGOING",
                 409 "TEMPORARY_REJECT_HANDOVER_ONGOING",
             ];
-        /// Makes a UE context for a handover.
+        /// Creates a UE context for a handover.
         op create_ue_context "CreateUEContext": PUT "/ue-contexts/{ueContextId}",
             path(ue_context_id), body(Multipart<UeContextCreateData>),
             returns(Created<Multipart<UeContextCreatedData>>), errors[403 "HANDOVER_FAILURE"];
-        /// Gives a handover up.
+        /// Cancels a handover.
         op release_ue_context "ReleaseUEContext": POST "/ue-contexts/{ueContextId}/release",
             path(ue_context_id), body(UeContextRelease), returns(()),
             errors[404 "CONTEXT_NOT_FOUND"];
@@ -81,7 +81,7 @@ service! {
             path(ue_context_id), body(Multipart<UeContextTransferReqData>),
             returns(Multipart<UeContextTransferRspData>),
             errors[403 "INTEGRITY_CHECK_FAIL", 404 "CONTEXT_NOT_FOUND"];
-        /// Tells the old AMF whether the new one took the context over.
+        /// Notifies the old AMF whether the new one took the context over.
         op registration_status_update "RegistrationStatusUpdate":
             POST "/ue-contexts/{ueContextId}/transfer-update",
             path(ue_context_id), body(UeRegStatusUpdateReqData), returns(UeRegStatusUpdateRspData),
@@ -109,5 +109,16 @@ service! {
         op amf_status_change_unsubscribe "AMFStatusChangeUnSubscribe":
             DELETE "/subscriptions/{subscriptionId}",
             path(subscription_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
+    }
+}
+
+service! {
+    /// Where an AMF tells that it or its GUAMIs become unavailable (TS 29.518, 5.2.2.5.3).
+    pub AmfStatusCallback / AmfStatusCallbackClient / NAMF_STATUS_CALLBACK
+        = "namf-status-callback" / "v1" {
+        /// The state of an AMF has changed; its URI is `amfStatusUri`.
+        callback amf_status_change_notify "AmfStatusChangeNotify": POST "/amf-status/{id}",
+            path(id), body(AmfStatusChangeNotification), returns(()),
+            errors[];
     }
 }

@@ -1,5 +1,4 @@
-//! Namf_EventExposure: what happens to UEs, as far as it is about where they are (TS 29.518, 5.3
-//! and 6.2).
+//! Namf_EventExposure: events of UEs, as far as they concern location (TS 29.518, 5.3 and 6.2).
 use crate::common::{DateTime, NfInstanceId, PresenceInfo, Supi, UserLocation};
 use crate::macros::open_enum;
 use martlet_sbi::{Compact, Created, json_payload, service};
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 json_payload!(AmfCreateEventSubscription, AmfCreatedEventSubscription, AmfEventNotification);
 
 open_enum! {
-    /// What may happen (TS 29.518, 6.2.6.3.3).
+    /// Types of events (TS 29.518, 6.2.6.3.3).
     pub enum AmfEventType {
         LocationReport = "LOCATION_REPORT",
         PresenceInAoiReport = "PRESENCE_IN_AOI_REPORT",
@@ -18,7 +17,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// When it is told (TS 29.518, 6.2.6.3.4).
+    /// When an event is reported (TS 29.518, 6.2.6.3.4).
     pub enum AmfEventTrigger {
         OneTime = "ONE_TIME",
         Continuous = "CONTINUOUS",
@@ -35,7 +34,7 @@ pub struct AmfEventArea {
     pub presence_info: Option<PresenceInfo>,
 }
 
-/// What is asked for (TS 29.518, 6.2.6.2.3).
+/// An event to subscribe to (TS 29.518, 6.2.6.2.3).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -43,7 +42,7 @@ pub struct AmfEvent {
     /// Which event
     #[serde(rename = "type")]
     pub kind: AmfEventType,
-    /// As it is now is told at once
+    /// The current state is reported immediately
     pub immediate_flag: Option<bool>,
     /// Areas of interest
     pub area_list: Option<Vec<AmfEventArea>>,
@@ -54,7 +53,7 @@ pub struct AmfEvent {
 }
 
 impl AmfEvent {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(kind: AmfEventType) -> Self {
         AmfEvent {
             kind,
@@ -66,7 +65,7 @@ impl AmfEvent {
     }
 }
 
-/// How it is told (TS 29.518, 6.2.6.2.9).
+/// The reporting mode (TS 29.518, 6.2.6.2.9).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -84,24 +83,24 @@ pub struct AmfEventMode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventSubscription {
-    /// What is asked for
+    /// Requested events
     pub event_list: Vec<AmfEvent>,
-    /// Where it is told
+    /// Notification URI
     pub event_notify_uri: String,
     /// By which name
     pub notify_correlation_id: String,
-    /// Who asks
+    /// The subscribing NF
     pub nf_id: NfInstanceId,
-    /// About whom
+    /// The UEs
     pub supi: Option<Supi>,
     /// About all UEs
     #[serde(rename = "anyUE")]
     pub any_ue: Option<bool>,
-    /// How it is told
+    /// Reporting mode
     pub options: Option<AmfEventMode>,
 }
 
-/// A subscription that is asked for (TS 29.518, 6.2.6.2.12).
+/// A request to subscribe (TS 29.518, 6.2.6.2.12).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -112,7 +111,7 @@ pub struct AmfCreateEventSubscription {
     pub supported_features: Option<String>,
 }
 
-/// A subscription that was made (TS 29.518, 6.2.6.2.13).
+/// The created subscription (TS 29.518, 6.2.6.2.13).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -121,11 +120,11 @@ pub struct AmfCreatedEventSubscription {
     pub subscription: AmfEventSubscription,
     /// Its URI
     pub subscription_id: String,
-    /// What is the case now
+    /// The current state
     pub report_list: Option<Vec<AmfEventReport>>,
 }
 
-/// Whether there is more to come (TS 29.518, 6.2.6.2.6).
+/// Whether more reports follow (TS 29.518, 6.2.6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -136,7 +135,7 @@ pub struct AmfEventState {
     pub remain_reports: Option<u32>,
 }
 
-/// What has happened (TS 29.518, 6.2.6.2.5).
+/// The report of an event (TS 29.518, 6.2.6.2.5).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -144,13 +143,13 @@ pub struct AmfEventReport {
     /// Which event
     #[serde(rename = "type")]
     pub kind: AmfEventType,
-    /// Whether there is more to come
+    /// Whether more reports follow
     pub state: AmfEventState,
     /// When
     pub time_stamp: DateTime,
     /// The subscription's URI
     pub subscription_id: Option<String>,
-    /// To whom
+    /// Correlation identifier of the subscriber
     pub supi: Option<Supi>,
     /// Areas, and whether the UE is there
     pub area_list: Option<Vec<AmfEventArea>>,
@@ -165,25 +164,25 @@ pub struct AmfEventReport {
 pub struct AmfEventNotification {
     /// The consumer's name of the subscription
     pub notify_correlation_id: Option<String>,
-    /// What has happened
+    /// The reports
     pub report_list: Option<Vec<AmfEventReport>>,
 }
 
 service! {
     /// Events of UEs, by their AMF (TS 29.518, 6.2.3).
     pub AmfEventExposure / AmfEventExposureClient / NAMF_EVTS = "namf-evts" / "v1" {
-        /// Asks to be told.
+        /// Subscribes to events.
         op create_subscription "CreateSubscription": POST "/subscriptions",
             path(), body(AmfCreateEventSubscription), returns(Created<AmfCreatedEventSubscription>),
             errors[403 "UE_NOT_SERVED_BY_AMF", 403 "SUBSCRIPTION_CANNOT_BE_SERVED"];
-        /// Asks no more.
+        /// Ends a subscription.
         op delete_subscription "DeleteSubscription": DELETE "/subscriptions/{subscriptionId}",
             path(subscription_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }
 }
 
 service! {
-    /// Where events of UEs are told (TS 29.518, 5.3.2.4).
+    /// Notifications of events to a subscriber (TS 29.518, 5.3.2.4).
     pub AmfEventCallback / AmfEventCallbackClient / NAMF_EVTS_CALLBACK
         = "namf-evts-callback" / "v1" {
         /// Something has happened.

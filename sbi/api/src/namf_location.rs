@@ -21,7 +21,7 @@ open_enum! {
     }
 }
 
-/// What is asked of the place of a UE (TS 29.518, 6.4.6).
+/// A request for a UE's location information (TS 29.518, 6.4.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -43,7 +43,7 @@ pub struct RequestLocInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ProvideLocInfo {
-    /// The RAN node has just said so
+    /// The RAN node has just reported it
     pub current_loc: Option<bool>,
     /// Cell and tracking area
     pub location: Option<UserLocation>,
@@ -55,30 +55,30 @@ pub struct ProvideLocInfo {
     pub supported_features: Option<String>,
 }
 
-/// What is asked of a UE's position (TS 29.518, 6.4.6).
+/// A request for a UE's position (TS 29.518, 6.4.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestPosInfo {
-    /// Who asks
+    /// The requesting client
     pub lcs_client_type: ExternalClientType,
     /// Which position
     pub lcs_location: LocationType,
     /// The subscriber
     pub supi: Option<Supi>,
-    /// How good
+    /// Requested quality
     #[serde(rename = "lcsQoS")]
     pub lcs_qos: Option<LocationQoS>,
     /// The equipment
     pub pei: Option<Pei>,
-    /// Seconds that an answer may take
+    /// Seconds that the response may take
     pub max_resp_time: Option<u32>,
     /// Features of the consumer
     pub supported_features: Option<String>,
 }
 
 impl RequestPosInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(lcs_client_type: ExternalClientType, lcs_location: LocationType) -> Self {
         RequestPosInfo {
             lcs_client_type,
@@ -99,11 +99,11 @@ impl RequestPosInfo {
 pub struct ProvidePosInfo {
     /// Where
     pub location_estimate: Option<GeographicArea>,
-    /// Whether it is as good as asked for
+    /// Whether the requested accuracy is met
     pub accuracy_fulfilment_indicator: Option<AccuracyFulfilmentIndicator>,
     /// Minutes since it was there
     pub age_of_location_estimate: Option<u16>,
-    /// How it was found
+    /// Positioning methods used
     pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
     /// By which satellites
     pub gnss_positioning_data_list: Option<Vec<GnssPositioningMethodAndUsage>>,
@@ -137,7 +137,7 @@ impl From<LocationData> for ProvidePosInfo {
 service! {
     /// Positions of UEs, by their AMF (TS 29.518, 6.4.3).
     pub AmfLocation / AmfLocationClient / NAMF_LOC = "namf-loc" / "v1" {
-        /// Tells where a UE is, as the network knows it.
+        /// Returns the location of a UE that the network knows.
         op provide_location_info "ProvideLocationInfo": POST "/{ueContextId}/provide-loc-info",
             path(ue_context_id), body(RequestLocInfo), returns(ProvideLocInfo),
             errors[403 "UNSPECIFIED", 404 "CONTEXT_NOT_FOUND"];

@@ -15,9 +15,9 @@ pub type HxresStar = Hex<16>;
 /// K_SEAF, 32 octets (TS 29.509, 6.1.6).
 pub type Kseaf = SecretHex<32>;
 
-/// Relation of the link to which a 5G-AKA answer goes (TS 29.509, 6.1.6).
+/// Relation of the link to which a 5G-AKA response is sent (TS 29.509, 6.1.6).
 pub const LINK_5G_AKA: &str = "5g-aka";
-/// Relation of the link to which an EAP answer goes (TS 29.509, 6.1.6).
+/// Relation of the link to which an EAP response is sent (TS 29.509, 6.1.6).
 pub const LINK_EAP_SESSION: &str = "eap-session";
 
 /// The challenge of an authentication (TS 29.509, 6.1.6).
@@ -46,12 +46,11 @@ service! {
                 501 "UNSUPPORTED_PROTECTION_SCHEME",
                 504 "UPSTREAM_SERVER_ERROR", 504 "NETWORK_FAILURE",
             ];
-        /// Checks the UE's answer to a 5G-AKA challenge.
+        /// Checks the UE's response to a 5G-AKA challenge.
         op confirm_5g_aka "Confirm5gAka": PUT "/ue-authentications/{authCtxId}/5g-aka-confirmation",
             path(auth_ctx_id), body(ConfirmationData), returns(ConfirmationDataResponse),
             errors[404 "CONTEXT_NOT_FOUND", 504 "UPSTREAM_SERVER_ERROR"];
-        /// Takes the UE's answer of an EAP authentication on, and gives the next request or the
-        /// end.
+        /// Processes the UE's EAP response; returns the next EAP request or the result.
         op eap_auth_method "EapAuthMethod": POST "/ue-authentications/{authCtxId}/eap-session",
             path(auth_ctx_id), body(EapSession), returns(EapSession),
             errors[404 "CONTEXT_NOT_FOUND"];

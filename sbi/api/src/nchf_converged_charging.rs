@@ -1,4 +1,4 @@
-//! Nchf_ConvergedCharging: what PDU sessions use, and what they may use (TS 32.291, 6.1).
+//! Nchf_ConvergedCharging: reported usage and granted quotas of PDU sessions (TS 32.291, 6.1).
 mod models;
 
 pub use models::*;
@@ -11,15 +11,15 @@ service! {
     /// Charging of PDU sessions (TS 32.291, 6.1).
     pub ChfConvergedCharging / ChfConvergedChargingClient / NCHF_CONVERGEDCHARGING
         = "nchf-convergedcharging" / "v3" {
-        /// A session begins: what it may use.
+        /// Starts charging of a session and returns its quotas.
         op post_chargingdata "Create": POST "/chargingdata",
             path(), body(ChargingDataRequest), returns(Created<ChargingDataResponse>),
             errors[400 "CHARGING_FAILED", 403 "END_USER_REQUEST_DENIED", 404 "USER_UNKNOWN"];
-        /// What a session has used, and what it may use further.
+        /// Reports usage of a session and returns further quotas.
         op update_chargingdata "Update": POST "/chargingdata/{ChargingDataRef}/update",
             path(charging_data_ref), body(ChargingDataRequest), returns(ChargingDataResponse),
             errors[404 "CHARGING_SESSION_NOT_FOUND"];
-        /// A session has ended: what it has used.
+        /// Reports the final usage of a session.
         op release_chargingdata "Release": POST "/chargingdata/{ChargingDataRef}/release",
             path(charging_data_ref), body(ChargingDataRequest), returns(()),
             errors[404 "CHARGING_SESSION_NOT_FOUND"];

@@ -1,9 +1,10 @@
-//! What AMFs call at an LMF. The paths are the LMF's own: it gives their URIs where it subscribes.
+//! Notifications of AMFs to an LMF. The LMF chooses the paths, and includes the URIs in its
+//! subscriptions.
 use crate::namf_communication::{N1MessageNotification, N2InformationNotification};
 use martlet_sbi::{Multipart, service};
 
 service! {
-    /// What AMFs call at an LMF.
+    /// Notifications of AMFs to an LMF.
     pub LmfCallback / LmfCallbackClient / NLMF_CALLBACK = "nlmf-callback" / "v1" {
         /// A UE has a message for the LMF (TS 29.518, 5.2.2.3.5); its URI is `n1NotifyCallbackUri`.
         callback n1_message_notify "N1MessageNotify": POST "/n1-messages/{supi}",

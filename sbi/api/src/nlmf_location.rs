@@ -10,7 +10,7 @@ use martlet_sbi::{Multipart, json_payload, service};
 json_payload!(LocationData, UpConfig);
 
 service! {
-    /// What an LMF does (TS 29.572, 6.1.3).
+    /// Services of an LMF (TS 29.572, 6.1.3).
     pub LmfLocation / LmfLocationClient / NLMF_LOC = "nlmf-loc" / "v1" {
         /// Determines where a UE is.
         op determine_location "DetermineLocation": POST "/determine-location",
@@ -20,8 +20,8 @@ service! {
                 404 "CONTEXT_NOT_FOUND",
                 500 "POSITIONING_FAILED", 504 "UNREACHABLE_USER", 504 "PEER_NOT_RESPONDING",
             ];
-        /// Sets up, or ends, the user plane connection of a UE: the UE asked for it, or its AMF
-        /// changes.
+        /// Establishes or releases the user plane connection of a UE, because the UE requested it
+        /// or its AMF changes.
         op up_config "UpConfig": POST "/up-configure",
             path(), body(UpConfig), returns(()), errors[403 "UNSPECIFIED", 404 "CONTEXT_NOT_FOUND"];
     }

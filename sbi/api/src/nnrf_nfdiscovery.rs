@@ -1,4 +1,4 @@
-//! Nnrf_NFDiscovery: finds NF instances that meet a query (TS 29.510, 5.3 and 6.2).
+//! Nnrf_NFDiscovery: finds NF instances that match a query (TS 29.510, 5.3 and 6.2).
 mod result;
 
 pub use result::*;
@@ -13,7 +13,7 @@ use martlet_sbi::{json_payload, query_params, service};
 json_payload!(SearchResult);
 
 query_params! {
-    /// What NF instances have to meet (TS 29.510, 6.2.3).
+    /// The query for NF instances (TS 29.510, 6.2.3).
     pub struct SearchQuery {
         /** Kind of NF that is sought; mandatory. */
         pub target_nf_type: NfType = "target-nf-type",

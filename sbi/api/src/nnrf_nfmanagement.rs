@@ -1,5 +1,5 @@
-//! Nnrf_NFManagement: NF instances register themselves, and others hear of it (TS 29.510, 5.2 and
-//! 6.1).
+//! Nnrf_NFManagement: NF instances register, and subscribers are notified of changes (TS 29.510,
+//! 5.2 and 6.1).
 mod info;
 mod kinds;
 mod profile;
@@ -33,7 +33,7 @@ query_params! {
 }
 
 query_params! {
-    /// What the consumer of a profile supports (TS 29.510, 6.1.3).
+    /// Features that the consumer of a profile supports (TS 29.510, 6.1.3).
     pub struct NfInstanceQuery {
         /** Features of the consumer. */
         pub requester_features: String = "requester-features",
@@ -55,7 +55,7 @@ service! {
             path(nf_instance_id), body(NfProfile), returns(StatusReply<NfProfile>),
             errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED",
                 500 "INSUFFICIENT_RESOURCES"];
-        /// Changes a profile (200), or tells that the instance lives and how loaded it is (204).
+        /// Changes a profile (200), or reports heartbeat and load of the instance (204).
         op update_nf_instance "UpdateNFInstance": PATCH "/nf-instances/{nfInstanceID}",
             path(nf_instance_id), body(JsonPatch), returns(StatusReply<NfProfile>),
             errors[400 "INVALID_MSG_FORMAT", 403 "MODIFICATION_NOT_ALLOWED",
@@ -63,12 +63,12 @@ service! {
         /// Removes an NF instance.
         op deregister_nf_instance "DeregisterNFInstance": DELETE "/nf-instances/{nfInstanceID}",
             path(nf_instance_id), returns(()), errors[404 "RESOURCE_NOT_FOUND"];
-        /// Subscribes to what becomes of NF instances.
+        /// Subscribes to changes of NF instances.
         op create_subscription "CreateSubscription": POST "/subscriptions",
             path(), body(SubscriptionData), returns(Created<SubscriptionData>),
             errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED",
                 500 "INSUFFICIENT_RESOURCES"];
-        /// Changes a subscription, such as its validity time (200 with what differs, 204).
+        /// Changes a subscription, such as its validity time (200 with the differences, or 204).
         op update_subscription "UpdateSubscription": PATCH "/subscriptions/{subscriptionID}",
             path(subscription_id), body(JsonPatch), returns(StatusReply<SubscriptionData>),
             errors[400 "INVALID_MSG_FORMAT", 404 "SUBSCRIPTION_NOT_FOUND"];

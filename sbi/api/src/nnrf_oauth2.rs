@@ -1,5 +1,5 @@
-//! Nnrf_AccessToken: the NRF gives access tokens (TS 29.510, 5.4 and 6.3; RFC 6749, 4.4). Its path,
-//! `/oauth2/token`, has no version.
+//! Nnrf_AccessToken: the NRF issues access tokens (TS 29.510, 5.4 and 6.3; RFC 6749, 4.4). Its
+//! path, `/oauth2/token`, has no version.
 use bytes::Bytes;
 use martlet_sbi::{Compact, Encoded, Payload, Problem, json_payload, service};
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ json_payload!(AccessTokenRsp);
 service! {
     /// Access tokens (TS 29.510, 5.4.2).
     pub NrfAccessToken / NrfAccessTokenClient / NNRF_OAUTH2 = "oauth2" / "token" {
-        /// Gives an access token for services of a type of function.
+        /// Issues an access token for services of an NF type.
         op access_token_request "AccessTokenRequest": POST "",
             path(), body(AccessTokenReq), returns(AccessTokenRsp), errors[400 "invalid_request"];
     }
 }
 
-/// What a consumer asks for (TS 29.510, 6.3.5.2.2). In octets it is a form, not JSON.
+/// An access token request (TS 29.510, 6.3.5.2.2). It is encoded as a form, not as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessTokenReq {
     /// `client_credentials`
@@ -118,7 +118,7 @@ pub struct AccessTokenRsp {
     pub access_token: String,
     /// `Bearer`
     pub token_type: String,
-    /// Seconds for which it is good
+    /// Lifetime in seconds
     pub expires_in: Option<u32>,
     /// Names of services
     pub scope: Option<String>,

@@ -1,4 +1,5 @@
-//! Nnssf_NSSelection: which slices a UE may use, and who serves them (TS 29.531, 5.2 and 6.1).
+//! Nnssf_NSSelection: the slices that a UE may use, and the AMFs that serve them (TS 29.531, 5.2
+//! and 6.1).
 mod models;
 
 pub use models::*;
@@ -11,8 +12,8 @@ use martlet_sbi::{json_payload, query_params, service};
 json_payload!(AuthorizedNetworkSliceInfo);
 
 query_params! {
-    /// For what slices are chosen (TS 29.531, 6.1.3). Exactly one of the `slice_info_request_for_…`
-    /// is there.
+    /// The query for slices (TS 29.531, 6.1.3). Exactly one of the `slice_info_request_for_…` is
+    /// set.
     pub struct NsSelectionQuery {
         /** Kind of NF that asks; mandatory. */
         pub nf_type: NfType = "nf-type",

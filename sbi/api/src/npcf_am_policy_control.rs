@@ -1,4 +1,4 @@
-//! Npcf_AMPolicyControl: what a PCF decides for a UE's access and mobility (TS 29.507).
+//! Npcf_AMPolicyControl: access and mobility policies of a UE (TS 29.507).
 mod models;
 
 pub use models::*;
@@ -18,7 +18,7 @@ service! {
     /// Access and mobility policy associations (TS 29.507, 5.3).
     pub PcfAmPolicyControl / PcfAmPolicyControlClient / NPCF_AM_POLICY_CONTROL
         = "npcf-am-policy-control" / "v1" {
-        /// Makes an association.
+        /// Creates an association.
         op create_individual_am_policy_association "CreateIndividualAMPolicyAssociation":
             POST "/policies",
             path(), body(PolicyAssociationRequest), returns(Created<PolicyAssociation>),
@@ -28,7 +28,7 @@ service! {
             GET "/policies/{polAssoId}",
             path(pol_asso_id), returns(PolicyAssociation),
             errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
-        /// Tells that triggers are met.
+        /// Reports that triggers are met.
         op report_observed_event_triggers
             "ReportObservedEventTriggersForIndividualAMPolicyAssociation":
             POST "/policies/{polAssoId}/update",

@@ -1,4 +1,4 @@
-//! Npcf_SMPolicyControl: what a PCF decides for a PDU session (TS 29.512).
+//! Npcf_SMPolicyControl: policies of a PDU session (TS 29.512).
 mod context;
 mod decision;
 mod kinds;
@@ -23,7 +23,7 @@ service! {
     /// Session management policy associations (TS 29.512, 5.3).
     pub PcfSmPolicyControl / PcfSmPolicyControlClient / NPCF_SMPOLICYCONTROL
         = "npcf-smpolicycontrol" / "v1" {
-        /// Makes an association.
+        /// Creates an association.
         op create_sm_policy "CreateSMPolicy": POST "/sm-policies",
             path(), body(SmPolicyContextData), returns(Created<SmPolicyDecision>),
             errors[
@@ -35,7 +35,7 @@ service! {
         op get_sm_policy "GetSMPolicy": GET "/sm-policies/{smPolicyId}",
             path(sm_policy_id), returns(SmPolicyControl),
             errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
-        /// Tells that triggers are met.
+        /// Reports that triggers are met.
         op update_sm_policy "UpdateSMPolicy": POST "/sm-policies/{smPolicyId}/update",
             path(sm_policy_id), body(SmPolicyUpdateContextData), returns(SmPolicyDecision),
             errors[

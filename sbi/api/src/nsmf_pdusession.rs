@@ -20,10 +20,10 @@ json_payload!(
 service! {
     /// Session contexts, which an AMF has at an SMF (TS 29.502, 6.1.3).
     ///
-    /// Refusals carry [`SmContextCreateError`] or [`SmContextUpdateError`] with the 5GSM message
+    /// Rejections carry [`SmContextCreateError`] or [`SmContextUpdateError`] with the 5GSM message
     /// for the UE; see their `into_problem` and `from_problem`.
     pub SmfPduSession / SmfPduSessionClient / NSMF_PDUSESSION = "nsmf-pdusession" / "v1" {
-        /// Makes a session context.
+        /// Creates a session context.
         op post_sm_contexts "PostSmContexts": POST "/sm-contexts",
             path(), body(Multipart<SmContextCreateData>),
             returns(Created<Multipart<SmContextCreatedData>>),

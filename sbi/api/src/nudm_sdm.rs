@@ -1,5 +1,5 @@
-//! Nudm_SubscriberDataManagement: what subscribers may do, and subscriptions to its changes (TS
-//! 29.503, 5.2 and 6.1).
+//! Nudm_SubscriberDataManagement: subscription data, and subscriptions to their changes (TS 29.503,
+//! 5.2 and 6.1).
 mod access;
 mod session;
 mod sm_subs_data;
@@ -50,7 +50,7 @@ query_params! {
 }
 
 query_params! {
-    /// For what session management data are read (TS 29.503, 6.1.3).
+    /// The query for session management data (TS 29.503, 6.1.3).
     pub struct SmDataQuery {
         /** Features of the consumer. */
         pub supported_features: String = "supported-features",
@@ -111,7 +111,7 @@ service! {
         op get_am_data "GetAmData": GET "/{supi}/am-data",
             path(supi), query(AmDataQuery), returns(AccessAndMobilitySubscriptionData),
             errors[403 "ROAMING_NOT_ALLOWED", 404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
-        /// Reads what is needed to choose an SMF.
+        /// Reads the data for the selection of an SMF.
         op get_smf_sel_data "GetSmfSelData": GET "/{supi}/smf-select-data",
             path(supi), query(PlmnQuery), returns(SmfSelectionSubscriptionData),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
@@ -135,13 +135,13 @@ service! {
         op get_supi_or_gpsi "GetSupiOrGpsi": GET "/{ueId}/id-translation-result",
             path(ue_id), query(IdTranslationQuery), returns(IdTranslationResult),
             errors[404 "USER_NOT_FOUND"];
-        /// Takes the UE's acknowledgement of steering of roaming.
+        /// Accepts the UE's acknowledgement of steering of roaming.
         op sor_ack_info "SorAckInfo": PUT "/{supi}/am-data/sor-ack",
             path(supi), body(AcknowledgeInfo), returns(()), errors[404 "USER_NOT_FOUND"];
-        /// Takes the UE's acknowledgement of changed parameters.
+        /// Accepts the UE's acknowledgement of a parameters update.
         op upu_ack "UpuAck": PUT "/{supi}/am-data/upu-ack",
             path(supi), body(AcknowledgeInfo), returns(()), errors[404 "USER_NOT_FOUND"];
-        /// Takes the UE's acknowledgement of changed slices.
+        /// Accepts the UE's acknowledgement of changed slices.
         op snssais_ack "SNSSAIsAck": PUT "/{supi}/am-data/subscribed-snssais-ack",
             path(supi), body(AcknowledgeInfo), returns(()), errors[404 "USER_NOT_FOUND"];
     }

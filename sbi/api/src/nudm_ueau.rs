@@ -39,7 +39,7 @@ json_payload!(AuthenticationInfoRequest, AuthenticationInfoResult, AuthEvent);
 service! {
     /// Authentication data of subscribers (TS 29.503, 6.3.3).
     pub UdmUeAuthentication / UdmUeAuthenticationClient / NUDM_UEAU = "nudm-ueau" / "v1" {
-        /// Makes an authentication vector; de-conceals the SUCI first where there is one.
+        /// Generates an authentication vector; de-conceals a SUCI first.
         op generate_auth_data "GenerateAuthData":
             POST "/{supiOrSuci}/security-information/generate-auth-data",
             path(supi_or_suci), body(AuthenticationInfoRequest), returns(AuthenticationInfoResult),
@@ -48,7 +48,7 @@ service! {
                 403 "INVALID_HN_PUBLIC_KEY_IDENTIFIER", 403 "INVALID_SCHEME_OUTPUT",
                 404 "USER_NOT_FOUND", 501 "UNSUPPORTED_PROTECTION_SCHEME",
             ];
-        /// Takes the outcome of an authentication.
+        /// Stores the result of an authentication.
         op confirm_auth "ConfirmAuth": POST "/{supi}/auth-events",
             path(supi), body(AuthEvent), returns(Created<AuthEvent>), errors[404 "USER_NOT_FOUND"];
         /// Forgets the outcome of an authentication.

@@ -48,7 +48,7 @@ query_params! {
 }
 
 query_params! {
-    /// Whose registration ends (TS 29.503, 6.2.3).
+    /// Selects the registration to end (TS 29.503, 6.2.3).
     pub struct SmfDeregistrationQuery {
         /** Set of the SMF. */
         pub smf_set_id: String = "smf-set-id",
@@ -65,7 +65,7 @@ service! {
             path(ue_id), query(RegistrationsQuery), returns(RegistrationDataSets),
             errors[404 "USER_NOT_FOUND"];
         /// Registers an AMF for 3GPP access (201), or replaces or refreshes its registration (200,
-        /// 204). The AMF that was registered before is told.
+        /// 204). The previous AMF is notified.
         op registration_3gpp "3GppRegistration": PUT "/{ueId}/registrations/amf-3gpp-access",
             path(ue_id), body(Amf3GppAccessRegistration),
             returns(StatusReply<Amf3GppAccessRegistration>),

@@ -1,9 +1,9 @@
-//! What the UDR calls at UDM and PCF (TS 29.504, 5.2.2.8).
+//! Notifications of the UDR to UDM and PCF (TS 29.504, 5.2.2.8).
 use crate::nudr_dr::{DataChangeNotify, PolicyDataChangeNotification};
 use martlet_sbi::service;
 
 service! {
-    /// What the UDR calls at a UDM.
+    /// Notifications of the UDR to a UDM.
     pub UdrDataCallback / UdrDataCallbackClient / NUDR_DATA_CALLBACK = "nudr-data-callback" / "v1" {
         /// Subscription data have changed (TS 29.505, 5.2).
         callback on_data_change "DataChangeNotify": POST "/data-change",
@@ -12,7 +12,7 @@ service! {
 }
 
 service! {
-    /// What the UDR calls at a PCF.
+    /// Notifications of the UDR to a PCF.
     pub UdrPolicyCallback / UdrPolicyCallbackClient / NUDR_POLICY_CALLBACK
         = "nudr-policy-callback" / "v1" {
         /// Policy data have changed (TS 29.519, 5.2).

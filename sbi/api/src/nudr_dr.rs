@@ -1,4 +1,4 @@
-//! Nudr_DataRepository: what UDM and PCF keep of subscribers (TS 29.504; data of TS 29.505 and TS
+//! Nudr_DataRepository: data of UDM and PCF about subscribers (TS 29.504; data of TS 29.505 and TS
 //! 29.519).
 //!
 //! Data that UDM and UDR share have the UDM's types ([`crate::nudm_sdm`], [`crate::nudm_uecm`],
@@ -100,7 +100,7 @@ service! {
             PATCH "/subscription-data/{ueId}/authentication-data/authentication-subscription",
             path(ue_id), body(JsonPatch), returns(Option<PatchResult>),
             errors[403 "MODIFICATION_NOT_ALLOWED", 404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
-        /// Keeps the outcome of an authentication.
+        /// Stores the result of an authentication.
         op create_authentication_status "CreateAuthenticationStatus":
             PUT "/subscription-data/{ueId}/authentication-data/authentication-status",
             path(ue_id), body(AuthEvent), returns(()), errors[404 "USER_NOT_FOUND"];
@@ -124,7 +124,7 @@ service! {
             path(ue_id, serving_plmn_id), query(FieldsQuery),
             returns(AccessAndMobilitySubscriptionData),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
-        /// Reads what is needed to choose an SMF.
+        /// Reads the data for the selection of an SMF.
         op query_smf_select_data "QuerySmfSelectData":
             GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/smf-selection-subscription-data",
             path(ue_id, serving_plmn_id), query(FieldsQuery), returns(SmfSelectionSubscriptionData),
@@ -139,7 +139,7 @@ service! {
             GET "/subscription-data/{ueId}/context-data/amf-3gpp-access",
             path(ue_id), query(FieldsQuery), returns(Amf3GppAccessRegistration),
             errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
-        /// Keeps which AMF is registered for 3GPP access (201 new, 204 replaced).
+        /// Stores the AMF registered for 3GPP access (201 new, 204 replaced).
         op create_amf_context_3gpp "CreateAmfContext3gpp":
             PUT "/subscription-data/{ueId}/context-data/amf-3gpp-access",
             path(ue_id), body(Amf3GppAccessRegistration),
@@ -160,7 +160,7 @@ service! {
             GET "/subscription-data/{ueId}/context-data/smf-registrations/{pduSessionId}",
             path(ue_id, pdu_session_id), query(FieldsQuery), returns(SmfRegistration),
             errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
-        /// Keeps which SMF serves a PDU session (201 new, 204 replaced).
+        /// Stores the SMF that serves a PDU session (201 new, 204 replaced).
         op create_or_update_smf_registration "CreateOrUpdateSmfRegistration":
             PUT "/subscription-data/{ueId}/context-data/smf-registrations/{pduSessionId}",
             path(ue_id, pdu_session_id), body(SmfRegistration),
@@ -171,12 +171,12 @@ service! {
             DELETE "/subscription-data/{ueId}/context-data/smf-registrations/{pduSessionId}",
             path(ue_id, pdu_session_id), returns(()),
             errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
-        /// Reads who subscribed at the UDM.
+        /// Reads the subscriptions at the UDM.
         op query_sdm_subscriptions "Querysdmsubscriptions":
             GET "/subscription-data/{ueId}/context-data/sdm-subscriptions",
             path(ue_id), query(FeaturesQuery), returns(Vec<SdmSubscription>),
             errors[404 "USER_NOT_FOUND"];
-        /// Keeps a subscription at the UDM.
+        /// Stores a subscription at the UDM.
         op create_sdm_subscriptions "CreateSdmSubscriptions":
             POST "/subscription-data/{ueId}/context-data/sdm-subscriptions",
             path(ue_id), body(SdmSubscription), returns(Created<SdmSubscription>),

@@ -1,4 +1,4 @@
-//! Lists as query parameters (TS 29.501, 4.4.2): the form depends on what they list.
+//! Lists as query parameters (TS 29.501, 4.4.2): the encoding depends on the element type.
 use martlet_sbi::QueryValue;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -38,7 +38,7 @@ mod tests {
     use crate::common::Snssai;
 
     #[test]
-    fn lists_come_back() {
+    fn lists_round_trip() {
         let names = TextList(vec!["nudm-sdm".to_string(), "nudm-uecm".to_string()]);
         assert_eq!(names.to_text(), "nudm-sdm,nudm-uecm");
         assert_eq!(TextList::from_text("nudm-sdm,nudm-uecm"), Some(names));

@@ -3,10 +3,10 @@ use serde::de::{self, Deserializer, Visitor};
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 
-/// Reads a value from the text that comes next, wherever the text lies.
+/// Decodes a value from the next text, borrowed or owned.
 ///
 /// # Errors
-/// It is no text, or `make` refuses it.
+/// The next value is not a text, or `make` rejects it.
 pub(crate) fn read<'de, D, T, E>(from: D, make: fn(&str) -> Result<T, E>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
-"""Checks what crosses the service-based interface against 3GPP's OpenAPI files.
+"""Checks messages of the service-based interface against 3GPP's OpenAPI files.
 
 Reads one message per line from standard input, as a JSON object:
 
-  service       API name, such as "nudm-sdm", or the name of one of our callback services ("namf-callback")
+  service       API name, such as "nudm-sdm", or that of a callback service ("namf-callback")
   operation     name of the operation; for callbacks it selects the callback (callbacks.json)
-  method, path  HTTP method and path template, such as "GET" and "/{supi}/am-data"; where they are missing,
+  method, path  HTTP method and path template, such as "GET" and "/{supi}/am-data"; without them,
                 `operation` is looked up as an operationId
-  direction     "request", "response", or "declaration": that the operation exists, with this name and version
+  direction     "request", "response", or "declaration": the operation exists with this name and
+                version
   version       API version, such as "v2", for declarations
   statuses      HTTP statuses with which the operation may answer, for declarations (optional)
   status        HTTP status, for responses
-  body          the JSON body, or the JSON part of a multipart body; missing or null where there is none
+  body          the JSON body, or the JSON part of a multipart body; missing or null without one
   content_type  media type of the body (optional; checked against those that the file allows)
-  parts         content ids of a multipart body's binary parts (optional; compared with those that the body names), as
-                a list, or with their media types as an object (checked against those that the file allows)
+  parts         content ids of a multipart body's binary parts (optional; compared with those that
+                the body names), as a list, or with their media types as an object (checked against
+                those that the file allows)
   query         query parameters by name, as decoded text, for requests (optional)
 
 Reports each violation on standard output, one a line, and a count on standard error.
-Exit code: 0 all good, 1 violations, 2 wrong usage or input, 77 cannot run here (reason on standard error).
+Exit code: 0 no violations, 1 violations, 2 wrong usage or input, 77 cannot run here (reason on
+standard error).
 """
 
 import argparse
@@ -122,7 +125,7 @@ class Specifications:
         return where, value
 
     def child(self, where, value, *parts):
-        """The content below a place, `$ref` followed on the way."""
+        """The content below a path, with `$ref` resolved."""
         where, value = self.follow(where, value)
         for part in parts:
             where, value = self.follow((where[0], where[1] + (part,)), value[part])
@@ -184,7 +187,7 @@ class Specifications:
 
 
 def leaves(error):
-    """What is wrong in the end: of alternatives, the one that came closest."""
+    """The most specific violations: of alternatives, those of the best match."""
     if error.context:
         branches = {}
         for inner in error.context:
@@ -328,7 +331,8 @@ def response(specifications, where, operation, status):
 
 
 def undefined(operation, status):
-    return f"status {status} is not defined; defined are {', '.join(str(key) for key in operation['responses'])}"
+    defined = ", ".join(str(key) for key in operation["responses"])
+    return f"status {status} is not defined; defined are {defined}"
 
 
 def check(specifications, message):

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The samples of a service that no type has claimed yet, and the messages that came of the others.
+/// The samples of a service that no type has consumed yet, and the messages of the others.
 struct Samples {
     waiting: BTreeMap<(String, String), Vec<Value>>,
     messages: Vec<Value>,

@@ -1,13 +1,8 @@
 //! Selection of the transport of a call: the local binding if the producer runs in this process,
 //! else the remote one.
-use crate::{LocalBinding, Problem, Request, Response, TransportFailure};
+use crate::{BoxFuture, LocalBinding, Problem, Request, Response, TransportFailure};
 use serde::{Deserialize, Serialize};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-
-/// A future on the heap.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// `{apiRoot}` of TS 29.501, 4.4.1: scheme, authority and an optional prefix.
 ///

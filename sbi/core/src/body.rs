@@ -358,8 +358,15 @@ pub struct PatchItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from: Option<String>,
     /// The new value.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "present")]
     pub value: Option<serde_json::Value>,
+}
+
+/// A member that is there, even if it is `null`.
+fn present<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(from).map(Some)
 }
 
 /// A body in `application/json-patch+json`.

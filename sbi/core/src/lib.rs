@@ -44,10 +44,12 @@ mod binding;
 mod body;
 mod client;
 pub mod compact;
+mod future;
 mod local;
 mod message;
 mod multipart;
 mod operation;
+mod patch;
 mod problem;
 mod query;
 mod reply;
@@ -55,17 +57,19 @@ mod router;
 mod service;
 pub mod trace;
 
-pub use binding::{ApiRoot, Bindings, BoxFuture, Transport};
+pub use binding::{ApiRoot, Bindings, Transport};
 pub use body::{
     Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, ToWire, append_json,
     decode_compact_json, decode_json, encode_json, to_wire,
 };
 pub use client::{CallPolicy, Peer};
 pub use compact::Compact;
+pub use future::BoxFuture;
 pub use local::LocalBinding;
 pub use message::{Request, Response, headers};
 pub use multipart::{BinaryPart, Multipart, content_type};
 pub use operation::{ErrorCause, OperationInfo};
+pub use patch::PatchError;
 pub use problem::{InvalidParam, Problem, ProblemDetails, TransportFailure};
 #[doc(hidden)]
 pub use query::invalid_query_parameter;

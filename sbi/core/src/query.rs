@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_escapes_are_kept() {
+    fn invalid_escapes_are_preserved() {
         assert_eq!(percent_decode("%", true), "%");
         assert_eq!(percent_decode("%4", true), "%4");
         assert_eq!(percent_decode("%zz+", true), "%zz ");

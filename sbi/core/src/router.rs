@@ -1,5 +1,5 @@
 //! The server side: routes a request to its handler.
-use crate::binding::BoxFuture;
+use crate::BoxFuture;
 use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
 use http::Method;
 use std::sync::Arc;

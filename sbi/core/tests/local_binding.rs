@@ -31,7 +31,7 @@ service! {
         /// Never responds.
         op hang "Hang": GET "/hang", path(), returns(()), errors[];
         /// Notifies the consumer.
-        callback tell "Tell": POST "/told/{who}", path(who), body(Thing), returns(()), errors[];
+        callback notify "Notify": POST "/note/{who}", path(who), body(Thing), returns(()), errors[];
     }
 }
 
@@ -60,8 +60,8 @@ impl Things for Shelf {
     async fn hang(&self) -> Result<(), Problem> {
         std::future::pending().await
     }
-    async fn tell(&self, who: &str, body: Thing) -> Result<(), Problem> {
-        self.note(format!("told {who} {}", body.name));
+    async fn notify(&self, who: &str, body: Thing) -> Result<(), Problem> {
+        self.note(format!("notified {who} {}", body.name));
         Ok(())
     }
 }
@@ -89,8 +89,9 @@ async fn handlers_get_their_parameters() {
         .unwrap();
     assert_eq!(made.location, "/nthings/v1/things/a/b c/1");
     client.remove("me", "x").await.unwrap();
-    client.tell("http://things:80/nthings/v1/told/you", Thing { name: "x".into() }).await.unwrap();
-    assert_eq!(*shelf.0.lock().unwrap(), ["a/b c Some(2)", "removed me x", "told you x"]);
+    let uri = "http://things:80/nthings/v1/note/you";
+    client.notify(uri, Thing { name: "x".into() }).await.unwrap();
+    assert_eq!(*shelf.0.lock().unwrap(), ["a/b c Some(2)", "removed me x", "notified you x"]);
 }
 
 #[tokio::test]
@@ -130,6 +131,6 @@ async fn undeclared_requests_are_rejected() {
 #[test]
 fn the_table_lists_the_operations() {
     let names: Vec<_> = THINGS::OPERATIONS.iter().map(|o| o.name).collect();
-    assert_eq!(names, ["ListThings", "MakeThing", "RemoveThing", "Hang", "Tell"]);
+    assert_eq!(names, ["ListThings", "MakeThing", "RemoveThing", "Hang", "Notify"]);
     assert_eq!(THINGS::OPERATIONS[1].errors[0].cause, "FORBIDDEN_THING");
 }

@@ -118,7 +118,7 @@ fn write_fields(fields: &Fields, values: Vec<TokenStream>) -> TokenStream {
         }
     }
     if fields.is_empty() {
-        // Each value takes at least one byte, so that lengths of lists can be checked.
+        // Each value has at least one byte, so lengths of lists can be checked.
         return quote!(out.push(0););
     }
     let flags = (!flags.is_empty()).then(|| {

@@ -71,7 +71,7 @@ fn channel(path: &Path) -> (&'static mut [u8], OwnedFd, OwnedFd) {
         }
         let length = got.bytes;
         if let FromManager::Channel { .. } = messages::decode(&buffer[..length]).unwrap() {
-            let [memory, _own_bell, doorbell, liveness] = fds.try_into().unwrap();
+            let [memory, _own_doorbell, doorbell, liveness] = fds.try_into().unwrap();
             let bytes = nix::sys::stat::fstat(&memory).unwrap().st_size as usize;
             use nix::sys::mman::{MapFlags, ProtFlags, mmap};
             let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;

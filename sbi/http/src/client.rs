@@ -69,7 +69,7 @@ impl HttpBinding {
         }
     }
 
-    /// Replaces TCP by another way to connect.
+    /// Replaces TCP by another connector.
     pub fn over(mut self, dial: Arc<dyn Dial>) -> Self {
         self.dial = dial;
         self

@@ -1,6 +1,7 @@
 //! Mutual TLS 1.3 (TS 33.210, 6.2; TS 33.501, 13.1), with rustls.
+use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,20 @@ impl Tls {
     /// # Errors
     /// A file cannot be read, or its content is invalid.
     pub fn load(authorities: &Path, certificate: &Path, key: &Path) -> Result<Tls, TlsError> {
+        Tls::load_with_revoked(authorities, certificate, key, None)
+    }
+
+    /// The same with a file of revocation lists. The certificates in it are refused.
+    ///
+    /// # Errors
+    /// As [`Tls::load`].
+    pub fn load_with_revoked(
+        authorities: &Path,
+        certificate: &Path,
+        key: &Path,
+        revoked: Option<&Path>,
+    ) -> Result<Tls, TlsError> {
+        let lists = revoked.map(revocation_lists).transpose()?.unwrap_or_default();
         let mut roots = RootCertStore::empty();
         for root in certificates(authorities)? {
             roots.add(root).map_err(|error| TlsError::invalid(authorities, error))?;
@@ -72,7 +87,18 @@ impl Tls {
         let private = || PrivateKeyDer::from_pem_file(key).map_err(|error| pem_error(key, error));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone());
-        let verifier = verifier.build().map_err(|error| TlsError::invalid(authorities, error))?;
+        let verifier = verifier
+            .with_crls(lists.clone())
+            .only_check_end_entity_revocation()
+            .allow_unknown_revocation_status()
+            .build()
+            .map_err(|error| TlsError::invalid(authorities, error))?;
+        let servers = WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
+            .with_crls(lists)
+            .only_check_end_entity_revocation()
+            .allow_unknown_revocation_status()
+            .build()
+            .map_err(|error| TlsError::invalid(authorities, error))?;
         let mut server = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Setup)?
@@ -82,7 +108,7 @@ impl Tls {
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Setup)?
-            .with_root_certificates(roots)
+            .with_webpki_verifier(servers)
             .with_client_auth_cert(chain, private()?)
             .map_err(|error| TlsError::invalid(certificate, error))?;
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -98,6 +124,11 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         return Err(TlsError::NoCertificate { file: file.into() });
     }
     Ok(all)
+}
+
+fn revocation_lists(file: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let all = CertificateRevocationListDer::pem_file_iter(file);
+    all.and_then(Iterator::collect).map_err(|error| pem_error(file, error))
 }
 
 fn pem_error(file: &Path, error: pem::Error) -> TlsError {

@@ -31,7 +31,7 @@ func checksum(octets []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// An ICMP echo request of 64 octets.
+// An ICMP echo request of 64 bytes.
 func echoRequest(from, to []byte, sequence uint16) []byte {
 	packet := make([]byte, 64)
 	copy(packet, []byte{0x45, 0, 0, 64, 0, 0, 0x40, 0, 64, 1})

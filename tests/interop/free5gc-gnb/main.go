@@ -50,7 +50,7 @@ func (a *association) next(procedure int64) *ngapType.NGAPPDU {
 	}
 }
 
-func (a *association) tell(octets []byte) {
+func (a *association) deliver(octets []byte) {
 	_, err := a.ue.WriteSCTP(octets, ngapIdentifier)
 	must(err)
 }
@@ -98,7 +98,7 @@ func main() {
 	p.wake()
 	p.ping()
 	p.deregister()
-	// What is on its way arrives before the association ends.
+	// Messages in flight arrive before the association ends.
 	time.Sleep(200 * time.Millisecond)
 	must(n2.sctp.Close())
 }

@@ -198,7 +198,7 @@ func acceptedSession(plain []byte) []byte {
 	return address[:4]
 }
 
-// The 5G-GUTI that was given, as an identity that is told.
+// The assigned 5G-GUTI, as a mobile identity.
 func mobileIdentity(guti *nasType.GUTI5G) nasType.MobileIdentity5GS {
 	return nasType.MobileIdentity5GS{Len: guti.Len, Buffer: guti.Octet[:guti.Len]}
 }

@@ -268,7 +268,7 @@ func contextReleaseComplete(amfUe ngapType.AMFUENGAPID) []byte {
 	})
 }
 
-// What came, of a procedure that is due.
+// The next message, which must belong to the given procedure.
 func decoded(octets []byte, procedure int64) *ngapType.NGAPPDU {
 	pdu, err := ngap.Decoder(octets)
 	if err != nil {

@@ -24,7 +24,7 @@ type ue struct {
 // Registration with 5G-AKA (TS 23.502, 4.2.2.2).
 func (p *ue) register(card card) {
 	registration := registrationRequest()
-	p.n2.tell(initialUeMessage(ngapType.RRCEstablishmentCausePresentMoSignalling, registration, nil))
+	p.n2.deliver(initialUeMessage(ngapType.RRCEstablishmentCausePresentMoSignalling, registration, nil))
 	var octets []byte
 	p.amfUe, octets = p.n2.downlink()
 	challenge := mobilityMessage(octets, nas.MsgTypeAuthenticationRequest).AuthenticationRequest
@@ -32,7 +32,7 @@ func (p *ue) register(card card) {
 	random := challenge.AuthenticationParameterRAND.Octet
 	answer, keys := card.answer(random[:], autn[:], challenge.ABBA.Buffer)
 	p.keys = keys
-	p.n2.tell(uplinkNas(p.amfUe, authenticationResponse(answer)))
+	p.n2.deliver(uplinkNas(p.amfUe, authenticationResponse(answer)))
 
 	_, octets = p.n2.downlink()
 	command := mobilityMessage(p.keys.open(octets), nas.MsgTypeSecurityModeCommand).SecurityModeCommand
@@ -42,7 +42,7 @@ func (p *ue) register(card card) {
 	}
 	kGnb := p.keys.kGnb(p.keys.uplink)
 	complete := securityModeComplete(registration)
-	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(newContextCiphered, complete)))
+	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(newContextCiphered, complete)))
 	step("NAS security")
 
 	plain, _ := p.contextSetup(kGnb)
@@ -51,8 +51,8 @@ func (p *ue) register(card card) {
 		fail("a registration without a 5G-GUTI")
 	}
 	p.guti = mobileIdentity(accept.GUTI5G)
-	p.n2.tell(initialContextSetupResponse(p.amfUe, nil))
-	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, registrationComplete())))
+	p.n2.deliver(initialContextSetupResponse(p.amfUe, nil))
+	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, registrationComplete())))
 	step("registered")
 }
 
@@ -81,7 +81,7 @@ func (p *ue) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetString)
 
 // A PDU session (TS 23.502, 4.3.2.2).
 func (p *ue) establish() {
-	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, sessionRequest(*dnn))))
+	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, sessionRequest(*dnn))))
 	pdu := p.n2.next(ngapType.ProcedureCodePDUSessionResourceSetup)
 	request := pdu.InitiatingMessage.Value.PDUSessionResourceSetupRequest
 	for _, ie := range request.ProtocolIEs.List {
@@ -91,7 +91,7 @@ func (p *ue) establish() {
 			p.n3.there, p.n3.flow = askedFor(item.PDUSessionResourceSetupRequestTransfer)
 		}
 	}
-	p.n2.tell(sessionSetupResponse(p.amfUe, setUp(p.n3.here, p.n3.flow)))
+	p.n2.deliver(sessionSetupResponse(p.amfUe, setUp(p.n3.here, p.n3.flow)))
 	step("session %s", net.IP(p.address))
 }
 
@@ -105,9 +105,9 @@ func (p *ue) ping() {
 
 // The gNB gives the connection up (TS 23.502, 4.2.6).
 func (p *ue) rest() {
-	p.n2.tell(contextReleaseRequest(p.amfUe))
+	p.n2.deliver(contextReleaseRequest(p.amfUe))
 	p.n2.next(ngapType.ProcedureCodeUEContextRelease)
-	p.n2.tell(contextReleaseComplete(p.amfUe))
+	p.n2.deliver(contextReleaseComplete(p.amfUe))
 	step("idle")
 }
 
@@ -119,17 +119,17 @@ func (p *ue) wake() {
 		if ie.Id.Value == ngapType.ProtocolIEIDUEPagingIdentity {
 			got := ie.Value.UEPagingIdentity.FiveGSTMSI.FiveGTMSI.Value
 			if !bytes.Equal(got, p.guti.Buffer[7:11]) {
-				fail("somebody else is paged: %x", got)
+				fail("another UE is paged: %x", got)
 			}
 		}
 	}
 	kGnb := p.keys.kGnb(p.keys.uplink)
 	request := p.keys.protect(integrityHeader, serviceRequest(p.guti))
-	p.n2.tell(initialUeMessage(ngapType.RRCEstablishmentCausePresentMtAccess, request, p.guti.Buffer))
+	p.n2.deliver(initialUeMessage(ngapType.RRCEstablishmentCausePresentMtAccess, request, p.guti.Buffer))
 	plain, transfer := p.contextSetup(kGnb)
 	mobilityMessage(plain, nas.MsgTypeServiceAccept)
 	p.n3.there, p.n3.flow = askedFor(transfer)
-	p.n2.tell(initialContextSetupResponse(p.amfUe, setUp(p.n3.here, p.n3.flow)))
+	p.n2.deliver(initialContextSetupResponse(p.amfUe, setUp(p.n3.here, p.n3.flow)))
 	p.n3.pong(p.address)
 	step("awake")
 	// Who was paged gets another 5G-GUTI (TS 33.501, 6.12.3).
@@ -140,15 +140,15 @@ func (p *ue) wake() {
 		fail("no new 5G-GUTI after a page")
 	}
 	p.guti = mobileIdentity(update.GUTI5G)
-	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, configurationUpdateComplete())))
+	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, configurationUpdateComplete())))
 }
 
 // Deregistration by the UE (TS 23.502, 4.2.2.3.2).
 func (p *ue) deregister() {
-	p.n2.tell(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, deregistrationRequest(p.guti))))
+	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, deregistrationRequest(p.guti))))
 	_, octets := p.n2.downlink()
 	mobilityMessage(p.keys.open(octets), nas.MsgTypeDeregistrationAcceptUEOriginatingDeregistration)
 	p.n2.next(ngapType.ProcedureCodeUEContextRelease)
-	p.n2.tell(contextReleaseComplete(p.amfUe))
+	p.n2.deliver(contextReleaseComplete(p.amfUe))
 	step("deregistered")
 }

@@ -1,5 +1,5 @@
-//! Checks of `CONFORMANCE.md`: the files and functions that its columns `code` and `test` name
-//! exist, and each SCAS test case with a number has a test with that number.
+//! Checks of `CONFORMANCE.md` and `docs/security.md`: the files and functions that their columns
+//! `code` and `test` name exist, and each SCAS test case with a number has a test with that number.
 use std::path::{Path, PathBuf};
 
 const STATES: [&str; 4] = ["done", "part", "no", "does not apply"];
@@ -82,6 +82,36 @@ fn every_named_file_and_function_exists() {
         }
     }
     assert!(rows > 250, "only {rows} rows were read");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_row_of_the_security_page_has_a_test_that_exists() {
+    let text = std::fs::read_to_string(root().join("docs/security.md")).expect("read the page");
+    let (mut rows, mut faults) = (0, Vec::new());
+    // Other tables have no column of tests.
+    let mut has_tests = false;
+    for line in text.lines() {
+        if !line.starts_with('|') {
+            has_tests = false;
+        } else if line.ends_with("| test |") {
+            has_tests = true;
+            continue;
+        }
+        if !has_tests || line.starts_with("| ---") {
+            continue;
+        }
+        rows += 1;
+        let tests = links(cells(line).last().copied().unwrap_or_default());
+        if tests.is_empty() {
+            faults.push(format!("no test: {line}"));
+        }
+        for (path, function) in tests {
+            let fault = fault(path.strip_prefix("../").unwrap_or(path), function);
+            faults.extend(fault.map(|fault| format!("{fault}: {line}")));
+        }
+    }
+    assert!(rows > 30, "only {rows} rows were read");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

@@ -61,7 +61,7 @@ fn ignore_memlock_limit(copy: &Path) -> Option<String> {
     let source = std::fs::read_to_string(&original).expect("read utils.go");
     let call = "return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{\n\t\tCur: \
                 unix.RLIM_INFINITY,\n\t\tMax: unix.RLIM_INFINITY,\n\t})";
-    assert!(source.contains(call), "eUPF sets RLIMIT_MEMLOCK in another way: {source}");
+    assert!(source.contains(call), "eUPF no longer sets RLIMIT_MEMLOCK with this call: {source}");
     let replaced =
         source.replace(call, &format!("{}\n\treturn nil", call.replacen("return", "_ =", 1)));
     let (changed, overlay) =

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::SctpStackConfig;
 use martlet_tests::{
-    DataNetworkHost, N6_GATEWAY, TestCore, eventually, in_namespace, subscriber_keys,
+    DN_HOST, DataNetworkHost, TestCore, eventually, in_namespace, subscriber_keys,
 };
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ async fn run(program: PathBuf) -> Result<()> {
     let arguments = [
         ("-local", local),
         ("-amf", config.amf.ip().to_string()),
-        ("-host", N6_GATEWAY.to_string()),
+        ("-host", DN_HOST.to_string()),
         ("-imsi", "001010000000001".into()),
         ("-key", hex(k)),
         ("-opc", hex(opc)),

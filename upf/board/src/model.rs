@@ -2,103 +2,104 @@
 //! by recursive least squares with forgetting.
 type Vector = [f64; 3];
 
-/// The model.
+/// The thermal model.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// Seconds of a span.
+    /// Length of a span in seconds.
     span: f64,
     /// a, b, c.
     fit: Vector,
-    /// How little is known of them.
-    doubt: [Vector; 3],
-    believed: Vector,
+    /// Covariance of the parameters.
+    covariance: [Vector; 3],
+    accepted: Vector,
     spans: u64,
 }
 
-/// Each span counts so much less than the next.
-const FORGET: f64 = 0.995;
-/// What is not seen for long is doubted, but not without an end.
-const MOST_DOUBT: f64 = 1000.0;
-/// Of what is believed before anything was seen, in units of the noise of a sensor with steps of
-/// half a kelvin.
-const DOUBT: f64 = 30.0;
+/// Forgetting factor per span.
+const FORGETTING: f64 = 0.995;
+/// Bound of the covariance's trace: without excitation it would grow without end.
+const MAX_TRACE: f64 = 1000.0;
+/// Initial variance of the parameters, relative to the noise of a sensor with steps of half a
+/// kelvin.
+const INITIAL_VARIANCE: f64 = 30.0;
 
 impl Model {
-    /// Before anything was seen: it takes `time_constant` seconds, load warms by `rise` kelvin, and
-    /// idle is `idle` °C.
+    /// A model before the first update, from a time constant in seconds, the temperature rise at
+    /// full load in kelvin, and the idle temperature in °C.
     pub fn new(span: f64, time_constant: f64, rise: f64, idle: f64) -> Self {
         let share = 1.0 - (-span / time_constant).exp();
-        // In units of 100 °C, so that all three are of one size.
+        // Temperatures are in units of 100 °C, so that all parameters have one magnitude.
         let fit = [share * idle / 100.0, share * rise / 100.0, -share];
-        let doubt =
-            std::array::from_fn(|i| std::array::from_fn(|j| if i == j { DOUBT } else { 0.0 }));
-        Model { span, fit, doubt, believed: fit, spans: 0 }
+        let covariance = std::array::from_fn(|i| {
+            std::array::from_fn(|j| if i == j { INITIAL_VARIANCE } else { 0.0 })
+        });
+        Model { span, fit, covariance, accepted: fit, spans: 0 }
     }
 
-    /// Learns from a span that began at one temperature and ended at another, in °C, with a mean
-    /// load of 0 to 1.
-    pub fn learn(&mut self, from: f64, to: f64, load: f64) {
+    /// Updates the fit with a span: temperatures at its begin and end in °C, and the mean load, 0
+    /// to 1.
+    pub fn update(&mut self, from: f64, to: f64, load: f64) {
         let x: Vector = [1.0, load, from / 100.0];
-        let doubted: Vector = std::array::from_fn(|i| dot(&self.doubt[i], &x));
-        let weight = 1.0 / (FORGET + dot(&x, &doubted));
+        let gain: Vector = std::array::from_fn(|i| dot(&self.covariance[i], &x));
+        let weight = 1.0 / (FORGETTING + dot(&x, &gain));
         let error = (to - from) / 100.0 - dot(&self.fit, &x);
-        for (fit, doubted) in self.fit.iter_mut().zip(doubted) {
-            *fit += doubted * weight * error;
+        for (fit, gain) in self.fit.iter_mut().zip(gain) {
+            *fit += gain * weight * error;
         }
         let forget =
-            if self.doubt.iter().enumerate().map(|(i, row)| row[i]).sum::<f64>() < MOST_DOUBT {
-                FORGET
+            if self.covariance.iter().enumerate().map(|(i, row)| row[i]).sum::<f64>() < MAX_TRACE {
+                FORGETTING
             } else {
                 1.0
             };
-        for (i, row) in self.doubt.iter_mut().enumerate() {
+        for (i, row) in self.covariance.iter_mut().enumerate() {
             for (j, value) in row.iter_mut().enumerate() {
-                *value = (*value - doubted[i] * weight * doubted[j]) / forget;
+                *value = (*value - gain[i] * weight * gain[j]) / forget;
             }
         }
         self.spans += 1;
         let [_, b, c] = self.fit;
-        // Heat finds a way out within a day and not at once, and load warms.
+        // Accepts only a stable system that load warms, with a time constant of at most a day.
         if b > 1e-4 && (-0.95..=-self.span / 86_400.0).contains(&c) {
-            self.believed = self.fit;
+            self.accepted = self.fit;
         }
     }
 
-    /// Spans learnt from.
+    /// Number of spans in the fit.
     pub fn spans(&self) -> u64 {
         self.spans
     }
 
-    /// Seconds in which 63 % of a change are done.
+    /// The time constant in seconds.
     pub fn time_constant(&self) -> f64 {
-        -self.span / (1.0 + self.believed[2]).ln()
+        -self.span / (1.0 + self.accepted[2]).ln()
     }
 
-    /// Kelvin by which full load warms in the end.
+    /// The temperature rise at full load in kelvin, in steady state.
     pub fn rise(&self) -> f64 {
-        -100.0 * self.believed[1] / self.believed[2]
+        -100.0 * self.accepted[1] / self.accepted[2]
     }
 
-    /// °C without load, in the end.
+    /// The steady-state temperature in °C without load.
     pub fn idle(&self) -> f64 {
-        -100.0 * self.believed[0] / self.believed[2]
+        -100.0 * self.accepted[0] / self.accepted[2]
     }
 
-    /// Of a difference to the end, the share that is left after so many seconds.
-    fn left(&self, seconds: f64) -> f64 {
-        (1.0 + self.believed[2]).powf(seconds / self.span)
+    /// The share of a difference to the steady state that remains after some seconds.
+    fn remaining(&self, seconds: f64) -> f64 {
+        (1.0 + self.accepted[2]).powf(seconds / self.span)
     }
 
-    /// °C in so many seconds, at a load of 0 to 1.
+    /// The temperature in °C after some seconds at a load of 0 to 1.
     pub fn predict(&self, now: f64, load: f64, seconds: f64) -> f64 {
         let end = self.idle() + self.rise() * load;
-        end + (now - end) * self.left(seconds)
+        end + (now - end) * self.remaining(seconds)
     }
 
-    /// The load, 0 to 1, at which it will have a temperature in so many seconds.
+    /// The load, 0 to 1, that results in a temperature after some seconds.
     pub fn load_for(&self, now: f64, target: f64, seconds: f64) -> f64 {
-        let left = self.left(seconds);
-        let end = (target - now * left) / (1.0 - left);
+        let remaining = self.remaining(seconds);
+        let end = (target - now * remaining) / (1.0 - remaining);
         ((end - self.idle()) / self.rise()).clamp(0.0, 1.0)
     }
 }
@@ -112,8 +113,9 @@ mod tests {
     use super::*;
     use crate::{BoardConfig, SimulatedBoard};
 
-    /// A board under loads that change; the model has begun with another one.
-    fn learnt(step: f64) -> (Model, SimulatedBoard) {
+    /// A model fitted to a board under changing loads. Its initial parameters differ from the
+    /// board's.
+    fn fitted(step: f64) -> (Model, SimulatedBoard) {
         let mut board =
             SimulatedBoard::new(BoardConfig { throttle: 200.0, step, ..BoardConfig::default() });
         let mut model = Model::new(10.0, 60.0, 60.0, 40.0);
@@ -121,14 +123,14 @@ mod tests {
             let load = [0.1, 0.8, 0.4, 1.0, 0.0][n / 12 % 5];
             let from = board.sensor();
             board.pass(10.0, load);
-            model.learn(from, board.sensor(), load);
+            model.update(from, board.sensor(), load);
         }
         (model, board)
     }
 
     #[test]
-    fn it_finds_the_board_that_it_is_on() {
-        let (model, mut board) = learnt(0.0);
+    fn the_fit_converges_to_the_board() {
+        let (model, mut board) = fitted(0.0);
         assert!((model.time_constant() - 150.0).abs() < 3.0, "{}", model.time_constant());
         assert!((model.rise() - 34.5).abs() < 0.5, "{}", model.rise());
         assert!((model.idle() - 50.0).abs() < 0.5, "{}", model.idle());
@@ -142,27 +144,27 @@ mod tests {
     }
 
     #[test]
-    fn a_sensor_of_half_a_kelvin_is_enough() {
-        let (model, mut board) = learnt(0.487);
+    fn a_sensor_with_steps_of_half_a_kelvin_suffices() {
+        let (model, mut board) = fitted(0.487);
         let due = model.predict(board.sensor(), 0.9, 60.0);
         board.pass(60.0, 0.9);
         assert!((board.temperature() - due).abs() < 1.0, "{due} and {}", board.temperature());
     }
 
     #[test]
-    fn what_is_no_such_system_is_not_believed() {
+    fn an_implausible_fit_is_not_accepted() {
         let mut model = Model::new(10.0, 150.0, 35.0, 50.0);
         for n in 0..200 {
-            // The more load, the colder.
+            // Load cools.
             let load = f64::from(n % 2);
-            model.learn(60.0, 60.0 - 5.0 * load, load);
+            model.update(60.0, 60.0 - 5.0 * load, load);
         }
         assert!(model.rise() > 0.0 && model.time_constant() > 0.0);
         assert!(model.predict(60.0, 1.0, 60.0).is_finite());
-        // Nothing happens for days.
+        // A long time without excitation.
         let mut model = Model::new(10.0, 150.0, 35.0, 50.0);
         for _ in 0..100_000 {
-            model.learn(50.0, 50.0, 0.0);
+            model.update(50.0, 50.0, 0.0);
         }
         assert!((model.predict(50.0, 0.0, 60.0) - 50.0).abs() < 0.5);
         assert!((model.rise() - 35.0).abs() < 10.0, "{}", model.rise());

@@ -1,51 +1,51 @@
-//! Sensors of the board from `/proc` and `/sys` below a root. Missing sensors are omitted.
+//! Sensors of a board from `/proc` and `/sys` below a root folder. Missing sensors are omitted.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Sensors below a root.
+/// Sensors below a root folder.
 #[derive(Debug)]
 pub struct Sensors {
     root: PathBuf,
-    /// Busy and all of the CPU's time at the last reading.
+    /// Busy and total CPU time at the last reading.
     jiffies: Option<(u64, u64)>,
     /// Energy counters at the last reading, in microjoules.
     energy: Vec<(String, u64)>,
     at: Instant,
 }
 
-/// One look at all sensors.
+/// A reading of all sensors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// Share of the CPUs' time that was used since the last reading: 0 to 1.
+    /// CPU utilisation since the last reading, 0 to 1.
     pub cpu: Option<f64>,
-    /// Bytes of memory, and of those that are available.
+    /// Total and available memory in bytes.
     pub memory: Option<(u64, u64)>,
-    /// Temperatures in °C, with the names of their sensors.
+    /// Temperatures in °C, by sensor name.
     pub temperatures: Vec<(String, f64)>,
-    /// Frequencies of the CPUs in hertz, with their names.
+    /// Frequencies of the CPUs in hertz, by CPU name.
     pub frequencies: Vec<(String, f64)>,
-    /// Power in watts, with the names of their sensors.
+    /// Power in watts, by sensor name.
     pub power: Vec<(String, f64)>,
 }
 
 impl Reading {
-    /// The temperature that throttling goes by: the highest of all.
+    /// The highest temperature, which decides on throttling.
     pub fn hottest(&self) -> Option<f64> {
         self.temperatures.iter().map(|(_, celsius)| *celsius).max_by(f64::total_cmp)
     }
 
-    /// The frequency of the slowest CPU.
+    /// The lowest frequency of all CPUs.
     pub fn frequency(&self) -> Option<f64> {
         self.frequencies.iter().map(|(_, hertz)| *hertz).min_by(f64::total_cmp)
     }
 
-    /// Watts of all sensors together.
+    /// The sum of all power sensors in watts.
     pub fn watts(&self) -> Option<f64> {
         (!self.power.is_empty()).then(|| self.power.iter().map(|(_, watts)| watts).sum())
     }
 
-    /// Share of the memory that is used.
+    /// Share of the memory in use.
     pub fn memory_used(&self) -> Option<f64> {
         let (all, available) = self.memory?;
         (all > 0).then(|| 1.0 - available as f64 / all as f64)
@@ -60,7 +60,7 @@ fn number(path: impl AsRef<Path>) -> Option<f64> {
     text(path)?.parse().ok()
 }
 
-/// Folders below one whose names begin so, in order.
+/// Folders in `parent` with this prefix and a number, in the order of the number.
 fn folders(parent: &Path, start: &str) -> Vec<(String, PathBuf)> {
     let mut found: Vec<(String, PathBuf)> = fs::read_dir(parent)
         .into_iter()
@@ -77,18 +77,18 @@ fn folders(parent: &Path, start: &str) -> Vec<(String, PathBuf)> {
 }
 
 impl Sensors {
-    /// Sensors below a root; `/` are the machine's own.
+    /// Sensors below a root folder; `/` for those of the machine.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Sensors { root: root.into(), jiffies: None, energy: Vec::new(), at: Instant::now() }
     }
 
-    /// Where they are.
+    /// The root folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Reads all of them. The CPU's share and what counts energy are known from the second reading
-    /// on.
+    /// Reads all sensors. CPU utilisation and power from energy counters are available from the
+    /// second reading on.
     pub fn read(&mut self) -> Reading {
         let now = Instant::now();
         let seconds = now.duration_since(self.at).as_secs_f64();
@@ -126,7 +126,7 @@ impl Sensors {
 
     fn counted_energy(&mut self, folder: &Path, seconds: f64, reading: &mut Reading) {
         let mut energy = Vec::new();
-        // Packages alone: what is within one is part of it.
+        // Only packages: their subzones are included in them.
         for (zone, folder) in
             folders(folder, "intel-rapl:").into_iter().filter(|(zone, _)| !zone[11..].contains(':'))
         {
@@ -137,7 +137,7 @@ impl Sensors {
             };
             let name = text(folder.join("name")).unwrap_or(zone);
             let before = self.energy.iter().find(|(known, _)| *known == name);
-            // One that began anew says nothing this time.
+            // A counter that restarted has no difference.
             if let Some(spent) =
                 before.and_then(|(_, before)| micro.checked_sub(*before)).filter(|_| seconds > 0.0)
             {
@@ -154,7 +154,7 @@ impl Sensors {
         let times: Vec<u64> =
             line.split_whitespace().take(8).filter_map(|n| n.parse().ok()).collect();
         let all: u64 = times.iter().sum();
-        // Idle, and waiting for disks.
+        // Idle time and I/O wait.
         let idle = times.get(3)? + times.get(4).unwrap_or(&0);
         let (busy, before) = (all.saturating_sub(idle), self.jiffies);
         self.jiffies = Some((busy, all));
@@ -173,7 +173,7 @@ impl Sensors {
     }
 }
 
-/// Sensors that are not connected say anything.
+/// Sensors that are not connected report arbitrary values.
 fn is_possible(celsius: f64) -> bool {
     (-100.0..200.0).contains(&celsius) && celsius != 0.0
 }
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_board_says_what_it_has() {
+    fn readings_contain_the_sensors_of_the_board() {
         let root = std::env::temp_dir().join(format!("martlet-sensors-{}", std::process::id()));
         let write = |path: &str, text: &str| {
             let path = root.join(path);
@@ -208,7 +208,7 @@ mod tests {
         write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
         write("sys/class/powercap/intel-rapl:0/energy_uj", "1000000\n");
         let first = sensors.read();
-        assert_eq!(first.cpu, None, "there is nothing to compare with");
+        assert_eq!(first.cpu, None, "the first reading has no difference");
         assert_eq!(first.memory_used(), Some(0.75));
         assert_eq!(
             first.temperatures,

@@ -1,28 +1,28 @@
-//! A simulated board: a first-order thermal model behind the files that Linux would have.
+//! A simulated board: a first-order thermal model that writes the sensor files of Linux.
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// A simulated board.
+/// Properties of a simulated board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoardConfig {
-    /// °C of the room.
+    /// Ambient temperature in °C.
     pub room: f64,
-    /// °C of the board when idle.
+    /// Temperature of the idle board in °C.
     pub idle: f64,
     /// Watts when idle.
     pub idle_watts: f64,
     /// Watts at full load.
     pub full_watts: f64,
-    /// Seconds in which 63 % of a change of temperature are done.
+    /// Thermal time constant in seconds.
     pub time_constant_s: f64,
-    /// °C from which the CPU throttles itself; it goes on until it is 5 K cooler.
+    /// Temperature in °C at which the CPU throttles; throttling ends 5 K below.
     pub throttle: f64,
-    /// Hertz, and hertz while it throttles.
+    /// CPU frequency in hertz, normal and throttled.
     pub hertz: [f64; 2],
-    /// The sensor's steps in kelvin; 0: none.
+    /// Resolution of the temperature sensor in kelvin; 0: unlimited.
     pub step: f64,
 }
 
@@ -41,16 +41,16 @@ impl Default for BoardConfig {
     }
 }
 
-/// The board at a moment.
+/// The state of a simulated board.
 #[derive(Debug, Clone)]
 pub struct SimulatedBoard {
     config: BoardConfig,
     temperature: f64,
     throttled: bool,
     load: f64,
-    /// Seconds that it throttled.
+    /// Seconds spent throttled.
     pub throttled_s: f64,
-    /// Processor time, busy and all, in hundredths of a second.
+    /// CPU time, busy and total, in hundredths of a second.
     jiffies: [f64; 2],
 }
 
@@ -68,21 +68,21 @@ impl SimulatedBoard {
         }
     }
 
-    /// What it can do of what it could: less than 1 while it throttles.
+    /// Relative capacity: less than 1 while throttled.
     pub fn capacity(&self) -> f64 {
         let [full, slow] = self.config.hertz;
         if self.throttled { slow / full } else { 1.0 }
     }
 
-    /// Lets time pass under a demand: 1 is all that it can do when it does not throttle. Gives the
-    /// load that it had, 0 to 1.
+    /// Advances time under a demand, where 1 is the capacity of the unthrottled board. Returns the
+    /// CPU utilisation, 0 to 1.
     pub fn pass(&mut self, seconds: f64, demand: f64) -> f64 {
         let demand = demand.max(0.0);
         self.load = (demand / self.capacity()).min(1.0);
         let resistance = (self.config.idle - self.config.room) / self.config.idle_watts;
         let end = self.config.room + resistance * self.watts();
-        let stays = (-seconds / self.config.time_constant_s).exp();
-        self.temperature = end + (self.temperature - end) * stays;
+        let remaining = (-seconds / self.config.time_constant_s).exp();
+        self.temperature = end + (self.temperature - end) * remaining;
         if self.temperature >= self.config.throttle {
             self.throttled = true;
         } else if self.temperature < self.config.throttle - 5.0 {
@@ -96,39 +96,39 @@ impl SimulatedBoard {
         self.load
     }
 
-    /// Watts at the load that it had last. A slower CPU draws less for the same share of its time.
+    /// Power in watts at the last load. A slower CPU draws less power at the same utilisation.
     pub fn watts(&self) -> f64 {
         self.config.idle_watts
             + (self.config.full_watts - self.config.idle_watts) * self.load * self.capacity()
     }
 
-    /// °C as they are.
+    /// The temperature in °C.
     pub fn temperature(&self) -> f64 {
         self.temperature
     }
 
-    /// °C as its sensor says.
+    /// The temperature in °C as the sensor reports it.
     pub fn sensor(&self) -> f64 {
         let step = self.config.step;
         if step > 0.0 { (self.temperature / step).round() * step } else { self.temperature }
     }
 
-    /// Whether it throttles.
+    /// Whether the CPU is throttled.
     pub fn is_throttled(&self) -> bool {
         self.throttled
     }
 
-    /// Writes what its sensors say, where [`Sensors`](crate::Sensors) read it.
+    /// Writes the files that [`Sensors`](crate::Sensors) reads.
     ///
     /// # Errors
-    /// The files cannot be written.
+    /// A file cannot be written.
     pub fn write(&self, root: &Path) -> io::Result<()> {
         let write = |path: &str, text: String| {
             let path = root.join(path);
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            // Who reads meanwhile reads the one or the other.
+            // Renamed atomically: a concurrent reader gets the old file or the new one.
             let next = path.with_extension("next");
             fs::write(&next, text)?;
             fs::rename(next, path)
@@ -151,7 +151,7 @@ mod tests {
     use crate::Sensors;
 
     #[test]
-    fn it_is_the_board_of_the_paper() {
+    fn the_default_board_matches_the_paper() {
         let mut board = SimulatedBoard::new(BoardConfig::default());
         board.pass(3600.0, 0.0);
         assert!((board.temperature() - 50.0).abs() < 0.01 && (board.watts() - 2.0).abs() < 0.01);
@@ -161,18 +161,18 @@ mod tests {
             seconds += 1;
             assert!(
                 seconds < 1000,
-                "full load has to bring it to 80 °C, and it is at {}",
+                "full load has to reach 80 °C; the board is at {}",
                 board.temperature()
             );
         }
         assert!((board.sensor() - 80.0).abs() < 0.5);
-        // Slower, it stays below, and does less than it is asked for.
+        // Throttled, it stays below the limit and does less work than demanded.
         assert_eq!(board.pass(1.0, 1.0), 1.0);
         assert!(board.watts() < 5.0 && board.capacity() == 0.4);
     }
 
     #[test]
-    fn its_files_are_read_as_a_boards() {
+    fn its_files_are_read_as_sensors() {
         let root = std::env::temp_dir().join(format!("martlet-board-{}", std::process::id()));
         let mut board = SimulatedBoard::new(BoardConfig::default());
         let mut sensors = Sensors::at(&root);

@@ -1,19 +1,19 @@
-//! Waiting until the programs that run have ended.
+//! Waits until all running BPF programs have ended.
 //!
-//! Programs run non-preemptible, so once this thread has run on every CPU all earlier runs have
-//! ended; that takes microseconds. Where the affinity is restricted or the kernel is PREEMPT_RT, an
+//! Programs run non-preemptibly, so once this thread has run on every CPU, all earlier runs have
+//! ended. That takes microseconds. Where the affinity is restricted or the kernel is PREEMPT_RT, an
 //! update of a map of maps waits for the RCU grace period instead, which takes milliseconds.
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// What the kernel is asked by.
+/// The maps that trigger an RCU grace period.
 #[derive(Debug)]
 pub struct GracePeriod {
-    /// A map of maps: the kernel waits for programs when it changes.
+    /// A map of maps: an update returns after a grace period.
     pub grace_period: MapHandle,
-    /// What is in it.
+    /// Its element.
     pub slot: MapHandle,
 }
 
@@ -21,9 +21,9 @@ impl GracePeriod {
     /// Returns once every program that ran when this was called has ended.
     ///
     /// # Errors
-    /// The kernel does not do it.
+    /// The kernel rejects the update of the map.
     pub fn wait(&self) -> libbpf_rs::Result<()> {
-        if !std::path::Path::new("/sys/kernel/realtime").exists() && visit_all_processors() {
+        if !std::path::Path::new("/sys/kernel/realtime").exists() && visit_all_cpus() {
             return Ok(());
         }
         let slot = self.slot.as_fd().as_raw_fd().to_ne_bytes();
@@ -31,13 +31,13 @@ impl GracePeriod {
     }
 }
 
-/// Has this thread run on each CPU; false where it may not.
-fn visit_all_processors() -> bool {
+/// Runs this thread on each CPU once. Returns false where the affinity does not allow it.
+fn visit_all_cpus() -> bool {
     let this = Pid::from_raw(0);
     let Ok(before) = sched_getaffinity(this) else { return false };
     let allowed: Vec<usize> =
         (0..CpuSet::count()).filter(|n| before.is_set(*n).unwrap_or(false)).collect();
-    // SAFETY: no memory is involved.
+    // SAFETY: `sysconf` accesses no memory of ours.
     if allowed.len() as i64 != unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } {
         return false;
     }

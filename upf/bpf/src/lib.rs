@@ -3,13 +3,13 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `memory` | an array of programs, or a ring of a socket, as memory of this process |
-//! | `run` | a program run on frames of ours (`BPF_PROG_TEST_RUN`) |
-//! | `grace_period` | waiting until the programs that run have ended |
+//! | `memory` | an array map or a socket ring, mapped into this process |
+//! | `run` | test runs of a program on frames from user space (`BPF_PROG_TEST_RUN`) |
+//! | `grace_period` | waits until all running programs have ended |
 mod grace_period;
 mod memory;
 mod run;
 
 pub use grace_period::GracePeriod;
 pub use memory::{Access, Memory};
-pub use run::{Ran, Run};
+pub use run::{Run, RunResult};

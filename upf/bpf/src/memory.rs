@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 const PAGE: usize = 4096;
 
-/// What this process may do with memory.
+/// Access rights of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Read it.
+    /// Read only.
     Read,
-    /// Read and write it.
+    /// Read and write.
     ReadWrite,
 }
 
@@ -23,17 +23,16 @@ pub struct Memory {
     bytes: usize,
 }
 
-// SAFETY: the mapping is this value's alone in this process; what is shared is read and written as
-// atomics say.
+// SAFETY: only this value owns the mapping in this process; shared words are accessed as atomics.
 unsafe impl Send for Memory {}
-// SAFETY: as above: shared references give atomics, and copies whose callers keep others away.
+// SAFETY: as above; the callers of the copying functions exclude concurrent access.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Maps so many bytes of what a descriptor stands for; `from` is a multiple of a page.
+    /// Maps `bytes` bytes of a file descriptor from offset `from`, a multiple of the page size.
     ///
     /// # Errors
-    /// It cannot be mapped, or not so much of it.
+    /// The range cannot be mapped.
     pub fn map(
         fd: BorrowedFd<'_>,
         from: usize,
@@ -44,10 +43,10 @@ impl Memory {
         Memory::of(bytes, access, libc::MAP_SHARED, fd.as_raw_fd(), from)
     }
 
-    /// Memory of our own, of zeroes.
+    /// Allocates zeroed private memory.
     ///
     /// # Errors
-    /// There is none.
+    /// Out of memory.
     pub fn new(bytes: usize) -> io::Result<Memory> {
         Memory::of(bytes, Access::ReadWrite, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
@@ -64,7 +63,7 @@ impl Memory {
             Access::Read => libc::PROT_READ,
             Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
         };
-        // SAFETY: a new mapping is asked for, at no address of ours.
+        // SAFETY: a new mapping at an address that the kernel selects.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, from) };
         match NonNull::new(start.cast::<u8>()) {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Memory { start, bytes }),
@@ -72,40 +71,40 @@ impl Memory {
         }
     }
 
-    /// The place of so many bytes, for who knows what lies there.
+    /// A pointer to `bytes` bytes at `offset`, after a bounds check.
     ///
     /// # Panics
-    /// They are not within the memory.
+    /// The range exceeds the mapping.
     pub fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
         assert!(
             offset.checked_add(bytes).is_some_and(|end| end <= self.bytes),
-            "within the memory"
+            "the range exceeds the mapping"
         );
         // SAFETY: within the mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }
 
-    /// A word of 4 bytes that others use at the same time.
+    /// A shared word of 4 bytes.
     ///
     /// # Panics
-    /// It is not within the memory, or not at a multiple of 4.
+    /// The word exceeds the mapping, or its offset is not a multiple of 4.
     pub fn u32(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4));
         // SAFETY: within the mapping, which lives as long as `self`, and aligned.
         unsafe { AtomicU32::from_ptr(self.at(offset, 4).cast()) }
     }
 
-    /// The same, of 8 bytes.
+    /// A shared word of 8 bytes.
     ///
     /// # Panics
-    /// It is not within the memory, or not at a multiple of 8.
+    /// The word exceeds the mapping, or its offset is not a multiple of 8.
     pub fn u64(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8));
         // SAFETY: as above.
         unsafe { AtomicU64::from_ptr(self.at(offset, 8).cast()) }
     }
 
-    /// The same, with a sign.
+    /// A shared signed word of 8 bytes.
     ///
     /// # Panics
     /// As [`Memory::u64`].
@@ -115,30 +114,30 @@ impl Memory {
         unsafe { AtomicI64::from_ptr(self.at(offset, 8).cast()) }
     }
 
-    /// Copies bytes that nobody writes now.
+    /// Copies bytes that have no concurrent writer.
     ///
     /// # Panics
-    /// They are not within the memory.
+    /// The range exceeds the mapping.
     pub fn read(&self, offset: usize, to: &mut [u8]) {
-        // SAFETY: within the mapping; who calls keeps writers away.
+        // SAFETY: within the mapping; the caller excludes writers.
         unsafe { self.at(offset, to.len()).copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
     }
 
-    /// Writes bytes that nobody reads now.
+    /// Writes bytes that have no concurrent reader.
     ///
     /// # Panics
-    /// They are not within the memory.
+    /// The range exceeds the mapping.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
-        // SAFETY: within the mapping; who calls keeps readers away.
+        // SAFETY: within the mapping; the caller excludes readers.
         unsafe {
             self.at(offset, bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
         }
     }
 
-    /// Writes zeroes over what nobody reads now.
+    /// Zeroes bytes that have no concurrent reader.
     ///
     /// # Panics
-    /// They are not within the memory.
+    /// The range exceeds the mapping.
     pub fn clear(&self, offset: usize, bytes: usize) {
         // SAFETY: as above.
         unsafe { self.at(offset, bytes).write_bytes(0, bytes) }
@@ -147,7 +146,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: our mapping, of this length, which nothing borrows any more.
+        // SAFETY: the mapping is ours and has this length; no reference to it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
@@ -159,10 +158,10 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn two_mappings_of_one_thing_are_the_same_memory() {
+    fn two_mappings_of_a_file_share_memory() {
         let file = nix::sys::memfd::memfd_create(c"memory", nix::sys::memfd::MFdFlags::MFD_CLOEXEC)
             .expect("a file");
-        nix::unistd::ftruncate(&file, 2 * PAGE as i64).expect("room");
+        nix::unistd::ftruncate(&file, 2 * PAGE as i64).expect("a size");
         let whole = Memory::map(file.as_fd(), 0, 2 * PAGE, Access::ReadWrite).expect("memory");
         let second = Memory::map(file.as_fd(), PAGE, 8, Access::Read).expect("memory");
         whole.write(PAGE, &[1, 2, 3, 4, 5, 6, 7, 8]);
@@ -177,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beyond_the_memory_is_given() {
+    fn access_outside_of_the_mapping_panics() {
         let memory = Memory::new(16).expect("memory");
         memory.u64(PAGE - 8).store(1, Ordering::Release);
         for (offset, bytes) in [(PAGE, 1), (PAGE - 3, 4), (usize::MAX, 2)] {
-            let extras =
+            let outcome =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.at(offset, bytes)));
-            assert!(extras.is_err(), "{bytes} at {offset}");
+            assert!(outcome.is_err(), "{bytes} at {offset}");
         }
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.u32(2))).is_err());
     }

@@ -1,38 +1,42 @@
-//! An XDP program run on frames of ours (`BPF_PROG_TEST_RUN`; Linux,
+//! Runs an XDP program on frames from user space (`BPF_PROG_TEST_RUN`; Linux,
 //! Documentation/bpf/bpf_prog_run.rst).
 use libbpf_rs::libbpf_sys;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// What a program is run on.
+/// Input of a test run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The frame. Programs that make frames of their own get as many bytes to write to.
+    /// The frame. Programs that generate frames get as many bytes of buffer.
     pub frame: &'a [u8],
-    /// The interface that it seems to come from; 0 for none.
+    /// The ingress interface that the program sees; 0 for none.
     pub ifindex: u32,
 }
 
-/// How a run has ended.
+/// Result of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ran {
-    /// What the program said the last time: one of `XDP_…`.
+pub struct RunResult {
+    /// The last verdict of the program, one of `XDP_…`.
     pub action: u32,
-    /// Bytes of the frame then.
+    /// Length of the frame after the last run.
     pub bytes: usize,
-    /// What one run took.
+    /// Mean duration of a run.
     pub duration: Duration,
 }
 
 impl Run<'_> {
-    /// Runs a program so many times on the frame, which goes nowhere. As it is in the end, it is
-    /// put into `out`.
+    /// Runs a program `times` times on the frame without sending it. `out` receives the frame as
+    /// the last run left it.
     ///
     /// # Errors
-    /// The kernel cannot run it, as for a frame larger than a page, or one that has no room in
-    /// `out`.
-    pub fn dry(&self, program: BorrowedFd<'_>, times: u32, out: &mut [u8]) -> io::Result<Ran> {
+    /// The kernel cannot run the program, as for a frame larger than a page or a too small `out`.
+    pub fn dry(
+        &self,
+        program: BorrowedFd<'_>,
+        times: u32,
+        out: &mut [u8],
+    ) -> io::Result<RunResult> {
         let mut options = libbpf_sys::bpf_test_run_opts {
             data_out: out.as_mut_ptr().cast(),
             data_size_out: out.len() as u32,
@@ -41,21 +45,20 @@ impl Run<'_> {
         };
         self.call(program, &mut options)?;
         let duration = Duration::from_nanos(options.duration.into());
-        Ok(Ran { action: options.retval, bytes: options.data_size_out as usize, duration })
+        Ok(RunResult { action: options.retval, bytes: options.data_size_out as usize, duration })
     }
 
-    /// Runs a program on so many live frames, which go where it says: Linux takes `fast_teids` of
-    /// them before it looks at what else comes to this CPU, 256 at the most. Pages are used again:
-    /// such a program writes the whole of each frame.
+    /// Runs a program on `frames` live frames, which take the program's verdict. Linux processes
+    /// `batch_size` of them, at most 256, before other work of this CPU. Pages are recycled, so the
+    /// program has to write the whole frame.
     ///
     /// # Errors
-    /// The kernel does not do it; a signal came ([`io::ErrorKind::Interrupted`]) before all were
-    /// through.
-    pub fn live(&self, program: BorrowedFd<'_>, frames: u32, fast_teids: u32) -> io::Result<()> {
+    /// The kernel rejects the run, or a signal interrupted it ([`io::ErrorKind::Interrupted`]).
+    pub fn live(&self, program: BorrowedFd<'_>, frames: u32, batch_size: u32) -> io::Result<()> {
         let mut options = libbpf_sys::bpf_test_run_opts {
             repeat: frames.cast_signed(),
             flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
-            batch_size: fast_teids,
+            batch_size,
             ..Default::default()
         };
         self.call(program, &mut options)
@@ -78,11 +81,10 @@ impl Run<'_> {
             (options.ctx_in, options.ctx_size_in) =
                 ((&raw mut context).cast(), size_of_val(&context) as u32);
         }
-        // SAFETY: the descriptor is open, and each pointer goes with the length of what it points
-        // to, which outlives the call; what it writes to is borrowed by who called, for
-        // longer than this.
+        // SAFETY: the descriptor is open, and each pointer has the length of its buffer, which
+        // outlives the call. The output buffer is borrowed mutably by the caller.
         let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), options) };
-        // Nothing points to the context any more.
+        // The options must not point to the context after this function.
         (options.ctx_in, options.ctx_size_in) = (std::ptr::null(), 0);
         if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(()) }
     }

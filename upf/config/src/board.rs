@@ -20,13 +20,13 @@ impl Default for BoardSection {
     }
 }
 
-/// A board that is not there.
+/// A missing board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulatedConfig {
     /// How it warms.
     pub board: BoardConfig,
-    /// Bits per second with which it is at full load.
+    /// Bits per second at full load.
     pub full_rate: f64,
     /// Load without packets, 0 to 1.
     pub base_load: f64,

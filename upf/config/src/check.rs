@@ -1,4 +1,4 @@
-//! Checks of the configuration; each finding says how to correct it.
+//! Checks of the configuration; each finding includes its correction.
 use super::{DatapathChoice, N6Mode, Pool, UpfConfig};
 use martlet_config::Finding;
 
@@ -9,13 +9,16 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         if address.ip().is_unspecified() {
             find(
                 path,
-                format!("{} is told to others: write an address that they can reach", address.ip()),
+                format!(
+                    "{} is advertised to peers: write an address that they can reach",
+                    address.ip()
+                ),
             );
         }
         if address.port() == 0 {
             find(
                 path,
-                "port 0 is none: write the port too, as 127.0.0.8:8805 for N4 or 127.0.0.8:2152 \
+                "port 0 is invalid: write the port too, as 127.0.0.8:8805 for N4 or 127.0.0.8:2152 \
                  for N3"
                     .into(),
             );
@@ -30,7 +33,7 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         } else if ip.is_unspecified() || ip.to_ipv4_mapped().is_some() {
             find(
                 "n3.address6",
-                format!("{ip} is told to others: write an IPv6 address that they can reach"),
+                format!("{ip} is advertised to peers: write an IPv6 address that they can reach"),
             );
         }
     }
@@ -58,7 +61,7 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     ];
     for (path, value, default) in positive {
         if value == 0 {
-            find(path, format!("0 lets nothing work: write {default}"));
+            find(path, format!("0 is not possible: write {default}"));
         }
     }
     if config.n4.node_id.as_deref().is_some_and(|id| !is_node_id(id)) {
@@ -88,10 +91,15 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             || *name == config.n6.interface
         {
             let why = format!(
-                "{name:?} is no name for a TAP device of its own: write 1 to 15 letters, as \
+                "{name:?} is not a free name for a TAP device: write 1 to 15 letters, as \
                  martlet-lan"
             );
             find(&format!("n6.ethernet[{n}].interface"), why);
+        }
+    }
+    for (n, service) in config.n6.allow.iter().enumerate() {
+        if let Some(why) = service.fault() {
+            find(&format!("n6.allow[{n}]"), why.into());
         }
     }
     for (n, text) in config.n6.pools6.iter().enumerate() {
@@ -153,7 +161,7 @@ fn check_network_instances(config: &UpfConfig, findings: &mut Vec<Finding>) {
         {
             find(
                 format!("n6.network_instances[{n}].network_instance"),
-                "each exit needs a name of its own: write board".into(),
+                "each network instance needs a unique name: write board".into(),
             );
         }
         if exit.interface.is_empty() || exit.interface.len() > 15 {
@@ -184,7 +192,7 @@ fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if config.board.root == std::path::Path::new("/") {
         find(
             "board.root",
-            "a simulated board writes its sensors there: name a folder of its own, as \
+            "a simulated board writes its sensors there: name a separate folder, as \
              /run/martlet/board"
                 .into(),
         );
@@ -196,7 +204,7 @@ fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
         ("board.simulated.board.idle_watts", simulated.board.idle_watts),
     ] {
         if value.is_nan() || value <= 0.0 {
-            find(path, format!("{value} is nothing that it could be: write a number above 0"));
+            find(path, format!("{value} is invalid: write a number above 0"));
         }
     }
 }
@@ -210,7 +218,7 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
         ("xdp.filters", xdp.filters, 1 << 26),
     ] {
         if value > most {
-            find(path, format!("{value} is more than fits: write {most} or less"));
+            find(path, format!("{value} is above the maximum: write {most} or less"));
         }
     }
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
@@ -238,7 +246,7 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
         );
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
-        find("n3.address", format!("XDP knows GTP-U by its port: write {}", martlet_gtpu::PORT));
+        find("n3.address", format!("XDP detects GTP-U by its port: write {}", martlet_gtpu::PORT));
     }
 }
 
@@ -254,7 +262,7 @@ fn check_nat(config: &UpfConfig, find: &mut impl FnMut(&str, String)) {
         find("xdp.nat.addresses", format!("{} are too many: write 8 at most", nat.addresses.len()));
     }
     if !config.xdp.direct || config.xdp.interfaces.is_empty() {
-        let why = "programs translate only what enters and leaves by interfaces of theirs: name \
+        let why = "programs translate only packets on their own interfaces: name \
                    that of the data network, too";
         find("xdp.interfaces", why.into());
     }
@@ -263,7 +271,10 @@ fn check_nat(config: &UpfConfig, find: &mut impl FnMut(&str, String)) {
     {
         find(
             "xdp.nat.addresses",
-            format!("{address} is nobody's address: write one that the data network sends to you"),
+            format!(
+                "{address} is not a host address: write one that the data network routes to \
+                     this machine"
+            ),
         );
     }
     if nat.first_port == 0 || nat.first_port >= nat.last_port {
@@ -283,7 +294,7 @@ fn check_nat(config: &UpfConfig, find: &mut impl FnMut(&str, String)) {
     ];
     for (name, value, default) in times {
         if value == 0 {
-            find(&format!("xdp.nat.{name}"), format!("0 lets nothing work: write {default}"));
+            find(&format!("xdp.nat.{name}"), format!("0 is not possible: write {default}"));
         }
     }
 }

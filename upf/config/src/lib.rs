@@ -8,12 +8,14 @@ use std::time::Duration;
 
 mod board;
 mod check;
+mod perimeter;
 mod pool;
 mod switch;
 mod telemetry;
 mod xdp;
 
 pub use board::{BoardSection, SimulatedConfig};
+pub use perimeter::{AllowedService, Network, NetworkError, ServiceProtocol};
 pub use pool::Pool;
 pub use pool::pool6;
 pub use switch::network;
@@ -35,7 +37,7 @@ pub struct UpfConfig {
     pub dnns: Vec<DnnConfig>,
     /// Most rules of one session.
     pub rules: RuleLimits,
-    /// What carries the packets.
+    /// The datapath.
     pub datapath: DatapathChoice,
     /// Bounds of the `kernel` datapath.
     pub kernel: KernelLimits,
@@ -51,7 +53,7 @@ pub struct UpfConfig {
     pub switch: SwitchConfig,
 }
 
-/// What carries the packets.
+/// The datapath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DatapathChoice {
@@ -73,6 +75,9 @@ pub struct N4Config {
     /// Node ID: an address or a host name. Left out, it is the IP of `address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
+    /// SMFs: addresses, or networks, from which associations are accepted. Left empty, those of
+    /// this machine's loopback interface; `martlet` takes the address of `smf.n4.bind`.
+    pub allow: Vec<Network>,
     /// Port of the SMF to which requests go; 8805 but in a lab.
     pub peer_port: u16,
     /// T1: milliseconds after which a request is sent again.
@@ -93,13 +98,14 @@ pub struct N4Config {
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
-    /// Trusted DNS servers. Their responses to UEs tell the addresses of applications that PFDs
-    /// describe by domain names. Without any, such PFDs are rejected: an untrusted server could
-    /// decide what an application is.
+    /// Trusted DNS servers. Applications that PFDs describe by domain names get their addresses
+    /// from these servers' responses to UEs. Without any, such PFDs are rejected: an untrusted
+    /// server could decide what an application is.
     pub name_servers: Vec<IpAddr>,
     /// Learned addresses of one application, in addition to its flow descriptions.
     pub addresses_per_application: usize,
-    /// Minimum lifetime of a learned address in seconds, whatever the TTL: flows may outlive it.
+    /// Minimum lifetime of a learned address in seconds, whatever the TTL, since flows may outlive
+    /// it.
     pub dns_min_hold_s: u64,
     /// Load in per cent from which SMFs are requested to send fewer new sessions; at 100 none.
     pub overload_percent: u8,
@@ -114,6 +120,7 @@ impl Default for N4Config {
         N4Config {
             address: SocketAddr::from(([127, 0, 0, 8], martlet_pfcp::PORT)),
             node_id: None,
+            allow: Vec::new(),
             peer_port: martlet_pfcp::PORT,
             t1_ms: 1000,
             n1: 3,
@@ -138,7 +145,7 @@ impl Default for N4Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N3Config {
-    /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
+    /// Address of GTP-U over UDP; the IP is used in F-TEIDs. Port 2152 except in a lab.
     pub address: SocketAddr,
     /// IPv6 address of GTP-U in addition: F-TEIDs then have both addresses. Without it N3 and N9
     /// use the IP version of `address`.
@@ -149,9 +156,15 @@ pub struct N3Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
     /// Seconds after the start in which packets of unknown tunnels are dropped without an Error
-    /// Indication: SMFs restore the sessions of before then (TS 23.527, 4.3.2). Longer than
-    /// their heartbeats are apart.
+    /// Indication, while SMFs restore their sessions (TS 23.527, 4.3.2). Longer than their
+    /// heartbeat interval.
     pub restoration_s: u64,
+    /// Networks of gNBs and UPFs. Packets of others are dropped. Left empty, peers are those to
+    /// which some session has a tunnel, and others are accepted only in tunnels of sessions that
+    /// have no tunnel to a gNB yet.
+    pub allow: Vec<Network>,
+    /// Error Indications per second to one peer.
+    pub error_indications_per_peer: u32,
 }
 
 impl N3Config {
@@ -171,6 +184,8 @@ impl Default for N3Config {
             address6: None,
             netns: None,
             restoration_s: 20,
+            allow: Vec::new(),
+            error_indications_per_peer: 10,
         }
     }
 }
@@ -192,15 +207,15 @@ pub enum N6Mode {
     None,
 }
 
-/// N6: a TUN device, or nothing.
+/// N6: a TUN device, or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N6Config {
-    /// Name of the TUN device; it is made at start and gone at the end.
+    /// Name of the TUN device, created at the start and removed at the end.
     pub interface: String,
     /// How the data network is reached.
     pub mode: N6Mode,
-    /// Largest packet in bytes. With 1400 a packet fits into its tunnel over a link of 1500.
+    /// MTU in bytes. With 1400 an encapsulated packet fits a link of 1500.
     pub mtu: u16,
     /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's.
     /// They are routed, not translated.
@@ -215,6 +230,14 @@ pub struct N6Config {
     /// Network instances with an interface of their own, selected by the network instance of the
     /// FAR. All other packets follow the kernel's routes.
     pub network_instances: Vec<NetworkInstanceConfig>,
+    /// Networks that UEs may not reach, in addition to the addresses of this machine and of the
+    /// core: those of N2, N3, N4 and N9, for example.
+    pub deny: Vec<Network>,
+    /// What they may reach all the same.
+    pub allow: Vec<AllowedService>,
+    /// Addresses of the core that other sections of the configuration name.
+    #[serde(skip)]
+    pub core: Vec<IpAddr>,
 }
 
 /// A data network of Ethernet sessions.
@@ -223,8 +246,8 @@ pub struct N6Config {
 pub struct EthernetConfig {
     /// Its name; equal to the network instance of PDRs.
     pub dnn: String,
-    /// Name of the TAP device; it is made at start and gone at the end. Make it a port of a bridge
-    /// to go further.
+    /// Name of the TAP device, created at the start and removed at the end. Add it to a bridge to
+    /// connect other hosts.
     pub interface: String,
 }
 
@@ -262,6 +285,9 @@ impl Default for N6Config {
             netns: None,
             ethernet: Vec::new(),
             network_instances: Vec::new(),
+            deny: Vec::new(),
+            allow: Vec::new(),
+            core: Vec::new(),
         }
     }
 }
@@ -286,9 +312,9 @@ pub struct DnnConfig {
 pub struct KernelLimits {
     /// Sessions at a time.
     pub sessions: usize,
-    /// Packets that wait for one UE; a BAR may suggest fewer.
+    /// Limit of buffered packets per UE; a BAR may suggest fewer.
     pub buffer_packets_per_session: usize,
-    /// Packets that wait for all UEs.
+    /// Limit of buffered packets of all UEs.
     pub buffer_packets: usize,
     /// Error Indications and other unsolicited GTP-U messages per second.
     pub error_indications_per_second: u32,
@@ -298,7 +324,7 @@ pub struct KernelLimits {
     pub local_switching: bool,
     /// Link addresses that one Ethernet session may have.
     pub link_addresses: usize,
-    /// Events that wait for N4.
+    /// Limit of events queued for N4.
     pub events: usize,
     /// Bytes of the sockets' buffers.
     pub socket_buffer: usize,

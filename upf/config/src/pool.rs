@@ -28,7 +28,7 @@ impl Pool {
         let mask = u32::MAX << (32 - u32::from(prefix));
         if network.to_bits() & !mask != 0 {
             let proper = Ipv4Addr::from_bits(network.to_bits() & mask);
-            return Err(format!("{network} has bits behind its prefix: write {proper}/{prefix}"));
+            return Err(format!("{network} has host bits set: write {proper}/{prefix}"));
         }
         Ok(Pool { network, prefix })
     }

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The `switch` datapath: a native one, and a programmable switch in its wires that takes sessions
-/// off it.
+/// The `switch` datapath: a native one, and a programmable switch in front of it to which sessions
+/// are offloaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchConfig {
@@ -25,37 +25,36 @@ pub struct SwitchConfig {
     /// The switch process that the UPF starts. Left out, one runs already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<SwitchRun>,
-    /// What runs the pipeline of the switch that the UPF starts.
+    /// The engine of the switch that the UPF starts.
     pub engine: SwitchEngine,
     /// Which sessions the switch carries.
     pub policy: OffloadPolicy,
-    /// Data networks whose sessions it carries, with policy `dnn`.
+    /// Data networks whose sessions are offloaded, with policy `dnn`.
     pub dnns: Vec<String>,
-    /// Sessions that it carries, with policy `rule`: those that fit one of these.
+    /// Sessions to offload, with policy `rule`: those that match one of these.
     pub rules: Vec<OffloadRule>,
     /// Sessions that it carries at a time.
     pub sessions: usize,
-    /// Milliseconds between two looks at what sessions carry.
+    /// Interval in milliseconds at which the sessions' rates are measured.
     pub sample_ms: u64,
-    /// Kilobits in a second that make a session hot.
+    /// Kilobits per second above which a session is hot.
     pub hot_kbps: u64,
     /// Kilobits in a second below which a session on the switch is cold.
     pub cold_kbps: u64,
-    /// Milliseconds for which a session has to be hot before it moves.
+    /// Milliseconds for which a session must be hot before it is offloaded.
     pub hot_ms: u64,
-    /// Milliseconds for which a session has to be cold before it moves back.
+    /// Milliseconds for which a session must be cold before it is moved back.
     pub cold_ms: u64,
-    /// Milliseconds for which a session that has moved stays, whatever comes.
+    /// Minimum time in milliseconds that a moved session stays where it is.
     pub stay_ms: u64,
-    /// Where the table is full, a session takes the place of another that carries less, this many
-    /// times less.
+    /// If the table is full, a session replaces another one whose rate is lower by this factor.
     pub displace: u64,
     /// Milliseconds without a packet of a session after which the native UPF has none of it left,
     /// while the session moves.
     pub settle_ms: u64,
-    /// A session whose volume quota has less left than so many kilobytes, or than it may carry in
-    /// ten seconds, is the native UPF's, which keeps a quota to the byte. The switch knows
-    /// none: a session on it is looked at now and then.
+    /// The native UPF handles sessions whose remaining volume quota is below this number of
+    /// kilobytes or ten seconds' worth, and enforces the quota to the byte. The switch has no
+    /// quotas: its sessions' usage is polled.
     pub quota_margin_kb: u64,
     /// The router towards the data network. Left out, that of the default route.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,15 +64,15 @@ pub struct SwitchConfig {
     pub core_next_hop_v6: Option<Ipv6Addr>,
 }
 
-/// The switch process, and the wires that it is in.
+/// The switch process and its interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchRun {
-    /// The program. Left out, `martlet-switch` beside this one, or on the path.
+    /// The program. Default: `martlet-switch` beside this program, or in PATH.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
-    /// Interface towards gNBs. `xdp:IF` and `packet:IF` say how its frames are taken; else by
-    /// AF_XDP where that works.
+    /// Interface towards gNBs. `xdp:IF` and `packet:IF` select how frames are received; the default
+    /// is AF_XDP where it works.
     pub access: String,
     /// Interface towards the native UPF, on the wire of N3.
     pub native_n3: String,
@@ -81,17 +80,17 @@ pub struct SwitchRun {
     pub core: String,
     /// Interface towards the native UPF, on the wire of N6.
     pub native_n6: String,
-    /// Microseconds for which the switch looks for packets before it sleeps. A large number keeps
-    /// a CPU busy, and latency low.
+    /// Microseconds for which the switch polls for packets before it sleeps. A large number uses a
+    /// whole CPU and keeps latency low.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_us: Option<u64>,
-    /// Folder in which the switch keeps rules and counters. Left out, those of before are lost
-    /// when it starts anew.
+    /// Folder in which the switch stores rules and counters. Without it, they are lost at a
+    /// restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathBuf>,
 }
 
-/// What runs the pipeline.
+/// The engine of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SwitchEngine {
@@ -103,7 +102,7 @@ pub enum SwitchEngine {
 }
 
 impl SwitchEngine {
-    /// As the switch process is told.
+    /// The name in the switch process's arguments.
     pub fn name(self) -> &'static str {
         match self {
             SwitchEngine::Swx => "swx",
@@ -116,11 +115,11 @@ impl SwitchEngine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OffloadPolicy {
-    /// None: rules come by hand alone.
+    /// None: rules are managed by hand.
     None,
     /// All that it can.
     All,
-    /// Those that fit a rule.
+    /// Those that match a rule.
     Rule,
     /// Those of some data networks.
     Dnn,
@@ -129,7 +128,7 @@ pub enum OffloadPolicy {
     Hot,
 }
 
-/// What a session has to be like; what is left out does not matter.
+/// The conditions on a session; omitted ones always match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OffloadRule {
@@ -203,7 +202,7 @@ impl OffloadNetwork {
     }
 }
 
-/// Reads `10.45.1.0/24` or `fd70::/64`, or an address alone; nothing behind the prefix may be set.
+/// Parses `10.45.1.0/24` or `fd70::/64`, or a single address; host bits must be 0.
 pub fn network(text: &str) -> Option<OffloadNetwork> {
     let (address, prefix) =
         text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
@@ -220,7 +219,7 @@ pub fn network(text: &str) -> Option<OffloadNetwork> {
     (behind == 0).then_some(OffloadNetwork { first, prefix })
 }
 
-/// Sessions that the tables of the switch hold, whatever their rules.
+/// Number of sessions that always fit the tables of the switch.
 const MOST_SESSIONS: usize = 131_072;
 
 pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
@@ -238,24 +237,24 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
         ("sessions", switch.sessions as u64, 65_536),
     ] {
         if value == 0 {
-            find(path, format!("0 lets nothing work: write {default}"));
+            find(path, format!("0 is not possible: write {default}"));
         }
     }
     if switch.sessions > MOST_SESSIONS {
         find(
             "sessions",
             format!(
-                "{} are more than the switch's tables take: write {MOST_SESSIONS} or less",
+                "{} exceeds the switch's tables: write {MOST_SESSIONS} or less",
                 switch.sessions
             ),
         );
     }
-    // What waits longer than 250 ms goes to the native UPF.
+    // Packets held for more than 250 ms are sent to the native UPF.
     if switch.settle_ms > 50 {
         find(
             "settle_ms",
             format!(
-                "{} is longer than packets can wait: write 50 or less, best 10",
+                "{} is longer than packets can be held: write 50 or less, best 10",
                 switch.settle_ms
             ),
         );
@@ -263,7 +262,7 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if switch.cold_kbps > switch.hot_kbps {
         find(
             "cold_kbps",
-            "what is cold has to be less than what is hot, or sessions move to and fro: write 1000"
+            "the cold threshold must be below the hot threshold, or sessions oscillate: write 1000"
                 .into(),
         );
     }
@@ -297,7 +296,7 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
         ));
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
-        let message = format!("the switch knows GTP-U by its port: write {}", martlet_gtpu::PORT);
+        let message = format!("the switch detects GTP-U by its port: write {}", martlet_gtpu::PORT);
         findings.push(Finding::new("n3.address", message));
     }
 }
@@ -306,7 +305,7 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
 mod tests {
     use super::*;
 
-    /// Each way of a session has an entry, a counter and, where it has a bit rate, a meter.
+    /// Each direction of a session has an entry, a counter and, with a bit rate, a meter.
     #[test]
     fn the_program_has_room_for_the_sessions_that_may_be_asked_for() {
         let info = martlet_p4c_swx::compile(martlet_switch_control::UPF).unwrap().info;
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_switch_cannot_do_is_named() {
+    fn unsupported_settings_of_a_switch_are_reported() {
         let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };
         config.n6.mode = N6Mode::Routing;
         assert_eq!(config.check(), []);

@@ -1,4 +1,4 @@
-//! What is reported of packets.
+//! Telemetry of packets.
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum XdpMode {
-    /// Native where the driver has it, else generic.
+    /// Native if the driver supports it, else generic.
     #[default]
     Auto,
     /// In the driver, or not at all.
     Native,
-    /// Behind the driver.
+    /// In the network stack, after the driver.
     Generic,
 }
 
@@ -31,8 +31,8 @@ pub struct XdpConfig {
     /// SMF has restored the sessions. Without it programs end with the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<PathBuf>,
-    /// Whether packets leave to data networks directly, by the kernel's routes. Packets that need
-    /// NAT, neighbour resolution or an ICMP reply go through the kernel in any case.
+    /// Whether packets to data networks are redirected without the kernel, by its routes. Packets
+    /// that need NAT, neighbour resolution or an ICMP reply go through the kernel in any case.
     pub direct: bool,
     /// Sessions at a time.
     pub sessions: u32,
@@ -45,9 +45,9 @@ pub struct XdpConfig {
     pub sockets: u32,
     /// Size in bytes of the ring for packets to buffer; a power of two.
     pub ring: u32,
-    /// Packets that wait for one UE; a BAR may suggest fewer.
+    /// Limit of buffered packets per UE; a BAR may suggest fewer.
     pub buffer_packets_per_session: usize,
-    /// Packets that wait for all UEs.
+    /// Limit of buffered packets of all UEs.
     pub buffer_packets: usize,
     /// Error Indications and other unsolicited GTP-U messages per second.
     pub error_indications_per_second: u32,
@@ -55,7 +55,7 @@ pub struct XdpConfig {
     pub mbr_burst_ms: u64,
     /// Whether packets between two UEs are switched locally; else they leave over N6 and return.
     pub local_switching: bool,
-    /// Events that wait for N4.
+    /// Limit of events queued for N4.
     pub events: usize,
     /// Bytes of the socket's buffers.
     pub socket_buffer: usize,
@@ -80,16 +80,16 @@ pub struct XdpNatConfig {
     pub flows: u32,
     /// Flows of one UE at a time.
     pub flows_per_ue: u32,
-    /// What any host sends to the public port of a UE reaches the UE; otherwise only those that it
-    /// has sent to do.
+    /// Whether packets of any host to the public port of a UE reach it; otherwise only those of
+    /// hosts that the port sent to.
     pub full_cone: bool,
     /// Seconds for which a TCP connection lives without a packet (RFC 5382, REQ-5).
     pub tcp_established_s: u32,
-    /// The same while it is being made or closed.
+    /// As `tcp`, while the connection is being opened or closed.
     pub tcp_transitory_s: u32,
     /// The same for UDP (RFC 4787, REQ-5).
     pub udp_s: u32,
-    /// The same for UDP that nobody has answered.
+    /// As `udp`, for flows without a response.
     pub udp_unanswered_s: u32,
     /// The same for ICMP queries (RFC 5508, REQ-2).
     pub icmp_s: u32,

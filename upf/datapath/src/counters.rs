@@ -38,11 +38,15 @@ pub enum DropReason {
     Nat,
     /// Shaped by the thermal governor.
     Thermal,
+    /// From a UE to an address of this machine, of the core, or of another peer of N3.
+    N6Isolation,
+    /// A G-PDU whose sender is not a peer of its session.
+    N3Source,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [DropReason; 16] = [
+    pub const ALL: [DropReason; 18] = [
         DropReason::Malformed,
         DropReason::UnknownTunnel,
         DropReason::UnknownUe,
@@ -59,6 +63,8 @@ impl DropReason {
         DropReason::N6,
         DropReason::Nat,
         DropReason::Thermal,
+        DropReason::N6Isolation,
+        DropReason::N3Source,
     ];
 
     /// Its name in status and metrics.
@@ -80,6 +86,8 @@ impl DropReason {
             DropReason::N6 => "n6",
             DropReason::Nat => "nat",
             DropReason::Thermal => "thermal",
+            DropReason::N6Isolation => "n6_isolation",
+            DropReason::N3Source => "n3_source",
         }
     }
 
@@ -93,7 +101,7 @@ impl DropReason {
             DropReason::UnknownUe => "no session has the destination address",
             DropReason::ForeignSource => "the UE does not have this source address",
             DropReason::NoRule => "no PDR of the session matches",
-            DropReason::Action => "the FAR says so",
+            DropReason::Action => "the FAR drops it",
             DropReason::Gate => "a gate is closed",
             DropReason::Rate => "beyond the maximum bit rate",
             DropReason::Quota => "a quota is used up",
@@ -114,6 +122,10 @@ impl DropReason {
             DropReason::Thermal => {
                 "the thermal governor shapes flows of low priority: the board gets too warm"
             }
+            DropReason::N6Isolation => {
+                "UEs may not reach this address of the machine or of the core (upf.n6.allow)"
+            }
+            DropReason::N3Source => "no session has a tunnel to this sender (upf.n3.allow)",
         }
     }
 }
@@ -145,7 +157,7 @@ pub struct Counters {
     pub downlink_packets: Count,
     /// Their bytes, without tunnel headers.
     pub downlink_bytes: Count,
-    /// Packets that were put into a buffer.
+    /// Packets that were buffered.
     pub buffered_packets: Count,
     /// Echo Requests answered.
     pub echo_requests: Count,
@@ -159,7 +171,7 @@ pub struct Counters {
     pub end_markers_received: Count,
     /// Received packets: from interfaces, from the kernel, and datagrams at the GTP-U port.
     pub received_packets: Count,
-    /// Packets left to the kernel: not ours, or for it to answer or put together.
+    /// Packets passed to the kernel: foreign ones, and those to be answered or reassembled.
     pub passed_packets: Count,
     /// Packets answered with ICMP.
     pub answered_packets: Count,
@@ -169,7 +181,7 @@ pub struct Counters {
     pub lost_packets: Count,
     /// GTP-U messages other than packets.
     pub signalling_packets: Count,
-    /// How long packets took.
+    /// Processing time of packets.
     pub latency: Latency,
     dropped: [Count; DropReason::ALL.len()],
 }

@@ -37,7 +37,7 @@ pub enum CommandError {
     /// The command's parameters do not parse.
     #[error("invalid parameters {0:?}: write SNAP/PACKETS/BYTES/SECONDS, each above 0")]
     Parameters(String),
-    /// Captures have no directory: they hold what subscribers send and receive.
+    /// Captures need a directory, since they contain subscribers' traffic.
     #[error("captures need a directory: set upf.telemetry.captures")]
     NoDirectory,
     /// A capture is active.
@@ -51,7 +51,7 @@ pub enum CommandError {
     Failed(String),
 }
 
-/// Why a change of a session is not made.
+/// Why a session change was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatapathError {
     /// A table is full.

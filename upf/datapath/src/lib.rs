@@ -1,5 +1,5 @@
-//! The trait [`Datapath`] of whatever carries packets: a socket and a TUN device, XDP, or a switch
-//! in front of either; what datapaths count; and the conformance suite that all of them pass.
+//! The trait [`Datapath`] of packet forwarding by a socket and a TUN device, by XDP, or by a switch
+//! in front of either; the counters of datapaths; and the conformance suite that all of them pass.
 //!
 //! N4 gives a datapath the complete, checked state of a session ([`Change`]); the datapath computes
 //! the difference. [`conformance`] checks every datapath against this contract.
@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod counters;
 mod error;
 pub mod metrics;
+pub mod perimeter;
 #[cfg(feature = "random")]
 pub mod random;
 pub mod signalling;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
-/// Whether a datapath finds a TEID without a slow lookup; see [`Datapath::fast_teids`].
+/// Whether a datapath looks a TEID up in its fast table; see [`Datapath::fast_teids`].
 pub type TeidFilter = Box<dyn Fn(u32) -> bool + Send>;
 
 /// Forwards packets by the rules of sessions.
@@ -38,13 +39,14 @@ pub trait Datapath: Send + 'static {
     /// Its name in configuration, status and metrics.
     fn name(&self) -> &'static str;
 
-    /// The UP function features that it supports (TS 29.244, 8.2.25), beside those of N4 itself.
+    /// The UP function features that it supports (TS 29.244, 8.2.25), in addition to those of N4
+    /// itself.
     fn features(&self) -> UpFunctionFeatures;
 
     /// Applies a change completely, or not at all and returns the error. When it returns:
-    /// - packets meet the new rules;
-    /// - buffered packets that the new rules forward have left in order, before any newer packet;
-    ///   those that the new rules drop are dropped;
+    /// - packets match the new rules;
+    /// - buffered packets that the new rules forward have been sent in order, before any newer
+    ///   packet; those that the new rules drop are dropped;
     /// - end markers have left after the last packet of their tunnel.
     ///
     /// Unchanged rules keep their state (counted usage, tokens of a rate).
@@ -76,6 +78,10 @@ pub trait Datapath: Send + 'static {
     /// Where it puts its events.
     fn events(&self) -> EventSender;
 
+    /// Sessions have tunnels to these peers from now on, or no longer: see
+    /// [`Perimeter::set_peers`](perimeter::Perimeter::set_peers).
+    fn set_peers(&mut self, _changes: &[(IpAddr, bool)]) {}
+
     /// Its counters.
     fn counters(&self) -> Arc<Counters>;
 
@@ -84,7 +90,7 @@ pub trait Datapath: Send + 'static {
         vec![Traffic::default(); seids.len()]
     }
 
-    /// Which TEIDs are found without a slow lookup, where that differs. N4 allocates those first.
+    /// The TEIDs that are looked up fastest, if there is a difference. N4 allocates those first.
     fn fast_teids(&self) -> Option<TeidFilter> {
         None
     }
@@ -94,8 +100,8 @@ pub trait Datapath: Send + 'static {
         Vec::new()
     }
 
-    /// Traces packets for a few seconds after each call, and returns those since the call before.
-    fn trace(&self, _wish: TraceRequest) -> Result<TraceBatch, CommandError> {
+    /// Traces packets for a few seconds after each call, and returns those since the previous call.
+    fn trace(&self, _request: TraceRequest) -> Result<TraceBatch, CommandError> {
         Err(CommandError::Unsupported { datapath: self.name(), command: "tracing" })
     }
 
@@ -103,7 +109,7 @@ pub trait Datapath: Send + 'static {
     fn begin_capture(
         &self,
         _folder: &Path,
-        _wish: CaptureRequest,
+        _request: CaptureRequest,
     ) -> Result<CaptureStatus, CommandError> {
         Err(CommandError::Unsupported { datapath: self.name(), command: "captures" })
     }
@@ -132,7 +138,7 @@ pub trait Datapath: Send + 'static {
         0
     }
 
-    /// Further status for operators, such as interfaces; null if there is none.
+    /// Further status for operators, such as interfaces; null without any.
     fn details(&self) -> serde_json::Value {
         serde_json::Value::Null
     }
@@ -148,7 +154,7 @@ pub struct Shaping {
     pub batching: bool,
 }
 
-/// The class of a flow; see [`Shaping`]. `lowest` are the QFIs of those of the lowest priority.
+/// The class of a flow; see [`Shaping`]. `lowest` are the QFIs of the lowest priority.
 pub fn class_of<'a>(qers: impl Iterator<Item = &'a Qer> + Clone, lowest: &[u8]) -> usize {
     if qers.clone().any(|qer| qer.gbr.is_some()) {
         return 0;
@@ -177,7 +183,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Packets that wait.
+/// Buffered packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Buffered {
     /// How many.
@@ -186,7 +192,7 @@ pub struct Buffered {
     pub bytes: usize,
 }
 
-/// What one usage reporting rule has counted: bytes of IP packets that were let through.
+/// The usage of one usage reporting rule: bytes of IP packets that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// URR ID.
@@ -208,8 +214,8 @@ pub struct Usage {
 /// Events of a datapath.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The first buffered packet of a session whose FAR has BUFF and NOCP set; once until packets
-    /// are forwarded again.
+    /// The first packet was buffered for a session whose FAR has BUFF and NOCP set; once until
+    /// packets are forwarded again.
     DownlinkData {
         /// Session.
         seid: u64,
@@ -220,11 +226,11 @@ pub enum Event {
         /// Its differentiated services code point.
         dscp: u8,
     },
-    /// A peer does not know a tunnel (TS 29.281, 7.3.1).
+    /// A peer reported an unknown tunnel (TS 29.281, 7.3.1).
     ErrorIndication {
         /// The peer.
         peer: IpAddr,
-        /// The tunnel endpoint identifier that it does not know.
+        /// The unknown tunnel endpoint identifier.
         teid: u32,
     },
     /// A DNS response to a UE whose session detects applications by name
@@ -232,7 +238,7 @@ pub enum Event {
     Answer {
         /// The server.
         server: IpAddr,
-        /// What it answers.
+        /// The response.
         answer: Box<Answer>,
     },
     /// A URR reached a volume limit; once until its usage is taken or its quota renewed.
@@ -255,8 +261,8 @@ pub enum Reached {
     Quota,
 }
 
-/// Where a datapath puts its events. The channel is bounded: while it is full, an event waits for
-/// its next occasion, except for Error Indications, which their sender repeats.
+/// The queue of a datapath's events. It is bounded: while it is full, an event is raised at its
+/// next occasion, except for Error Indications, which their sender repeats.
 pub type EventSender = mpsc::Sender<Event>;
 
 /// The event channels of a datapath.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 /// The counters of all datapaths of this process, summed at each scrape.
 static DATAPATHS: Mutex<Vec<Weak<Counters>>> = Mutex::new(Vec::new());
 
-/// Shows the counters of a datapath for as long as it lives.
+/// Exports the counters of a datapath while it exists.
 pub fn show(counters: &Arc<Counters>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -29,12 +29,12 @@ struct Packets {
 impl Packets {
     fn new() -> Self {
         let vec = |name: &str, help: &str, label: &str| {
-            IntCounterVec::new(Opts::new(name, help), &[label]).expect("constants that fit")
+            IntCounterVec::new(Opts::new(name, help), &[label]).expect("valid constants")
         };
         Packets {
             events: vec(
                 "martlet_upf_datapath_total",
-                "What the datapath has done, in packets or bytes",
+                "Packets and bytes that the datapath processed",
                 "what",
             ),
             drops: vec("martlet_upf_dropped_packets_total", "Packets not forwarded", "reason"),

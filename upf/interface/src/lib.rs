@@ -1,26 +1,25 @@
-//! Properties and settings of a network interface by `ioctl` (`netdevice(7)`, `linux/ethtool.h`),
-//! in the calling thread's network namespace.
+//! Properties and settings of a network interface through `ioctl` (`netdevice(7)`,
+//! `linux/ethtool.h`), in the calling thread's network namespace.
 use socket2::{Domain, Socket, Type};
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The longest name of an interface, in bytes (IFNAMSIZ, without the zero at its end).
+/// The longest interface name in bytes (IFNAMSIZ without the terminating zero).
 const LONGEST_NAME: usize = 15;
 
-/// What an interface may do for those who send and receive, by the command that turns it.
+/// An offload feature of an interface, with the ethtool command that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Feature {
-    /// It completes the checksums of what is sent. Without it nothing leaves in larger pieces than
-    /// were sent, either.
+    /// Transmit checksum offload. Without it, segmentation offloads are off as well.
     TransmitChecksums = 0x17,
-    /// It cuts TCP's segments.
+    /// TCP segmentation offload (TSO).
     Segmentation = 0x1f,
-    /// The kernel cuts what is sent only just before it.
+    /// Generic segmentation offload (GSO).
     GenericSegmentation = 0x24,
-    /// What belongs together is put together when it is received. A veth end without an XDP program
-    /// takes frames of programs at its other end only with it.
+    /// Generic receive offload (GRO). A veth end without an XDP program accepts frames redirected
+    /// to it only with GRO.
     GenericReceive = 0x2c,
 }
 
@@ -30,51 +29,51 @@ fn request(
     fill: impl FnOnce(&mut libc::ifreq),
 ) -> io::Result<libc::ifreq> {
     let bytes = name.as_bytes();
-    // A longer one, cut off, may be another's.
+    // A truncated name could be that of another interface.
     if bytes.is_empty() || bytes.len() > LONGEST_NAME || bytes.contains(&0) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("no interface can have the name {name:?}"),
+            format!("{name:?} is not a valid interface name: it has to have 1 to 15 bytes"),
         ));
     }
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
-    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
+    // SAFETY: `ifreq` is plain data, for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
         *to = *from as libc::c_char;
     }
     fill(&mut request);
-    // SAFETY: the commands used here take an `ifreq`; where its data is a pointer, it is to what
-    // the command asks for, of the caller, who keeps it until this returns.
+    // SAFETY: the commands used here take an `ifreq`. Where its data is a pointer, it points to the
+    // command's structure, which the caller owns until this returns.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), command as _, &mut request) };
     if outcome == 0 { Ok(request) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks the driver something. `T` is the command's struct, which begins with its number.
+/// Sends a command to the driver. `T` is the command's struct, whose first field is the command.
 fn ask_driver<T>(name: &str, asked: &mut T) -> io::Result<()> {
     let data: *mut c_void = (&raw mut *asked).cast();
     request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast())
         .map(drop)
 }
 
-/// Its link address.
+/// The link-layer address.
 ///
 /// # Errors
-/// There is no such interface.
+/// The interface does not exist.
 pub fn address(name: &str) -> io::Result<[u8; 6]> {
     let answer = request(name, libc::SIOCGIFHWADDR as _, |_| {})?;
-    // SAFETY: this command has the kernel write the address here.
+    // SAFETY: the kernel writes the address here for this command.
     let data = unsafe { answer.ifr_ifru.ifru_hwaddr.sa_data };
     Ok(std::array::from_fn(|n| data[n] as u8))
 }
 
-/// The longest packet that it sends, in bytes, without the header of its link.
+/// The MTU in bytes.
 ///
 /// # Errors
-/// There is no such interface.
-pub fn longest(name: &str) -> io::Result<u32> {
+/// The interface does not exist.
+pub fn mtu(name: &str) -> io::Result<u32> {
     let answer = request(name, libc::SIOCGIFMTU as _, |_| {})?;
-    // SAFETY: this command has the kernel write the number here.
+    // SAFETY: the kernel writes the number here for this command.
     Ok(unsafe { answer.ifr_ifru.ifru_mtu }.unsigned_abs())
 }
 
@@ -85,7 +84,7 @@ struct Driver {
     name: [u8; 32],
     versions: [u8; 64],
     bus: [u8; 32],
-    /// Among others, in its bytes 48 to 51, how many statistics there are.
+    /// Bytes 48 to 51 hold the number of statistics.
     rest: [u8; 64],
 }
 
@@ -101,27 +100,26 @@ fn driver(name: &str) -> io::Result<Driver> {
     ask_driver(name, &mut driver).map(|()| driver)
 }
 
-/// Whether it is one that one can touch: its driver names a bus.
+/// Whether the interface is hardware: its driver names a bus.
 pub fn is_hardware(name: &str) -> bool {
     driver(name).is_ok_and(|driver| driver.bus[0] != 0)
 }
 
-/// Whether it is one end of a veth pair.
+/// Whether the interface is one end of a veth pair.
 pub fn is_veth(name: &str) -> bool {
     driver(name).is_ok_and(|driver| driver.name.starts_with(b"veth\0"))
 }
 
-/// The other end of a veth pair, where it is in this network namespace.
+/// The other end of a veth pair, if it is in this network namespace.
 pub fn peer(name: &str) -> Option<String> {
     let far = |name: &str| {
         let driver = driver(name).ok().filter(|driver| driver.name.starts_with(b"veth\0"))?;
-        // `struct ethtool_stats`: the driver tells as many numbers as it has said, of which the
-        // peer's is the first.
+        // `struct ethtool_stats`: the first statistic of veth is the interface index of the peer.
         const GET_STATISTICS: u32 = 0x1d;
-        let said = u32::from_ne_bytes(driver.rest[48..52].try_into().ok()?);
-        let mut numbers = vec![0u64; 1 + said as usize];
+        let count = u32::from_ne_bytes(driver.rest[48..52].try_into().ok()?);
+        let mut numbers = vec![0u64; 1 + count as usize];
         numbers[0] = u64::from_ne_bytes(
-            [GET_STATISTICS.to_ne_bytes(), said.to_ne_bytes()].concat().try_into().ok()?,
+            [GET_STATISTICS.to_ne_bytes(), count.to_ne_bytes()].concat().try_into().ok()?,
         );
         let data: *mut c_void = numbers.as_mut_ptr().cast();
         request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast())
@@ -129,18 +127,18 @@ pub fn peer(name: &str) -> Option<String> {
         u32::try_from(*numbers.get(1)?).ok()
     };
     let mut text = [0u8; libc::IF_NAMESIZE];
-    // SAFETY: room for a name.
+    // SAFETY: the buffer has the size of a name.
     if unsafe { libc::if_indextoname(far(name)?, text.as_mut_ptr().cast()) }.is_null() {
         return None;
     }
     let other = std::ffi::CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?.to_owned();
-    // In another network namespace, that number is another interface's here.
+    // In another network namespace that index belongs to another interface.
     let own = std::ffi::CString::new(name).ok()?;
-    // SAFETY: a text.
+    // SAFETY: a zero-terminated string.
     (far(&other)? == unsafe { libc::if_nametoindex(own.as_ptr()) }).then_some(other)
 }
 
-/// How many receive queues it has.
+/// The number of receive queues.
 pub fn queues(name: &str) -> u32 {
     /// `struct ethtool_channels`.
     #[repr(C)]
@@ -155,7 +153,7 @@ pub fn queues(name: &str) -> u32 {
     }
     const GET_CHANNELS: u32 = 0x3c;
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
-    // A driver that knows no channels has one.
+    // A driver without this command has one queue.
     if ask_driver(name, &mut channels).is_ok() {
         (channels.rx + channels.combined).max(1)
     } else {
@@ -163,11 +161,12 @@ pub fn queues(name: &str) -> u32 {
     }
 }
 
-/// Turns a feature on or off, as `ethtool -K NAME` does.
+/// Sets a feature, as `ethtool -K NAME` does.
 ///
 /// # Errors
-/// There is no such interface, its driver does not let it be turned, or whoever asks may not.
-pub fn turn(name: &str, feature: Feature, on: bool) -> io::Result<()> {
+/// The interface does not exist, its driver does not support the change, or the caller lacks the
+/// privilege.
+pub fn set_feature(name: &str, feature: Feature, on: bool) -> io::Result<()> {
     // `struct ethtool_value`.
     ask_driver(name, &mut [feature as u32, on.into()])
 }
@@ -177,24 +176,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_interface_says_what_it_is() {
+    fn the_loopback_interface_reports_its_properties() {
         assert_eq!(address("lo").unwrap(), [0; 6]);
-        let said: u32 =
+        let mtu_of_sysfs: u32 =
             std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
-        assert_eq!(longest("lo").unwrap(), said);
+        assert_eq!(mtu("lo").unwrap(), mtu_of_sysfs);
         assert_eq!((queues("lo"), is_hardware("lo"), is_veth("lo")), (1, false, false));
     }
 
     #[test]
-    fn an_interface_that_is_not_there_has_nothing() {
-        assert_eq!(longest("martlet-absent").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    fn a_missing_interface_is_an_error() {
+        assert_eq!(mtu("martlet-absent").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         assert_eq!(
-            turn("martlet-absent", Feature::GenericReceive, true).unwrap_err().raw_os_error(),
+            set_feature("martlet-absent", Feature::GenericReceive, true)
+                .unwrap_err()
+                .raw_os_error(),
             Some(libc::ENODEV)
         );
-        // "lo" is there.
+        // A truncation of the second name would be "lo".
         for name in ["", "lo\0", "loopback-interface-of-this-machine"] {
-            assert_eq!(longest(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
+            assert_eq!(mtu(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ const BATCH: usize = 32;
 /// Longest datagram; a longer one is dropped. Jumbo frames fit.
 const DATAGRAM: usize = 9216;
 
-/// Datagrams that were received, each behind its headroom.
+/// Received datagrams, each after its headroom.
 pub struct Batch {
     buffers: Vec<Vec<u8>>,
     received: Vec<Option<(SocketAddr, usize)>>,
@@ -27,7 +27,7 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Takes what is there, without waiting. A full batch means that there may be more.
+    /// Receives without waiting. If the batch is full, there may be more.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<bool> {
         self.received.clear();
         let mut names: [SockAddrStorage; BATCH] =
@@ -46,8 +46,8 @@ impl Batch {
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: each header points to one vector, name and buffer, all distinct, of the lengths
-        // it says, and alive until the call returns; the descriptor is open.
+        // SAFETY: each header points to one vector, name and buffer, all distinct, with their
+        // lengths, and valid until the call returns; the descriptor is open.
         let count = unsafe {
             let flags = libc::MSG_DONTWAIT as _;
             libc::recvmmsg(
@@ -77,7 +77,7 @@ impl Batch {
     }
 
     /// Calls `take` for each datagram with its buffer, which ends where the datagram does, and its
-    /// sender; one that did not fit is `None`.
+    /// sender; a truncated one is `None`.
     pub fn each(&mut self, mut take: impl FnMut(Option<(&mut [u8], SocketAddr)>)) {
         for (buffer, received) in self.buffers.iter_mut().zip(&self.received) {
             take(

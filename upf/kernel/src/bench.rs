@@ -1,10 +1,11 @@
-//! A forwarder without sockets, which keeps the packets that it sends.
+//! A forwarder without sockets, which stores the packets that it sends.
 use super::Carrier;
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use martlet_upf_config::{KernelLimits, N3Config};
 use martlet_upf_datapath::conformance::{Rig, payload_of, udp_packet};
+use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::{Datapath, Event};
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// What has left.
+/// The sent packets.
 #[derive(Default)]
 pub struct Left {
     /// Datagrams to GTP-U peers.
@@ -34,7 +35,7 @@ impl Egress for Arc<Left> {
     }
 }
 
-/// A forwarder between a gNB and a data network that are no more than queues.
+/// A forwarder between queues that stand for a gNB and a data network.
 pub struct Bench {
     pub(crate) forwarder: Arc<Forwarder<Arc<Left>>>,
     carrier: Carrier<Arc<Left>>,
@@ -57,9 +58,15 @@ impl Bench {
 
     /// With these as our own ends of tunnels.
     pub fn ending_at(limits: KernelLimits, n3: &N3Config) -> Self {
+        Self::within(limits, n3, Arc::new(Perimeter::new(Policy::default())))
+    }
+
+    /// The same with a perimeter.
+    pub fn within(limits: KernelLimits, n3: &N3Config, perimeter: Arc<Perimeter>) -> Self {
         let left = Arc::new(Left::default());
         let (sender, events) = mpsc::channel(limits.events);
         let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(n3);
+        let forwarder = forwarder.within(perimeter);
         let forwarder = Arc::new(forwarder);
         Bench { carrier: Carrier(forwarder.clone()), forwarder, left, events }
     }
@@ -71,7 +78,7 @@ impl Bench {
         Box::new(Carrier(self.forwarder.clone()))
     }
 
-    /// A packet comes from the data network.
+    /// Receives a packet from the data network.
     pub fn packet_from_network(&self, packet: &[u8]) {
         let mut buffer = [&[0; HEADROOM], packet].concat();
         self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());

@@ -19,12 +19,12 @@ impl Bucket {
     pub fn new(rate: u64, burst: Duration, now: Instant) -> Self {
         let bits = u128::from(rate) * burst.as_micros() / 1_000_000;
         let burst = bits.max(SMALLEST_BURST) * SCALE;
-        // A rate of 0 lets nothing pass, not even from a full bucket.
+        // A rate of 0 passes nothing, not even from a full bucket.
         let tokens = if rate == 0 { 0 } else { burst };
         Bucket { rate, burst, tokens, filled: now }
     }
 
-    /// Changes the rate; the tokens stay.
+    /// Changes the rate and retains the tokens.
     pub fn at_rate(mut self, rate: u64, burst: Duration, now: Instant) -> Self {
         self.has(0, now);
         let fresh = Bucket::new(rate, burst, now);
@@ -47,7 +47,7 @@ impl Bucket {
         self.tokens >= cost(bytes)
     }
 
-    /// Takes the tokens of a packet that passes.
+    /// Takes the tokens of a packet, if there are enough.
     pub fn take(&mut self, bytes: usize) {
         self.tokens = self.tokens.saturating_sub(cost(bytes));
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_is_the_rate_and_one_burst() {
+    fn the_rate_and_one_burst_pass() {
         let start = Instant::now();
         // 8 Mbit/s are 1,000 bytes a millisecond; the burst of one second is 1,000,000 bytes.
         let mut bucket = Bucket::new(8_000_000, Duration::from_secs(1), start);

@@ -1,4 +1,4 @@
-//! A session as packets meet it: its rules by precedence, and what they count.
+//! A session as the forwarder uses it: its rules by precedence, and their counters.
 use super::bucket::Bucket;
 use super::lan::Lan;
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
@@ -34,15 +34,17 @@ pub(super) struct State {
     pub teids: BTreeSet<u32>,
     /// Networks behind the UE.
     pub routes: BTreeSet<Prefix>,
+    /// It has a tunnel to the access.
+    pub has_tunnel: bool,
     /// What its packets are.
     pub kind: SessionKind,
-    /// Of an Ethernet session, the network in which it is.
+    /// For an Ethernet session, its network.
     pub lan: Option<Arc<Lan>>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     pub buffer: VecDeque<Vec<u8>>,
     pub buffered_bytes: usize,
-    /// Packets that may wait.
+    /// Limit of buffered packets.
     pub buffer_limit: usize,
     pub notified: bool,
     pub last_activity: Option<Instant>,
@@ -52,7 +54,7 @@ pub(super) struct State {
     pub drops: [u32; DropReason::ALL.len()],
 }
 
-/// A PDR with what applies to its packets.
+/// A PDR with the rules that apply to its packets.
 pub(super) struct Rule {
     pub pdr: Pdr,
     pub target: Target,
@@ -108,6 +110,7 @@ impl State {
             ue: BTreeSet::new(),
             teids: BTreeSet::new(),
             routes: BTreeSet::new(),
+            has_tunnel: false,
             kind: session.kind,
             lan: None,
             relays: BTreeMap::new(),
@@ -123,7 +126,7 @@ impl State {
         state
     }
 
-    /// What it has forwarded and dropped.
+    /// The traffic counters.
     pub fn traffic(&self) -> Traffic {
         let drops = DropReason::ALL.into_iter().zip(self.drops).filter(|(_, packets)| *packets > 0);
         let [uplink, downlink] = self.forwarded;
@@ -152,16 +155,16 @@ impl State {
         let mut old_qers = std::mem::take(&mut self.qers);
         for qer in session.qers.values() {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
-            let mut kept = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
+            let mut buckets = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
             for direction in [Direction::Uplink, Direction::Downlink] {
-                let place = &mut kept[place(direction)];
+                let place = &mut buckets[place(direction)];
                 let rate = qer.mbr.map(|mbr| mbr.of(direction));
                 if place.as_ref().map(Bucket::rate) != rate {
                     *place = rate.map(|rate| Bucket::new(rate, burst, now));
                 }
             }
             let open = [qer.passes(Direction::Uplink), qer.passes(Direction::Downlink)];
-            self.qers.push(QerState { id: qer.id, open, buckets: kept });
+            self.qers.push(QerState { id: qer.id, open, buckets });
         }
         let mut old_urrs = std::mem::take(&mut self.urrs);
         for urr in session.urrs.values() {
@@ -175,6 +178,7 @@ impl State {
         self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
         self.ue = session.ue_addresses();
         self.teids = session.teids();
+        self.has_tunnel = session.has_tunnel();
         self.relays = session.relays();
         self.asks_for_dns = session.asks_for_dns();
         self.routes = session.routes();
@@ -211,10 +215,17 @@ impl State {
         })
     }
 
-    /// The rule for a packet that came in a tunnel of ours.
+    /// The PDR for a packet from a tunnel.
     pub fn rule_for_tunnel(&self, teid: u32, flow: &Flow, qfi: Option<u8>) -> Option<usize> {
         let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
         self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
+    }
+
+    /// Whether packets of a rule leave to the data network.
+    pub fn leaves(&self, rule: usize) -> bool {
+        self.rules.get(rule).is_some_and(|rule| {
+            rule.target == Target::Network && rule.pdr.direction() == Direction::Uplink
+        })
     }
 
     /// Whether an address is not the UE's. Link-local addresses are allowed with IPv6 (RFC 4862,
@@ -226,7 +237,7 @@ impl State {
         !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local && !behind
     }
 
-    /// What rules look at of a packet.
+    /// The header fields that filters match.
     pub fn flow(&self, packet: &[u8], direction: Direction) -> Option<Flow> {
         match self.kind {
             SessionKind::Ip => Flow::of(packet),
@@ -247,7 +258,7 @@ impl State {
         self.prefix().map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64 | 1))
     }
 
-    /// Where datagrams of an unstructured session come from.
+    /// The server of an unstructured session.
     pub fn server(&self) -> Option<SocketAddrV6> {
         self.rules
             .iter()
@@ -261,17 +272,17 @@ impl State {
         })
     }
 
-    /// The rule that downlink packets meet last.
+    /// The default downlink PDR.
     pub fn downlink_default(&self) -> Option<usize> {
         self.rules.iter().rposition(|rule| rule.pdr.local.is_none())
     }
 
-    /// The rule for a packet that came from the data network.
+    /// The PDR for a packet from the data network.
     pub fn rule_for_network(&self, flow: &Flow) -> Option<usize> {
         self.rules.iter().position(|rule| rule.pdr.local.is_none() && rule.pdr.matches(flow, None))
     }
 
-    /// Moves all that waits out of the buffer.
+    /// Removes all buffered packets.
     pub fn take_buffer(&mut self) -> VecDeque<Vec<u8>> {
         self.buffered_bytes = 0;
         std::mem::take(&mut self.buffer)
@@ -356,7 +367,7 @@ impl UrrState {
                 .is_some_and(|threshold| threshold.reached(uplink, downlink))
     }
 
-    /// What was counted since the last time.
+    /// The usage since the last call.
     pub fn take(&mut self) -> Usage {
         self.threshold_reported = false;
         self.since.take(self.urr.id)

@@ -3,11 +3,12 @@
 use super::egress::Egress;
 use super::entry::{Entry, State};
 use super::lan::Lan;
-use super::limiter::Limiter;
+use super::limiter::PeerLimiter;
 use super::shape::Shaper;
 use martlet_gtpu::end_marker;
 use martlet_upf_config::{KernelLimits, N3Config};
 use martlet_upf_datapath::counters::{Counters, DropReason};
+use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Usage};
 use martlet_upf_rules::{Flow, Prefix, UeAddress};
@@ -20,27 +21,28 @@ use std::time::Instant;
 
 const UDP: u8 = 17;
 
-/// All that is known of sessions, used by the threads that carry packets and by the one that
-/// changes rules.
+/// The state of all sessions, used by the threads that forward packets and by the one that changes
+/// rules.
 pub(super) struct Forwarder<O> {
     tables: RwLock<Tables>,
     pub(super) egress: O,
     pub(super) counters: Arc<Counters>,
     pub(super) events: EventSender,
     pub(super) limits: KernelLimits,
-    /// Packets that wait, of all sessions.
+    /// Number of buffered packets of all sessions.
     pub(super) buffered: AtomicUsize,
     /// Network instances of exits.
     pub(super) network_instances: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
-    /// Answers to packets that nobody asked for.
-    pub(super) complaints: Mutex<Limiter>,
+    /// Rate limit of responses to unsolicited packets.
+    pub(super) complaints: Mutex<PeerLimiter>,
+    /// What UEs do not reach, and who is a peer.
+    pub(super) perimeter: Arc<Perimeter>,
     /// Networks of Ethernet sessions.
     pub(super) lans: Vec<Arc<Lan>>,
     /// Our own ends of tunnels.
     own: Vec<SocketAddr>,
-    /// Until then, tunnels that are not known may be those of sessions that are still to be
-    /// restored.
+    /// Until then, unknown tunnels may belong to sessions that are not restored yet.
     quiet_until: Option<Instant>,
 }
 
@@ -51,7 +53,7 @@ pub(super) struct Sampled<'a> {
 }
 
 impl Sampled<'_> {
-    /// So many have been.
+    /// Number of packets so far.
     pub fn each(self, packets: usize) {
         if let Some(each) = self.since.elapsed().as_nanos().checked_div(packets as u128) {
             self.counters.latency.add(each as u64);
@@ -64,7 +66,7 @@ struct Tables {
     sessions: HashMap<u64, Arc<Entry>>,
     by_teid: HashMap<u32, Arc<Entry>>,
     by_ue: HashMap<UeAddress, Arc<Entry>>,
-    /// Networks behind UEs, the smallest first.
+    /// Networks behind UEs, the longest prefix first.
     by_route: BTreeMap<(Reverse<u8>, IpAddr), Arc<Entry>>,
 }
 
@@ -90,7 +92,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<O: Egress> Forwarder<O> {
     pub fn new(egress: O, limits: KernelLimits, events: EventSender) -> Self {
-        let complaints = Mutex::new(Limiter::per_second(limits.error_indications_per_second));
+        let total = limits.error_indications_per_second;
+        let each = N3Config::default().error_indications_per_peer;
+        let complaints = Mutex::new(PeerLimiter::per_second(total, each));
         Forwarder {
             tables: RwLock::default(),
             egress,
@@ -101,6 +105,7 @@ impl<O: Egress> Forwarder<O> {
             network_instances: Vec::new(),
             shaper: Shaper::default(),
             complaints,
+            perimeter: Arc::new(Perimeter::new(Policy::default())),
             lans: Vec::new(),
             own: Vec::new(),
             quiet_until: None,
@@ -134,7 +139,7 @@ impl<O: Egress> Forwarder<O> {
         ]
     }
 
-    /// FARs with these network instances lead to exits.
+    /// FARs with these names forward to network instances.
     pub fn network_instances(self, network_instances: Vec<Vec<u8>>) -> Self {
         Forwarder { network_instances, ..self }
     }
@@ -160,8 +165,16 @@ impl<O: Egress> Forwarder<O> {
         Forwarder { lans, ..self }
     }
 
-    /// With our own ends of tunnels, where UEs have no business.
+    /// With a perimeter.
+    pub fn within(self, perimeter: Arc<Perimeter>) -> Self {
+        Forwarder { perimeter, ..self }
+    }
+
+    /// With our own ends of tunnels, where UEs have no business, and the limits of N3.
     pub fn ending_at(mut self, n3: &N3Config) -> Self {
+        let total = self.limits.error_indications_per_second;
+        let each = n3.error_indications_per_peer;
+        self.complaints = Mutex::new(PeerLimiter::per_second(total, each));
         let (four, six) = n3.addresses();
         let own = four.map(IpAddr::V4).into_iter().chain(six.map(IpAddr::V6));
         self.own = own.map(|address| SocketAddr::new(address, n3.address.port())).collect();
@@ -179,8 +192,10 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// Whether a packet in an unknown tunnel is answered.
-    pub(super) fn complains(&self, now: Instant) -> bool {
-        self.quiet_until.is_none_or(|until| until <= now) && lock(&self.complaints).allows(now)
+    pub(super) fn complains(&self, from: IpAddr, now: Instant) -> bool {
+        self.quiet_until.is_none_or(|until| until <= now)
+            && self.perimeter.informs(from)
+            && lock(&self.complaints).allows(from, now)
     }
 
     pub(super) fn by_teid(&self, teid: u32) -> Option<Arc<Entry>> {
@@ -225,7 +240,8 @@ impl<O: Egress> Forwarder<O> {
         if change.drop_buffered {
             self.drop_buffer(&mut state);
         }
-        // The last packets on the old tunnels have gone, for they go while the state is locked.
+        // Packets are sent under the lock of the state, so the last ones on the old tunnels have
+        // been sent.
         for tunnel in change.end_markers {
             if self.egress.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
                 self.counters.end_markers_sent.add(1);
@@ -270,7 +286,10 @@ impl<O: Egress> Forwarder<O> {
                 taken(tables.by_route.get(&(Reverse(route.length), route.network)))
             };
             if let Some(route) = pdr.routes().iter().filter(|_| pdr.local.is_none()).find(routed) {
-                return failure(format!("{}/{} is behind another UE", route.network, route.length));
+                return failure(format!(
+                    "{}/{} is routed to another UE",
+                    route.network, route.length
+                ));
             }
             if pdr.local.is_none()
                 && let Some(address) =
@@ -367,7 +386,7 @@ impl<O: Egress> Forwarder<O> {
         state.notified = false;
     }
 
-    /// Processes buffered packets again, in order. Those that must still be buffered stay.
+    /// Processes buffered packets again, in order. Those that must still be buffered remain.
     fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) {
         let waiting = state.take_buffer();
         if waiting.is_empty() {

@@ -1,8 +1,8 @@
-//! A packet in a buffer that has room before it for a tunnel header.
+//! A packet in a buffer with headroom for a tunnel header.
 use martlet_gtpu::{GPduHeader, PduSessionContainer, g_pdu_header};
 use martlet_upf_rules::Tunnel;
 
-/// Bytes kept free before a packet.
+/// Bytes of headroom.
 pub const HEADROOM: usize = GPduHeader::LONGEST;
 
 /// An IP packet within a buffer, from `start` to `end`.
@@ -34,7 +34,7 @@ impl<'a> Frame<'a> {
         self.start = self.start.saturating_add(bytes).min(self.end);
     }
 
-    /// The packet behind the header of a G-PDU; `None` if it does not fit.
+    /// The payload of a G-PDU; `None` if it is malformed.
     pub fn encapsulated(
         &mut self,
         tunnel: Tunnel,

@@ -32,8 +32,8 @@ impl Gtpu {
         self.0.iter().map(|(local, socket)| (*local, socket))
     }
 
-    /// Sends a datagram to the GTP-U port of a peer, whatever port it sends from (TS 29.281,
-    /// 4.4.2.3).
+    /// Sends a datagram to the GTP-U port of a peer, independent of the peer's source port (TS
+    /// 29.281, 4.4.2.3).
     pub fn send(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         let found = self.0.iter().find(|(local, _)| local.is_ipv4() == peer.is_ipv4());
         let (_, socket) = found.ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -57,8 +57,8 @@ fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
 fn without_checksum(socket: &Socket) -> io::Result<()> {
     const UDP_NO_CHECK6_RX: libc::c_int = 102;
     let on: libc::c_int = 1;
-    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the
-    // socket is open.
+    // SAFETY: the pointer is to an integer of the given length that outlives the call; the socket
+    // is open.
     let outcome = unsafe {
         let length = size_of_val(&on) as libc::socklen_t;
         libc::setsockopt(

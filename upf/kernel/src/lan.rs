@@ -18,7 +18,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// An address that was not seen for so long may be another session's (IEEE 802.1Q, 8.8.3).
+/// An address that was not seen for this time may be learned from another session (IEEE 802.1Q,
+/// 8.8.3).
 const AGE: Duration = Duration::from_secs(300);
 /// Minimum interval between purges of old addresses.
 const CLEANING: Duration = Duration::from_secs(1);
@@ -27,7 +28,7 @@ const CLEANING: Duration = Duration::from_secs(1);
 pub(super) struct Lan {
     /// The network instance.
     name: Vec<u8>,
-    /// What leads further, where something does.
+    /// The TAP device, if there is one.
     pub device: Option<File>,
     /// Addresses that one session may have.
     most: usize,
@@ -37,7 +38,7 @@ pub(super) struct Lan {
 
 #[derive(Default)]
 struct LearnedNames {
-    /// Which session has an address, and when it was last seen.
+    /// The session that owns each address, and when it was last seen.
     owners: HashMap<[u8; 6], (u64, Instant)>,
     /// How many each session has.
     counts: HashMap<u64, usize>,
@@ -49,11 +50,11 @@ impl LearnedNames {
     fn forget(&mut self, mut gone: impl FnMut(u64, Instant) -> bool) {
         let counts = &mut self.counts;
         self.owners.retain(|_, (of, seen)| {
-            let goes = gone(*of, *seen);
-            if let (true, Some(count)) = (goes, counts.get_mut(of)) {
+            let expires = gone(*of, *seen);
+            if let (true, Some(count)) = (expires, counts.get_mut(of)) {
                 *count = count.saturating_sub(1);
             }
-            !goes
+            !expires
         });
         counts.retain(|_, count| *count > 0);
     }
@@ -68,7 +69,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, OpenError> {
     let one = |lan: &martlet_upf_config::EthernetConfig| {
         let device = netns::within(config.n6.netns.as_deref(), || {
             let device = tun::create_tap(&lan.interface)?;
-            // The device itself says nothing of its own on the network of the UEs.
+            // The device itself sends nothing of its own to the UEs' network.
             let _ = std::fs::write(
                 format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", lan.interface),
                 "1",
@@ -106,7 +107,8 @@ impl Lan {
         lock(&self.learnt).forget(|of, _| of == seid);
     }
 
-    /// Learns a source address. False: another session's, a group address, or the limit is reached.
+    /// Learns a source address. False if it belongs to another session, is a group address, or the
+    /// limit is reached.
     pub fn learn(&self, source: [u8; 6], seid: u64, now: Instant) -> bool {
         if source[0] & 1 != 0 {
             return false;
@@ -156,7 +158,7 @@ impl<O: Egress> Forwarder<O> {
         found.map(Some).ok_or_else(|| {
             let name = String::from_utf8_lossy(name).into_owned();
             DatapathError::NoResources(format!(
-                "{name:?} is no network of Ethernet sessions: see upf.n6.ethernet"
+                "{name:?} is not a network of Ethernet sessions: see upf.n6.ethernet"
             ))
         })
     }
@@ -187,8 +189,8 @@ impl<O: Egress> Forwarder<O> {
             let members = lock(&lan.members);
             match owner {
                 Some(owner) => members.get(&owner).cloned().into_iter().collect(),
-                // What the device sends to an address that is nobody's here may be for one that has
-                // said nothing yet.
+                // A frame of the device to an unknown address may be for a UE that has not sent
+                // yet.
                 None => {
                     members.values().filter(|entry| Some(entry.seid) != from).cloned().collect()
                 }
@@ -203,6 +205,9 @@ impl<O: Egress> Forwarder<O> {
             self.to_ue(entry, &mut Frame::new(&mut copy, HEADROOM), flow, now);
         }
         let further = from.is_some() && (owner.is_none() || !local);
+        if further && lan.device.is_some() && !self.perimeter.permits_frame(flow, frame.packet()) {
+            return self.counters.dropped(DropReason::N6Isolation);
+        }
         if let Some(mut device) = lan.device.as_ref().filter(|_| further)
             && device.write(frame.packet()).is_err()
         {

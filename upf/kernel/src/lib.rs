@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `forwarder`, `entry` | sessions by TEID and address |
 //! | `n3`, `packets` | processing of datagrams and packets |
+//! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
 //! | `bucket`, `limiter`, `shape` | bit rates, rate limit of error messages, thermal shaping |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
 //! | `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
@@ -29,6 +30,7 @@ pub mod netns;
 pub mod network_instances;
 pub mod non_ip;
 mod packets;
+pub mod perimeter;
 pub mod router;
 mod shape;
 pub mod sockets;
@@ -52,7 +54,9 @@ use martlet_upf_datapath::{
 };
 use nat::Nat;
 use network_instances::NetworkInstances;
+use perimeter::Watcher;
 use sockets::Sockets;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threads::Threads;
@@ -65,6 +69,7 @@ pub struct KernelDatapath {
     _threads: Threads,
     _nat: Option<Nat>,
     _exits: NetworkInstances,
+    _addresses: Watcher,
 }
 
 impl KernelDatapath {
@@ -78,6 +83,7 @@ impl KernelDatapath {
         let network_instances = NetworkInstances::open(config)?;
         let lans = lan::open(config)?;
         let sockets = Sockets::open(config, device, ways)?;
+        let (perimeter, addresses) = perimeter::follow(config)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events)
             .quiet_until(restored_by)
@@ -85,7 +91,8 @@ impl KernelDatapath {
         let forwarder = forwarder
             .lowest(config.governor.lowest.clone())
             .network_instances(config.n6.network_instance_names())
-            .ending_at(&config.n3);
+            .ending_at(&config.n3)
+            .within(perimeter);
         let forwarder = Arc::new(forwarder);
         martlet_upf_datapath::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, failure)?;
@@ -94,6 +101,7 @@ impl KernelDatapath {
             _threads: threads,
             _nat: nat,
             _exits: network_instances,
+            _addresses: addresses,
         };
         Ok((datapath, Signals { events: receive_events, failures }))
     }
@@ -138,6 +146,10 @@ impl<O: Egress> Datapath for Carrier<O> {
 
     fn events(&self) -> EventSender {
         self.0.events.clone()
+    }
+
+    fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
+        self.0.perimeter.set_peers(changes);
     }
 
     fn counters(&self) -> Arc<Counters> {
@@ -196,6 +208,10 @@ impl Datapath for KernelDatapath {
 
     fn events(&self) -> EventSender {
         Datapath::events(&self.carrier)
+    }
+
+    fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
+        Datapath::set_peers(&mut self.carrier, changes);
     }
 
     fn counters(&self) -> Arc<Counters> {

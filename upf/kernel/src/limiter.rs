@@ -1,5 +1,10 @@
-//! So many a second, and no more.
+//! So many a second, and no more: in all, and for each peer.
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
+
+/// Peers whose share of a second is known.
+const PEERS: usize = 1024;
 
 /// Counts in windows of one second.
 pub struct Limiter {
@@ -14,7 +19,7 @@ impl Limiter {
         Limiter { most, used: 0, since: None }
     }
 
-    /// Whether one more is within the limit; it is counted.
+    /// Counts an event; false if it exceeds the limit.
     pub fn allows(&mut self, now: Instant) -> bool {
         let fresh = self
             .since
@@ -28,9 +33,51 @@ impl Limiter {
     }
 }
 
+/// Limits each peer and all of them together, in windows of one second.
+pub struct PeerLimiter {
+    total: Limiter,
+    each: u32,
+    used: HashMap<IpAddr, u32>,
+    since: Option<Instant>,
+}
+
+impl PeerLimiter {
+    /// At most `total` events per second, and `each` of one peer.
+    pub fn per_second(total: u32, each: u32) -> Self {
+        PeerLimiter { total: Limiter::per_second(total), each, used: HashMap::new(), since: None }
+    }
+
+    /// Whether one more of a peer is within both limits; it is counted.
+    pub fn allows(&mut self, peer: IpAddr, now: Instant) -> bool {
+        let fresh = self
+            .since
+            .is_none_or(|since| now.saturating_duration_since(since) >= Duration::from_secs(1));
+        if fresh {
+            self.since = Some(now);
+            self.used.clear();
+        }
+        if self.used.len() >= PEERS && !self.used.contains_key(&peer) {
+            return false;
+        }
+        let used = self.used.entry(peer).or_default();
+        let allowed = *used < self.each && self.total.allows(now);
+        *used += u32::from(allowed);
+        allowed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_peer_has_its_share() {
+        let mut limiter = PeerLimiter::per_second(3, 2);
+        let (start, one, two) = (Instant::now(), IpAddr::from([1; 4]), IpAddr::from([2; 4]));
+        let allowed = [one, one, one, two, two].map(|peer| limiter.allows(peer, start));
+        assert_eq!(allowed, [true, true, false, true, false]);
+        assert!(limiter.allows(one, start + Duration::from_secs(1)));
+    }
 
     #[test]
     fn a_second_has_its_share() {

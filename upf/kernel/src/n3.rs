@@ -1,4 +1,4 @@
-//! A datagram that came to the GTP-U port (TS 29.281, 7).
+//! Processes a datagram received on the GTP-U port (TS 29.281, 7).
 use super::egress::Egress;
 use super::forwarder::{Forwarder, lock};
 use super::frame::Frame;
@@ -24,7 +24,9 @@ impl<O: Egress> Forwarder<O> {
         let pdu = match decode(datagram) {
             Ok(Message::GPdu(pdu)) => pdu,
             Ok(other) => {
-                if let Message::EndMarker { teid, .. } = other {
+                if let Message::EndMarker { teid, .. } = other
+                    && self.perimeter.informs(from.ip())
+                {
                     self.relay_end_marker(teid);
                 }
                 return signalling::take(other, from, &self.counters, &self.events);
@@ -35,7 +37,8 @@ impl<O: Egress> Forwarder<O> {
                     peer = %from, kind,
                     "unknown GTP-U extension header with comprehension required"
                 );
-                return lock(&self.complaints).allows(now).then(|| supported_extension_headers(0));
+                let allowed = lock(&self.complaints).allows(from.ip(), now);
+                return allowed.then(|| supported_extension_headers(0));
             }
             Err(error) => {
                 self.counters.dropped(DropReason::Malformed);
@@ -47,7 +50,7 @@ impl<O: Egress> Forwarder<O> {
             (pdu.teid, pdu.container.map(|container| container.qfi), pdu.payload.len());
         let Some(entry) = self.by_teid(teid) else {
             self.counters.dropped(DropReason::UnknownTunnel);
-            if self.complains(now) {
+            if self.complains(from.ip(), now) {
                 // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
                 tracing::debug!(
                     peer = %from, teid,
@@ -59,7 +62,7 @@ impl<O: Egress> Forwarder<O> {
             }
             return None;
         };
-        // The payload ends where the message does, which may be before the datagram does.
+        // The payload ends with the message, which may be shorter than the datagram.
         let counted = datagram
             .get(2..4)
             .and_then(|l| <[u8; 2]>::try_from(l).ok())
@@ -67,7 +70,7 @@ impl<O: Egress> Forwarder<O> {
         let end = (start + 8).saturating_add(usize::from(counted)).min(buffer.len());
         if let Some(message) = buffer.get_mut(..end) {
             let at = end.saturating_sub(length);
-            self.take_tunnelled(&entry, teid, qfi, Frame::new(message, at), now);
+            self.take_tunnelled(&entry, (from.ip(), teid, qfi), Frame::new(message, at), now);
         }
         None
     }

@@ -20,8 +20,8 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
         let failed = |what: &str, error: std::io::Error| {
             OpenError::Interface(format!("{what} of the interface {name} cannot be set: {error}"))
         };
-        // Without it the kernel speaks IPv6 to itself on the device. A kernel without IPv6 does not
-        // know it.
+        // Otherwise the kernel itself sends IPv6 on the device. A kernel without IPv6 lacks this
+        // setting.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
         let index = if_nametoindex(name).map_err(|error| failed("the index", error.into()))?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;

@@ -1,10 +1,14 @@
-//! Translation of UE addresses to those of the machine, by `nft` or else `iptables`. It is undone
-//! at the end.
+//! Translation of UE addresses to those of the machine, by `nft` or else `iptables`. Removed on
+//! drop.
 use super::netns;
 use martlet_upf_config::{N6Mode, UpfConfig};
 use martlet_upf_datapath::OpenError;
 use std::io::Write;
 use std::process::{Command, Stdio};
+
+/// Ports that UEs get. The machine listens at lower ones: a translated flow with the port of N3 or
+/// N2 would take the packets of a gNB.
+const PORTS: &str = "32768-60999";
 
 /// The translation, for as long as this lives.
 pub struct Nat {
@@ -12,7 +16,7 @@ pub struct Nat {
     undo: Vec<Vec<String>>,
 }
 
-/// Sets the translation up, if the configuration asks for it.
+/// Sets up the translation if it is configured.
 pub fn open(config: &UpfConfig) -> Result<Option<Nat>, OpenError> {
     if config.n6.mode != N6Mode::Nat {
         return Ok(None);
@@ -45,7 +49,8 @@ fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>
     let rules = format!(
         "table ip upf_{table} {{}}\ndelete table ip upf_{table}\ntable ip upf_{table} {{\nchain \
          postrouting {{\ntype nat hook postrouting priority 100; policy accept\nip saddr {{ \
-         {pools} }} oifname != \"{interface}\" masquerade\n}}\n}}\n"
+         {pools} }} oifname != \"{interface}\" meta l4proto {{ tcp, udp, sctp }} masquerade to \
+         :{PORTS}\nip saddr {{ {pools} }} oifname != \"{interface}\" masquerade\n}}\n}}\n"
     );
     let outcome = run(&["nft", "-f", "-"].map(String::from), &rules)?;
     let undo = ["nft", "delete", "table", "ip"]
@@ -57,10 +62,16 @@ fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>
 
 fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, OpenError>> {
     let mut undo = Vec::new();
-    for pool in pools {
+    let protocols = ["tcp", "udp", "sctp"].map(|name| (format!(" -p {name}"), true));
+    let protocols = protocols.into_iter().chain([(String::new(), false)]);
+    for (pool, (protocol, ports)) in
+        pools.iter().flat_map(|pool| protocols.clone().map(move |protocol| (pool, protocol)))
+    {
+        let ports = if ports { format!(" --to-ports {PORTS}") } else { String::new() };
         let rule = |action: &str| {
             let rule = format!(
-                "iptables -w -t nat {action} POSTROUTING -s {pool} ! -o {interface} -j MASQUERADE"
+                "iptables -w -t nat {action} POSTROUTING -s {pool} ! -o {interface}{protocol} -j \
+                 MASQUERADE{ports}"
             );
             rule.split(' ').map(String::from).collect::<Vec<_>>()
         };
@@ -94,11 +105,11 @@ fn run(words: &[String], input: &str) -> Option<Result<(), OpenError>> {
     if output.status.success() {
         return Some(Ok(()));
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     Some(Err(OpenError::Translation(format!(
         "UE addresses cannot be translated: {program} failed: {}; set upf.n6.mode to routing to \
          do without",
-        said.trim()
+        stderr.trim()
     ))))
 }
 

@@ -68,8 +68,7 @@ impl Netlink {
         self.request(DELETE_LINK, 0, &body)
     }
 
-    /// Gives an interface an address, and the way to its network through the interface to packets
-    /// of some size.
+    /// Assigns an address to an interface, with a route to its network that has an MTU.
     pub fn network(&self, index: u32, address: Ipv4Addr, prefix: u8, mtu: u32) -> io::Result<()> {
         const NO_PREFIX_ROUTE: u32 = 0x200;
         let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
@@ -131,7 +130,7 @@ impl Netlink {
         self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
     }
 
-    /// Takes it away.
+    /// Removes it.
     pub fn no_default_route(&self, table: u32) -> io::Result<()> {
         const DELETE_ROUTE: u16 = 25;
         let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, libc::RT_SCOPE_NOWHERE, 0];
@@ -140,7 +139,7 @@ impl Netlink {
         self.request(DELETE_ROUTE, 0, &body)
     }
 
-    /// Has what enters by an interface follow a table of routes, or no longer.
+    /// Adds or removes a rule that routes packets of an input interface by a routing table.
     pub fn rule(&self, there: bool, enters: &str, table: u32) -> io::Result<()> {
         const NEW_RULE: u16 = 32;
         const DELETE_RULE: u16 = 33;
@@ -160,7 +159,7 @@ impl Netlink {
         self.request(kind, flags, &body)
     }
 
-    /// Gives an interface an address; the kernel adds the route to its network.
+    /// Assigns an address to an interface; the kernel adds the route to its network.
     pub fn address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         // struct ifaddrmsg: family, prefix length, flags, scope, index.
         let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
@@ -170,7 +169,7 @@ impl Netlink {
         self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
     }
 
-    /// The same for IPv6; nobody else has the address, which is not asked about.
+    /// The same for IPv6, without duplicate address detection.
     pub fn address6(&self, index: u32, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
         const NO_DUPLICATE_DETECTION: u8 = 0x02;
         let mut body = vec![libc::AF_INET6 as u8, prefix, NO_DUPLICATE_DETECTION, 0];
@@ -180,7 +179,7 @@ impl Netlink {
         self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
     }
 
-    /// The link address of a neighbour at an interface, where the kernel knows it.
+    /// The link address of a neighbour, if the kernel has resolved it.
     pub fn neighbour(&self, index: u32, address: Ipv6Addr) -> io::Result<Option<[u8; 6]>> {
         const GET_NEIGHBOUR: u16 = 30;
         const NEW_NEIGHBOUR: u16 = 28;
@@ -247,7 +246,7 @@ fn kind_of(answer: &[u8]) -> Option<u16> {
 }
 
 fn no_answer() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink that is none")
+    io::Error::new(io::ErrorKind::InvalidData, "a malformed response of rtnetlink")
 }
 
 /// struct rtattr: length, type, then the value, padded to four bytes.

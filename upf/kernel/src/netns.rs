@@ -8,7 +8,7 @@ use std::path::Path;
 /// Directory of the names of `ip netns`.
 const NAMES: &str = "/run/netns";
 
-/// Moves the calling thread into a namespace; without a name it stays.
+/// Moves the calling thread into a namespace; does nothing without a name.
 pub fn enter(name: Option<&str>) -> Result<(), OpenError> {
     let Some(name) = name else { return Ok(()) };
     let path = Path::new(NAMES).join(name);
@@ -25,7 +25,7 @@ pub fn enter(name: Option<&str>) -> Result<(), OpenError> {
     })
 }
 
-/// Runs `act` in a namespace, on a thread of its own; without a name, here.
+/// Runs `act` on a new thread in a namespace; without a name, on this thread.
 pub fn within<T: Send>(
     name: Option<&str>,
     act: impl FnOnce() -> Result<T, OpenError> + Send,

@@ -14,7 +14,7 @@ pub fn interface(n6: &N6Config, n: usize) -> String {
     format!("{}e{n}", n6.interface.chars().take(12).collect::<String>())
 }
 
-/// Rules and routes, for as long as this lives.
+/// Rules and routes, removed on drop.
 pub struct NetworkInstances {
     netns: Option<String>,
     /// Interfaces that packets enter by, with their tables.

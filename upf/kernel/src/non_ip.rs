@@ -10,6 +10,7 @@ use martlet_board::governor::CLASSES;
 use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::signalling::Reply;
 use martlet_upf_datapath::telemetry::Traffic;
 use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
@@ -22,7 +23,7 @@ use tokio::sync::mpsc;
 /// Sends a packet of IP to the data network.
 pub type ToNetwork = Box<dyn Fn(&[u8]) -> io::Result<()> + Send + Sync>;
 
-/// Packets leave into tunnels, as frames of a network, or to the data network, if there is one.
+/// Packets are sent into tunnels, as frames of a network, or to the data network, if there is one.
 struct Tunnels(Arc<Gtpu>, Option<ToNetwork>);
 
 impl Egress for Tunnels {
@@ -50,6 +51,7 @@ impl NonIpSessions {
         counters: &Arc<Counters>,
         events: EventSender,
         failure: mpsc::Sender<String>,
+        perimeter: &Arc<Perimeter>,
     ) -> Result<Self, OpenError> {
         let lans = lan::open(config)?;
         let forwarder =
@@ -58,7 +60,8 @@ impl NonIpSessions {
         let forwarder = forwarder
             .lowest(config.governor.lowest.clone())
             .counting(counters.clone())
-            .ending_at(&config.n3);
+            .ending_at(&config.n3)
+            .within(perimeter.clone());
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;
         Ok(NonIpSessions { forwarder, _threads: threads })
@@ -69,8 +72,8 @@ impl NonIpSessions {
         self.forwarder.by_teid(teid).is_some()
     }
 
-    /// A message of one of its tunnels, `start` bytes into a buffer that it fills, which came to
-    /// `local`.
+    /// Processes a message of one of its tunnels, received on `local`, that starts at `start` of
+    /// the buffer and fills it.
     pub fn take(
         &self,
         buffer: &mut [u8],

@@ -11,13 +11,13 @@ use martlet_upf_datapath::tally::place;
 use martlet_upf_datapath::{Event, Reached};
 use martlet_upf_rules::dns::answer_in;
 use martlet_upf_rules::{Direction, Flow, SessionKind};
-use std::net::SocketAddrV6;
+use std::net::{IpAddr, SocketAddrV6};
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
-/// What remains to be done with a packet once its session is let go.
+/// The rest of a packet's processing, after the session's lock is released.
 enum Next {
-    /// Nothing: it was sent, buffered or dropped.
+    /// None: the packet was sent, buffered or dropped.
     Done,
     /// It leaves for the data network by an exit, or for another UE.
     Network(usize),
@@ -26,18 +26,22 @@ enum Next {
 }
 
 impl<O: Egress> Forwarder<O> {
-    /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
+    /// A packet that a sender sent in a tunnel of a session; `qfi` is that of its PDU session
+    /// container.
     pub(super) fn take_tunnelled(
         &self,
         entry: &Entry,
-        teid: u32,
-        qfi: Option<u8>,
+        (from, teid, qfi): (IpAddr, u32, Option<u8>),
         mut frame: Frame<'_>,
         now: Instant,
     ) {
         let mut state = lock(&entry.state);
         if state.removed {
             return self.counters.dropped(DropReason::UnknownTunnel);
+        }
+        if !self.perimeter.accepts(from, state.has_tunnel) {
+            state.dropped(DropReason::N3Source);
+            return self.counters.dropped(DropReason::N3Source);
         }
         let Some(flow) = state.flow(frame.packet(), Direction::Uplink) else {
             return self.counters.dropped(DropReason::Malformed);
@@ -48,7 +52,7 @@ impl<O: Egress> Forwarder<O> {
             return self.advertise(entry, &mut state, &flow, now);
         }
         let rule = state.rule_for_tunnel(teid, &flow, qfi);
-        // A PDR need not name the UE's address; that of its session counts all the same.
+        // The session's UE address is checked even if the PDR does not contain it.
         let is_uplink = |rule: usize| {
             state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink)
         };
@@ -68,6 +72,10 @@ impl<O: Egress> Forwarder<O> {
             state.dropped(DropReason::Malformed);
             return self.counters.dropped(DropReason::Malformed);
         }
+        if state.leaves(rule) && !self.may_leave(&flow, frame.packet()) {
+            state.dropped(DropReason::N6Isolation);
+            return self.counters.dropped(DropReason::N6Isolation);
+        }
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         let lan = state.lan.clone();
         drop(state);
@@ -79,6 +87,11 @@ impl<O: Egress> Forwarder<O> {
             (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
             (Next::Done, _) => {}
         }
+    }
+
+    /// Whether the perimeter lets a packet of a UE leave. A frame goes to other UEs in any case.
+    fn may_leave(&self, flow: &Flow, packet: &[u8]) -> bool {
+        flow.ethernet.is_some() || self.perimeter.permits(flow, packet)
     }
 
     /// Sends a Router Advertisement in the default flow of the session (TS 23.501, 5.8.2.2.3).
@@ -223,7 +236,7 @@ impl<O: Egress> Forwarder<O> {
             Target::Tunnel { tunnel, direction: towards } => {
                 let container = match towards {
                     Direction::Downlink => {
-                        // Without a mark, what came in a tunnel keeps its flow.
+                        // Without a marking, a packet from a tunnel keeps its QFI.
                         let marked = mark.map(|(qfi, rqi)| PduSessionContainer {
                             rqi,
                             ..PduSessionContainer::downlink(qfi)
@@ -239,7 +252,7 @@ impl<O: Egress> Forwarder<O> {
                     .map(|bytes| self.egress.to_peer(bytes, tunnel.peer));
                 matches!(sent, Some(Ok(())))
             }
-            // Counted here, sent when the session is let go.
+            // Counted here, sent after the session's lock is released.
             _ => true,
         };
         if !sent {
@@ -247,7 +260,7 @@ impl<O: Egress> Forwarder<O> {
         }
         state.last_activity = Some(now);
         if let Some((server, answer)) = answer {
-            // Where N4 has too much to do, the UE asks again.
+            // If the event queue is full, the UE repeats its request.
             let _ = self.events.try_send(Event::Answer { server, answer: Box::new(answer) });
         }
         self.shaper.bytes[class].add(flow.length as u64);
@@ -285,15 +298,15 @@ impl<O: Egress> Forwarder<O> {
         for at in &rule.urrs {
             let Some(urr) = urrs.get_mut(*at) else { continue };
             urr.count(direction, bytes, wall);
-            let told = |limit| {
+            let report = |limit| {
                 let event = Event::UsageReached { seid: entry.seid, urr: urr.urr.id, limit };
                 self.events.try_send(event).is_ok()
             };
             if !urr.quota_reported && urr.quota_reached() {
-                urr.quota_reported = told(Reached::Quota);
+                urr.quota_reported = report(Reached::Quota);
             }
             if !urr.threshold_reported && urr.threshold_reached() {
-                urr.threshold_reported = told(Reached::Threshold);
+                urr.threshold_reported = report(Reached::Threshold);
             }
         }
     }
@@ -314,12 +327,12 @@ impl<O: Egress> Forwarder<O> {
             self.counters.dropped(DropReason::BufferFull);
         } else {
             let packet = frame.packet();
-            let mut kept = vec![0; HEADROOM + packet.len()];
-            if let Some(place) = kept.get_mut(HEADROOM..) {
+            let mut buffer = vec![0; HEADROOM + packet.len()];
+            if let Some(place) = buffer.get_mut(HEADROOM..) {
                 place.copy_from_slice(packet);
             }
             state.buffered_bytes += packet.len();
-            state.buffer.push_back(kept);
+            state.buffer.push_back(buffer);
             self.buffered.fetch_add(1, Ordering::Relaxed);
             self.counters.buffered_packets.add(1);
         }
@@ -335,8 +348,7 @@ impl<O: Egress> Forwarder<O> {
     }
 }
 
-/// Gates, quotas and bit rates: all rules of the packet have to let it pass, then all of them count
-/// it.
+/// Gates, quotas and bit rates: if all rules of the packet pass it, all of them count it.
 fn enforce(
     state: &mut State,
     rule: usize,

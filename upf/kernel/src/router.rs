@@ -8,13 +8,13 @@ const ADVERTISEMENT: u8 = 134;
 /// Ours, on the link to each UE.
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// Seconds for which the UE may take us for its router: the longest.
+/// Router lifetime in seconds: the maximum.
 const LIFETIME: u16 = 9000;
-/// A packet of this size fits into its tunnel over a link of 1500.
+/// A packet of this size fits a link of 1500 bytes with its tunnel.
 const MTU: u32 = 1400;
 
-/// Whether a packet of a UE asks for its prefix: to a link-local or multicast address, with the hop
-/// limit that shows that it comes from the link.
+/// Whether a packet of a UE is a Router Solicitation: to a link-local or multicast address, with
+/// the hop limit 255 of packets from the link.
 pub fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     let IpAddr::V6(to) = flow.destination else { return false };
     let here = to.is_multicast() || to.is_unicast_link_local();
@@ -22,15 +22,14 @@ pub fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     here && icmp && packet.get(7) == Some(&255) && packet.get(40..42) == Some(&[SOLICITATION, 0])
 }
 
-/// ROUTER ADVERTISEMENT with a prefix of 64 bits, given by its upper half, behind so many bytes of
-/// headroom.
+/// A Router Advertisement with a 64-bit prefix, whose bits are the argument, after headroom.
 pub fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8> {
     let to = match to {
         IpAddr::V6(to) if to.is_unicast_link_local() => to,
         _ => ALL_NODES,
     };
     let mut icmp = vec![ADVERTISEMENT, 0, 0, 0];
-    // Hop limit; neither addresses nor anything else by DHCP; lifetime; no reachable time nor
+    // Hop limit; no addresses or other configuration by DHCP; lifetime; no reachable time or
     // retransmission timer.
     icmp.extend([64, 0]);
     icmp.extend(LIFETIME.to_be_bytes());
@@ -79,7 +78,8 @@ mod tests {
             "the sum over a message with its checksum is nothing"
         );
         assert_eq!(&packet[40 + 16 + 16..40 + 16 + 24], 0xfd45_0000_0000_0007u64.to_be_bytes());
-        // Who has no address yet asks from none, and all nodes are told.
+        // A UE without an address solicits from the unspecified address; the response goes to all
+        // nodes.
         let packet = advertisement(0, Ipv6Addr::UNSPECIFIED.into(), 1);
         assert_eq!(Flow::of(&packet).unwrap().destination, IpAddr::V6(ALL_NODES));
         assert!(!is_solicitation(&packet, &Flow::of(&packet).unwrap()));

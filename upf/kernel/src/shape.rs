@@ -15,7 +15,7 @@ const GATHER: Duration = Duration::from_micros(500);
 /// Limits set by the thermal governor.
 #[derive(Default)]
 pub(super) struct Shaper {
-    /// QFIs of flows that are shaped before others.
+    /// QFIs that are shaped first.
     pub lowest: Vec<u8>,
     /// Some class has a limit.
     on: AtomicBool,
@@ -39,7 +39,7 @@ impl Shaper {
         has
     }
 
-    /// Waits for the batching interval if batching is on.
+    /// Waits for the batching interval if batching is enabled.
     pub fn gather(&self) {
         if self.batching.load(Ordering::Relaxed) {
             std::thread::sleep(GATHER);
@@ -55,7 +55,7 @@ impl<O: Egress> Forwarder<O> {
         for (bucket, limit) in buckets.iter_mut().zip(shaping.limits) {
             if bucket.as_ref().map(Bucket::rate) != limit {
                 let burst = self.limits.mbr_burst();
-                // Limits change often: a full bucket each time would be no limit.
+                // Limits change often: refilling the bucket each time would void the limit.
                 *bucket = limit.map(|rate| match bucket.take() {
                     Some(before) => before.at_rate(rate, burst, now),
                     None => Bucket::new(rate, burst, now),

@@ -1,4 +1,4 @@
-//! The GTP-U sockets and the TUN device, if there is one.
+//! The GTP-U sockets and the optional TUN device.
 use super::egress::Egress;
 use super::netlink::Netlink;
 use super::netns;

@@ -1,4 +1,4 @@
-//! The forwarder held to what every datapath promises, without a socket.
+//! The forwarder passes the conformance suite without a socket.
 use super::bench::Bench;
 use martlet_upf_config::KernelLimits;
 use martlet_upf_datapath::conformance;

@@ -205,7 +205,7 @@ fn from_lan<O: Egress>(
     Ok(())
 }
 
-/// Whether an I/O error is temporary: the socket stays usable.
+/// Whether an I/O error is temporary, so that the socket remains usable.
 pub fn transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionRefused)

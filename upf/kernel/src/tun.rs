@@ -36,7 +36,7 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, OpenError> {
     for (to, from) in request.ifr_name.iter_mut().take(room).zip(name.bytes()) {
         *to = from as libc::c_char;
     }
-    // Packets without the header that tells their protocol: IP does so itself.
+    // Packets without the header with the protocol, which IP's version field provides.
     request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes an `ifreq`, which `request` is and which outlives the
     // call; the file is open.
@@ -52,11 +52,12 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, OpenError> {
             }
             Some(libc::EPERM) => {
                 format!(
-                    "the interface {name} may not be made: run as root, or with the capability \
+                    "no permission to create the interface {name}: run as root, or with the \
+                     capability \
                      CAP_NET_ADMIN"
                 )
             }
-            _ => format!("the interface {name} cannot be made: {error}"),
+            _ => format!("the interface {name} cannot be created: {error}"),
         }));
     }
     Ok(file)

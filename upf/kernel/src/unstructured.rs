@@ -1,6 +1,5 @@
-//! Unstructured sessions on N6: what the UE sends is the payload of UDP over IPv6 between an
-//! address that stands for the session and a server of the data network (TS 23.501, 5.6.10.3; TS
-//! 29.561, 7.2).
+//! Unstructured sessions on N6: UDP over IPv6 carries the UE's data between an address that stands
+//! for the session and a server of the data network (TS 23.501, 5.6.10.3; TS 29.561, 7.2).
 use super::egress::Egress;
 use super::entry::State;
 use super::forwarder::Forwarder;
@@ -13,7 +12,7 @@ use std::net::SocketAddrV6;
 const HEADERS: usize = 48;
 const UDP: u8 = 17;
 
-/// Takes the headers off a packet of the session's server; `None` for another.
+/// Removes the headers of a packet from the session's server; `None` for another packet.
 pub(super) fn open(state: &State, frame: &mut Frame<'_>) -> Option<Flow> {
     let server = state.server()?;
     let header = frame.packet().first_chunk::<HEADERS>()?;

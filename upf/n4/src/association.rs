@@ -1,7 +1,6 @@
 //! PFCP association setup, update and release (TS 29.244, 6.2.6 to 6.2.8).
 use super::context::Context;
 use super::deadlines::Deadline;
-use super::establishment::cp_address;
 use super::graceful_release::GracefulRelease;
 use super::load::ReportedLoad;
 use super::{Moment, N4};
@@ -31,10 +30,12 @@ pub(super) struct Association {
     /// It answers heartbeats.
     pub reachable: bool,
     pub sessions: BTreeSet<u64>,
+    /// How often it was set up again with its sessions in place.
+    pub setups: u64,
     /// Its CP function features.
     pub features: CpFunctionFeatures,
     /// The load last reported to it.
-    pub told: ReportedLoad,
+    pub reported: ReportedLoad,
     /// It is about to be released: usage of its sessions is reported.
     pub graceful_release: Option<GracefulRelease>,
 }
@@ -46,9 +47,12 @@ impl N4 {
         request: AssociationSetupRequest,
         now: Moment,
     ) -> Message {
-        // A new association of the same node replaces the old one with its sessions, independent of
-        // recovery time stamps (6.2.6.2.2), unless the SMF requests session retention.
-        if let Some(old) = self.association_of(&request.node_id)
+        let old = self.association_of(&request.node_id);
+        if let Some(refusal) = old.and_then(|old| self.refuse_other_address(old, from, &request)) {
+            return refusal;
+        }
+        // Session retention (6.2.6.2.2).
+        if let Some(old) = old
             && request.retention.is_some()
             && let Some(association) = self.associations.get_mut(&old)
         {
@@ -56,12 +60,20 @@ impl N4 {
             tracing::info!(smf = %from.ip(), sessions, "association replaced, sessions retained");
             association.recovery = request.recovery;
             association.peer = SocketAddr::new(from.ip(), self.settings.peer_port);
-            self.heard_of(old, request.recovery, now);
+            self.peer_responded(old, request.recovery, now);
             let flags = Some(PfcpAsRspFlags(1));
             return AssociationSetupResponse { flags, ..self.setup_response(Cause::ACCEPTED) }
                 .into();
         }
-        if let Some(old) = self.association_of(&request.node_id) {
+        // A new recovery time stamp is the proof that the SMF has lost its sessions. Without it
+        // they carry traffic on, until the SMF restores them or the retention time ends.
+        if let Some(id) = old
+            && self.associations.get(&id).is_some_and(|a| a.recovery == request.recovery)
+        {
+            self.set_up_again(id, request, now);
+            return self.setup_response(Cause::ACCEPTED).into();
+        }
+        if let Some(old) = old {
             tracing::info!(smf = %from.ip(), "association replaced");
             self.end_association(old);
         }
@@ -82,8 +94,9 @@ impl N4 {
             since: now.wall,
             reachable: true,
             sessions: BTreeSet::new(),
+            setups: 0,
             features: request.cp_features.unwrap_or_default(),
-            told: ReportedLoad::default(),
+            reported: ReportedLoad::default(),
             graceful_release: None,
         };
         self.associations.insert(id, association);
@@ -93,6 +106,72 @@ impl N4 {
         }
         tracing::info!(smf = %from.ip(), "association set up");
         self.setup_response(Cause::ACCEPTED).into()
+    }
+
+    /// An association belongs to the address that set it up, for as long as that answers.
+    fn refuse_other_address(
+        &self,
+        id: u64,
+        from: SocketAddr,
+        request: &AssociationSetupRequest,
+    ) -> Option<Message> {
+        let old = self.associations.get(&id)?;
+        let moved = !old.reachable && old.recovery != request.recovery;
+        if self.is_peer(id, from.ip()) || moved {
+            return None;
+        }
+        metrics::N4_DROPPED.with_label_values(&["other_address"]).inc();
+        if let Some(suppressed) = martlet_log_limit::line("other_address", from.ip()) {
+            tracing::warn!(
+                peer = %from, suppressed, smf = %old.peer.ip(),
+                "association rejected: its node ID belongs to another address"
+            );
+        }
+        Some(self.setup_response(Cause::REJECTED).into())
+    }
+
+    /// The same SMF sets its association up again and may have forgotten some of its sessions.
+    fn set_up_again(&mut self, id: u64, request: AssociationSetupRequest, now: Moment) {
+        let Some(association) = self.associations.get_mut(&id) else { return };
+        let sessions = association.sessions.len();
+        tracing::info!(smf = %association.peer.ip(), sessions, "association set up again");
+        association.setups += 1;
+        association.features = request.cp_features.unwrap_or_default();
+        (association.reported, association.graceful_release) = (ReportedLoad::default(), None);
+        if sessions > 0 {
+            let due = now.instant + self.settings.retention;
+            self.deadlines.set(Deadline::Stale { association: id }, due);
+        }
+        self.peer_responded(id, request.recovery, now);
+    }
+
+    /// Whether a session is of before the last setup of its association.
+    pub(super) fn is_stale(&self, seid: u64) -> bool {
+        self.sessions.get(&seid).is_some_and(|context| {
+            self.associations.get(&context.association).is_some_and(|a| context.setup < a.setups)
+        })
+    }
+
+    /// The SMF uses a session after the last setup of its association.
+    pub(super) fn confirm(&mut self, seid: u64) {
+        let Some(context) = self.sessions.get_mut(&seid) else { return };
+        if let Some(association) = self.associations.get(&context.association) {
+            context.setup = association.setups;
+        }
+    }
+
+    /// The retention time of sessions that the SMF has not restored is over.
+    pub(super) fn end_stale_sessions(&mut self, id: u64) {
+        let Some(association) = self.associations.get(&id) else { return };
+        let stale: Vec<u64> =
+            association.sessions.iter().copied().filter(|seid| self.is_stale(*seid)).collect();
+        if !stale.is_empty() {
+            tracing::info!(
+                smf = %association.peer.ip(), sessions = stale.len(),
+                "sessions removed: the SMF has not restored them"
+            );
+            self.forget_sessions(&stale);
+        }
     }
 
     /// The answer to an association setup, whatever becomes of it.
@@ -159,12 +238,9 @@ impl N4 {
             .map(|(id, _)| *id)
     }
 
-    /// Whether messages from an address are those of an association: it comes from where the
-    /// association was set up, or from the address that is its Node ID.
+    /// Whether messages from an address are those of an association: it was set up from there.
     pub(super) fn is_peer(&self, id: u64, from: IpAddr) -> bool {
-        self.associations
-            .get(&id)
-            .is_some_and(|a| a.peer.ip() == from || a.node == NodeId::Ip(from))
+        self.associations.get(&id).is_some_and(|a| a.peer.ip() == from)
     }
 
     /// The association of a node, by source address.
@@ -176,7 +252,7 @@ impl N4 {
         known
     }
 
-    /// Whether there is any association with an address.
+    /// Whether an association with an address exists.
     pub(super) fn is_known(&self, from: IpAddr) -> bool {
         let known = self.associations.keys().any(|id| self.is_peer(*id, from));
         if !known {
@@ -188,7 +264,7 @@ impl N4 {
     /// A session of the peer; other peers get "session context not found".
     pub(super) fn session_of(&self, from: IpAddr, seid: u64) -> Option<&Context> {
         let context = self.sessions.get(&seid)?;
-        let owns = cp_address(&context.cp()) == from || self.is_peer(context.association, from);
+        let owns = self.is_peer(context.association, from);
         if !owns {
             unknown_peer(from);
         }
@@ -202,6 +278,7 @@ impl N4 {
         self.forget_sessions(&sessions);
         self.deadlines.cancel(Deadline::Heartbeat { association: id });
         self.deadlines.cancel(Deadline::Retention { association: id });
+        self.deadlines.cancel(Deadline::Stale { association: id });
         metrics::ASSOCIATIONS.set(self.associations.len() as i64);
         if !association.sessions.is_empty() {
             tracing::info!(
@@ -214,8 +291,10 @@ impl N4 {
 
 fn unknown_peer(from: IpAddr) {
     metrics::N4_DROPPED.with_label_values(&["unknown_peer"]).inc();
-    tracing::warn!(
-        peer = %from,
-        "PFCP message without an association or for a session of another SMF"
-    );
+    if let Some(suppressed) = martlet_log_limit::line("unknown_peer", from) {
+        tracing::warn!(
+            peer = %from, suppressed,
+            "PFCP message without an association or for a session of another SMF"
+        );
+    }
 }

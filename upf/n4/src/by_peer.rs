@@ -35,6 +35,16 @@ impl<K: Eq + Hash> ByPeer<K> {
         }
     }
 
+    /// How many peers there are.
+    pub fn peers(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether a peer has an entry.
+    pub fn has_peer(&self, peer: IpAddr) -> bool {
+        self.0.contains_key(&peer)
+    }
+
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.values().map(HashMap::len).sum()

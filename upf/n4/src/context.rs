@@ -1,4 +1,4 @@
-//! State of a session in N4 beside its rules.
+//! State of a session in N4 in addition to its rules.
 use super::Moment;
 use super::ue_address::Lease;
 use martlet_pfcp::ie::*;
@@ -8,14 +8,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A session.
 pub(super) struct Context {
-    kept: StoredSession,
+    stored: StoredSession,
     /// The association that it belongs to.
     pub association: u64,
+    /// The setup of the association in which the SMF has last confirmed the session.
+    pub setup: u64,
     pub established: Instant,
     /// The same as people read it.
     wall: SystemTime,
-    /// Of usage reporting rules that have measured since, or came later; all others began with the
-    /// session.
+    /// Usage reporting rules that have measured since another time than the start of the session.
     clocks: ById<u32, UrrClock>,
     /// A notification that a BAR delays.
     pub notification: Option<Notification>,
@@ -40,7 +41,7 @@ pub(super) struct UrrClock {
     pub sequence: u32,
     pub since: Instant,
     pub wall: SystemTime,
-    /// When its time quota was given.
+    /// When its time quota was granted.
     pub quota_since: Instant,
 }
 
@@ -63,11 +64,12 @@ pub(super) struct Measured {
 
 impl Context {
     pub fn new(session: Session, association: u64, leases: Vec<Lease>, now: Moment) -> Self {
-        let (kept, established, wall, clocks) =
+        let (stored, established, wall, clocks) =
             (session.into(), now.instant, now.wall, ById::new());
         Context {
-            kept,
+            stored,
             association,
+            setup: 0,
             established,
             wall,
             clocks,
@@ -88,35 +90,35 @@ impl Context {
 
     /// It is this one from now on.
     pub fn set_clock(&mut self, urr: u32, clock: UrrClock) {
-        // What is as with all others takes no room.
+        // A default value needs no memory.
         if clock != self.clock(urr) {
             self.clocks.insert(urr, clock);
         }
     }
 
-    /// The rule is gone.
+    /// The rule was removed.
     pub fn forget_clock(&mut self, urr: u32) {
         self.clocks.remove(&urr);
     }
 
     /// The session.
     pub fn session(&self) -> Session {
-        self.kept.whole()
+        self.stored.whole()
     }
 
     /// The session's rules, right but for F-SEIDs, TEIDs and addresses of the UE.
     pub fn rules(&self) -> &Session {
-        self.kept.rules()
+        self.stored.rules()
     }
 
     /// The CP function's end.
     pub fn cp(&self) -> FSeid {
-        self.kept.cp()
+        self.stored.cp()
     }
 
     /// The session is another one now.
     pub fn set(&mut self, session: Session) {
-        self.kept = session.into();
+        self.stored = session.into();
     }
 
     /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being

@@ -9,6 +9,8 @@ pub(super) enum Deadline {
     Heartbeat { association: u64 },
     /// An SMF has been out of reach for too long.
     Retention { association: u64 },
+    /// An SMF that has associated again has not restored all of its sessions.
+    Stale { association: u64 },
     /// A notification of downlink data that a BAR delays.
     Notification { seid: u64 },
     /// A periodic usage report.
@@ -17,7 +19,7 @@ pub(super) enum Deadline {
     TimeThreshold { seid: u64, urr: u32 },
     /// A time quota.
     TimeQuota { seid: u64, urr: u32 },
-    /// Addresses of applications that are known by names change.
+    /// Addresses of applications' domain names change.
     Names,
     /// A session may have been idle for too long.
     Inactivity { seid: u64 },

@@ -11,7 +11,7 @@ use martlet_upf_rules::Urr;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-/// What sessions have used that the datapath has removed.
+/// Reports the usage of sessions that the datapath has removed.
 pub(super) type Removed = HashMap<u64, Vec<Usage>>;
 
 impl N4 {
@@ -27,7 +27,7 @@ impl N4 {
         seids.into_iter().zip(usage).collect()
     }
 
-    /// `removed` has what a session has used that the datapath has removed already.
+    /// `removed` holds the usage of sessions that the datapath has removed already.
     pub(super) fn delete(
         &mut self,
         from: IpAddr,
@@ -56,13 +56,13 @@ impl N4 {
         (Some(cp.seid), answer.into())
     }
 
-    /// Removes sessions and all that refers to them, whatever they have used.
+    /// Removes sessions and all references to them, without usage reports.
     pub(super) fn forget_sessions(&mut self, seids: &[u64]) {
         self.datapath.remove_all(seids);
         seids.iter().for_each(|seid| self.forget_removed(*seid));
     }
 
-    /// Removes all that refers to a session that the datapath has no more.
+    /// Removes all references to a session that the datapath has removed.
     fn forget_removed(&mut self, seid: u64) {
         let Some(context) = self.sessions.remove(&seid) else { return };
         let session = context.session();

@@ -22,25 +22,25 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 pub(super) struct LearnedAddresses {
     /// By application: addresses, until when they hold, and the application without them.
     by_application: HashMap<Vec<u8>, Known>,
-    told: Option<Instant>,
-    news: bool,
+    updated: Option<Instant>,
+    changed: bool,
 }
 
 struct Known {
-    told: Arc<Application>,
+    provisioned: Arc<Application>,
     addresses: Vec<(IpAddr, Instant)>,
 }
 
 impl Known {
-    /// The application with the addresses that are known. Until there are any, and without flows,
-    /// no packet is of it.
+    /// The application with its resolved addresses. Without addresses and flows it matches no
+    /// packet.
     fn application(&self) -> Arc<Application> {
-        let mut rules = self.told.rules.clone();
+        let mut rules = self.provisioned.rules.clone();
         rules.extend(self.addresses.iter().filter_map(|(address, _)| flow_with(*address)));
         if rules.is_empty() {
             rules.extend(no_packet());
         }
-        Arc::new(Application { rules, ..Application::clone(&self.told) })
+        Arc::new(Application { rules, ..Application::clone(&self.provisioned) })
     }
 }
 
@@ -51,20 +51,23 @@ fn flow_with(address: IpAddr) -> Option<SdfRule> {
 }
 
 impl N4 {
-    /// Updates the applications from PFDs. Learned addresses of unchanged names stay.
+    /// Updates the applications from PFDs. Resolved addresses of unchanged names are preserved.
     pub(super) fn take_applications(&mut self, mut applications: Applications) {
         let mut before = std::mem::take(&mut self.addresses_of.by_application);
         for (id, application) in
             applications.iter_mut().filter(|(_, application)| !application.names.is_empty())
         {
-            let known = before.remove(id).filter(|known| known.told.names == application.names);
-            // One that this request does not tell of comes with addresses already.
+            let known =
+                before.remove(id).filter(|known| known.provisioned.names == application.names);
+            // An application that this request does not contain already has its addresses.
             let untold =
                 self.applications.get(id).is_some_and(|current| Arc::ptr_eq(current, application));
             let known = match known {
                 Some(known) if untold => known,
-                Some(Known { addresses, .. }) => Known { told: application.clone(), addresses },
-                None => Known { told: application.clone(), addresses: Vec::new() },
+                Some(Known { addresses, .. }) => {
+                    Known { provisioned: application.clone(), addresses }
+                }
+                None => Known { provisioned: application.clone(), addresses: Vec::new() },
             };
             *application = known.application();
             self.addresses_of.by_application.insert(id.clone(), known);
@@ -82,7 +85,7 @@ impl N4 {
         let mut named = false;
         for known in self.addresses_of.by_application.values_mut() {
             if !known
-                .told
+                .provisioned
                 .names
                 .iter()
                 .any(|pattern| answer.names.iter().any(|name| pattern.matches(name)))
@@ -98,7 +101,7 @@ impl N4 {
                     Some((_, before)) => *before = until.max(*before),
                     None => {
                         known.addresses.push((*address, until));
-                        self.addresses_of.news = true;
+                        self.addresses_of.changed = true;
                     }
                 }
             }
@@ -108,8 +111,8 @@ impl N4 {
             }
         }
         metrics::DNS_RESPONSES.with_label_values(&[if named { "believed" } else { "other" }]).inc();
-        if self.addresses_of.news {
-            let free = self.addresses_of.told.map_or(now.instant, |told| told + PAUSE);
+        if self.addresses_of.changed {
+            let free = self.addresses_of.updated.map_or(now.instant, |updated| updated + PAUSE);
             if free <= now.instant {
                 self.names_due(now)
             } else {
@@ -118,9 +121,9 @@ impl N4 {
         }
     }
 
-    /// Updates the sessions to the addresses that are known now.
+    /// Updates the sessions to the resolved addresses.
     pub(super) fn names_due(&mut self, now: Moment) {
-        let mut changed = std::mem::take(&mut self.addresses_of.news);
+        let mut changed = std::mem::take(&mut self.addresses_of.changed);
         for known in self.addresses_of.by_application.values_mut() {
             let before = known.addresses.len();
             known.addresses.retain(|(_, until)| *until > now.instant);
@@ -130,8 +133,8 @@ impl N4 {
             for (id, known) in &self.addresses_of.by_application {
                 self.applications.insert(id.clone(), known.application());
             }
-            self.addresses_of.told = Some(now.instant);
-            self.detect_anew();
+            self.addresses_of.updated = Some(now.instant);
+            self.detect_again();
         }
         let ends = self
             .addresses_of

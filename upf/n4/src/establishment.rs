@@ -1,5 +1,6 @@
 //! PFCP session establishment (TS 29.244, 6.3.2).
 use super::context::Context;
+use super::peers::introduce;
 use super::rejection::Rejection;
 use super::rules;
 use super::teid::Choice;
@@ -53,14 +54,15 @@ impl N4 {
             return Err(RuleError::other(Cause::REJECTED, why).into());
         }
         if self.sessions.len() >= self.settings.sessions {
-            return Err(RuleError::no_resources(
-                "there are as many sessions as n4.sessions allows",
-            )
-            .into());
+            return Err(RuleError::no_resources("the limit n4.sessions is reached").into());
         }
         // A late retransmission does not create a second session.
         let peer = cp_address(&request.cp_fseid);
-        if self.by_cp.get(peer, &request.cp_fseid.seid).is_some() {
+        let same = self.by_cp.get(peer, &request.cp_fseid.seid);
+        if let Some(stale) = same.filter(|seid| self.is_stale(*seid)) {
+            // The SMF restores it after it has set the association up again.
+            self.forget_sessions(&[stale]);
+        } else if same.is_some() {
             let why = "there is a session with this CP F-SEID";
             let offending = Some(martlet_pfcp::ie::FSeid::TYPE);
             return Err(RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into());
@@ -86,6 +88,7 @@ impl N4 {
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
             .map_err(Rejection::from)
             .and_then(|created| {
+                introduce(&mut self.known_peers, &session, self.datapath.as_mut());
                 self.datapath
                     .apply(&Change::to(&session))
                     .map_err(Rejection::from)
@@ -111,6 +114,7 @@ impl N4 {
         if let Some(association) = self.associations.get_mut(&association) {
             association.sessions.insert(seid);
         }
+        self.confirm(seid);
         metrics::SESSIONS.set(self.sessions.len() as i64);
         self.schedule(seid, None, now);
         Ok((seid, created))

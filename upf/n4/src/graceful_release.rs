@@ -21,7 +21,7 @@ pub(super) struct GracefulRelease {
 }
 
 impl N4 {
-    /// Requests the release of all associations and rejects new sessions. False if there is no
+    /// Requests the release of all associations and rejects new sessions. False without an
     /// association.
     pub fn leave(&mut self, now: Moment) -> bool {
         let ids: Vec<u64> = self.associations.keys().copied().collect();
@@ -73,8 +73,8 @@ impl N4 {
         self.send(peer, None, request.into(), Pending::Release { association: id }, now);
     }
 
-    /// The SMF is about to release the association (5.18.2): what sessions have used is reported,
-    /// and then that all is.
+    /// The SMF is about to release the association (5.18.2): reports the usage of its sessions,
+    /// then the end of the reports.
     pub(super) fn prepare_release(&mut self, id: u64, now: Moment) {
         let Some(association) =
             self.associations.get_mut(&id).filter(|a| a.graceful_release.is_none())
@@ -111,7 +111,7 @@ impl N4 {
         }
     }
 
-    /// Reports the usage of a session; false if there is none.
+    /// Reports the usage of a session; false if it has none.
     fn report_all(&mut self, association: u64, seid: u64, now: Moment) -> bool {
         let Some(context) = self.sessions.get(&seid) else { return false };
         let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();

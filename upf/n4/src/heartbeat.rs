@@ -21,13 +21,13 @@ impl N4 {
             .map(|(id, _)| *id)
             .collect();
         for association in known {
-            self.heard_of(association, request.recovery, now);
+            self.peer_responded(association, request.recovery, now);
         }
         HeartbeatResponse { recovery: self.recovery }.into()
     }
 
     /// A changed recovery time stamp means that the SMF restarted and lost its sessions.
-    pub(super) fn heard_of(&mut self, id: u64, recovery: RecoveryTimeStamp, now: Moment) {
+    pub(super) fn peer_responded(&mut self, id: u64, recovery: RecoveryTimeStamp, now: Moment) {
         let Some(association) = self.associations.get_mut(&id) else { return };
         if association.recovery != recovery {
             tracing::warn!(

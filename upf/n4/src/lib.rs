@@ -1,6 +1,6 @@
 //! The N4 server: PFCP (TS 29.244) with SMFs, above a datapath.
 //!
-//! [`N4`] is sans-IO: it takes datagrams, events of the datapath and the time, and returns
+//! [`N4`] is sans-IO: its inputs are datagrams, events of the datapath and the time, its outputs
 //! datagrams. One file for each procedure.
 mod association;
 mod by_peer;
@@ -15,6 +15,7 @@ mod heartbeat;
 mod load;
 pub mod metrics;
 mod modification;
+mod peers;
 mod pfd;
 mod rejection;
 mod remote;

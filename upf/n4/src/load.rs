@@ -1,5 +1,5 @@
-//! Load and overload control (TS 29.244, 6.2.3 and 6.2.4): SMFs that know of them hear how loaded
-//! this UP function is, and by how much it wants to be spared.
+//! Load and overload control (TS 29.244, 6.2.3 and 6.2.4): reports the load of this UP function,
+//! and the requested traffic reduction, to SMFs that support them.
 use super::{Moment, N4};
 use martlet_pfcp::Message;
 use martlet_pfcp::ie::*;
@@ -28,7 +28,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// A message took so long.
+    /// Records the duration of a message.
     pub fn took(&mut self, busy: Duration, now: Instant) {
         let since = *self.since.get_or_insert(now);
         self.busy += busy;
@@ -87,28 +87,29 @@ impl N4 {
             return;
         };
         let Some(association) = self.associations.get(&id) else { return };
-        let (features, mut told) = (association.features, association.told);
+        let (features, mut reported) = (association.features, association.reported);
         if !features.has(CpFunctionFeatures::LOAD) && !features.has(CpFunctionFeatures::OVRL) {
             return;
         }
         let metric = self.load(now.instant);
         if features.has(CpFunctionFeatures::LOAD)
-            && told.load.is_none_or(|before| before.abs_diff(metric) >= STEP)
+            && reported.load.is_none_or(|before| before.abs_diff(metric) >= STEP)
         {
             let sequence_number = self.load_sequence();
             *load = Some(LoadControlInformation { sequence_number, metric: Metric(metric) });
-            told.load = Some(metric);
+            reported.load = Some(metric);
         }
         let reduction = self.reduction(metric);
         // Repeated before it expires, and once at its end.
         let period = self.settings.overload;
-        let known =
-            told.overload.filter(|(_, at)| now.instant.saturating_duration_since(*at) < period / 2);
+        let known = reported
+            .overload
+            .filter(|(_, at)| now.instant.saturating_duration_since(*at) < period / 2);
         let changed = match known {
             Some((before, _)) => {
                 before.abs_diff(reduction) >= STEP || (before > 0) != (reduction > 0)
             }
-            None => reduction > 0 || told.overload.is_some_and(|(before, _)| before > 0),
+            None => reduction > 0 || reported.overload.is_some_and(|(before, _)| before > 0),
         };
         if features.has(CpFunctionFeatures::OVRL) && changed {
             let sequence_number = self.load_sequence();
@@ -120,10 +121,10 @@ impl N4 {
                 timer,
                 flags,
             });
-            told.overload = Some((reduction, now.instant));
+            reported.overload = Some((reduction, now.instant));
         }
         if let Some(association) = self.associations.get_mut(&id) {
-            association.told = told;
+            association.reported = reported;
         }
     }
 

@@ -1,5 +1,6 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
 use super::establishment::{cp_address, rejected};
+use super::peers::introduce;
 use super::rejection::Rejection;
 use super::rules::{self, Updated};
 use super::teid::Choice;
@@ -25,7 +26,7 @@ impl N4 {
         request: SessionModificationRequest,
         now: Moment,
     ) -> (Option<u64>, Message) {
-        // Another associated SMF may take over a session by a new F-SEID (5.22.2).
+        // Another associated SMF may take over a session with a new F-SEID (5.22.2).
         let takes_over = request.cp_fseid.is_some() && self.is_known(from);
         let Some(context) = self.session_of(from, seid).or(self
             .sessions
@@ -36,8 +37,8 @@ impl N4 {
             let rejection = Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND);
             return (Some(0), modification_rejection(&rejection).into());
         };
-        // The session is of the association of who takes it over: it does not end with the one of
-        // before.
+        // The session now belongs to the new SMF's association, and survives the release of the
+        // previous one.
         let before = context.association;
         let after = self
             .associations
@@ -45,7 +46,7 @@ impl N4 {
             .copied()
             .find(|id| self.is_peer(*id, from))
             .filter(|_| takes_over);
-        // The answer goes to the CP function's end as the request leaves it.
+        // The response is sent to the CP F-SEID after the request.
         let cp = request.cp_fseid.unwrap_or(context.cp());
         let answer = match self.try_modify(seid, request, now) {
             Ok((updated, usage_reports)) => {
@@ -123,7 +124,7 @@ impl N4 {
         updated.end_markers.sort_by_key(|tunnel| (tunnel.peer, tunnel.teid));
         updated.end_markers.dedup();
         // Usage of removed rules is read first. If the datapath then rejects the change, that usage
-        // is kept and counting restarts.
+        // is retained and counting restarts.
         let gone: Vec<Urr> =
             old.urrs.values().filter(|urr| !session.urrs.contains_key(&urr.id)).cloned().collect();
         let gone_ids: Vec<u32> = gone.iter().map(|urr| urr.id).collect();
@@ -135,6 +136,7 @@ impl N4 {
             drop_buffered: flags & DROBU != 0,
             renotify: updated.renotify,
         };
+        introduce(&mut self.known_peers, &session, self.datapath.as_mut());
         if let Err(error) = self.datapath.apply(&change) {
             choice.release();
             return Err(error.into());
@@ -150,6 +152,7 @@ impl N4 {
             context.set(session);
             context.leases = leases;
         }
+        self.confirm(seid);
         self.schedule(seid, Some(&old), now);
         let mut reports = self.reports(seid, &final_usage, &gone, UsageReportTrigger::TERMR, now);
         for urr in &gone_ids {
@@ -157,16 +160,16 @@ impl N4 {
         }
         let all = flags & QAURR != 0;
         let asked = |id: &u32| all || request.query_urrs.iter().any(|query| query.urr_id.0 == *id);
-        let kept: Vec<Urr> = old
+        let unchanged: Vec<Urr> = old
             .urrs
             .values()
             .filter(|urr| asked(&urr.id) && !gone_ids.contains(&urr.id))
             .cloned()
             .collect();
-        if !kept.is_empty() {
-            let ids: Vec<u32> = kept.iter().map(|urr| urr.id).collect();
+        if !unchanged.is_empty() {
+            let ids: Vec<u32> = unchanged.iter().map(|urr| urr.id).collect();
             let usage = self.datapath.take_usage(seid, &ids);
-            reports.extend(self.reports(seid, &usage, &kept, UsageReportTrigger::IMMER, now));
+            reports.extend(self.reports(seid, &usage, &unchanged, UsageReportTrigger::IMMER, now));
         }
         Ok((updated, reports.into_iter().map(UsageReportInModification::from).collect()))
     }
@@ -174,9 +177,9 @@ impl N4 {
 
 /// Tunnels that a FAR no longer uses and that get an end marker.
 fn changed_tunnels(old: &Session, new: &Session) -> Vec<martlet_upf_rules::Tunnel> {
-    let kept = new.remote_tunnels();
+    let unchanged = new.remote_tunnels();
     let gone = old.fars.values().filter_map(|far| far.tunnel);
-    gone.filter(|tunnel| !kept.contains(&(tunnel.peer, tunnel.teid))).collect()
+    gone.filter(|tunnel| !unchanged.contains(&(tunnel.peer, tunnel.teid))).collect()
 }
 
 pub(super) fn modification_rejection(rejection: &Rejection) -> SessionModificationResponse {

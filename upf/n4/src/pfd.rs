@@ -21,7 +21,7 @@ pub(super) fn find(
     id: Option<&ApplicationId>,
 ) -> Result<Option<Arc<Application>>, RuleError> {
     let Some(id) = id else { return Ok(None) };
-    let why = || format!("PDR {pdr} detects the application {}, of which no PFD tells", id.text());
+    let why = || format!("PDR {pdr} detects the application {}, which has no PFDs", id.text());
     applications
         .get(&id.0)
         .cloned()
@@ -52,7 +52,7 @@ impl N4 {
             Ok(applications) => {
                 tracing::info!(applications = applications.len(), "PFD management applied");
                 self.take_applications(applications);
-                self.detect_anew();
+                self.detect_again();
                 PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None }.into()
             }
             Err(RuleError { cause, offending, why, .. }) => {
@@ -81,8 +81,8 @@ impl N4 {
         Ok(applications)
     }
 
-    /// An application by its flows, and the addresses of its names are not among them yet. `None`
-    /// where nothing is told.
+    /// An application with its flows, without the addresses of its domain names. `None` without
+    /// PFDs.
     fn described(&self, ie: &ApplicationIdsPfds) -> Result<Option<Application>, RuleError> {
         let name = ie.application_id.text();
         let refuse = |cause, why| RuleError {
@@ -91,8 +91,7 @@ impl N4 {
         };
         let (mut rules, mut names) = (Vec::new(), Vec::new());
         for contents in ie.contexts.iter().flat_map(|context| &context.contents) {
-            // What packets say of URLs is not looked at here: such an application would never be
-            // found.
+            // URLs are not matched: such an application would never be detected.
             if contents.flow_descriptions.is_empty() && contents.domain_names.is_empty() {
                 let why = format!(
                     "a PFD of {name} has neither flow description nor domain name, and no other \
@@ -111,12 +110,12 @@ impl N4 {
             for (text, protocol) in &contents.domain_names {
                 if self.settings.name_servers.is_empty() {
                     let why = format!(
-                        "a PFD of {name} has a domain name: n4.name_servers has to say whose \
+                        "a PFD of {name} has a domain name, which requires n4.name_servers \
                          answers are believed"
                     );
                     return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
                 }
-                // Those of TLS are not seen: TS 29.122, 5.14.2.2.4.
+                // URLs of TLS are encrypted: TS 29.122, 5.14.2.2.4.
                 if protocol.as_ref().is_some_and(|protocol| protocol != b"DNS_QNAME") {
                     let why = format!(
                         "a PFD of {name} has a domain name of another protocol than DNS_QNAME"
@@ -129,19 +128,18 @@ impl N4 {
                 })?);
             }
         }
-        let told = rules.len().max(names.len());
-        if told > self.settings.flows_per_application {
+        let count = rules.len().max(names.len());
+        if count > self.settings.flows_per_application {
             let why =
-                format!("{name} has {told} flows or names; n4.flows_per_application allows fewer");
+                format!("{name} has {count} flows or names; n4.flows_per_application allows fewer");
             return Err(RuleError::no_resources(why));
         }
         let id = ie.application_id.0.clone();
-        Ok((told > 0).then_some(Application { id, rules, names }))
+        Ok((count > 0).then_some(Application { id, rules, names }))
     }
 
-    /// Has sessions detect applications as they are now. PDRs of one that is forgotten match
-    /// nothing any more.
-    pub(super) fn detect_anew(&mut self) {
+    /// Updates the sessions' applications. PDRs of a removed application match no packet.
+    pub(super) fn detect_again(&mut self) {
         for context in self.sessions.values_mut() {
             if context.rules().pdrs.values().all(|pdr| pdr.application.is_none()) {
                 continue;
@@ -172,7 +170,7 @@ impl N4 {
     }
 }
 
-/// What stands for an application that is forgotten: of no packet.
+/// Stands for a removed application: matches no packet.
 fn nothing(id: &[u8]) -> Arc<Application> {
     Arc::new(Application {
         id: id.to_vec(),

@@ -85,8 +85,8 @@ pub(super) fn of_malformed(
     };
     let node_id = n4.settings.node_id.clone();
     let session = header.seid.and_then(|seid| n4.session_of(from, seid));
-    // What is asked of a session that does not exist is refused for that reason, however it is
-    // asked.
+    // Requests for a session that does not exist are rejected with this cause, whatever else is
+    // wrong.
     let of_session = match session {
         Some(_) => rejection.clone(),
         None => Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND),
@@ -110,8 +110,7 @@ pub(super) fn of_malformed(
     })
 }
 
-/// The CP function's SEID in an establishment that is otherwise malformed, so that its answer finds
-/// the way; else 0.
+/// The CP function's SEID of a malformed establishment request, for the response; else 0.
 fn cp_seid_in(body: &[u8]) -> u64 {
     let Ok(elements) = elements(body, 0, 0) else { return 0 };
     let fseid =
@@ -119,7 +118,7 @@ fn cp_seid_in(body: &[u8]) -> u64 {
     fseid.and_then(Result::ok).map_or(0, |fseid| fseid.seid)
 }
 
-/// The answer to a request for something that this UP function did not say it can do.
+/// The response to a request for an unsupported feature.
 pub(super) fn not_supported(n4: &N4, request: &Message) -> Option<Message> {
     let (node_id, cause) = (n4.settings.node_id.clone(), Cause::SERVICE_NOT_SUPPORTED);
     match request {

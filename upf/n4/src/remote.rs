@@ -41,6 +41,16 @@ impl Remote {
         }
     }
 
+    /// How many peers have tunnels.
+    pub fn peers(&self) -> usize {
+        self.first.peers()
+    }
+
+    /// Whether a peer has a tunnel.
+    pub fn has_peer(&self, peer: IpAddr) -> bool {
+        self.first.has_peer(peer)
+    }
+
     /// Sessions that send there.
     pub fn sessions(&self, end: End) -> Vec<u64> {
         let others = self.others.get(&end).into_iter().flatten().copied();

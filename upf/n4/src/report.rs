@@ -30,12 +30,12 @@ impl Pending {
             Pending::Usage { .. } => "usage",
             Pending::Inactivity { .. } => "inactivity",
             Pending::Release { .. } => "release",
-            Pending::GracefulRelease { .. } => "farewell",
+            Pending::GracefulRelease { .. } => "graceful_release",
         }
     }
 }
 
-/// A report about nothing yet.
+/// An empty report.
 pub(super) fn report(report_type: ReportType) -> SessionReportRequest {
     SessionReportRequest {
         report_type,
@@ -142,7 +142,7 @@ impl N4 {
     pub(super) fn answered(&mut self, pending: Pending, message: Message, now: Moment) {
         match (pending, message) {
             (Pending::Heartbeat { association }, Message::HeartbeatResponse(response)) => {
-                self.heard_of(association, response.recovery, now);
+                self.peer_responded(association, response.recovery, now);
             }
             (
                 Pending::DownlinkData { seid }

@@ -39,7 +39,7 @@ impl<'a> From<&'a SessionModificationRequest> for Creation<'a> {
     }
 }
 
-/// Adds new rules; gives the PDRs for which something was chosen.
+/// Adds new rules; returns the PDRs for which a TEID or UE address was allocated.
 pub(super) fn create(
     session: &mut Session,
     new: &Creation<'_>,
@@ -59,8 +59,8 @@ pub(super) fn create(
     }
     let mut created = Vec::new();
     for ie in new.pdrs {
-        let (found, told) = choice.find(ie.pdr_id, Some(&ie.pdi))?;
-        created.extend(told);
+        let (found, created_pdr) = choice.find(ie.pdr_id, Some(&ie.pdi))?;
+        created.extend(created_pdr);
         let pdr = Pdr::create(ie, found)?;
         add(session.pdrs.insert(pdr.id, pdr), FailedRuleId::Pdr(ie.pdr_id.0))?;
     }
@@ -117,8 +117,8 @@ pub(super) fn modify(
     for ie in &request.update_pdrs {
         let id = ie.pdr_id.0;
         let pdr = session.pdrs.get_mut(&id).ok_or_else(|| missing(FailedRuleId::Pdr(id)))?;
-        let (found, told) = choice.find(ie.pdr_id, ie.pdi.as_ref())?;
-        updated.created.extend(told);
+        let (found, created_pdr) = choice.find(ie.pdr_id, ie.pdi.as_ref())?;
+        updated.created.extend(created_pdr);
         pdr.update(ie, found)?;
     }
     Ok(updated)

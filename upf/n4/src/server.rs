@@ -15,15 +15,16 @@ use super::teid::Teids;
 use super::ue_address::Addresses;
 use super::{Moment, rejection};
 use crate::metrics;
-use martlet_pfcp::ie::RecoveryTimeStamp;
+use martlet_pfcp::ie::{Cause, RecoveryTimeStamp};
 use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
 use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
 use martlet_upf_datapath::{Datapath, Event};
-use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// The type of a Session Deletion Request (TS 29.244, 7.3).
+/// The types of an Association Setup Request and a Session Deletion Request (TS 29.244, 7.3).
+const ASSOCIATION_SETUP: u8 = 5;
 const DELETION: u8 = 54;
 
 /// A datagram to be sent.
@@ -31,7 +32,7 @@ const DELETION: u8 = 54;
 pub struct Outgoing {
     /// Destination.
     pub to: SocketAddr,
-    /// What.
+    /// The procedure.
     pub bytes: Vec<u8>,
 }
 
@@ -57,14 +58,18 @@ pub struct N4 {
     pub(super) releasing: Option<Instant>,
     pub(super) deadlines: Deadlines,
     pub(super) pending: HashMap<u32, Pending>,
+    /// Peers of N3 that the datapath knows.
+    pub(super) known_peers: HashSet<IpAddr>,
+    /// When those without a tunnel are forgotten.
+    pub(super) peers_due: Option<Instant>,
     requests: Requests,
     answers: Answers,
     out: Vec<Outgoing>,
 }
 
 impl N4 {
-    /// Without associations and sessions. `start` is when the node started: SMFs tell a restart by
-    /// it.
+    /// Creates an N4 without associations and sessions. `start` is its recovery time stamp, by
+    /// which SMFs detect a restart.
     pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
         let limits = settings.transactions;
         let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.fast_teids()));
@@ -87,20 +92,23 @@ impl N4 {
             releasing: None,
             deadlines: Deadlines::default(),
             pending: HashMap::new(),
+            known_peers: HashSet::new(),
+            peers_due: None,
             requests: Requests::new(limits, rand::random()),
             answers: Answers::new(limits),
             out: Vec::new(),
         }
     }
 
-    /// Takes the datagrams to send; call it after each other call.
+    /// Returns the datagrams to send; call it after each other call.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.out)
     }
 
     /// When [`poll`](Self::poll) has to be called next.
     pub fn next_timeout(&self) -> Option<Instant> {
-        [self.deadlines.next(), self.requests.next_due()].into_iter().flatten().min()
+        let all = [self.deadlines.next(), self.requests.next_due(), self.peers_due];
+        all.into_iter().flatten().min()
     }
 
     /// Handles a datagram.
@@ -112,19 +120,45 @@ impl N4 {
             }
             Err(error) => {
                 metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
-                return tracing::warn!(peer = %from, %error, "PFCP message dropped");
+                if let Some(suppressed) = martlet_log_limit::line("malformed", from.ip()) {
+                    tracing::warn!(peer = %from, suppressed, %error, "PFCP message dropped");
+                }
+                return;
             }
         };
+        if !self.is_allowed(from.ip()) {
+            return self.refuse_unknown_peer(from, &header);
+        }
         if is_request(header.message_type) {
             self.receive_request(from, bytes, header, body, now);
         } else {
             self.receive_response(from, bytes, header, now);
         }
+        self.look_for_lost_peers(now);
+    }
+
+    /// A node that is not configured as an SMF: an association is rejected, anything else dropped.
+    /// Nothing is stored.
+    fn refuse_unknown_peer(&mut self, from: SocketAddr, header: &Header) {
+        metrics::N4_DROPPED.with_label_values(&["not_allowed"]).inc();
+        if let Some(suppressed) = martlet_log_limit::line("not_allowed", from.ip()) {
+            tracing::warn!(
+                peer = %from, suppressed, message_type = header.message_type,
+                "PFCP message dropped: the peer is not in upf.n4.allow"
+            );
+        }
+        if header.message_type == ASSOCIATION_SETUP {
+            let message = self.setup_response(Cause::REJECTED).into();
+            let packet = Packet { seid: None, sequence: header.sequence, message };
+            self.out.push(Outgoing { to: from, bytes: packet.encode() });
+        }
     }
 
     fn refuse_version(&mut self, from: SocketAddr, bytes: &[u8], version: u8) {
         metrics::N4_DROPPED.with_label_values(&["version"]).inc();
-        tracing::warn!(peer = %from, version, "PFCP version is not supported");
+        if let Some(suppressed) = martlet_log_limit::line("version", from.ip()) {
+            tracing::warn!(peer = %from, suppressed, version, "PFCP version is not supported");
+        }
         if let Some(bytes) = Packet::refuse_version(bytes) {
             self.out.push(Outgoing { to: from, bytes });
         }
@@ -147,10 +181,12 @@ impl N4 {
         let answer = match decoded {
             Ok(packet) => self.carry_out(from, packet, now),
             Err(error) => {
-                tracing::warn!(
-                    peer = %from, message_type = header.message_type, %error,
-                    "malformed PFCP request"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("malformed request", from.ip()) {
+                    tracing::warn!(
+                        peer = %from, suppressed, message_type = header.message_type, %error,
+                        "malformed PFCP request"
+                    );
+                }
                 rejection::of_malformed(self, from.ip(), &header, body, &error)
             }
         };
@@ -196,18 +232,19 @@ impl N4 {
             let packet =
                 Header::decode(bytes).ok().filter(|(header, _)| header.message_type == DELETION);
             match packet.and_then(|(header, _)| Some((header, Packet::decode(bytes).ok()?))) {
-                Some((header, packet)) => {
+                Some((header, packet)) if self.is_allowed(from.ip()) => {
                     if self.is_new(from, bytes, &header, now) {
                         deletions.push((from, packet));
                     }
                 }
-                None => {
+                _ => {
                     self.delete_together(&mut deletions, now);
                     self.receive(from, bytes, now);
                 }
             }
         }
         self.delete_together(&mut deletions, now);
+        self.look_for_lost_peers(now);
     }
 
     fn delete_together(&mut self, requests: &mut Vec<(SocketAddr, Packet)>, now: Moment) {
@@ -223,7 +260,7 @@ impl N4 {
         }
     }
 
-    /// The response to a request with its header's SEID; `None` if there is none.
+    /// The response to a request with its header's SEID; `None` without one.
     fn carry_out(
         &mut self,
         from: SocketAddr,
@@ -256,7 +293,11 @@ impl N4 {
                 (None, rejection::not_supported(self, &packet.message)?)
             }
             other => {
-                tracing::warn!(peer = %from, message = other.name(), "unexpected PFCP request");
+                if let Some(suppressed) = martlet_log_limit::line("unexpected request", from.ip()) {
+                    tracing::warn!(
+                        peer = %from, suppressed, message = other.name(), "unexpected PFCP request"
+                    );
+                }
                 return None;
             }
         })
@@ -267,10 +308,13 @@ impl N4 {
             Ok(packet) => packet,
             Err(error) => {
                 metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
-                return tracing::warn!(
-                    peer = %from, message_type = header.message_type, %error,
-                    "malformed PFCP response"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("malformed response", from.ip()) {
+                    tracing::warn!(
+                        peer = %from, suppressed, message_type = header.message_type, %error,
+                        "malformed PFCP response"
+                    );
+                }
+                return;
             }
         };
         if !self.requests.answered(from, header.sequence) {
@@ -338,6 +382,7 @@ impl N4 {
             match deadline {
                 Deadline::Heartbeat { association } => self.send_heartbeat(association, now),
                 Deadline::Retention { association } => self.give_up(association),
+                Deadline::Stale { association } => self.end_stale_sessions(association),
                 Deadline::Notification { seid } => self.notify(seid, now),
                 Deadline::Period { seid, urr } => self.period_over(seid, urr, now),
                 Deadline::TimeThreshold { seid, urr } => self.time_reached(seid, urr, now),
@@ -346,5 +391,7 @@ impl N4 {
                 Deadline::Inactivity { seid } => self.maybe_idle(seid, now),
             }
         }
+        self.look_for_lost_peers(now);
+        self.forget_lost_peers(now.instant);
     }
 }

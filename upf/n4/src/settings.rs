@@ -3,7 +3,7 @@ use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::Limits;
 use martlet_upf_config::TelemetryConfig;
 use martlet_upf_config::{Pool, UpfConfig};
-use martlet_upf_rules::RuleLimits;
+use martlet_upf_rules::{Prefix, RuleLimits};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ pub struct Settings {
     pub n3_ipv4: Option<Ipv4Addr>,
     /// Our IPv6 address on N3, for F-TEIDs.
     pub n3_ipv6: Option<Ipv6Addr>,
+    /// Networks of SMFs. Requests of others are dropped.
+    pub allow: Vec<Prefix>,
     /// Port of SMFs to which requests go.
     pub peer_port: u16,
     /// Retransmission.
@@ -50,7 +52,7 @@ pub struct Settings {
     pub overload: Duration,
     /// How long the end waits for SMFs to move their sessions away.
     pub release: Duration,
-    /// Data networks whose UEs get addresses here: the name, and pools of IPv4.
+    /// Data networks whose UE addresses the UPF allocates: the name, and IPv4 pools.
     pub pools: Vec<(String, Vec<Pool>)>,
     /// IPv6 networks for UEs: an address of it, and the length of the prefix.
     pub pools6: Vec<(Ipv6Addr, u8)>,
@@ -69,6 +71,10 @@ impl From<&UpfConfig> for Settings {
             address,
             n3_ipv4,
             n3_ipv6,
+            allow: match config.n4.allow.is_empty() {
+                true => super::peers::loopback(),
+                false => config.n4.allow.iter().map(|network| network.0).collect(),
+            },
             peer_port: config.n4.peer_port,
             transactions: Limits {
                 t1: Duration::from_millis(config.n4.t1_ms),

@@ -67,7 +67,7 @@ impl N4 {
     fn traffic(&self, most: usize) -> Vec<SessionTraffic> {
         let mut seids: Vec<u64> = self.sessions.keys().copied().collect();
         if seids.len() > most {
-            // Those that are shown stay the same as long as they live.
+            // The order is stable for the lifetime of a session.
             seids.select_nth_unstable(most);
             seids.truncate(most);
         }
@@ -111,7 +111,7 @@ impl N4 {
         self.datapath.counters().drops(reason).get()
     }
 
-    /// What `martlet top` shows.
+    /// The data of `martlet top`.
     pub fn top(&self) -> Value {
         let Snapshot { counters, sessions, tables } = self.snapshot();
         top(self.datapath.name(), &counters, &sessions, self.sessions.len(), &tables)
@@ -127,9 +127,9 @@ impl N4 {
             .iter()
             .map(|packet| {
                 let session = session(packet.seid);
-                let mut told = packet.told(session.as_ref());
-                told["ue"] = session.as_ref().map_or(Value::Null, |session| ue_of(session).into());
-                told
+                let mut json = packet.describe(session.as_ref());
+                json["ue"] = session.as_ref().map_or(Value::Null, |session| ue_of(session).into());
+                json
             })
             .collect();
         Ok(json!({"packets": packets, "missed": batch.missed}))

@@ -19,7 +19,8 @@ pub(super) struct Teids {
 }
 
 impl Teids {
-    /// None is in use. `fast_teids` says which ones the datapath finds at once.
+    /// Creates an allocator without TEIDs in use. `fast_teids` are those that the datapath looks up
+    /// fastest.
     pub fn new(fast_teids: Option<TeidFilter>) -> Self {
         Teids { used: HashSet::new(), fast_teids }
     }
@@ -59,7 +60,7 @@ pub(super) struct Choice<'a> {
     own: BTreeSet<u32>,
     /// One for each CHOOSE ID.
     chosen: HashMap<u8, LocalTunnel>,
-    /// Those that were taken for this request.
+    /// TEIDs allocated for this request.
     taken: Vec<u32>,
     leasing: Leasing<'a>,
     applications: &'a Applications,
@@ -91,8 +92,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// What the detection information of a PDR stands for, and what the answer tells where
-    /// something was chosen.
+    /// The rules' form of a PDR's detection information, and the allocated values for the response.
     pub fn find(
         &mut self,
         pdr_id: PdrId,
@@ -103,8 +103,9 @@ impl<'a> Choice<'a> {
         let local = self.tunnel(pdr_id.0, pdi.local_fteid)?;
         let (ue, ue_ip_addresses) = self.leasing.choose(pdr_id.0, pdi)?;
         let chosen = local.as_ref().filter(|local| local.chosen).map(|local| local.tunnel.into());
-        let tells = chosen.is_some() || !ue_ip_addresses.is_empty();
-        let created = tells.then_some(CreatedPdr { pdr_id, local_fteid: chosen, ue_ip_addresses });
+        let has_allocated = chosen.is_some() || !ue_ip_addresses.is_empty();
+        let created =
+            has_allocated.then_some(CreatedPdr { pdr_id, local_fteid: chosen, ue_ip_addresses });
         Ok((Found { local: local.map(|local| local.tunnel), ue, application }, created))
     }
 
@@ -153,7 +154,7 @@ impl<'a> Choice<'a> {
         Ok(tunnel)
     }
 
-    /// An F-TEID that the CP function gives has to be one of ours, and free or the session's own.
+    /// An F-TEID chosen by the CP function must have our address, and be free or the session's own.
     fn claim(&mut self, pdr: u16, tunnel: LocalTunnel) -> Result<(), RuleError> {
         let ours = tunnel.ipv4.is_none_or(|ip| self.settings.n3_ipv4 == Some(ip))
             && tunnel.ipv6.is_none_or(|ip| self.settings.n3_ipv6 == Some(ip));
@@ -184,8 +185,8 @@ impl<'a> Choice<'a> {
         leasing.release();
     }
 
-    /// The request is carried out; tunnels that the session no longer uses are free again. Gives
-    /// its addresses.
+    /// Commits the request: tunnels that the session no longer uses are free again. Returns the
+    /// session's addresses.
     pub fn keep(self, now: &BTreeSet<u32>) -> Vec<Lease> {
         let Choice { teids, taken, own, leasing, .. } = self;
         teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));

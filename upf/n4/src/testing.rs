@@ -64,8 +64,8 @@ impl Smf {
         smf
     }
 
-    /// With an association and a session whose downlink is forwarded; gives the UP function's SEID
-    /// and TEID.
+    /// Creates an association and a session whose downlink is forwarded; returns the UP function's
+    /// SEID and TEID.
     pub fn in_session() -> (Self, u64, u32) {
         let mut smf = Self::associated();
         let (seid, teid) = smf.establish(establishment());
@@ -73,8 +73,8 @@ impl Smf {
         (smf, seid, teid)
     }
 
-    /// With an association of an SMF that knows load and overload control, and no heartbeats to
-    /// answer.
+    /// Creates an association with an SMF that supports load and overload control, without
+    /// heartbeats.
     pub fn informed(configure: impl FnOnce(&mut UpfConfig)) -> Self {
         let mut smf = Self::with(|config| {
             config.n4.heartbeat_s = 0;
@@ -112,21 +112,21 @@ impl Smf {
         self.sent()
     }
 
-    /// What somebody else's datagram is answered with.
+    /// The response to a datagram of another peer.
     pub fn receive_from(&mut self, from: IpAddr, bytes: &[u8]) -> Vec<Packet> {
         self.n4.receive(SocketAddr::new(from, PORT), bytes, self.now);
         self.n4
             .take_outgoing()
             .iter()
-            .map(|out| Packet::decode(&out.bytes).expect("what was sent reads"))
+            .map(|out| Packet::decode(&out.bytes).expect("the sent message decodes"))
             .collect()
     }
 
-    /// What was sent, all of it to the SMF.
+    /// The messages sent, all of them to the SMF.
     pub fn sent(&mut self) -> Vec<Packet> {
         let read = |out: Outgoing| {
             assert_eq!(out.to, address());
-            Packet::decode(&out.bytes).expect("what was sent reads")
+            Packet::decode(&out.bytes).expect("the sent message decodes")
         };
         self.n4.take_outgoing().into_iter().map(read).collect()
     }
@@ -164,7 +164,7 @@ impl Smf {
         answer
     }
 
-    /// Gives the UP function's SEID and the TEID that it chose.
+    /// Returns the UP function's SEID and the allocated TEID.
     pub fn establish(&mut self, request: SessionEstablishmentRequest) -> (u64, u32) {
         let answer = self.try_establish(request);
         assert_eq!(answer.cause, Cause::ACCEPTED, "{answer:?}");
@@ -215,7 +215,7 @@ impl Smf {
         answer
     }
 
-    /// Lets time pass, with all that is due on the way; gives what was sent.
+    /// Advances the time through all deadlines; returns the messages sent.
     pub fn pass(&mut self, time: Duration) -> Vec<Packet> {
         let end = self.now.instant + time;
         while let Some(due) = self.n4.next_timeout().filter(|due| *due <= end) {
@@ -228,7 +228,7 @@ impl Smf {
         self.sent()
     }
 
-    /// Hands the events of the datapath to N4; gives the reports that follow from them.
+    /// Passes the events of the datapath to N4; returns the resulting reports.
     pub fn reports(&mut self) -> Vec<(Packet, SessionReportRequest)> {
         while let Some(event) = self.bench.event() {
             self.n4.event(event, self.now);
@@ -281,7 +281,7 @@ pub fn another(cp_seid: u64) -> SessionEstablishmentRequest {
     SessionEstablishmentRequest { cp_fseid: FSeid::new(cp_seid, SMF), ..establishment() }
 }
 
-/// A session as an SMF makes it before it knows the gNB: what comes for the UE waits.
+/// A session before the SMF knows the gNB: downlink packets are buffered.
 pub fn establishment() -> SessionEstablishmentRequest {
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
     let removal = Some(OuterHeaderRemoval { description: 0 });
@@ -362,7 +362,7 @@ fn far_2(
     SessionModificationRequest { update_fars: vec![far], ..Default::default() }
 }
 
-/// The downlink goes to the gNB.
+/// Forwards the downlink to the gNB.
 pub fn to_gnb(teid: u32) -> SessionModificationRequest {
     let parameters = UpdateForwardingParameters {
         destination_interface: Some(DestinationInterface(Interface::Access)),

@@ -20,7 +20,7 @@ pub struct SessionTraffic {
 /// A snapshot of one UPF.
 #[derive(Default)]
 pub struct Snapshot {
-    /// What its datapath has counted.
+    /// The datapath's counters of the session.
     pub counters: Arc<Counters>,
     /// Traffic of its first sessions.
     pub sessions: Vec<SessionTraffic>,
@@ -48,7 +48,7 @@ pub(crate) fn top(
     let numbers: Map<String, Value> =
         counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
     let waiting = fill.iter().find(|fill| fill.table == "waiting").map_or(0, |fill| fill.used);
-    let (came, gone) = balance(counters, waiting);
+    let (received, sent_or_dropped) = balance(counters, waiting);
     let sessions: Vec<Value> = sessions
         .iter()
         .map(|s| {
@@ -70,7 +70,7 @@ pub(crate) fn top(
             "tables": tables,
         "drops": drops(
             DropReason::ALL.into_iter().map(|reason| (reason, counters.drops(reason).get()))),
-        "balance": {"came": came, "gone": gone},
+        "balance": {"came": received, "gone": sent_or_dropped},
         "latencyNs": {"p50": latency.quantile(0.5), "p99": latency.quantile(0.99),
             "p999": latency.quantile(0.999)},
     })

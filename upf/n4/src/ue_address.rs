@@ -40,7 +40,7 @@ pub(super) struct Lease {
     pub address: UeAddress,
 }
 
-/// All that can be given out.
+/// All addresses of the pools.
 #[derive(Default)]
 pub(super) struct Addresses {
     /// By data network: IPv4 addresses.
@@ -113,13 +113,13 @@ impl<'a> Leasing<'a> {
         Leasing { addresses, settings, own, taken: Vec::new() }
     }
 
-    /// The addresses that a PDR asks us to choose, as its rules and as the answer have them.
+    /// The addresses that a PDR asks the UPF to allocate, for its rules and for the response.
     pub fn choose(
         &mut self,
         pdr: u16,
         pdi: &Pdi,
     ) -> Result<(Vec<UeAddress>, Vec<UeIpAddress>), RuleError> {
-        let (mut rules, mut told) = (Vec::new(), Vec::new());
+        let (mut rules, mut allocated) = (Vec::new(), Vec::new());
         for ie in pdi.ue_ip_addresses.iter().filter(|ie| ie.choose_ipv4 || ie.choose_ipv6) {
             let network = self.network(pdr, pdi.network_instance.as_ref())?;
             let mut answer =
@@ -137,9 +137,9 @@ impl<'a> Leasing<'a> {
                 }
                 rules.push(address);
             }
-            told.push(answer);
+            allocated.push(answer);
         }
-        Ok((rules, told))
+        Ok((rules, allocated))
     }
 
     /// Of all PDRs of a session it is the same (5.21.3).
@@ -169,7 +169,8 @@ impl<'a> Leasing<'a> {
         };
         found.ok_or_else(|| {
             let why = format!(
-                "PDR {pdr} asks for a UE address, and no dnns of the UPF with `allocate` is its \
+                "PDR {pdr} requests a UE address, but no dnns of the UPF with `allocate` matches \
+                 its \
                  network"
             );
             RuleError {
@@ -184,7 +185,7 @@ impl<'a> Leasing<'a> {
         self.addresses.release(self.taken);
     }
 
-    /// The request is carried out: what the session has now.
+    /// Commits the request: the session's present addresses.
     pub fn keep(self) -> Vec<Lease> {
         let mut all = self.own;
         all.extend(self.taken);

@@ -26,9 +26,9 @@ impl N4 {
             if before == Some(urr) {
                 continue;
             }
-            // A rule that came later did not begin with the session.
-            let came = old.is_some() && before.is_none();
-            let mut clock = if came { UrrClock::start(now) } else { context.clock(urr.id) };
+            // A rule created later did not start with the session.
+            let is_new = old.is_some() && before.is_none();
+            let mut clock = if is_new { UrrClock::start(now) } else { context.clock(urr.id) };
             if before.is_none_or(|before| {
                 before.time_quota != urr.time_quota || before.time_quota_exhausted
             }) {
@@ -76,7 +76,7 @@ impl N4 {
         self.deadlines.cancel(Deadline::TimeQuota { seid, urr });
     }
 
-    /// A rule is gone.
+    /// Removes a rule.
     pub(super) fn forget_urr(&mut self, seid: u64, urr: u32) {
         self.cancel_urr(seid, urr);
         if let Some(context) = self.sessions.get_mut(&seid) {
@@ -84,7 +84,7 @@ impl N4 {
         }
     }
 
-    /// Makes reports of usage that was taken from the datapath.
+    /// Creates reports of usage that was read from the datapath.
     pub(super) fn reports(
         &mut self,
         seid: u64,
@@ -101,7 +101,7 @@ impl N4 {
             .collect()
     }
 
-    /// Takes the usage of one rule and reports it.
+    /// Reads and reports the usage of one rule.
     fn report_usage(&mut self, seid: u64, urr: u32, trigger: UsageReportTrigger, now: Moment) {
         let Some(rule) =
             self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr)).cloned()

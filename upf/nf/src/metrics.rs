@@ -1,5 +1,4 @@
-//! Telemetry of N4 and its datapath as metrics: gathered when somebody asks, so that packets are
-//! counted once only.
+//! Metrics of N4 and its datapath, collected at each scrape, so that packets are counted only once.
 use martlet_upf_datapath::counters::Count;
 use martlet_upf_datapath::telemetry::{CLASSES, upper_end};
 use martlet_upf_n4::Snapshot;
@@ -13,7 +12,7 @@ type Source = dyn Fn() -> Option<Snapshot> + Send + Sync;
 
 static SOURCES: Mutex<Vec<Weak<Source>>> = Mutex::new(Vec::new());
 
-/// Shows what a source gives, for as long as the caller keeps what this gives.
+/// Registers a source of metrics until the returned handle is dropped.
 pub(crate) fn watch(source: Arc<Source>) -> Arc<Source> {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

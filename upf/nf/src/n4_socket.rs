@@ -11,14 +11,14 @@ use tokio::time::{Instant, sleep_until};
 
 /// A PFCP message fits into one datagram.
 const LARGEST: usize = 65_535;
-/// Events taken at a time, so that messages do not wait behind them.
+/// Events processed at a time, so that messages do not wait behind them.
 const EVENTS_AT_A_TIME: usize = 64;
 
-/// Datagrams taken at a time, so that events do not wait behind them.
+/// Datagrams processed at a time, so that events do not wait behind them.
 const DATAGRAMS_AT_A_TIME: usize = 64;
 
-/// Serves N4 until `shutdown`, and from then on for as long as SMFs are given to move their
-/// sessions away. The lock on `n4` is held for a few messages at a time, never over an await.
+/// Serves N4 until `shutdown`, then until the SMFs have moved their sessions or the time limit. The
+/// lock on `n4` is held for a few messages at a time, never over an await.
 pub async fn run(
     n4: Arc<Mutex<N4>>,
     socket: UdpSocket,
@@ -61,7 +61,8 @@ pub async fn run(
                 Ok((length, from)) => {
                     let mut datagrams =
                         vec![(from, buffer.get(..length).unwrap_or_default().to_vec())];
-                    // What has come meanwhile is taken with it: some of it is cheaper together.
+                    // Processed together with the datagrams received meanwhile: some work is
+                    // shared.
                     while datagrams.len() < DATAGRAMS_AT_A_TIME
                         && let Ok((length, from)) = socket.try_recv_from(&mut buffer)
                     {

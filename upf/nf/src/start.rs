@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 /// Why a UPF does not start, or ends.
 #[derive(Debug, thiserror::Error)]
 pub enum UpfError {
-    /// The configuration is wrong; `martlet check` tells the line.
+    /// The configuration is invalid; `martlet check` reports the line.
     #[error("the configuration of the UPF is wrong: {0}")]
     Config(String),
     /// N4 cannot be served.
@@ -43,11 +43,11 @@ pub enum UpfError {
     Failed(String),
 }
 
-/// Gives what the UPF says of itself, whenever it is asked.
+/// Provides the UPF's status on request.
 pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error
-/// says why there is no answer.
+/// Answers the queries `top`, `trace` and `trace/all`; `None` for an unknown query. An error states
+/// why the query failed.
 pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, CommandError>> + Send + Sync>;
 
 /// A UPF at work.
@@ -55,17 +55,16 @@ pub struct UpfHandle {
     n4: Arc<Mutex<N4>>,
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
-    /// Metrics are shown while it is kept.
+    /// Registers the metrics until dropped.
     _watched: Arc<dyn Fn() -> Option<Snapshot> + Send + Sync>,
-    /// The board, and what keeps it cool.
+    /// The board and its thermal governor.
     thermal: Arc<thermal::Shared>,
     _thermal: tokio::task::JoinSet<()>,
     /// Dropped with the handle, which ends the UPF.
     _alive: oneshot::Sender<()>,
 }
 
-/// Makes the datapath that a configuration asks for. Blocks for as long as that takes. The error
-/// says what a person can do.
+/// Opens the configured datapath, which blocks. The error says what the operator can do.
 pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), OpenError> {
     fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
         (Box::new(datapath), signals)
@@ -81,8 +80,8 @@ pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals),
     }
 }
 
-/// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is
-/// then gone.
+/// Starts a UPF. It ends with `shutdown`, or when its handle is dropped, and then removes what it
+/// created, such as its device and address translation.
 pub async fn start(
     config: UpfConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
@@ -132,7 +131,7 @@ impl UpfHandle {
         self.address
     }
 
-    /// Gives what the UPF says of itself; nothing any more once it has ended.
+    /// Provides the UPF's status; nothing after its end.
     pub fn status_source(&self) -> StatusSource {
         let n4 = Arc::downgrade(&self.n4);
         Arc::new(move || match n4.upgrade() {
@@ -170,16 +169,17 @@ impl UpfHandle {
         })
     }
 
-    /// What the UPF says of itself.
+    /// The UPF's status.
     pub fn status(&self) -> Value {
         self.n4.lock().unwrap_or_else(PoisonError::into_inner).status()
     }
 
-    /// Waits for the end, which comes by the shutdown or by an error.
+    /// Waits for the end, by the shutdown or an error.
     pub async fn finished(self) -> Result<(), UpfError> {
         let UpfHandle { n4, task, _alive, .. } = self;
         let outcome = task.await.unwrap_or_else(|error| Err(UpfError::Failed(error.to_string())));
-        // The datapath waits for its threads and undoes what it made: not on the runtime's thread.
+        // Dropping the datapath joins its threads and removes its devices, so it must not run on
+        // the runtime's thread.
         let _ = tokio::task::spawn_blocking(move || drop(n4)).await;
         outcome
     }

@@ -1,5 +1,4 @@
-//! Packets of N6 written to a file: byte for byte as they are there, within bounds, and those
-//! that find no room counted.
+//! Capture of N6 packets to a file: unmodified, within the requested limits, with counted losses.
 mod common;
 
 use common::in_namespace;
@@ -33,7 +32,7 @@ fn rig(translated: bool) -> PeersRig {
     rig
 }
 
-/// A folder of a test's own, gone with this.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -51,7 +50,7 @@ impl Drop for Folder {
     }
 }
 
-const WISH: CaptureRequest =
+const REQUEST: CaptureRequest =
     CaptureRequest { snap: 2048, packets: 1000, bytes: 1 << 20, time: Duration::from_secs(60) };
 
 fn ended(rig: &mut PeersRig, end: bool) -> CaptureStatus {
@@ -63,10 +62,10 @@ fn ended(rig: &mut PeersRig, end: bool) -> CaptureStatus {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("the capture does not end");
+    panic!("the capture has not ended");
 }
 
-/// Time, length, and bytes of each packet of a file.
+/// Time, original length and bytes of each packet in a capture file.
 fn read(status: &CaptureStatus) -> Vec<(Duration, u32, Vec<u8>)> {
     let bytes = std::fs::read(&status.path).expect("the file");
     assert_eq!(bytes.len() as u64, status.bytes);
@@ -82,7 +81,7 @@ fn read(status: &CaptureStatus) -> Vec<(Duration, u32, Vec<u8>)> {
     all
 }
 
-/// The packet in a tunnel, before a router took 1 from its TTL.
+/// The packet as it was in the tunnel, before forwarding decremented its TTL.
 fn younger(mut packet: Vec<u8>) -> Vec<u8> {
     packet[8] += 1;
     set_checksum(&mut packet);
@@ -95,16 +94,16 @@ fn in_tunnel(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn packets_are_captured_as_they_are_on_n6() {
+fn packets_are_captured_as_on_n6() {
     in_namespace(|| {
         let (mut rig, folder) = (rig(false), Folder::new("routed"));
         let before = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time");
         let sent = udp_packet((UE, 9000), (HOST, 7000), &[b'a'; 700]);
         rig.send_n3(&g_pdu(7, Some(1), &sent));
         assert!(rig.receive_n6().is_some());
-        let begun = rig.datapath().begin_capture(&folder.0, WISH).expect("a capture");
+        let begun = rig.datapath().begin_capture(&folder.0, REQUEST).expect("a capture");
         assert!(begun.ended.is_none());
-        let error = rig.datapath().begin_capture(&folder.0, WISH).expect_err("one at a time");
+        let error = rig.datapath().begin_capture(&folder.0, REQUEST).expect_err("one at a time");
         assert!(error.to_string().contains("--stop"), "{error}");
         let mut due = Vec::new();
         for n in 0..20u8 {
@@ -118,7 +117,7 @@ fn packets_are_captured_as_they_are_on_n6() {
             rig.send_n6(7001, &vec![!n; length]);
             due.push(younger(in_tunnel(&rig.receive_n3().expect("the packet for the UE"))));
         }
-        // What a UE must not send is not on N6.
+        // A packet with a foreign source address is dropped before N6.
         rig.send_n3(&g_pdu(
             7,
             Some(1),
@@ -133,21 +132,21 @@ fn packets_are_captured_as_they_are_on_n6() {
             assert!((before..=after).contains(time), "{before:?} {time:?} {after:?}");
         }
         assert!(captured.is_sorted_by_key(|(time, ..)| *time));
-        // Nothing is shown any more, and another capture begins with nothing.
+        // The capture has ended; a new one starts empty.
         rig.send_n6(7001, b"later");
         assert!(rig.receive_n3().is_some());
-        rig.datapath().begin_capture(&folder.0, WISH).expect("a second one");
+        rig.datapath().begin_capture(&folder.0, REQUEST).expect("a second one");
         assert_eq!(ended(&mut rig, true).packets, 0);
     });
 }
 
 #[test]
-fn what_is_translated_is_captured_with_its_public_address() {
+fn translated_packets_are_captured_with_their_public_address() {
     in_namespace(|| {
         let (mut rig, folder) = (rig(true), Folder::new("translated"));
         let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
         host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
-        rig.datapath().begin_capture(&folder.0, WISH).expect("a capture");
+        rig.datapath().begin_capture(&folder.0, REQUEST).expect("a capture");
         let mut buffer = [0; 2048];
         for n in 0..3u8 {
             rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7005), &[n; 100])));
@@ -162,13 +161,13 @@ fn what_is_translated_is_captured_with_its_public_address() {
             (&PUBLIC.octets()[..], &HOST.octets()[..]),
             (&HOST.octets()[..], &PUBLIC.octets()[..]),
         );
-        // The first packet goes by way of the kernel, which has to find the host.
+        // The first packet is forwarded by the kernel, which resolves the host's link address.
         assert_eq!(sides, [up, down, up, down, up, down]);
     });
 }
 
 #[test]
-fn a_capture_has_its_bounds() {
+fn a_capture_keeps_its_limits() {
     in_namespace(|| {
         let (mut rig, folder) = (rig(false), Folder::new("bounds"));
         let send = |rig: &mut PeersRig, n: u8| {
@@ -176,7 +175,7 @@ fn a_capture_has_its_bounds() {
             assert!(rig.receive_n3().is_some());
         };
         rig.datapath()
-            .begin_capture(&folder.0, CaptureRequest { packets: 3, snap: 60, ..WISH })
+            .begin_capture(&folder.0, CaptureRequest { packets: 3, snap: 60, ..REQUEST })
             .expect("a capture");
         (0..5).for_each(|n| send(&mut rig, n));
         let status = ended(&mut rig, false);
@@ -184,26 +183,27 @@ fn a_capture_has_its_bounds() {
             read(&status).iter().map(|(_, length, packet)| (*length, packet.len())).collect();
         assert_eq!(cut, [(528, 60); 3]);
         rig.datapath()
-            .begin_capture(&folder.0, CaptureRequest { bytes: 24 + 2 * 544, ..WISH })
+            .begin_capture(&folder.0, CaptureRequest { bytes: 24 + 2 * 544, ..REQUEST })
             .expect("a capture");
         (0..5).for_each(|n| send(&mut rig, n));
         assert_eq!(read(&ended(&mut rig, false)).len(), 2);
-        let short = CaptureRequest { time: Duration::from_millis(1), ..WISH };
+        let short = CaptureRequest { time: Duration::from_millis(1), ..REQUEST };
         rig.datapath().begin_capture(&folder.0, short).expect("a capture");
         assert!(ended(&mut rig, false).ended.is_some_and(|why| why.contains("time")));
-        let nowhere =
-            rig.datapath().begin_capture(&folder.0.join("none"), WISH).expect_err("no such folder");
+        let nowhere = rig
+            .datapath()
+            .begin_capture(&folder.0.join("none"), REQUEST)
+            .expect_err("no such folder");
         assert!(nowhere.to_string().contains("none"), "{nowhere}");
     });
 }
 
-/// At a speed that the ring cannot hold, what is in the file and what was dropped are what was
-/// forwarded.
+/// At a rate that exceeds the ring, written and dropped packets add up to those forwarded.
 #[test]
-fn what_finds_no_room_is_counted() {
+fn packets_lost_by_the_capture_are_counted() {
     in_namespace(|| {
         let (mut rig, folder) = (rig(false), Folder::new("speed"));
-        let request = CaptureRequest { packets: 1 << 30, bytes: 1 << 30, ..WISH };
+        let request = CaptureRequest { packets: 1 << 30, bytes: 1 << 30, ..REQUEST };
         rig.datapath().begin_capture(&folder.0, request).expect("a capture");
         let socket = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
         for n in 0..20_000u32 {

@@ -1,12 +1,12 @@
-//! A UE's programs, `iperf3`, `curl` and `ping`, through a UPF whose XDP programs translate its
-//! address. At the UE's side the `kernel` datapath is the radio: it puts what goes to the host into
-//! a tunnel, and takes out what comes. `MARTLET_IPERF_SECONDS` says how long each stream lasts.
+//! `iperf3`, `curl` and `ping` at a UE, through a UPF whose XDP programs translate the UE's
+//! address. At the UE's side the `kernel` datapath plays the radio: it encapsulates packets to the
+//! host and decapsulates those from it. `MARTLET_IPERF_SECONDS` sets the duration of each stream.
 mod common;
 
 use common::peers::{GNB, HOST, N3, PeersRig, UE};
 use common::rig::config;
 use common::{in_namespace, run};
-use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode};
+use martlet_upf::config::{AllowedService, DatapathChoice, DnnConfig, N6Mode};
 use martlet_upf::conformance::{Rig, session};
 use martlet_upf::datapath::{Change, Datapath};
 use martlet_upf::rules::{LocalTunnel, Session, Tunnel, UeAddress};
@@ -18,12 +18,12 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// TEID of the UPF, and of the radio.
+/// TEIDs at the UPF and at the radio.
 const UP: u32 = 7;
 const DOWN: u32 = 0xa0a0_a0a0;
 const PAGE: usize = 3_000_000;
 
-/// The session of the UE as the radio has it: what is for the host goes into the tunnel.
+/// The UE's session at the radio: packets to the host are encapsulated.
 fn radio(of: &Session) -> Session {
     let mut session = of.clone();
     for pdr in session.pdrs.values_mut() {
@@ -100,6 +100,8 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
             config.n3.address = (GNB, 2152).into();
             config.n6.mode = N6Mode::Local;
             config.n6.interface = "ue0".into();
+            // Its data network is the UE itself.
+            config.n6.allow.push(AllowedService::all(std::net::IpAddr::V4(UE).into()));
             config.dnns = vec![DnnConfig {
                 name: "host".into(),
                 pools: vec!["10.98.0.0/24".into()],
@@ -112,7 +114,7 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         run("ip", &format!("-n {ue} addr add {UE}/32 dev ue0"));
         run("ip", &format!("-n {ue} route replace {HOST}/32 dev ue0 src {UE}"));
 
-        // Whole, in parts, and too large for one link without being divided.
+        // In one packet, in fragments, and too large for a link with DF set.
         let ping = output(&ue, &format!("ping -c 3 -i 0.2 -W 2 {HOST}"));
         assert!(ping.contains(" 0% packet loss"), "{ping}");
         let ping = output(&ue, &format!("ping -c 2 -i 0.2 -W 3 -s 3000 {HOST}"));
@@ -150,34 +152,34 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         std::thread::sleep(Duration::from_millis(300));
         let iperf = |more: &str| -> Value {
             let command = format!("iperf3 -c {HOST} -p 5201 -B {UE} -J -t {seconds}{more}");
-            let mut told = Value::Null;
-            // The server takes one client at a time, and needs a moment between two.
+            let mut result = Value::Null;
+            // The server accepts one client at a time, with a short delay between two.
             for _ in 0..5 {
                 std::thread::sleep(Duration::from_millis(300));
                 let output = within(&ue, &command).output().expect("ip runs");
-                told = serde_json::from_slice(&output.stdout).expect("JSON");
-                if told["error"].is_null() {
+                result = serde_json::from_slice(&output.stdout).expect("JSON");
+                if result["error"].is_null() {
                     break;
                 }
             }
-            assert!(told["error"].is_null(), "{command}: {}", told["error"]);
-            told
+            assert!(result["error"].is_null(), "{command}: {}", result["error"]);
+            result
         };
         for more in ["", " -R"] {
-            let told = iperf(more);
-            let rate = told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate");
+            let result = iperf(more);
+            let rate = result["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate");
             eprintln!("iperf3 TCP{more}: {:.1} Mbit/s", rate / 1e6);
             assert!(rate > 1e6, "{rate} bit/s{more}");
         }
         for more in ["", " -R"] {
-            let told = iperf(&format!(" -u -b 10M -l 1200{more}"));
-            let lost = told["end"]["sum"]["lost_percent"].as_f64().expect("a share");
+            let result = iperf(&format!(" -u -b 10M -l 1200{more}"));
+            let lost = result["end"]["sum"]["lost_percent"].as_f64().expect("a share");
             eprintln!("iperf3 UDP at 10 Mbit/s{more}: {lost:.2} % lost");
             assert!(lost < 2.0, "{lost} %{more}");
         }
         drop(server);
 
-        // Whatever became of all these packets, each was counted once.
+        // Every packet was counted exactly once.
         let mut sums = (0, 1);
         for _ in 0..100 {
             std::thread::sleep(Duration::from_millis(20));

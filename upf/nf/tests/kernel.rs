@@ -1,8 +1,8 @@
-//! The `kernel` datapath with its real socket and TUN device, each check in a network namespace of
+//! The `kernel` datapath with its real socket and TUN device, each test in a network namespace of
 //! its own.
 mod common;
 
-use common::rig::{GNB, HERE, SocketRig, TIMEOUT, UE, config};
+use common::rig::{GNB, HERE, SocketRig, TIMEOUT, UE, config, opened};
 use common::{REMOTE, in_namespace};
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::conformance::{Rig, checks, udp_packet};
@@ -21,12 +21,12 @@ fn the_kernel_datapath_conforms() {
 }
 
 #[test]
-fn a_packet_of_the_largest_size_passes_both_ways() {
+fn a_packet_of_the_mtu_passes_in_both_directions() {
     in_namespace(|| {
         let mut rig = SocketRig::new(config());
         let session = martlet_upf::conformance::session(&rig, 1, 7, UE);
         rig.datapath().apply(&martlet_upf::datapath::Change::to(&session)).expect("the session");
-        // 1400 bytes are the MTU of the device: 28 of them are headers.
+        // 1400 bytes are the device's MTU, of which 28 are headers.
         let payload = vec![b'x'; 1372];
         rig.send_n3(&martlet_upf::conformance::g_pdu(
             7,
@@ -40,19 +40,19 @@ fn a_packet_of_the_largest_size_passes_both_ways() {
 }
 
 #[test]
-fn what_it_made_is_gone_with_it() {
+fn its_device_is_removed_on_drop() {
     in_namespace(|| {
         let exists = || std::path::Path::new("/proc/sys/net/ipv4/conf/martlet-n6").exists();
         let rig = SocketRig::new(config());
         assert!(exists());
-        // A second one finds the device and the port in use, and says so.
+        // A second datapath fails, since device and port are in use.
         let error = KernelDatapath::open(&UpfConfig::default()).err().expect("refused");
         assert!(
             error.to_string().contains("martlet-n6") && error.to_string().contains("in use"),
             "{error}"
         );
         drop(rig);
-        // The kernel clears up a moment later where it is busy.
+        // A busy kernel removes the device with a delay.
         let give_up = std::time::Instant::now() + TIMEOUT;
         while exists() && std::time::Instant::now() < give_up {
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -62,10 +62,11 @@ fn what_it_made_is_gone_with_it() {
 }
 
 #[test]
-fn without_n6_there_is_no_interface_and_ues_reach_each_other() {
+fn without_n6_there_is_no_interface_but_ues_reach_each_other() {
     in_namespace(|| {
         let mut config = UpfConfig::default();
         config.n6.mode = N6Mode::None;
+        let config = opened(config, REMOTE);
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         let (datapath, signals) = open_datapath(&config).expect("the datapath");
@@ -87,14 +88,14 @@ fn without_n6_there_is_no_interface_and_ues_reach_each_other() {
         };
         rig.send_n3(&to(REMOTE));
         rig.send_n3(&to(other));
-        assert!(rig.receive_n3().is_some(), "the other UE gets its packet");
+        assert!(rig.receive_n3().is_some(), "the other UE receives the packet");
         let dropped = rig.datapath().counters().drops(martlet_upf::counters::DropReason::N6).get();
-        assert_eq!(dropped, 1, "the packet for the data network is dropped, and counted");
+        assert_eq!(dropped, 1, "the packet to the data network is dropped and counted");
     });
 }
 
 #[test]
-fn after_its_start_unknown_tunnels_may_be_those_of_before() {
+fn error_indications_are_suppressed_after_the_start() {
     in_namespace(|| {
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");

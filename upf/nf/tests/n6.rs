@@ -5,18 +5,18 @@ use common::{in_namespace, run};
 use martlet_pfcp::ie::{FSeid, Interface, NodeId};
 use martlet_upf::KernelDatapath;
 use martlet_upf::UpfConfig;
-use martlet_upf::config::N6Mode;
+use martlet_upf::config::{AllowedService, N6Mode};
 use martlet_upf::conformance::{g_pdu, payload_of, udp_packet};
 use martlet_upf::datapath::{Change, Datapath};
 use martlet_upf::rules::*;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
-/// The machine's address towards the data network, and a host there.
+/// The machine's address on the data network, and a host there.
 const MACHINE: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 
@@ -96,6 +96,8 @@ fn addresses_are_translated_in_a_namespace_of_the_data_network() {
         let mut config = UpfConfig::default();
         config.n6.mode = N6Mode::Nat;
         config.n6.netns = Some(name.clone());
+        // The host is in the namespace of N3 here.
+        config.n6.allow.push(AllowedService::all(IpAddr::V4(HOST).into()));
         let (mut datapath, _signals) = KernelDatapath::open(&config).expect("the datapath");
         datapath.apply(&Change::to(&session())).expect("the session");
 
@@ -116,21 +118,24 @@ fn addresses_are_translated_in_a_namespace_of_the_data_network() {
         };
         assert_eq!((pdu.teid, payload_of(pdu.payload)), (9, Some(&b"down"[..])));
 
-        // Nothing of it stays in the namespace.
+        // No rule is left in the namespace.
         drop(datapath);
         let rules =
             Command::new("ip").args(["netns", "exec", &name, "nft", "list", "ruleset"]).output();
         if let Ok(rules) = rules.map(|output| output.stdout) {
-            assert!(!String::from_utf8_lossy(&rules).contains("upf_"), "the translation stays");
+            assert!(
+                !String::from_utf8_lossy(&rules).contains("upf_"),
+                "the translation rules were not removed"
+            );
         }
         drop(netns);
     });
 }
 
-/// A packet between UEs that the kernel has forwarded came back by the device that it left by. A
-/// router would tell its sender of a shorter way (an ICMP redirect, RFC 792), and there is none.
+/// A packet between UEs leaves by the interface on which it was received. A router would send an
+/// ICMP redirect (RFC 792), but there is no shorter path.
 #[test]
-fn a_ue_is_not_told_of_a_shorter_way() {
+fn a_ue_gets_no_icmp_redirect() {
     in_namespace(|| {
         let mut config = UpfConfig::default();
         config.n6.mode = N6Mode::Routing;
@@ -139,10 +144,9 @@ fn a_ue_is_not_told_of_a_shorter_way() {
         datapath.apply(&Change::to(&session())).expect("the session");
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
-        // To another UE and, so that there is an answer to look at, to the UPF's own address, where
-        // nobody listens.
-        for (to, port) in [(Ipv4Addr::new(10, 45, 0, 3), 7000), (Ipv4Addr::new(10, 45, 0, 1), 7001)]
-        {
+        // To another UE; and to the UPF's own address, where no process listens, so that there is
+        // an ICMP message to compare with.
+        for (to, port) in [(Ipv4Addr::new(10, 45, 0, 3), 7000), (Ipv4Addr::new(10, 45, 0, 1), 53)] {
             let packet = udp_packet((UE, 9000), (to, port), b"across");
             gnb.send_to(&g_pdu(7, Some(1), &packet), (N3, 2152)).expect("sent");
         }

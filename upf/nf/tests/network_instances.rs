@@ -1,5 +1,6 @@
-//! Several exits of N6 by filter (uplink classifier): what is for the board's own servers stays on
-//! board, the rest goes to the ground. Both have a server at the same address.
+//! Several network instances, selected by filter (uplink classifier): packets to the satellite's
+//! on-board servers stay on board, the rest goes to the ground. Both networks have a server with
+//! the same address.
 mod common;
 
 use common::peers::{N3, Peer, PeersRig, UE};
@@ -19,7 +20,7 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 const BOARD: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 2);
 const BOARD_SIDE: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 1);
 
-fn with_exit(datapath: DatapathChoice, mode: XdpMode) -> UpfConfig {
+fn with_instance(datapath: DatapathChoice, mode: XdpMode) -> UpfConfig {
     let mut config: Config = config();
     config.datapath = datapath;
     config.n3.address = (N3, 2152).into();
@@ -35,7 +36,7 @@ fn with_exit(datapath: DatapathChoice, mode: XdpMode) -> UpfConfig {
     config
 }
 
-/// The session of the UE, with a PDR whose packets are for the board: those to port 7100.
+/// The UE's session, with a PDR that sends port 7100 to the on-board network.
 fn classified(rig: &impl Rig) -> Session {
     let mut session = session(rig, 1, 7, UE);
     let mut pdr = session.pdrs.get(&1).expect("the PDR of the uplink").clone();
@@ -46,11 +47,11 @@ fn classified(rig: &impl Rig) -> Session {
     let mut far = session.fars.get(&1).expect("the FAR of the uplink").clone();
     (far.id, far.network_instance) = (3, Some(NetworkInstance::new("board").0.into()));
     session.fars.insert(3, far);
-    session.resolve(&RuleLimits::default()).expect("rules that fit");
+    session.resolve(&RuleLimits::default()).expect("valid rules");
     session
 }
 
-/// A server of a peer, which says where it is.
+/// A server that responds with its location.
 fn server(peer: &Peer, port: u16) -> UdpSocket {
     run("ip", &format!("-n {} addr add {SERVER}/32 dev lo", peer.0));
     let socket = peer.within(move || UdpSocket::bind((SERVER, port)).expect("a port"));
@@ -58,7 +59,7 @@ fn server(peer: &Peer, port: u16) -> UdpSocket {
     socket
 }
 
-fn each_takes_its_exit(config: UpfConfig) {
+fn packets_take_their_network_instance(config: UpfConfig) {
     in_namespace(move || {
         let on_board = Peer::connect("n9", BOARD_SIDE, BOARD);
         run("ip", &format!("-n {} route add 10.45.0.0/16 via {BOARD_SIDE}", on_board.0));
@@ -70,7 +71,7 @@ fn each_takes_its_exit(config: UpfConfig) {
         let mut buffer = [0; 2048];
         for n in 0..5u8 {
             for (socket, port) in [(&board, 7100), (&ground, 7200)] {
-                // Larger than a link takes in the third round: the kernel divides it on its way.
+                // In the third round larger than the link's MTU: the kernel fragments it.
                 let payload = vec![n; if n == 2 { 1440 } else { 40 }];
                 let mut packet = udp_packet((UE, 9000), (SERVER, port), &payload);
                 packet[6] = 0;
@@ -86,7 +87,7 @@ fn each_takes_its_exit(config: UpfConfig) {
                     .recv_from(&mut buffer)
                     .unwrap_or_else(|e| panic!("{port}, round {n}: {e}"));
                 assert_eq!((&buffer[..length], from), (&payload[..], (UE, 9000).into()));
-                // And back, from wherever.
+                // And the response, from either network.
                 socket.send_to(&[n; 20], from).expect("sent");
                 assert!(rig.receive_n3().is_some(), "the answer from port {port}");
             }
@@ -96,7 +97,7 @@ fn each_takes_its_exit(config: UpfConfig) {
         assert!(!shown("rule").contains("martlet-n6e1x"));
         assert!(shown("rule").contains("martlet-n6e1"));
         drop(rig);
-        assert!(!shown("rule").contains("martlet-n6e1"), "the rule is gone with the datapath");
+        assert!(!shown("rule").contains("martlet-n6e1"), "the rule is removed with the datapath");
     });
 }
 
@@ -106,32 +107,32 @@ fn shown(what: &str) -> String {
 }
 
 #[test]
-fn each_takes_its_exit_in_the_kernel_datapath() {
-    each_takes_its_exit(with_exit(DatapathChoice::Kernel, XdpMode::Auto));
+fn packets_take_their_network_instance_in_the_kernel_datapath() {
+    packets_take_their_network_instance(with_instance(DatapathChoice::Kernel, XdpMode::Auto));
 }
 
 #[test]
-fn each_takes_its_exit_in_xdp() {
-    each_takes_its_exit(with_exit(DatapathChoice::Xdp, XdpMode::Native));
+fn packets_take_their_network_instance_in_xdp() {
+    packets_take_their_network_instance(with_instance(DatapathChoice::Xdp, XdpMode::Native));
 }
 
 #[test]
-fn each_takes_its_exit_in_xdp_in_generic_mode() {
-    each_takes_its_exit(with_exit(DatapathChoice::Xdp, XdpMode::Generic));
+fn packets_take_their_network_instance_in_xdp_in_generic_mode() {
+    packets_take_their_network_instance(with_instance(DatapathChoice::Xdp, XdpMode::Generic));
 }
 
 #[test]
-fn each_takes_its_exit_where_the_kernel_forwards() {
-    let mut config = with_exit(DatapathChoice::Xdp, XdpMode::Native);
+fn packets_take_their_network_instance_where_the_kernel_forwards() {
+    let mut config = with_instance(DatapathChoice::Xdp, XdpMode::Native);
     config.xdp.direct = false;
-    each_takes_its_exit(config);
+    packets_take_their_network_instance(config);
 }
 
 #[test]
-fn an_exit_over_an_interface_that_is_not_there_is_named() {
+fn a_network_instance_without_its_interface_is_an_error() {
     in_namespace(|| {
         run("ip", &format!("addr add {N3}/24 dev lo"));
-        let mut config = with_exit(DatapathChoice::Kernel, XdpMode::Auto);
+        let mut config = with_instance(DatapathChoice::Kernel, XdpMode::Auto);
         config.n6.network_instances[0].interface = "nowhere".into();
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
         assert!(error.to_string().contains("upf.n6.network_instances[0].interface"), "{error}");

@@ -1,16 +1,16 @@
-//! The whole UPF with an SMF of another implementation in Go, and a dissector that looks at all
-//! that the UPF says: see go-smf/main.go.
+//! The whole UPF with an SMF of another implementation in Go, and tshark as the dissector of the
+//! UPF's messages: see go-smf/main.go.
 mod common;
 
-use common::in_namespace;
-use martlet_upf::config::{DnnConfig, N6Mode};
+use common::{REMOTE, in_namespace};
+use martlet_upf::config::{AllowedService, DnnConfig, N6Mode};
 use martlet_upf::{UpfConfig, start};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What the program says when all is as the specifications ask.
+/// The output of the program if the UPF conforms to the specifications.
 const EXPECTED: &str = "\
 association 1 true true true
 heartbeat true
@@ -40,12 +40,10 @@ fn go() -> Option<&'static str> {
         .find(|go| Command::new(go).arg("version").output().is_ok())
 }
 
-/// Builds the program beside this test.
+/// Builds the program.
 fn built() -> Option<PathBuf> {
     let Some(go) = go() else {
-        eprintln!(
-            "SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one"
-        );
+        eprintln!("SKIPPED: Go is not installed; deploy/install/packages.sh test installs one");
         return None;
     };
     let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
@@ -58,16 +56,16 @@ fn built() -> Option<PathBuf> {
         .env("GOFLAGS", "-buildvcs=false")
         .env("GOCACHE", folder.join("go-build"));
     let output = build.output().expect("go runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("dial tcp") || said.contains("unrecognized import path") {
-        eprintln!("SKIPPED: go-pfcp cannot be fetched: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("dial tcp") || errors.contains("unrecognized import path") {
+        eprintln!("SKIPPED: go-pfcp cannot be fetched: {errors}");
         return None;
     }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{errors}");
     Some(program)
 }
 
-/// A capture of N4, where there is a program for it.
+/// A capture of N4, if tcpdump is installed.
 struct Capture {
     file: PathBuf,
     child: Child,
@@ -83,7 +81,7 @@ impl Capture {
             .args(["udp", "port", "8805"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let Ok(mut child) = child else {
-            eprintln!("SKIPPED: nothing is dissected: there is no tcpdump");
+            eprintln!("SKIPPED: messages are not dissected: tcpdump is not installed");
             return None;
         };
         let stderr = child.stderr.take()?;
@@ -95,9 +93,9 @@ impl Capture {
         Some(Capture { file, child })
     }
 
-    /// What a dissector finds wrong with messages of the UPF, and how many there are.
+    /// The UPF's messages that tshark finds malformed, and the number of its messages.
     fn wrong(mut self) -> Option<(String, usize)> {
-        // What was sent last is in the file a moment later.
+        // tcpdump writes the last packets with a delay.
         std::thread::sleep(Duration::from_millis(300));
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -117,14 +115,14 @@ fn tshark(file: &Path, filter: &str) -> Option<String> {
         }
         Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
         Err(_) => {
-            eprintln!("SKIPPED: nothing is dissected: there is no tshark");
+            eprintln!("SKIPPED: messages are not dissected: tshark is not installed");
             None
         }
     }
 }
 
 #[test]
-fn an_smf_in_go_has_its_way_with_the_upf() {
+fn an_smf_in_go_uses_the_upf() {
     let Some(program) = built() else { return };
     in_namespace(move || {
         let runtime =
@@ -132,6 +130,8 @@ fn an_smf_in_go_has_its_way_with_the_upf() {
         runtime.block_on(async {
             let mut config = UpfConfig::default();
             config.n6.mode = N6Mode::Routing;
+            // The host is on this machine.
+            config.n6.allow.push(AllowedService::all(std::net::IpAddr::V4(REMOTE).into()));
             config.n3.restoration_s = 0;
             config.n4.heartbeat_s = 1;
             config.n4.graceful_release_s = 20;
@@ -146,35 +146,35 @@ fn an_smf_in_go_has_its_way_with_the_upf() {
                 start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
             let status = upf.status_source();
             let capture = Capture::start();
-            // The child is in the namespace of the thread that starts it.
+            // The child inherits the namespace of this thread.
             let mut child =
                 Command::new(program).stdout(Stdio::piped()).spawn().expect("the SMF runs");
             let stdout = child.stdout.take().expect("its output");
             let mut stop = Some(stop);
-            let said = tokio::task::spawn_blocking(move || {
-                let mut said = String::new();
+            let output = tokio::task::spawn_blocking(move || {
+                let mut output = String::new();
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     if line == "ready" {
                         drop(stop.take());
                     }
-                    said += &line;
-                    said += "\n";
+                    output += &line;
+                    output += "\n";
                 }
-                (said, child.wait())
+                (output, child.wait())
             });
-            let (said, exit) = tokio::time::timeout(Duration::from_secs(60), said)
+            let (output, exit) = tokio::time::timeout(Duration::from_secs(60), output)
                 .await
-                .expect("it ends in time")
+                .expect("the SMF ends in time")
                 .expect("no panic");
-            assert_eq!(said, EXPECTED);
+            assert_eq!(output, EXPECTED);
             assert!(exit.is_ok_and(|exit| exit.success()));
-            // With its last association the UPF has ended, long before the time that it gave.
+            // The UPF ends with the release of its last association, long before its time limit.
             let ended = tokio::time::timeout(Duration::from_secs(5), upf.finished()).await;
-            ended.expect("it has ended").expect("it ends in order");
+            ended.expect("the UPF has ended").expect("the UPF ends without error");
             assert_eq!(status(), serde_json::Value::Null);
             if let Some((wrong, all)) = capture.and_then(Capture::wrong) {
                 assert_eq!(wrong, "");
-                // Most of what was said: on a busy machine a capture misses some.
+                // Most of the messages: on a busy machine a capture misses some.
                 assert!(all > 1000, "{all} messages");
             }
         });

@@ -1,13 +1,13 @@
 //! The whole UPF with an SMF and a gNB of another implementation: see smf.py.
 mod common;
 
-use common::in_namespace;
-use martlet_upf::config::N6Mode;
+use common::{REMOTE, in_namespace};
+use martlet_upf::config::{AllowedService, N6Mode};
 use martlet_upf::{UpfConfig, start};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What smf.py says when all is as the specifications ask.
+/// The output of smf.py if the UPF conforms to the specifications.
 const EXPECTED: &str = "\
 refused 72 True
 association 1 1 1
@@ -26,7 +26,7 @@ deleted-again 65
 ";
 
 #[test]
-fn another_implementation_makes_a_session_and_sends_traffic() {
+fn another_implementation_establishes_a_session_and_sends_traffic() {
     let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
     let probe =
         Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
@@ -40,12 +40,14 @@ fn another_implementation_makes_a_session_and_sends_traffic() {
         runtime.block_on(async {
             let mut config = UpfConfig::default();
             config.n6.mode = N6Mode::Routing;
+            // The host is on this machine.
+            config.n6.allow.push(AllowedService::all(std::net::IpAddr::V4(REMOTE).into()));
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let upf =
                 start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
             let status = upf.status_source();
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/smf.py");
-            // The child is in the namespace of the thread that starts it.
+            // The child inherits the namespace of this thread.
             let child = Command::new(&python)
                 .arg(script)
                 .stdout(Stdio::piped())
@@ -53,7 +55,7 @@ fn another_implementation_makes_a_session_and_sends_traffic() {
                 .expect("python runs");
             let output = tokio::task::spawn_blocking(move || child.wait_with_output());
             let output = tokio::time::timeout(Duration::from_secs(60), output).await;
-            let output = output.expect("it ends in time").expect("no panic").expect("it ends");
+            let output = output.expect("the SMF ends in time").expect("no panic").expect("it ends");
             assert_eq!(String::from_utf8_lossy(&output.stdout), EXPECTED);
             assert!(output.status.success());
             let now = status();
@@ -63,7 +65,7 @@ fn another_implementation_makes_a_session_and_sends_traffic() {
             );
             assert_eq!(now["counters"]["uplink_packets"], 1);
             drop(stop);
-            upf.finished().await.expect("it ends in order");
+            upf.finished().await.expect("the UPF ends without error");
             assert_eq!(status(), serde_json::Value::Null);
         });
     });

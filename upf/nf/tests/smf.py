@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""An SMF and a gNB by other hands: PFCP and GTP-U as pycrate writes and reads them (TS 29.244, TS 29.281).
+"""An SMF and a gNB on the independent PFCP and GTP-U implementation pycrate (TS 29.244, TS 29.281).
 
-Plays association, heartbeat, session establishment, path to the gNB, an uplink packet, idle mode with its downlink data
-report, and deletion with a usage report against the UPF at 127.0.0.8, from 127.0.0.7 (SMF) and 127.0.0.2 (gNB). Each
-line printed is `STEP VALUE …`; tests/outside_smf.rs knows what they have to be.
+Runs association, heartbeat, session establishment, the tunnel to the gNB, an uplink packet, idle
+mode with its downlink data report, and deletion with a usage report against the UPF at 127.0.0.8,
+from 127.0.0.7 (SMF) and 127.0.0.2 (gNB). Each line of output is `STEP VALUE …`;
+tests/outside_smf.rs has the expected lines.
 """
 
 import socket
@@ -22,7 +23,7 @@ def ip(text: str) -> bytes:
 
 
 def ie(kind, value) -> dict:
-    # Most numbers are a field beside others.
+    # Most numbers are one field among several.
     data = {"Val": value} if isinstance(value, int) and kind != T.Cause else value
     return {"Type": kind.value, "Data": data}
 
@@ -46,7 +47,7 @@ class Smf:
         self.sequence = 0
 
     def ask(self, cls, ies: list, seid=None):
-        """Sends a request and gives the answer, as pycrate reads it."""
+        """Sends a request and returns the response."""
         self.sequence += 1
         header = {"SeqNum": self.sequence, "S": 0 if seid is None else 1}
         if seid is not None:
@@ -56,23 +57,23 @@ class Smf:
         return self.read(self.sequence)
 
     def read(self, sequence=None):
-        octets, _ = self.socket.recvfrom(65535)
-        message, error = parse_PFCP(octets)
-        assert error == 0, (error, octets.hex())
+        data, _ = self.socket.recvfrom(65535)
+        message, error = parse_PFCP(data)
+        assert error == 0, (error, data.hex())
         message.reautomate()
-        assert message.to_bytes() == octets, "pycrate writes what it read otherwise"
+        assert message.to_bytes() == data, "pycrate encodes the decoded message differently"
         if sequence is not None:
             assert message["Hdr"]["SeqNum"].get_val() == sequence
         return message
 
 
 def value(ies, kind):
-    """The data of the first element of a type."""
+    """The value of the first IE of a type."""
     return next((e["Data"] for e in ies if e["Type"].get_val() == kind.value), None)
 
 
-def checksum(octets: bytes) -> bytes:
-    total = sum(int.from_bytes(octets[i : i + 2], "big") for i in range(0, len(octets), 2))
+def checksum(data: bytes) -> bytes:
+    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
     total = (total & 0xFFFF) + (total >> 16)
     return (~((total & 0xFFFF) + (total >> 16)) & 0xFFFF).to_bytes(2, "big")
 
@@ -154,14 +155,14 @@ def main() -> None:
     payload, sender = host.recvfrom(2048)
     say("uplink", payload.decode(), sender[0])
     host.sendto(b"down", (UE, 9000))
-    octets = gnb.recv(2048)
-    parsed, error = parse_GTPU(octets)
+    data = gnb.recv(2048)
+    parsed, error = parse_GTPU(data)
     say(
         "downlink",
         error,
         hex(parsed["GTPUHdr"]["TEID"].get_val()),
-        octets[12:16].hex(),
-        octets[-4:].decode(),
+        data[12:16].hex(),
+        data[-4:].decode(),
     )
 
     say(

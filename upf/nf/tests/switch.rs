@@ -1,5 +1,4 @@
-//! The `switch` datapath while there is no switch: the native path alone, which conforms as it does
-//! by itself.
+//! The `switch` datapath without a switch: the native path conforms on its own.
 mod common;
 
 use common::in_namespace;

@@ -1,5 +1,5 @@
-//! What is told of packets: each is counted where it came in and where it went, drops are traced to
-//! their rules, and all of it adds up.
+//! Packet telemetry: each packet is counted on input and output, drops are traced to their rules,
+//! and the counters add up.
 mod common;
 
 use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
@@ -32,16 +32,16 @@ fn waiting(datapath: &dyn Datapath) -> u64 {
     datapath.tables().iter().find(|fill| fill.table == "waiting").map_or(0, |fill| fill.used)
 }
 
-/// Came and gone, which have to be equal.
-fn adds_up(datapath: &dyn Datapath) {
+/// Checks that packets in equal packets out plus drops.
+fn check_sum(datapath: &dyn Datapath) {
     let counters = datapath.counters();
-    let (came, gone) = balance(&counters, waiting(datapath));
-    assert_eq!(came, gone, "{:?}", counters.named());
-    assert!(came > 0);
+    let (received, sent_or_dropped) = balance(&counters, waiting(datapath));
+    assert_eq!(received, sent_or_dropped, "{:?}", counters.named());
+    assert!(received > 0);
 }
 
 #[test]
-fn a_session_has_its_traffic_and_its_drops() {
+fn a_session_counts_its_traffic_and_drops() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
         for _ in 0..3 {
@@ -64,9 +64,8 @@ fn a_session_has_its_traffic_and_its_drops() {
         assert_eq!((traffic[0].uplink.packets, traffic[0].uplink.bytes), (3, 300));
         assert_eq!((traffic[0].downlink.packets, traffic[0].downlink.bytes), (1, 50));
         assert_eq!(traffic[0].drops, [(DropReason::ForeignSource, 1), (DropReason::Gate, 1)]);
-        assert_eq!(traffic[1], Default::default(), "there is no session 2");
-        // Rules of before have counted, too, once they are gone; and the next session of the slot
-        // begins with nothing.
+        assert_eq!(traffic[1], Default::default(), "session 2 does not exist");
+        // Removed rules have been counted too; and the next session of the slot starts at zero.
         std::thread::sleep(Duration::from_millis(150));
         bench.apply(&session);
         assert_eq!(bench.datapath.traffic(&[1])[0].uplink.packets, 3);
@@ -74,12 +73,12 @@ fn a_session_has_its_traffic_and_its_drops() {
         let next = bench.session_of(2, TEID, UE);
         bench.apply(&next);
         assert_eq!(bench.datapath.traffic(&[2])[0], Default::default());
-        adds_up(&bench.datapath);
+        check_sum(&bench.datapath);
     });
 }
 
 #[test]
-fn the_time_of_some_packets_is_taken() {
+fn the_duration_of_sampled_packets_is_measured() {
     in_namespace(|| {
         let mut bench = Bench::new(|config| config.telemetry.sample = 4);
         bench.session();
@@ -89,8 +88,8 @@ fn the_time_of_some_packets_is_taken() {
         let counters = bench.datapath.counters();
         let taken: u64 =
             counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
-        // Runs on several CPUs may each be short of one.
-        assert!((8..=16).contains(&taken), "{taken} of 64, where one of 4 is asked for");
+        // Each CPU may be one sample short.
+        assert!((8..=16).contains(&taken), "{taken} of 64 with a sampling rate of 1 in 4");
         let p50 = counters.latency.quantile(0.5).expect("a time");
         assert!((32..1_000_000).contains(&p50), "{p50} ns");
         assert!(counters.latency.sum.get() > 0);
@@ -106,7 +105,7 @@ fn a_drop_is_traced_to_its_rule() {
         assert_eq!(
             bench.datapath.trace(dropped).expect("it traces").packets,
             [],
-            "nobody had asked"
+            "no trace was requested"
         );
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
         bench.run_n3(&uplink(&bench, 0x7777, &up(10)));
@@ -114,13 +113,13 @@ fn a_drop_is_traced_to_its_rule() {
         bench.apply(&session);
         let frame = uplink(&bench, TEID, &up(400));
         bench.run_n3(&frame);
-        let told = bench.datapath.trace(dropped).expect("it traces");
+        let trace = bench.datapath.trace(dropped).expect("it traces");
         assert_eq!(
-            (told.packets.len(), told.missed),
+            (trace.packets.len(), trace.missed),
             (1, 0),
-            "unknown tunnels are for user space to answer: {told:?}"
+            "packets of unknown tunnels go to user space: {trace:?}"
         );
-        let packet = &told.packets[0];
+        let packet = &trace.packets[0];
         assert_eq!(
             (packet.drop, packet.seid, packet.pdr),
             (Some(DropReason::Action), Some(1), Some(1))
@@ -132,19 +131,19 @@ fn a_drop_is_traced_to_its_rule() {
             line.ends_with("TEID 0x01010101: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 428 bytes"),
             "{line}"
         );
-        let json = packet.told(Some(&session));
-        assert_eq!((&json["reason"], &json["why"]), (&"action".into(), &"FAR 1 says so".into()));
+        let json = packet.describe(Some(&session));
+        assert_eq!((&json["reason"], &json["why"]), (&"action".into(), &"FAR 1 drops it".into()));
         assert_eq!((&json["far"], &json["qers"]), (&1.into(), &serde_json::json!([1])));
-        // Also of what is forwarded, for who asks for that.
+        // Forwarded packets are traced too, on request.
         let all = TraceRequest { forwarded: true };
         bench.datapath.trace(all).expect("it traces");
         session.fars.get_mut(&1).expect("the FAR").action = Action::Forward;
         bench.apply(&session);
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
-        let told = bench.datapath.trace(all).expect("it traces").packets;
-        assert_eq!((told.len(), told[0].drop, told[0].pdr), (1, None, Some(1)));
-        // Nobody asks any more: the programs stop, within two seconds after the three that they go
-        // on, unless the machine lets nobody look after it for so long.
+        let trace = bench.datapath.trace(all).expect("it traces").packets;
+        assert_eq!((trace.len(), trace[0].drop, trace[0].pdr), (1, None, Some(1)));
+        // Without a trace the tracing programs are detached: after a hold time of three seconds,
+        // within two more, or later if the UPF is not scheduled.
         session.fars.get_mut(&1).expect("the FAR").action = Action::Drop;
         bench.apply(&session);
         let stopped = (0..3).any(|_| {
@@ -152,12 +151,12 @@ fn a_drop_is_traced_to_its_rule() {
             bench.run_n3(&uplink(&bench, TEID, &up(10)));
             bench.datapath.trace(all).expect("it traces").packets.is_empty()
         });
-        assert!(stopped, "it traces for nobody");
+        assert!(stopped, "still tracing without a request");
     });
 }
 
-/// Traffic of every kind over real links; whatever becomes of it, it is counted once.
-fn everything(rig: &mut impl Rig) {
+/// Traffic of every kind over real links; each packet is counted once.
+fn mixed_traffic(rig: &mut impl Rig) {
     let mut first = session(rig, 1, 7, rig.ue());
     let other = Ipv4Addr::new(10, 45, 0, 3);
     let second = session(rig, 2, 8, other);
@@ -174,14 +173,14 @@ fn everything(rig: &mut impl Rig) {
         rig(&[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]);
         rig(&[0x00; 7]);
         rig(&[]);
-        // Too large for one frame: it comes in parts.
+        // Larger than a frame: it is fragmented.
         rig(&g_pdu(7, Some(9), &udp_packet((ue, 9000), (remote, 7001), &[b'l'; 1900])));
     };
     let settle = |rig: &mut dyn FnMut() -> (u64, u64)| {
         for _ in 0..100 {
             std::thread::sleep(Duration::from_millis(20));
-            let (came, gone) = rig();
-            if came == gone {
+            let (received, sent_or_dropped) = rig();
+            if received == sent_or_dropped {
                 return;
             }
         }
@@ -207,7 +206,7 @@ fn everything(rig: &mut impl Rig) {
         let datapath = rig.datapath();
         balance(&datapath.counters(), waiting(datapath))
     });
-    adds_up(rig.datapath());
+    check_sum(rig.datapath());
     let counters = rig.datapath().counters();
     for (name, value) in counters.named() {
         if ["uplink_packets", "downlink_packets", "received_packets", "switched_packets"]
@@ -218,15 +217,12 @@ fn everything(rig: &mut impl Rig) {
     }
     assert!(counters.drops(DropReason::ForeignSource).get() >= 4);
     let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
-    assert!(
-        taken > 0 || rig.datapath().name() == "xdp",
-        "few packets, of which one in 128 is looked at"
-    );
+    assert!(taken > 0 || rig.datapath().name() == "xdp", "few packets, one in 128 of them sampled");
 }
 
 #[test]
 fn counters_add_up_in_the_kernel_datapath() {
-    in_namespace(|| everything(&mut rig::SocketRig::new(rig::config())));
+    in_namespace(|| mixed_traffic(&mut rig::SocketRig::new(rig::config())));
 }
 
 #[test]
@@ -237,7 +233,7 @@ fn counters_add_up_in_xdp_between_peers() {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
         config.n3.address = (peers::N3, 2152).into();
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
-        everything(&mut *peers::PeersRig::new(config));
+        mixed_traffic(&mut *peers::PeersRig::new(config));
     });
 }
 
@@ -247,7 +243,7 @@ fn counters_add_up_in_xdp_on_loopback() {
         let mut config = rig::config();
         config.datapath = DatapathChoice::Xdp;
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
-        everything(&mut rig::SocketRig::new(config));
+        mixed_traffic(&mut rig::SocketRig::new(config));
     });
 }
 
@@ -273,22 +269,22 @@ fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
             }
             passed
         };
-        // A bucket holds 65,535 bytes at the least, and 10,000 come in a second.
+        // A bucket holds at least 65,535 bytes, and is filled with 10,000 per second.
         let [shaped, free] = passed(&bench);
         assert!((65..100).contains(&shaped) && free == 200, "{shaped} and {free}");
         assert_eq!(bench.drops(DropReason::Thermal), 200 - u64::from(shaped));
         assert_eq!(bench.datapath.class_bytes(), [0, u64::from(shaped) * 1000, 200_000]);
-        // New rules of a class that is shaped are, too.
+        // New rules of a shaped class are shaped too.
         bench.apply(&first);
         assert!(passed(&bench)[0] < 40);
         bench.datapath.shape(&Shaping::default());
         assert_eq!(passed(&bench), [200, 200]);
-        adds_up(&bench.datapath);
+        check_sum(&bench.datapath);
     });
 }
 
-/// A frame as it may come from a gNB or the data network: of a session that may be there or not,
-/// and every now and then cut off, with an byte that is another one, or of nothing at all.
+/// A random frame from a gNB or the data network: of an existing session or not; sometimes
+/// truncated, with a modified byte, or of random bytes.
 fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
     let n = random.random_range(0..10u8);
     let ue = Ipv4Addr::new(10, 45, 0, 10 + n);
@@ -315,12 +311,12 @@ fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
         }
         _ => {}
     }
-    // The kernel takes no frame without a link header.
+    // The kernel accepts no frame without a link header.
     frame.resize(frame.len().max(14), 0);
     (uplink_way, frame)
 }
 
-/// A session comes, goes, or gets other rules.
+/// Adds, removes or modifies a session.
 fn change(bench: &mut Bench, random: &mut StdRng) {
     let n = random.random_range(0..8u8);
     let seid = u64::from(n) + 1;
@@ -349,8 +345,8 @@ fn change(bench: &mut Bench, random: &mut StdRng) {
     bench.apply(&session);
 }
 
-/// For MARTLET_COUNT_SECONDS (2), with the frames of MARTLET_SEED (1): what came is what left, was
-/// dropped for a reason, or was none of ours, and it is as many as the programs were given.
+/// For MARTLET_COUNT_SECONDS (2), with the frames of MARTLET_SEED (1): input equals output, drops
+/// and foreign packets, and equals the frames that were run.
 #[test]
 fn counters_add_up_while_rules_change() {
     let number = |name: &str, otherwise| {
@@ -372,22 +368,22 @@ fn counters_add_up_while_rules_change() {
             dropped += u64::from(verdict == Verdict::Drop);
             left += u64::from(matches!(verdict, Verdict::Redirect(_)));
             if checked.elapsed() > Duration::from_secs(10) {
-                adds_up(&bench.datapath);
+                check_sum(&bench.datapath);
                 checked = Instant::now();
             }
         }
-        adds_up(&bench.datapath);
+        check_sum(&bench.datapath);
         let counters = bench.datapath.counters();
-        let told: u64 =
+        let counted: u64 =
             DropReason::ALL.into_iter().map(|reason| counters.drops(reason).get()).sum();
         assert_eq!(
             counters.uplink_packets.get() + counters.downlink_packets.get(),
             left,
             "seed {seed}"
         );
-        assert_eq!(told, dropped, "seed {seed}: {:?}", counters.named());
-        // The kernel's own packets, such as those by which it finds neighbours, come to the
-        // programs too, and pass.
+        assert_eq!(counted, dropped, "seed {seed}: {:?}", counters.named());
+        // The programs also see the kernel's own packets, such as neighbour solicitations, and pass
+        // them.
         let own =
             counters.received_packets.get().checked_sub(frames).expect("every frame was received");
         assert_eq!(
@@ -397,6 +393,6 @@ fn counters_add_up_while_rules_change() {
             counters.named()
         );
         assert!(left > 0 && dropped > 0);
-        println!("{frames} frames: {left} left, {dropped} were dropped, the rest was none of ours");
+        println!("{frames} frames: {left} forwarded, {dropped} dropped, the rest was foreign");
     });
 }

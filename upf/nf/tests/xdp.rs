@@ -1,4 +1,4 @@
-//! The `xdp` datapath on real interfaces, each check in a network namespace of its own.
+//! The `xdp` datapath on real interfaces, each test in a network namespace of its own.
 mod common;
 
 use common::in_namespace;
@@ -12,8 +12,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Everything on the loopback interface, where programs run in generic mode and the kernel
-/// forwards.
+/// All on the loopback interface, where programs run in generic mode and the kernel forwards.
 fn on_loopback() -> UpfConfig {
     let mut config = config();
     config.datapath = DatapathChoice::Xdp;
@@ -33,7 +32,8 @@ fn the_xdp_datapath_conforms_on_loopback() {
     }
 }
 
-/// Two interfaces, to a gNB and to a data network, over which packets leave without the kernel.
+/// Two interfaces, to a gNB and to a data network, over which packets are redirected without the
+/// kernel.
 fn between_peers(mode: XdpMode) -> UpfConfig {
     let mut config = on_loopback();
     config.n3.address = (N3, 2152).into();
@@ -61,10 +61,10 @@ fn the_xdp_datapath_conforms_in_generic_mode() {
     conforms_between_peers(XdpMode::Generic);
 }
 
-/// Tables are as large as is configured. However full they are, and however fast rules change, a
-/// session that asks for no more than it has gets it.
+/// Tables have their configured size. However full they are and however fast rules change, a
+/// session within the limits is accepted.
 #[test]
-fn full_tables_refuse_what_is_more_and_nothing_else() {
+fn full_tables_reject_only_sessions_above_the_limit() {
     const SESSIONS: u32 = 64;
     in_namespace(|| {
         let mut config = on_loopback();
@@ -82,7 +82,7 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
                     .unwrap_or_else(|error| panic!("round {round}: {error}"));
             }
         };
-        // The places of rules of before would hold some twenty rounds, if nobody had to wait.
+        // Slots of replaced rules would suffice for some twenty rounds if none were reclaimed.
         (0..60).for_each(|round| all(&mut rig, round));
         let fill = |rig: &mut SocketRig| rig.datapath().details()["tables"]["rules"].clone();
         assert_eq!(fill(&mut rig), serde_json::json!({"used": 2 * SESSIONS, "most": 2 * SESSIONS}));
@@ -104,7 +104,7 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
             .insert(3, martlet_upf::rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
         assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
         carries(&mut rig);
-        // What is deleted makes room for others at once.
+        // Deleted sessions free their slots at once.
         for round in 60..64 {
             sessions.iter().for_each(|session| drop(rig.datapath().remove(session.seid)));
             assert_eq!(fill(&mut rig)["used"], 0);
@@ -114,8 +114,7 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
     });
 }
 
-/// What a UE sends has an address of the data network, for which nobody has a route to us: the
-/// kernel says it is here.
+/// The UE's source address becomes one of the data network; no route leads to the UE's address.
 fn addresses_are_translated(mode: XdpMode) {
     in_namespace(move || {
         let public = Ipv4Addr::new(10, 98, 0, 50);
@@ -152,7 +151,7 @@ fn addresses_are_translated_in_generic_mode() {
     addresses_are_translated(XdpMode::Generic);
 }
 
-/// The datapath between peers, with the session of the UE.
+/// The datapath between peers, with the UE's session.
 fn with_session() -> PeersRig {
     let mut rig = PeersRig::new(between_peers(XdpMode::Native));
     let session = session(&*rig, 1, 7, UE);
@@ -160,10 +159,10 @@ fn with_session() -> PeersRig {
     rig
 }
 
-/// A socket of the host that has its packets divided on their way, or not.
+/// A socket of the host that sets DF or not.
 fn socket(discover: libc::c_int) -> UdpSocket {
     let socket = UdpSocket::bind((HOST, 0)).expect("a port");
-    // SAFETY: the option is an integer, which outlives the call; the socket is open.
+    // SAFETY: the option is an integer that outlives the call; the socket is open.
     let set = unsafe {
         let (level, name) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
         libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const discover).cast(), 4)
@@ -173,18 +172,18 @@ fn socket(discover: libc::c_int) -> UdpSocket {
 }
 
 #[test]
-fn what_does_not_fit_the_kernel_divides_or_answers() {
+fn packets_above_the_mtu_are_fragmented_or_rejected_by_the_kernel() {
     in_namespace(|| {
         let mut rig = with_session();
-        // 1,400 bytes fit. Two fragments go into the tunnel, each with a header of its own.
+        // 1,400 bytes fit. Two fragments are encapsulated separately.
         rig.network.within(|| {
             socket(libc::IP_PMTUDISC_DONT).send_to(&[0; 1450], (UE, 9000)).expect("sent")
         });
         let parts: Vec<usize> =
             (0..2).filter_map(|_| rig.receive_n3()).map(|bytes| bytes.len() - 16).collect();
         assert_eq!(parts.iter().sum::<usize>(), 1450 + 8 + 2 * 20, "{parts:?}");
-        // A host that does not want its packets divided is told what fits.
-        let told = rig.network.within(|| {
+        // A host that sets DF is notified of the MTU.
+        let fragmentation_needed = rig.network.within(|| {
             let socket = socket(libc::IP_PMTUDISC_DO);
             let large = || {
                 socket.send_to(&[0; 1450], (UE, 9000)).err().and_then(|error| error.raw_os_error())
@@ -194,19 +193,19 @@ fn what_does_not_fit_the_kernel_divides_or_answers() {
                 large() == Some(libc::EMSGSIZE)
             })
         });
-        assert!(told, "fragmentation needed is told to the host");
+        assert!(fragmentation_needed, "the host receives no ICMP error");
     });
 }
 
 #[test]
-fn it_says_where_programs_are_and_how_full_the_tables_are() {
+fn the_status_has_interfaces_and_table_occupancy() {
     in_namespace(|| {
         let mut rig = with_session();
         let details = rig.datapath().details();
         assert_eq!(details["interfaces"][1], serde_json::json!({"name": "n6a", "mode": "native"}));
         assert_eq!(details["tables"]["sessions"], serde_json::json!({"used": 1, "most": 64}));
         assert_eq!(details["tables"]["rules"], serde_json::json!({"used": 2, "most": 256}));
-        // The counters are kept up to date for the metrics, also when nobody asks.
+        // The counters are up to date for the metrics without requests.
         let counters = rig.datapath().counters();
         rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")));
         assert!(rig.receive_n6().is_some());
@@ -219,10 +218,11 @@ fn it_says_where_programs_are_and_how_full_the_tables_are() {
 }
 
 #[test]
-fn what_comes_in_parts_is_put_together_and_forwarded() {
+fn fragments_are_reassembled_and_forwarded() {
     in_namespace(|| {
         let mut rig = with_session();
-        // It comes over a link of 1,500 bytes, in two parts, and leaves over one, in two parts.
+        // Received over a link with an MTU of 1,500 bytes in two fragments, and sent over one in
+        // two.
         let mut packet = udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 1900]);
         packet[6] = 0;
         packet[10..12].fill(0);
@@ -238,13 +238,13 @@ fn what_comes_in_parts_is_put_together_and_forwarded() {
 }
 
 #[test]
-fn what_it_made_is_gone_with_it() {
+fn its_programs_and_links_are_removed_on_drop() {
     in_namespace(|| {
         let exists =
             |name: &str| std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).exists();
         let rig = with_session();
         assert!(exists("martlet-n6") && exists("martlet-n6x"));
-        // A second one finds the address and the interface in use, and says so.
+        // A second datapath fails, since address and interface are in use.
         let mut config = between_peers(XdpMode::Native);
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
         assert!(error.to_string().contains("upf.n3.address"), "{error}");
@@ -260,13 +260,13 @@ fn what_it_made_is_gone_with_it() {
         assert!(!exists("other"));
         drop(rig);
         assert!(!exists("martlet-n6") && !exists("martlet-n6x"));
-        // The kernel takes the peers' namespaces away, and with them their links, when it has time.
+        // The kernel removes the peers' namespaces and their links asynchronously.
         let gone = (0..500).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             !exists("n3a")
         });
-        assert!(gone, "the link to the peers stays");
-        // What a process left that was killed is taken away by the next one.
+        assert!(gone, "the link to the peers was not removed");
+        // Leftovers of a killed process are removed at the next start.
         common::run(
             "ip",
             "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x",

@@ -1,4 +1,4 @@
-//! Programs replaced, kept and taken over while packets run.
+//! Programs are replaced, pinned and taken over while packets are forwarded.
 mod common;
 
 use common::in_namespace;
@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const PORT: u16 = 7005;
-/// Where a process finds what it shall be; see `an_upf_of_its_own`.
+/// Marks the child process and has its BPF folder; see `child_process`.
 const CHILD: &str = "MARTLET_TEST_PIN";
 
 fn between_peers() -> UpfConfig {
@@ -33,24 +33,24 @@ fn between_peers() -> UpfConfig {
     config
 }
 
-/// Packets from a UE to a host, at a steady rate, counted at both ends.
+/// Packets from a UE to a host at a constant rate, counted at both ends.
 struct Stream {
     stop: Arc<AtomicBool>,
     sent: JoinHandle<u64>,
-    came: Arc<AtomicU64>,
-    received: JoinHandle<()>,
+    received: Arc<AtomicU64>,
+    receiver: JoinHandle<()>,
 }
 
 impl Stream {
     fn start(rig: &PeersRig) -> Stream {
         let host = rig.network.within(|| UdpSocket::bind((HOST, PORT)).expect("a port"));
         host.set_read_timeout(Some(Duration::from_millis(200))).expect("a time-out");
-        // On a machine that is slow to load programs, who receives may not be heard of for a while.
-        common::peers::room(&host, 16 << 20);
+        // On a machine that loads programs slowly, the receiver may be idle for a while.
+        common::peers::set_receive_buffer(&host, 16 << 20);
         let gnb = rig.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
-        let (stop, came) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (ended, counted) = (stop.clone(), came.clone());
-        let received = std::thread::spawn(move || {
+        let (stop, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (ended, counted) = (stop.clone(), received.clone());
+        let receiver = std::thread::spawn(move || {
             let mut buffer = [0; 2048];
             loop {
                 match host.recv(&mut buffer) {
@@ -73,33 +73,33 @@ impl Stream {
             }
             sent
         });
-        // The neighbours find each other with the first packets.
+        // The first packets resolve the neighbours.
         let start = Instant::now();
-        while came.load(Ordering::Relaxed) < 20 {
+        while received.load(Ordering::Relaxed) < 20 {
             assert!(start.elapsed() < Duration::from_secs(5), "nothing comes");
             std::thread::sleep(Duration::from_millis(5));
         }
-        Stream { stop, sent, came, received }
+        Stream { stop, sent, received, receiver }
     }
 
-    /// Packets sent, and packets that came.
+    /// The numbers of sent and received packets.
     fn end(self) -> (u64, u64) {
         self.stop.store(true, Ordering::Relaxed);
         let sent = self.sent.join().expect("the sender");
         std::thread::sleep(Duration::from_millis(300));
-        self.received.join().expect("the receiver");
-        (sent, self.came.load(Ordering::Relaxed))
+        self.receiver.join().expect("the receiver");
+        (sent, self.received.load(Ordering::Relaxed))
     }
 }
 
-/// Packets sent before the neighbours were known may be lost to the kernel's short queue for them;
-/// afterwards none may.
-fn nothing_was_lost((sent, came): (u64, u64)) {
+/// Packets sent before the neighbours are resolved may overflow the kernel's short queue; later
+/// ones must not be lost.
+fn check_no_loss((sent, received): (u64, u64)) {
     assert!(sent > 200, "{sent}");
-    assert_eq!(sent, came, "packets sent, and packets that came");
+    assert_eq!(sent, received, "packets sent and received");
 }
 
-/// Has the neighbours know each other.
+/// Resolves the neighbours.
 fn warm(rig: &mut PeersRig) {
     rig.send_n3(&g_pdu(7, Some(9), &udp_packet((UE, 9000), (HOST, 7000), b"first")));
     assert!(rig.receive_n6().is_some(), "the first packet");
@@ -118,21 +118,21 @@ fn programs_are_replaced_without_losing_a_packet() {
             std::thread::sleep(Duration::from_millis(30));
         }
         let ends = stream.end();
-        nothing_was_lost(ends);
-        // The tables are the same: what was counted before counts on.
+        check_no_loss(ends);
+        // The tables are the same: counters continue.
         let counters = rig.datapath().counters();
         assert_eq!(counters.uplink_packets.get(), ends.0 + 1);
         let taken: u64 =
             counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
-        assert!(taken > ends.0 / 20, "{taken}: more are looked at than one in 128");
-        // And rules reach the new programs.
+        assert!(taken > ends.0 / 20, "{taken}: more than one in 128 is sampled");
+        // Rule changes reach the new programs.
         rig.datapath().remove(1);
         rig.send_n3(&g_pdu(7, Some(9), &udp_packet((UE, 9000), (HOST, 7000), b"gone")));
         assert_eq!(rig.receive_n6(), None);
     });
 }
 
-/// A BPF file system, gone with this.
+/// A BPF file system, unmounted on drop.
 struct BpfFs(PathBuf);
 
 impl BpfFs {
@@ -155,7 +155,7 @@ fn of_the_ue() -> Session {
     struct Addresses;
     impl Rig for Addresses {
         fn datapath(&mut self) -> &mut dyn Datapath {
-            unreachable!("only addresses are asked for")
+            unreachable!("only addresses are used")
         }
         fn n3(&self) -> std::net::IpAddr {
             N3.into()
@@ -186,7 +186,7 @@ fn of_the_ue() -> Session {
 
 #[test]
 #[ignore = "started by another test, which kills it"]
-fn an_upf_of_its_own() {
+fn child_process() {
     let Some(pin) = std::env::var_os(CHILD) else { return };
     let mut config = between_peers();
     config.xdp.pin = Some(pin.into());
@@ -202,11 +202,11 @@ fn has_program(interface: &str) -> bool {
 }
 
 #[test]
-fn who_is_killed_leaves_programs_that_the_next_one_takes_over() {
+fn programs_of_a_killed_process_are_taken_over() {
     in_namespace(|| {
         let bpf = BpfFs::mount();
         let pin = bpf.0.join("upf");
-        // Its datapath makes room for the processes that this is about.
+        // This datapath holds the interfaces, so drop it for the child processes.
         let mut elsewhere = between_peers();
         elsewhere.datapath = DatapathChoice::Kernel;
         elsewhere.n3.address = "127.0.0.8:2152".parse().expect("an address");
@@ -215,14 +215,14 @@ fn who_is_killed_leaves_programs_that_the_next_one_takes_over() {
         let mut rig = PeersRig::new(elsewhere);
         assert!(!has_program("n3a"));
         let mut child = Command::new(std::env::current_exe().expect("this test"))
-            .args(["an_upf_of_its_own", "--exact", "--ignored", "--nocapture"])
+            .args(["child_process", "--exact", "--ignored", "--nocapture"])
             .env(CHILD, &pin)
             .stdout(Stdio::piped())
             .spawn()
             .expect("another process");
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let ready = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("READY")));
-        assert!(ready.is_some(), "the other process is not ready");
+        assert!(ready.is_some(), "the child process is not ready");
         warm(&mut rig);
         let stream = Stream::start(&rig);
         std::thread::sleep(Duration::from_millis(200));
@@ -232,35 +232,35 @@ fn who_is_killed_leaves_programs_that_the_next_one_takes_over() {
         std::thread::sleep(Duration::from_millis(300));
         let mut config = between_peers();
         config.xdp.pin = Some(pin.clone());
-        let (mut datapath, _signals) = open_datapath(&config).expect("the next one takes over");
+        let (mut datapath, _signals) = open_datapath(&config).expect("the next process takes over");
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(
             datapath.counters().uplink_packets.get(),
             0,
-            "packets meet the programs of before"
+            "the previous programs forward packets"
         );
         // The SMF restores its session.
         datapath.apply(&Change::to(&of_the_ue())).expect("the session");
         let start = Instant::now();
         while datapath.counters().uplink_packets.get() == 0 {
-            // The kernel exchanges programs under a lock that who makes and removes namespaces
-            // holds, too.
+            // The kernel replaces programs under a lock that the creation and removal of namespaces
+            // also take.
             assert!(
                 start.elapsed() < Duration::from_secs(30),
-                "packets never meet the programs of now"
+                "the new programs forward no packets"
             );
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(200));
-        nothing_was_lost(stream.end());
+        check_no_loss(stream.end());
         drop(datapath);
-        assert!(!has_program("n3a") && !has_program("n6a"), "who ends in order takes them along");
+        assert!(!has_program("n3a") && !has_program("n6a"), "a graceful end removes the programs");
         assert_eq!(std::fs::read_dir(&pin).expect("the folder").count(), 0);
     });
 }
 
 #[test]
-fn a_folder_that_is_none_of_bpf_is_named() {
+fn a_folder_outside_a_bpf_file_system_is_an_error() {
     in_namespace(|| {
         common::run("ip", "link add n3a type veth peer name n3b");
         common::run("ip", "link add n6a type veth peer name n6b");

@@ -1,5 +1,5 @@
-//! N3 and N9 over IPv6: what the programs make of packets, byte for byte (`BPF_PROG_TEST_RUN`),
-//! and what the socket sends.
+//! N3 and N9 over IPv6: packets after the programs, byte for byte (`BPF_PROG_TEST_RUN`), and those
+//! that the socket sends.
 mod common;
 
 use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
@@ -17,7 +17,7 @@ const THERE: (Ipv4Addr, u16) = (HOST, 7000);
 const N3: Ipv6Addr = Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, 1);
 const GNB6: Ipv6Addr = Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, 2);
 
-/// A datapath with both IP versions on N3, and the session of the UE, whose gNB has IPv6.
+/// A datapath with both IP versions on N3, and the UE's session, whose gNB has IPv6.
 fn each(test: impl FnOnce(Bench, Session) + Send + 'static) {
     in_namespace(|| {
         let mut bench = Bench::new(|config| {
@@ -42,7 +42,7 @@ fn aged(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// A G-PDU with a container, of the uplink (1) or the downlink (0), of QoS flow 9.
+/// A G-PDU with a PDU session container of the uplink (1) or the downlink (0), QoS flow 9.
 fn g_pdu(teid: u32, kind: u8, packet: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x34, 255];
     bytes.extend((8 + packet.len() as u16).to_be_bytes());
@@ -52,7 +52,7 @@ fn g_pdu(teid: u32, kind: u8, packet: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// GTP-U over IPv6, behind extension headers of a kind; UDP has no checksum.
+/// GTP-U over IPv6 with extension headers; UDP has no checksum.
 fn outer(from: Ipv6Addr, to: Ipv6Addr, extensions: &[u8], gtp: &[u8]) -> Vec<u8> {
     let udp = 8 + gtp.len() as u16;
     let mut packet = vec![0x60, 0, 0, 0];
@@ -75,7 +75,7 @@ fn from_gnb(bench: &Bench, packet: &[u8]) -> (Verdict, Vec<u8>) {
 }
 
 #[test]
-fn packets_go_both_ways() {
+fn packets_are_forwarded_in_both_directions() {
     each(|bench, _| {
         let packet = udp_packet(UP, THERE, b"up");
         let due = (
@@ -86,7 +86,7 @@ fn packets_go_both_ways() {
             let frame = outer(GNB6, N3, extensions, &g_pdu(TEID, 1, &packet));
             assert_eq!(from_gnb(&bench, &frame), due, "{extensions:?}");
         }
-        // By its IPv4 address, too.
+        // By the UE's IPv4 address, too.
         let frame = udp4((GNB, 2152), (bench.n3(), 2152), &g_pdu(TEID, 1, &packet));
         assert_eq!(bench.run_n3(&ethernet(bench.n3.own, bench.n3.peer, 0x0800, &frame)), due);
 
@@ -94,14 +94,14 @@ fn packets_go_both_ways() {
         let due = outer(N3, GNB6, &[], &g_pdu(0xa0a0_a0a0, 0, &aged(packet.clone())));
         let due = (Verdict::Redirect(0), ethernet(bench.n3.peer, bench.n3.own, 0x86dd, &due));
         assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)), due);
-        // What Ethernet fills a small frame up with does not go into the tunnel.
+        // Ethernet padding is not encapsulated.
         let padded = [ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet), vec![0; 9]].concat();
         assert_eq!(bench.run_n6(&padded), due);
     });
 }
 
 #[test]
-fn packets_go_from_one_ip_version_to_the_other() {
+fn packets_are_forwarded_between_ip_versions() {
     each(|mut bench, mut session| {
         // An intermediate UPF, whose anchor has IPv4 and whose gNB IPv6.
         let far = session.fars.get_mut(&1).unwrap();
@@ -123,7 +123,7 @@ fn packets_go_from_one_ip_version_to_the_other() {
 }
 
 #[test]
-fn what_is_not_ours_or_no_packet_goes_no_further() {
+fn foreign_and_malformed_packets_are_not_forwarded() {
     each(|bench, _| {
         let packet = udp_packet(UP, THERE, b"up");
         let whole = outer(GNB6, N3, &[], &g_pdu(TEID, 1, &packet));
@@ -131,7 +131,7 @@ fn what_is_not_ours_or_no_packet_goes_no_further() {
             let frame = ethernet(bench.n3.own, bench.n3.peer, 0x86dd, packet);
             assert_eq!(bench.run_n3(&frame), (Verdict::Pass, frame), "{packet:02x?}");
         };
-        // Parts, which the kernel puts together; another header than UDP; another port; another
+        // Fragments, which the kernel reassembles; another protocol than UDP; another port; another
         // address; signalling.
         passes(&outer(GNB6, N3, &[44], &g_pdu(TEID, 1, &packet)));
         let mut other = whole.clone();
@@ -144,7 +144,7 @@ fn what_is_not_ours_or_no_packet_goes_no_further() {
         let mut echo = g_pdu(0, 1, &[]);
         echo[1] = 1;
         passes(&outer(GNB6, N3, &[], &echo));
-        // A chain of headers that never ends, and one that goes beyond the frame.
+        // An endless chain of headers, and one that exceeds the frame.
         passes(&outer(GNB6, N3, &[60; 12], &g_pdu(TEID, 1, &packet)));
         other = outer(GNB6, N3, &[60], &[]);
         other[41] = 40;
@@ -154,10 +154,10 @@ fn what_is_not_ours_or_no_packet_goes_no_further() {
     });
 }
 
-/// A gNB whose link address nobody has said yet is found by the kernel, and what the link does not
-/// take in one piece is divided by it: the socket sends both.
+/// The socket sends packets to a gNB whose link address is unresolved, and packets above the link's
+/// MTU, which the kernel fragments.
 #[test]
-fn what_the_programs_cannot_send_the_socket_does() {
+fn the_socket_sends_what_the_programs_cannot() {
     in_namespace(|| {
         run("ip", "netns add martlet-gnb6");
         let removed = scopeguard();
@@ -197,7 +197,7 @@ fn what_the_programs_cannot_send_the_socket_does() {
     });
 }
 
-/// Removes the namespace in the end, whatever happens.
+/// Removes the namespace on drop.
 fn scopeguard() -> impl Drop {
     struct Removed;
     impl Drop for Removed {

@@ -1,5 +1,4 @@
-//! What the programs make of packets whose addresses they translate, byte for byte
-//! (`BPF_PROG_TEST_RUN`).
+//! Packets after address translation by the programs, byte for byte (`BPF_PROG_TEST_RUN`).
 mod common;
 #[path = "xdp_nat/rule_cache.rs"]
 mod rule_cache;
@@ -8,7 +7,7 @@ use common::links::{
     Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4,
 };
 use martlet_upf::Verdict;
-use martlet_upf::config::{N6Mode, UpfConfig};
+use martlet_upf::config::{AllowedService, N6Mode, ServiceProtocol, UpfConfig};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::Datapath;
 use std::net::Ipv4Addr;
@@ -17,7 +16,7 @@ use std::time::Duration;
 const TEID: u32 = 0x0101_0101;
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
-/// A datapath that translates to [`PUBLIC`], with the session of the UE.
+/// A datapath that translates to [`PUBLIC`], with the UE's session.
 fn each(
     change: impl FnOnce(&mut UpfConfig) + Send + 'static,
     test: impl FnOnce(Bench) + Send + 'static,
@@ -38,7 +37,7 @@ fn each(
 /// An address, and a port or identifier.
 type End = (Ipv4Addr, u16);
 
-/// A checksum by the book (RFC 1071).
+/// The Internet checksum (RFC 1071).
 fn sum(parts: &[&[u8]]) -> u16 {
     let bytes = parts.concat();
     let words =
@@ -50,7 +49,7 @@ fn sum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// A packet of IPv4 with its checksum.
+/// An IPv4 packet with its checksum.
 fn ip(protocol: u8, from: Ipv4Addr, to: Ipv4Addr, body: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend((20 + body.len() as u16).to_be_bytes());
@@ -62,7 +61,7 @@ fn ip(protocol: u8, from: Ipv4Addr, to: Ipv4Addr, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A transport header's checksum, put in its place.
+/// Sets the checksum of a transport header.
 fn complete(protocol: u8, from: Ipv4Addr, to: Ipv4Addr, body: &mut [u8], at: usize) {
     body[at..at + 2].fill(0);
     let pseudo =
@@ -97,7 +96,7 @@ fn tcp(from: End, to: End, flags: u8, payload: &[u8]) -> Vec<u8> {
     ip(6, from.0, to.0, &body)
 }
 
-/// An ICMP message; its second word, and what follows.
+/// An ICMP message; `word` is its second word, `rest` what follows.
 fn icmp(from: Ipv4Addr, to: Ipv4Addr, kind: [u8; 2], word: [u8; 4], rest: &[u8]) -> Vec<u8> {
     let mut body = [&kind[..], &[0, 0], &word, rest].concat();
     let value = sum(&[&body]);
@@ -121,7 +120,7 @@ fn aged(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// What becomes of a packet of a UE.
+/// Runs the programs on a packet of a UE.
 fn up(bench: &Bench, teid: u32, packet: &[u8]) -> (Verdict, Vec<u8>) {
     let mut gtp = vec![0x34, 255];
     gtp.extend((8 + packet.len() as u16).to_be_bytes());
@@ -133,7 +132,7 @@ fn up(bench: &Bench, teid: u32, packet: &[u8]) -> (Verdict, Vec<u8>) {
     bench.run_n3(&frame)
 }
 
-/// The packet that leaves for the data network instead of a UE's.
+/// The translated packet of a UE on N6.
 fn out(bench: &Bench, packet: &[u8]) -> Vec<u8> {
     let (verdict, frame) = up(bench, TEID, packet);
     assert_eq!(verdict, Verdict::Redirect(0), "{packet:02x?}");
@@ -141,12 +140,12 @@ fn out(bench: &Bench, packet: &[u8]) -> Vec<u8> {
     frame[14..].to_vec()
 }
 
-/// What becomes of a packet from the data network.
+/// Runs the programs on a packet from the data network.
 fn down(bench: &Bench, packet: &[u8]) -> (Verdict, Vec<u8>) {
     bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, packet))
 }
 
-/// The packet that reaches the UE, behind its tunnel header.
+/// The packet to the UE, behind its tunnel header.
 fn inward(bench: &Bench, packet: &[u8]) -> Vec<u8> {
     let (verdict, frame) = down(bench, packet);
     assert_eq!(verdict, Verdict::Redirect(0), "{packet:02x?}");
@@ -154,13 +153,13 @@ fn inward(bench: &Bench, packet: &[u8]) -> Vec<u8> {
     frame[58..].to_vec()
 }
 
-/// The public port that a packet has, of TCP or UDP.
+/// The public source port of a TCP or UDP packet.
 fn port(packet: &[u8]) -> u16 {
     u16::from_be_bytes([packet[20], packet[21]])
 }
 
 #[test]
-fn udp_and_tcp_leave_with_the_public_address_and_come_back() {
+fn udp_and_tcp_are_translated_in_both_directions() {
     each(
         |_| {},
         |bench| {
@@ -182,7 +181,7 @@ fn udp_and_tcp_leave_with_the_public_address_and_come_back() {
             let mut due = udp(public, host, b"bare");
             due[26..28].fill(0);
             assert_eq!(out(&bench, &bare), aged(due));
-            // Whatever the checksum is: of these some come to 0, which UDP writes in another way.
+            // All checksums: some are 0, which UDP encodes as 0xffff.
             for n in 0..=u16::MAX {
                 let payload = n.to_be_bytes();
                 if n % 251 == 0 || sum(&[&udp(public, host, &payload)[26..28]]) == 0 {
@@ -197,7 +196,7 @@ fn udp_and_tcp_leave_with_the_public_address_and_come_back() {
 }
 
 #[test]
-fn a_port_keeps_its_public_one_and_no_two_have_the_same() {
+fn a_port_keeps_its_public_port_which_is_unique() {
     each(
         |_| {},
         |mut bench| {
@@ -210,7 +209,7 @@ fn a_port_keeps_its_public_one_and_no_two_have_the_same() {
             assert_eq!(verdict, Verdict::Redirect(0));
             let other = port(&frame[14..]);
             assert!(other != 9000 && other.is_multiple_of(2) && other >= 1024, "{other}");
-            // What comes back goes to the right one, and only from where it was sent to.
+            // Responses reach the right UE, and only from the destination of the flow.
             let (_, frame) = down(&bench, &udp((HOST, 7000), (PUBLIC, other), b"to the other"));
             assert_eq!(frame[46..50], OTHER_GNB_TEID.to_be_bytes());
             assert_eq!(frame[58..], aged(udp((HOST, 7000), (OTHER_UE, 9000), b"to the other")));
@@ -224,7 +223,7 @@ fn a_port_keeps_its_public_one_and_no_two_have_the_same() {
 }
 
 #[test]
-fn with_a_full_cone_strangers_reach_the_port_of_a_ue() {
+fn with_a_full_cone_any_host_reaches_the_port_of_a_ue() {
     each(
         |config| config.xdp.nat.full_cone = true,
         |bench| {
@@ -235,7 +234,7 @@ fn with_a_full_cone_strangers_reach_the_port_of_a_ue() {
                 inward(&bench, &packet),
                 aged(udp((unknown_peer, 7777), (UE, 9000), b"hello"))
             );
-            // Another port is nobody's.
+            // Another port has no flow.
             assert_eq!(
                 down(&bench, &udp((unknown_peer, 7777), (PUBLIC, 9001), b"x")).0,
                 Verdict::Pass
@@ -245,7 +244,7 @@ fn with_a_full_cone_strangers_reach_the_port_of_a_ue() {
 }
 
 #[test]
-fn pings_have_an_identifier_of_their_own() {
+fn pings_have_a_unique_identifier() {
     each(
         |_| {},
         |bench| {
@@ -255,30 +254,30 @@ fn pings_have_an_identifier_of_their_own() {
             );
             let id = first_id(&bench);
             assert_eq!(inward(&bench, &pong(HOST, (PUBLIC, id))), aged(pong(HOST, (UE, 77))));
-            // A ping for the public address is the kernel's, as is an answer that nobody asked for.
+            // A ping to the public address is the kernel's, as is an unsolicited echo reply.
             assert_eq!(down(&bench, &ping((HOST, 77), PUBLIC)).0, Verdict::Pass);
             assert_eq!(down(&bench, &pong(HOST, (PUBLIC, id.wrapping_add(1)))).0, Verdict::Pass);
-            // An answer to nothing does not leave.
+            // An echo reply of a UE without a request is dropped.
             assert_eq!(up(&bench, TEID, &pong(UE, (HOST, 9))).0, Verdict::Drop);
             assert_eq!(bench.drops(DropReason::Nat), 1);
         },
     );
 }
 
-/// The public identifier of the UE's ping 77, which lies below the first port.
+/// The public identifier of the UE's ping 77, which is below the first port.
 fn first_id(bench: &Bench) -> u16 {
     let packet = out(bench, &ping((UE, 77), HOST));
     u16::from_be_bytes([packet[24], packet[25]])
 }
 
 #[test]
-fn icmp_errors_are_translated_with_what_they_are_about() {
+fn icmp_errors_are_translated_with_the_packet_that_they_quote() {
     each(
         |_| {},
         |bench| {
             let router = Ipv4Addr::new(10, 98, 0, 9);
             let (ue, host, public) = ((UE, 700), (HOST, 7000), (PUBLIC, 7001));
-            // The UE's port is below the first one, so that the public one is another.
+            // The UE's port is below the first one, so the public port differs.
             let sent = out(&bench, &udp(ue, host, b"too long"));
             let public = (public.0, port(&sent));
             assert_ne!(public.1, 700);
@@ -292,7 +291,7 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
                     aged(icmp(router, UE, [3, 4], [0, 0, 5, 0], &here))
                 );
             }
-            // Of TCP only the first 8 bytes, or all of them.
+            // With the first 8 bytes of TCP only, or with all of them.
             let sent = out(&bench, &tcp(ue, host, SYN, b"abc"));
             let public = (public.0, port(&sent));
             let (there, here) = (tcp(public, host, SYN, b"abc"), tcp(ue, host, SYN, b"abc"));
@@ -303,7 +302,7 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
                     aged(icmp(HOST, UE, [11, 0], [0; 4], &here[..length]))
                 );
             }
-            // Of a ping.
+            // About a ping.
             let sent = out(&bench, &ping((UE, 77), HOST));
             let id = u16::from_be_bytes([sent[24], sent[25]]);
             let error = icmp(router, PUBLIC, [11, 0], [0; 4], &ping((PUBLIC, id), HOST));
@@ -311,12 +310,12 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
                 inward(&bench, &error),
                 aged(icmp(router, UE, [11, 0], [0; 4], &ping((UE, 77), HOST)))
             );
-            // One of the UE about what it got.
+            // An error of the UE about a packet that it received.
             let public = (public.0, port(&out(&bench, &udp(ue, host, b"x"))));
             let error = icmp(UE, HOST, [3, 3], [0; 4], &udp(host, ue, b"refused"));
             let due = icmp(PUBLIC, HOST, [3, 3], [0; 4], &udp(host, public, b"refused"));
             assert_eq!(out(&bench, &error), aged(due));
-            // About nothing that is known, or of somebody else's packet.
+            // About an unknown flow, or about another UE's packet.
             let unknown = icmp(router, PUBLIC, [3, 1], [0; 4], &udp((PUBLIC, 4444), host, b"x"));
             assert_eq!(down(&bench, &unknown).0, Verdict::Pass);
             let foreign = icmp(UE, HOST, [3, 3], [0; 4], &udp(host, (OTHER_UE, 700), b"x"));
@@ -330,7 +329,7 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
     );
 }
 
-/// Divides a packet behind so many bytes of its IP payload.
+/// Splits a packet at an offset of its IP payload.
 fn divided(packet: &[u8], at: usize) -> [Vec<u8>; 2] {
     let part = |bytes: &[u8], field: u16| {
         let mut part = packet[..20].to_vec();
@@ -345,7 +344,7 @@ fn divided(packet: &[u8], at: usize) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn packets_in_parts_are_translated_part_by_part() {
+fn fragments_are_translated() {
     each(
         |_| {},
         |bench| {
@@ -359,7 +358,7 @@ fn packets_in_parts_are_translated_part_by_part() {
             );
             let [first, second] = divided(&udp(host, public, &payload), 24);
             let [due_first, due_second] = divided(&udp(host, ue, &payload), 24);
-            // A later part before the first is nobody's yet.
+            // A later fragment before the first one has no flow.
             assert_eq!(down(&bench, &second).0, Verdict::Pass);
             assert_eq!(
                 (inward(&bench, &first), inward(&bench, &second)),
@@ -370,7 +369,7 @@ fn packets_in_parts_are_translated_part_by_part() {
 }
 
 #[test]
-fn flows_end_with_their_time() {
+fn flows_expire() {
     each(
         |config| {
             (
@@ -393,18 +392,17 @@ fn flows_end_with_their_time() {
             assert!(!passes(&udp(host, public, b"too late")));
             assert!(!passes(&tcp(host, public, SYN | ACK, b"")));
             assert!(passes(&udp((HOST, 7001), public, b"in time")));
-            // A connection that is established lives on, until both sides have ended it, or one has
-            // broken it off.
+            // An established connection lives until both sides close it or one resets it.
             assert!(passes(&tcp((HOST, 7001), public, ACK, b"")));
             out(&bench, &tcp(ue, (HOST, 7001), FIN, b""));
             std::thread::sleep(Duration::from_millis(1300));
             assert!(passes(&tcp((HOST, 7001), public, FIN, b"")));
             std::thread::sleep(Duration::from_millis(1300));
             assert!(!passes(&tcp((HOST, 7001), public, ACK, b"")));
-            // The same ports anew.
+            // The same ports again.
             out(&bench, &tcp(ue, (HOST, 7001), SYN, b""));
             assert!(passes(&tcp((HOST, 7001), public, RST, b"")));
-            // Places of what is over are given back.
+            // Slots of ended flows are freed.
             std::thread::sleep(Duration::from_millis(4500));
             let used = &bench.datapath.details()["tables"]["translatedFlows"]["used"];
             assert_eq!(used, 0, "{}", bench.datapath.details());
@@ -413,7 +411,7 @@ fn flows_end_with_their_time() {
 }
 
 #[test]
-fn a_ue_has_so_many_flows_and_all_together_so_many() {
+fn flows_are_limited_per_ue_and_in_total() {
     each(
         |config| {
             (config.xdp.nat.flows, config.xdp.nat.flows_per_ue, config.xdp.nat.udp_unanswered_s) =
@@ -433,7 +431,7 @@ fn a_ue_has_so_many_flows_and_all_together_so_many() {
             assert_eq!(bench.drops(DropReason::Nat), 20);
             assert_eq!(of(&bench, OTHER_TEID, OTHER_UE), 10);
             assert_eq!(bench.drops(DropReason::Nat), 60);
-            // With their time the places are free again, for the other UE too.
+            // Slots of expired flows are free again, for the other UE too.
             std::thread::sleep(Duration::from_millis(3500));
             assert_eq!(of(&bench, OTHER_TEID, OTHER_UE), 30);
         },
@@ -441,7 +439,7 @@ fn a_ue_has_so_many_flows_and_all_together_so_many() {
 }
 
 #[test]
-fn flows_of_a_session_that_is_gone_are_not_the_next_ones() {
+fn flows_of_a_removed_session_are_not_reused() {
     each(
         |_| {},
         |mut bench| {
@@ -449,7 +447,7 @@ fn flows_of_a_session_that_is_gone_are_not_the_next_ones() {
             out(&bench, &udp(ue, host, b"x"));
             bench.datapath.remove(1);
             assert_eq!(down(&bench, &udp(host, public, b"x")).0, Verdict::Drop);
-            // Another session has the address now.
+            // Now another session has the address.
             bench.apply(&bench.session_of(2, TEID, UE));
             assert_eq!(down(&bench, &udp(host, public, b"x")).0, Verdict::Drop);
             out(&bench, &udp(ue, host, b"x"));
@@ -463,7 +461,7 @@ fn flows_of_a_session_that_is_gone_are_not_the_next_ones() {
 }
 
 #[test]
-fn what_is_too_large_or_has_come_too_far_is_answered_from_the_public_address() {
+fn icmp_errors_of_the_upf_have_the_public_address() {
     each(
         |_| {},
         |bench| {
@@ -487,7 +485,7 @@ fn what_is_too_large_or_has_come_too_far_is_answered_from_the_public_address() {
             let due =
                 (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &answer));
             assert_eq!(down(&bench, &old), due);
-            // One that may be divided the kernel divides.
+            // The kernel fragments a packet without DF.
             let may = udp(host, public, &[0; 1380]);
             let translated = udp(host, ue, &[0; 1380]);
             assert_eq!(
@@ -499,34 +497,42 @@ fn what_is_too_large_or_has_come_too_far_is_answered_from_the_public_address() {
 }
 
 #[test]
-fn ues_reach_each_other_by_their_public_ends() {
+fn ues_reach_each_other_by_their_public_ports() {
     each(
         |config| config.xdp.nat.full_cone = true,
         |mut bench| {
             bench.other_session();
-            // The other one has a public port.
+            // The other UE has a public port.
             let (_, frame) = up(&bench, OTHER_TEID, &udp((OTHER_UE, 5000), (HOST, 7000), b"x"));
             assert_eq!(port(&frame[14..]), 5000);
             let (verdict, frame) = up(&bench, TEID, &udp((UE, 9000), (PUBLIC, 5000), b"hello"));
             assert_eq!(verdict, Verdict::Redirect(0));
             assert_eq!(frame[46..50], OTHER_GNB_TEID.to_be_bytes());
             assert_eq!(frame[58..], udp((PUBLIC, 9000), (OTHER_UE, 5000), b"hello"));
-            // A port that is nobody's is the machine's own affair: there the UE keeps its address.
-            let packet = udp((UE, 9000), (PUBLIC, 5001), b"x");
-            let (verdict, frame) = up(&bench, TEID, &packet);
-            assert_eq!((verdict, &frame[14..]), (Verdict::Redirect(0), &packet[..]));
+            // A port without a flow belongs to the machine, which the UE does not reach.
+            let (verdict, _) = up(&bench, TEID, &udp((UE, 9000), (PUBLIC, 5001), b"x"));
+            assert_eq!((verdict, bench.drops(DropReason::N6Isolation)), (Verdict::Drop, 1));
         },
     );
 }
 
 #[test]
 fn what_the_machine_itself_takes_is_not_translated() {
+    let machine = Ipv4Addr::new(10, 98, 0, 1);
     each(
-        |_| {},
-        |bench| {
-            let packet = udp((UE, 9000), (Ipv4Addr::new(10, 98, 0, 1), 7000), b"x");
+        move |config| {
+            let address = std::net::IpAddr::V4(machine).into();
+            let protocol = Some(ServiceProtocol::Udp);
+            let port = Some(7000);
+            config.n6.allow.push(AllowedService { address, protocol, port });
+        },
+        move |bench| {
+            let packet = udp((UE, 9000), (machine, 7000), b"x");
             let (verdict, frame) = up(&bench, TEID, &packet);
             assert_eq!((verdict, &frame[14..]), (Verdict::Redirect(0), &packet[..]));
+            // Only what is allowed gets there.
+            let (verdict, _) = up(&bench, TEID, &udp((UE, 9000), (machine, 7001), b"x"));
+            assert_eq!((verdict, bench.drops(DropReason::N6Isolation)), (Verdict::Drop, 1));
         },
     );
 }

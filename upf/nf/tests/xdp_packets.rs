@@ -1,4 +1,4 @@
-//! What the programs make of packets, byte for byte (`BPF_PROG_TEST_RUN`).
+//! Packets after the programs, byte for byte (`BPF_PROG_TEST_RUN`).
 mod common;
 #[path = "xdp_packets/filters.rs"]
 mod filters;
@@ -20,7 +20,7 @@ const TEID: u32 = 0x0101_0101;
 const UP: (Ipv4Addr, u16) = (UE, 9000);
 const THERE: (Ipv4Addr, u16) = (HOST, 7000);
 
-/// A G-PDU with what is between its fixed header and the packet, and its flags.
+/// A G-PDU with flags, and bytes between its fixed header and the packet.
 fn g_pdu(teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
     let length = (between.len() + packet.len()) as u16;
     let mut bytes = vec![0x30 | flags, 255];
@@ -31,7 +31,7 @@ fn g_pdu(teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The container of an uplink packet of QoS flow 9, as the last extension header.
+/// The PDU session container of an uplink packet of QoS flow 9, as the last extension header.
 const CONTAINER: [u8; 8] = [0, 0, 0, 0x85, 1, 0x10, 9, 0];
 
 fn uplink(bench: &Bench, gtp: &[u8]) -> Vec<u8> {
@@ -39,7 +39,7 @@ fn uplink(bench: &Bench, gtp: &[u8]) -> Vec<u8> {
     ethernet(bench.n3.own, bench.n3.peer, 0x0800, &ip)
 }
 
-/// The packet one hop further.
+/// The packet after one hop.
 fn aged(packet: &[u8]) -> Vec<u8> {
     let mut packet = packet.to_vec();
     match packet[0] >> 4 {
@@ -57,13 +57,13 @@ fn leaves(bench: &Bench, link: &Link, packet: &[u8]) -> (Verdict, Vec<u8>) {
     (Verdict::Redirect(0), ethernet(link.peer, link.own, 0x0800, packet))
 }
 
-/// A packet in the tunnel to the gNB, as it leaves.
+/// The packet in the tunnel to the gNB, as it is sent.
 fn tunnelled(bench: &Bench, teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
     let ip = udp4((bench.n3(), 2152), (GNB, 2152), &g_pdu(teid, flags, between, packet));
     ethernet(bench.n3.peer, bench.n3.own, 0x0800, &ip)
 }
 
-/// A session whose uplink has a PDR for each filter, before the one for all.
+/// A session whose uplink has a PDR for each filter, and a default one.
 fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
     let mut session = bench.session_of(1, TEID, UE);
     for (n, (text, filter)) in filters.iter().enumerate() {
@@ -80,18 +80,18 @@ fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
     }
     let drop = Far::new(9, Action::Drop);
     session.fars.insert(9, drop);
-    session.resolve(&RuleLimits::default()).expect("rules that fit");
+    session.resolve(&RuleLimits::default()).expect("valid rules");
     session
 }
 
 #[test]
-fn an_uplink_packet_leaves_without_its_tunnel_whatever_the_header() {
+fn uplink_packets_are_decapsulated_with_any_header_form() {
     Bench::each(|mut bench| {
         bench.session();
         let packet = udp_packet(UP, THERE, b"up");
         let due = leaves(&bench, &bench.n6, &aged(&packet));
-        // A longer chain: a container of the downlink with its paging policy indicator, and an
-        // unknown header.
+        // A longer chain: a downlink container with a paging policy indicator, and an unknown
+        // header.
         let chain = [&[0, 0, 0, 0x85][..], &[2, 0x10, 9, 0, 0, 0, 0, 0x03], &[1, 1, 2, 0]].concat();
         for (flags, between) in [
             (0, &[][..]),
@@ -106,7 +106,7 @@ fn an_uplink_packet_leaves_without_its_tunnel_whatever_the_header() {
             let frame = uplink(&bench, &g_pdu(TEID, flags, between, &packet));
             assert_eq!(bench.run_n3(&frame), due, "{flags} {between:?}");
         }
-        // Bytes behind the message do not leave with it.
+        // Bytes after the message are cut off.
         let mut long = g_pdu(TEID, 4, &CONTAINER, &packet);
         long.extend([0xff; 9]);
         assert_eq!(bench.run_n3(&uplink(&bench, &long)), due);
@@ -128,7 +128,7 @@ fn an_uplink_packet_leaves_without_its_tunnel_whatever_the_header() {
 }
 
 #[test]
-fn a_downlink_packet_gets_its_tunnel() {
+fn downlink_packets_are_encapsulated() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
         let packet = udp_packet(THERE, UP, b"down");
@@ -136,7 +136,7 @@ fn a_downlink_packet_gets_its_tunnel() {
         let container = [0, 0, 0, 0x85, 1, 0, 9, 0];
         let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &container, &aged(&packet));
         assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due.clone()));
-        // What Ethernet fills a small frame up with does not go into the tunnel.
+        // Ethernet padding is not encapsulated.
         let padded = [&frame[..], &[0; 14]].concat();
         assert_eq!(bench.run_n6(&padded), (Verdict::Redirect(0), due));
         session.qers.get_mut(&1).unwrap().reflective = true;
@@ -152,7 +152,7 @@ fn a_downlink_packet_gets_its_tunnel() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_untouched() {
+fn foreign_packets_are_not_modified() {
     Bench::each(|mut bench| {
         bench.session();
         let n3 = bench.n3();
@@ -164,10 +164,10 @@ fn what_is_not_ours_is_left_untouched() {
         later[6..8].copy_from_slice(&[0, 9]);
         for ip in [
             udp4((GNB, 2152), (n3, 53), b"not GTP-U"),
-            udp4((GNB, 2152), (HOST, 2152), b"not for us"),
+            udp4((GNB, 2152), (HOST, 2152), b"foreign destination"),
             udp4((GNB, 9), (n3, 2152), &martlet_gtpu::echo_request(7)),
             udp4((GNB, 9), (n3, 2152), &martlet_gtpu::end_marker(TEID, None)),
-            udp_packet((HOST, 1), (other, 2), b"no UE of ours"),
+            udp_packet((HOST, 1), (other, 2), b"unknown UE"),
             fragment,
             later,
         ] {
@@ -177,7 +177,7 @@ fn what_is_not_ours_is_left_untouched() {
         }
         let arp = ethernet([0xff; 6], bench.n3.peer, 0x0806, &[0, 1, 8, 0, 6, 4, 0, 1]);
         assert_eq!(bench.run_n3(&arp), (Verdict::Pass, arp));
-        // What the kernel has to answer goes to it: too far, or too large.
+        // Packets that need an ICMP error are passed to the kernel: TTL exceeded, or too large.
         let mut old = udp_packet(THERE, UP, b"too far");
         old[8] = 1;
         ip4::set_checksum(&mut old);
@@ -189,7 +189,7 @@ fn what_is_not_ours_is_left_untouched() {
 }
 
 #[test]
-fn what_is_no_packet_is_dropped_for_its_reason() {
+fn malformed_packets_are_dropped_with_their_reason() {
     Bench::each(|mut bench| {
         bench.session();
         let packet = udp_packet(UP, THERE, b"x");
@@ -228,7 +228,7 @@ fn what_is_no_packet_is_dropped_for_its_reason() {
 }
 
 #[test]
-fn packets_of_unknown_tunnels_are_shown_to_user_space_as_often_as_allowed() {
+fn packets_of_unknown_tunnels_are_reported_at_a_limited_rate() {
     Bench::each(|bench| {
         let frame = uplink(&bench, &g_pdu(0xdead, 0, &[], &udp_packet(UP, THERE, b"x")));
         let shown = (0..200).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count();
@@ -238,9 +238,9 @@ fn packets_of_unknown_tunnels_are_shown_to_user_space_as_often_as_allowed() {
 }
 
 #[test]
-fn packets_go_from_tunnel_to_tunnel() {
+fn packets_are_forwarded_between_tunnels() {
     Bench::each(|mut bench| {
-        // An intermediate UPF: from the gNB on, and from the anchor back.
+        // An intermediate UPF: from the gNB to the anchor, and back.
         let mut session = bench.session();
         let anchor = Tunnel { teid: 0xbbbb, peer: GNB.into() };
         let far = session.fars.get_mut(&1).unwrap();
@@ -251,7 +251,7 @@ fn packets_go_from_tunnel_to_tunnel() {
         bench.apply(&session);
         let packet = udp_packet(UP, THERE, b"up");
         let frame = uplink(&bench, &g_pdu(TEID, 4, &[0, 0, 0, 0x85, 1, 0x10, 5, 0], &packet));
-        // The QoS flow of an uplink packet stays what it was.
+        // The QoS flow of an uplink packet is preserved.
         let due = tunnelled(&bench, 0xbbbb, 4, &[0, 0, 0, 0x85, 1, 0x10, 5, 0], &packet);
         assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
         let packet = udp_packet(THERE, UP, b"down");
@@ -273,7 +273,7 @@ fn ues_reach_each_other() {
     });
 }
 
-/// A UDP packet over IPv6, behind so many options for destinations.
+/// A UDP packet over IPv6, with a number of destination options.
 fn udp6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), options: usize) -> Vec<u8> {
     let mut bytes = vec![0x60, 0, 0, 0];
     bytes.extend(((options * 8 + 12) as u16).to_be_bytes());
@@ -290,7 +290,7 @@ fn udp6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), options: usize) -> Vec<u8> {
 }
 
 #[test]
-fn ipv6_goes_both_ways() {
+fn ipv6_is_forwarded_in_both_directions() {
     Bench::each(|mut bench| {
         let ue: Ipv6Addr = "2001:db8:45::7".parse().unwrap();
         let host: Ipv6Addr = "2001:db8:98::2".parse().unwrap();
@@ -307,7 +307,7 @@ fn ipv6_goes_both_ways() {
                 let packet = udp6((ue, 9), (host, port), options);
                 let verdict = bench.run_n3(&uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &packet)));
                 if passes {
-                    // Routes of IPv6 are the kernel's affair.
+                    // The kernel routes IPv6.
                     assert_eq!(verdict.0, Verdict::Redirect(0));
                     assert_eq!(verdict.1[12..], [&[0x86, 0xdd][..], &packet].concat()[..]);
                 } else {
@@ -331,7 +331,7 @@ fn ipv6_goes_both_ways() {
 }
 
 #[test]
-fn a_next_hop_that_changes_is_followed() {
+fn a_changed_next_hop_is_used() {
     Bench::each(|mut bench| {
         bench.session();
         let packet = udp_packet(UP, THERE, b"up");
@@ -340,8 +340,7 @@ fn a_next_hop_that_changes_is_followed() {
         run("ip", &format!("neigh replace {HOST} lladdr 02:00:00:00:00:99 dev n6a nud permanent"));
         std::thread::sleep(std::time::Duration::from_millis(2200));
         assert_eq!(bench.run_n3(&frame).1[..6], [2, 0, 0, 0, 0, 0x99]);
-        // Without a neighbour the kernel has to find it: the packet goes to it as it came, for it
-        // to forward.
+        // The kernel resolves an unknown neighbour: it gets the unmodified packet, to forward it.
         run("ip", &format!("neigh del {HOST} dev n6a"));
         std::thread::sleep(std::time::Duration::from_millis(2200));
         let (verdict, bytes) = bench.run_n3(&frame);
@@ -350,9 +349,9 @@ fn a_next_hop_that_changes_is_followed() {
 }
 
 #[test]
-fn rules_of_before_give_their_places_back() {
+fn replaced_rules_free_their_slots() {
     Bench::each(|mut bench| {
-        // 60 sessions fill half of the table; each is changed in turn, and none twice.
+        // 60 sessions fill half of the table; each is modified in turn.
         let sessions: Vec<Session> = (0..60u8)
             .map(|n| {
                 bench.session_of(
@@ -376,8 +375,8 @@ fn rules_of_before_give_their_places_back() {
 }
 
 #[test]
-fn every_session_is_found_wherever_its_rules_have_found_room() {
-    // As many sessions as there may be: some keys say the same place as others'.
+fn every_session_is_found_in_the_cache_or_the_overflow_table() {
+    // As many sessions as allowed: some keys hash to the same slot.
     in_namespace(|| {
         let mut bench = Bench::new(|config| config.xdp.rules = 1024);
         let ue = |n: u32| Ipv4Addr::from_bits(UE.to_bits() + n);
@@ -387,7 +386,7 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
             let up = bench.run_n3(&uplink(bench, &g_pdu(teid(n), 4, &CONTAINER, &up))).0;
             let down = udp_packet(THERE, (ue(n), 9000), b"down");
             let down = bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &down)).1;
-            // The tunnel's TEID at the gNB, if it went there: behind Ethernet, IP, UDP and four
+            // The TEID at the gNB if the packet was sent there: after Ethernet, IP, UDP and four
             // bytes of GTP-U.
             let to = down
                 .get(46..50)
@@ -408,7 +407,7 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
                     "session {n}, round {round}"
                 );
             }
-            // All of them, once all have moved.
+            // All of them, after all have moved.
             for n in 0..60 {
                 assert_eq!(
                     found(&bench, n),
@@ -419,14 +418,14 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
         }
         for (n, session) in (0u32..).zip(&sessions) {
             bench.datapath.remove(session.seid);
-            assert!(!found(&bench, n).0 && found(&bench, n).1.is_none(), "session {n} is gone");
+            assert!(!found(&bench, n).0 && found(&bench, n).1.is_none(), "session {n} is removed");
         }
     });
 }
 
-/// The address of a name, as a name server tells it.
+/// The address of a name, from a DNS response.
 #[test]
-fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
+fn networks_behind_a_ue_are_routed_in_both_directions() {
     Bench::each(|mut bench| {
         let routes = ["10.60.0.0/24", "fd60::/48", "fd62::7:0/112"];
         let routed = |session: &mut Session, ids: &[u16], routes: &[&str]| {
@@ -448,7 +447,7 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
         let mut session = bench.session_of(1, 0x0101_0101, UE);
         routed(&mut session, &[1, 2], &routes);
         bench.apply(&session);
-        // To a host there, whose address nobody else has; the longest network counts.
+        // To a host there; the longest prefix matches.
         let mut other = bench.session_of(2, 0x0202_0202, Ipv4Addr::new(10, 45, 0, 3));
         for far in other.fars.values_mut() {
             far.tunnel = far.tunnel.map(|tunnel| Tunnel { teid: 0xb0b0_b0b0, ..tunnel });
@@ -474,7 +473,7 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
             bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &nowhere)).0,
             Verdict::Pass
         );
-        // From there: its own UE may send it, and no other one.
+        // From there: only its own UE may send with that address.
         let from = |teid, from| {
             uplink(&bench, &g_pdu(teid, 4, &CONTAINER, &udp_packet((from, 9000), THERE, b"up")))
         };
@@ -483,7 +482,7 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
         assert_eq!(bench.drops(DropReason::ForeignSource), 0);
         assert_eq!(bench.run_n3(&from(0x0202_0202, near)).0, Verdict::Drop);
         assert_eq!(bench.drops(DropReason::ForeignSource), 1);
-        // The system sends its packets to N6 as long as the session has them.
+        // The system routes the networks to N6 as long as the session has them.
         let shown = || {
             let shown = std::process::Command::new("ip")
                 .args(["route", "show", "10.60.0.0/24"])
@@ -495,7 +494,11 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
         let taken = {
             let mut third = bench.session_of(3, 0x0303_0303, Ipv4Addr::new(10, 45, 0, 4));
             routed(&mut third, &[1, 2], &["10.60.0.0/24"]);
-            bench.datapath.apply(&Change::to(&third)).expect_err("it is another one's").to_string()
+            bench
+                .datapath
+                .apply(&Change::to(&third))
+                .expect_err("the network belongs to another session")
+                .to_string()
         };
         assert!(taken.contains("10.60.0.0/24"), "{taken}");
         routed(&mut session, &[1, 2], &[]);
@@ -525,7 +528,7 @@ fn dns_answer(name: &str, address: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn answers_of_name_servers_are_shown_where_an_application_has_names() {
+fn dns_responses_are_copied_if_an_application_has_domain_names() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
         let run = |bench: &Bench, port: u16, message: &[u8]| {
@@ -539,7 +542,7 @@ fn answers_of_name_servers_are_shown_where_an_application_has_names() {
         let application = Application { id: b"video".to_vec(), rules: vec![], names };
         session.pdrs.get_mut(&1).unwrap().application = Some(application.into());
         bench.apply(&session);
-        // It goes to the UE, and user space sees a copy, of this one alone.
+        // It is forwarded to the UE, and only this one is copied to user space.
         assert_eq!(run(&bench, 54, &message), Verdict::Redirect(0));
         assert_eq!(run(&bench, 53, &message[..9]), Verdict::Redirect(0));
         assert_eq!(run(&bench, 53, &message), Verdict::Redirect(0));

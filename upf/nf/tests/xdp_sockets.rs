@@ -1,5 +1,5 @@
-//! Packets that wait come to user space over AF_XDP, or by the ring, and leave as they came, in
-//! their order.
+//! Buffered packets reach user space over AF_XDP or the ring buffer, and are sent unmodified and in
+//! order.
 mod common;
 
 use common::in_namespace;
@@ -26,7 +26,7 @@ fn config(mode: XdpMode, sockets: u32) -> UpfConfig {
     config
 }
 
-/// The session of the UE, whose packets wait, or leave.
+/// The UE's session, whose packets are buffered or forwarded.
 fn change(rig: &mut PeersRig, waits: bool) -> Session {
     let mut session = session(&**rig, 1, 7, UE);
     for far in session.fars.values_mut().filter(|far| far.tunnel.is_some() && waits) {
@@ -36,14 +36,13 @@ fn change(rig: &mut PeersRig, waits: bool) -> Session {
     session
 }
 
-/// What the n-th packet carries: of any length, and of bytes that tell it from others.
+/// The payload of the n-th packet: of varying length and distinct bytes.
 fn payload(n: u32) -> Vec<u8> {
     let rest = (0..(n as usize * 37) % 1300).map(|at| (at as u32 ^ n) as u8);
     n.to_be_bytes().into_iter().chain(rest).collect()
 }
 
-/// Sends packets of a host to the UE as fast as it goes, from a thread of its own that nobody waits
-/// for.
+/// Sends packets of a host to the UE at full rate, from a detached thread.
 fn send(
     rig: &PeersRig,
     numbers: std::ops::Range<u32>,
@@ -67,7 +66,7 @@ fn receive(rig: &mut PeersRig) -> Option<Vec<u8>> {
     Some(payload_of(pdu.payload).expect("a UDP packet").to_vec())
 }
 
-/// A number that the datapath tells of its sockets.
+/// A number of the datapath's socket status.
 fn sockets(rig: &mut PeersRig, what: &str) -> u64 {
     rig.datapath().details()["tables"]["sockets"][what].as_u64().expect("a number")
 }
@@ -77,12 +76,12 @@ fn waits(rig: &mut PeersRig, packets: usize) {
         std::thread::sleep(Duration::from_millis(10));
         rig.datapath().buffered(1).packets == packets
     });
-    assert!(come, "{} wait, and not {packets}", rig.datapath().buffered(1).packets);
+    assert!(come, "{} buffered instead of {packets}", rig.datapath().buffered(1).packets);
 }
 
-/// Packets wait, go on coming while they are let go, and arrive all, byte for byte and in their
-/// order.
-fn come_in_order(mode: XdpMode, room: u32, due: u64) {
+/// Packets are buffered, continue to arrive during the release, and are all sent, byte for byte and
+/// in order.
+fn arrive_in_order(mode: XdpMode, room: u32, due: u64) {
     in_namespace(move || {
         let mut rig = PeersRig::new(config(mode, room));
         assert_eq!(sockets(&mut rig, "open"), due, "AF_XDP sockets");
@@ -97,13 +96,13 @@ fn come_in_order(mode: XdpMode, room: u32, due: u64) {
         }
         still.join().expect("sent");
         assert_eq!(rig.datapath().buffered(1).packets, 0);
-        // None waits any more: packets pass without a detour.
+        // Buffering has ended: packets are forwarded directly.
         let counters = rig.datapath().counters();
         let buffered = counters.buffered_packets.get();
         assert!(buffered >= 200, "{buffered}");
         match (due, room) {
             (0, _) => assert_eq!(sockets(&mut rig, "frames"), 0),
-            // On a busy machine nobody makes room before all have come.
+            // On a busy machine the ring may be full before it is read.
             (_, 16) => assert!(sockets(&mut rig, "frames") >= 16),
             _ => assert_eq!(sockets(&mut rig, "frames"), buffered),
         }
@@ -121,41 +120,40 @@ fn come_in_order(mode: XdpMode, room: u32, due: u64) {
 }
 
 #[test]
-fn packets_that_wait_come_over_af_xdp_in_native_mode() {
-    come_in_order(XdpMode::Native, 512, 3);
+fn buffered_packets_arrive_over_af_xdp_in_native_mode() {
+    arrive_in_order(XdpMode::Native, 512, 3);
 }
 
 #[test]
-fn packets_that_wait_come_over_af_xdp_in_generic_mode() {
-    come_in_order(XdpMode::Generic, 512, 3);
+fn buffered_packets_arrive_over_af_xdp_in_generic_mode() {
+    arrive_in_order(XdpMode::Generic, 512, 3);
 }
 
 #[test]
-fn without_af_xdp_they_come_by_the_ring() {
-    come_in_order(XdpMode::Native, 0, 0);
+fn without_af_xdp_they_arrive_over_the_ring_buffer() {
+    arrive_in_order(XdpMode::Native, 0, 0);
 }
 
 #[test]
-fn those_that_find_no_room_in_a_socket_come_by_the_ring_and_keep_their_place() {
-    come_in_order(XdpMode::Native, 16, 3);
+fn packets_that_overflow_a_socket_use_the_ring_buffer_in_order() {
+    arrive_in_order(XdpMode::Native, 16, 3);
 }
 
 #[test]
-fn where_another_socket_is_at_the_queue_the_ring_is_used() {
+fn the_ring_buffer_is_used_if_another_socket_has_the_queue() {
     in_namespace(|| {
-        // The namespace's interfaces do not exist before the rig makes them: a socket at lo stands
-        // in the way there.
+        // The rig creates the interfaces only later, so a socket at lo blocks the queue there.
         let index = nix::net::if_::if_nametoindex("lo").expect("lo");
         let held = martlet_upf_xdp::Receiver::open(index, 0, 16).expect("a socket");
         let mut config = common::rig::config();
         config.datapath = DatapathChoice::Xdp;
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
         let mut rig = common::rig::SocketRig::new(config);
-        // The one at the link with the kernel is there all the same.
+        // The socket at the link to the kernel exists all the same.
         assert_eq!(rig.datapath().details()["tables"]["sockets"]["open"], 1);
         let (_, check) = martlet_upf::conformance::checks::<common::rig::SocketRig>()
             .into_iter()
-            .find(|(name, _)| *name == "packets wait and leave in order")
+            .find(|(name, _)| *name == "packets are buffered and released in order")
             .expect("a check of buffering");
         check(&mut rig);
         drop(held);
@@ -163,23 +161,27 @@ fn where_another_socket_is_at_the_queue_the_ring_is_used() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn losses_are_counted() {
     in_namespace(|| {
         let mut config = config(XdpMode::Native, 16);
-        // Little room on the way, and not for all at its end.
+        // A small queue, and a limit of buffered packets.
         (config.xdp.ring, config.xdp.buffer_packets) = (1 << 16, 1000);
         let mut rig = PeersRig::new(config);
         change(&mut rig, true);
         send(&rig, 0..3000, Duration::ZERO).join().expect("sent");
-        let adds_up = (0..300).any(|_| {
+        let is_complete = (0..300).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             let waiting = rig.datapath().buffered(1).packets as u64;
             waiting + rig.datapath().counters().drops(DropReason::BufferFull).get()
-                == came(&mut rig)
+                == received_by_programs(&mut rig)
         });
         let waiting = rig.datapath().buffered(1).packets as u64;
         let dropped = rig.datapath().counters().drops(DropReason::BufferFull).get();
-        assert!(adds_up, "{waiting} wait, {dropped} were dropped, {} came", came(&mut rig));
+        assert!(
+            is_complete,
+            "{waiting} buffered, {dropped} dropped, {} received",
+            received_by_programs(&mut rig)
+        );
         assert!(dropped > 0);
         change(&mut rig, false);
         let mut last = None;
@@ -193,8 +195,8 @@ fn what_is_lost_is_counted() {
     });
 }
 
-/// Packets that programs have seen. A link of the test may lose some before.
-fn came(rig: &mut PeersRig) -> u64 {
+/// Packets that the programs have received. A link of the test may lose some before.
+fn received_by_programs(rig: &mut PeersRig) -> u64 {
     let counters = rig.datapath().counters();
     counters.received_packets.get() - counters.passed_packets.get()
 }

@@ -9,6 +9,6 @@ pub struct Application {
     pub id: Vec<u8>,
     /// Its flows, of which a packet belongs to one.
     pub rules: Vec<SdfRule>,
-    /// Names of its hosts, whose addresses are among the flows as far as they are known.
+    /// Domain names of its hosts, whose resolved addresses are among the flows.
     pub names: Vec<NamePattern>,
 }

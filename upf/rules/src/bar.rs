@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct Bar {
     /// BAR ID.
     pub id: u8,
-    /// How long the UP function waits with its notification of downlink data.
+    /// Delay of the downlink data notification.
     pub notification_delay: Duration,
     /// Packets that the CP function suggests to buffer.
     pub suggested_packets: Option<u8>,
 }
 
-/// The delay comes in multiples of 50 ms (TS 29.244, 8.2.28).
+/// In multiples of 50 ms (TS 29.244, 8.2.28).
 fn delay(units: u8) -> Duration {
     Duration::from_millis(50 * u64::from(units))
 }

@@ -21,12 +21,12 @@ impl<K: Ord + Copy, V> ById<K, V> {
         self.0.binary_search_by(|(k, _)| k.cmp(key))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -41,7 +41,7 @@ impl<K: Ord + Copy, V> ById<K, V> {
         self.place(key).ok().map(|at| &mut self.0[at].1)
     }
 
-    /// An entry, made where there is none.
+    /// An entry, which is created if it does not exist.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let at = match self.place(&key) {
             Ok(at) => at,
@@ -54,12 +54,12 @@ impl<K: Ord + Copy, V> ById<K, V> {
         &mut self.0[at].1
     }
 
-    /// Whether there is an entry.
+    /// Whether an entry exists.
     pub fn contains_key(&self, key: &K) -> bool {
         self.place(key).is_ok()
     }
 
-    /// Adds an entry, or puts it into the place of the one that there was, which it gives.
+    /// Adds or replaces an entry; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.place(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
@@ -71,12 +71,12 @@ impl<K: Ord + Copy, V> ById<K, V> {
         }
     }
 
-    /// Takes an entry away.
+    /// Removes an entry.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.place(key).ok().map(|at| self.0.remove(at).1)
     }
 
-    /// Keeps the entries that are wanted.
+    /// Retains the entries for which the closure returns true.
     pub fn retain(&mut self, mut wanted: impl FnMut(&K, &mut V) -> bool) {
         self.0.retain_mut(|(key, value)| wanted(key, value));
     }
@@ -113,7 +113,7 @@ impl<K: Ord + Copy, V> Index<&K> for ById<K, V> {
     type Output = V;
 
     /// # Panics
-    /// There is no such entry.
+    /// If the entry does not exist.
     fn index(&self, key: &K) -> &V {
         self.get(key).expect("an entry with this key")
     }

@@ -17,8 +17,8 @@ pub struct RuleError {
 }
 
 impl RuleError {
-    /// A rule that cannot be made or changed: Rule creation/modification Failure with the rule's
-    /// identifier.
+    /// A rule that cannot be created or modified: "Rule creation/modification Failure" with the
+    /// rule's ID.
     pub fn failure(rule: FailedRuleId, why: impl Into<String>) -> Self {
         RuleError {
             cause: Cause::RULE_CREATION_FAILURE,
@@ -28,7 +28,7 @@ impl RuleError {
         }
     }
 
-    /// An element that has to be there in this place is not.
+    /// A required IE is missing here.
     pub fn conditional<T: IeValue>(why: impl Into<String>) -> Self {
         let offending = Some(T::TYPE);
         RuleError { cause: Cause::CONDITIONAL_IE_MISSING, offending, failed: None, why: why.into() }

@@ -3,7 +3,7 @@ use super::{Direction, Flow, FrameRule, RuleError};
 use martlet_pfcp::ie::{FailedRuleId, Pdi};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks behind one UE.
+/// Limit of networks behind one UE.
 const MOST_ROUTES: usize = 16;
 
 /// A network that is routed to a UE.
@@ -37,7 +37,8 @@ impl Prefix {
         self.network.is_ipv4() == address.is_ipv4() && Prefix::of(address, self.length) == *self
     }
 
-    /// `NETWORK/LENGTH`, and what a framed route has behind it (RFC 2865, 5.22).
+    /// Parses `NETWORK/LENGTH`, and the optional fields of a framed route after it (RFC 2865,
+    /// 5.22).
     fn parse(text: &str) -> Option<Prefix> {
         let (address, length) = text.split_ascii_whitespace().next()?.split_once('/')?;
         let (address, length): (IpAddr, u8) = (address.parse().ok()?, length.parse().ok()?);
@@ -49,22 +50,22 @@ impl Prefix {
     }
 }
 
-/// What few PDRs have.
+/// Conditions that few PDRs have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct PdrExtras {
     /// All frames of an Ethernet session are meant.
     pub ethernet: bool,
-    /// Frames, of which one is meant; empty for all.
+    /// Ethernet filters, one of which must match; empty: all frames.
     pub frames: Vec<FrameRule>,
     /// Networks behind the UE.
     pub routes: Vec<Prefix>,
 }
 
 impl PdrExtras {
-    /// From a PDI; `None` where it has nothing of it.
+    /// Parses a PDI; `None` if it has none of these conditions.
     ///
     /// # Errors
-    /// What is none.
+    /// An invalid framed route.
     pub fn of(id: u16, pdi: &Pdi) -> Result<Option<Box<PdrExtras>>, RuleError> {
         let failure =
             |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"));
@@ -76,7 +77,7 @@ impl PdrExtras {
         let route = |text: &String| {
             let text = text.chars().take(100).collect::<String>();
             Prefix::parse(&text)
-                .ok_or_else(|| failure(format!("has a framed route {text:?} that is none")))
+                .ok_or_else(|| failure(format!("has an invalid framed route {text:?}")))
         };
         let frames =
             pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));

@@ -16,14 +16,14 @@ pub struct Tunnel {
     pub peer: IpAddr,
 }
 
-/// What is done with packets; of the flags of Apply Action (8.2.26) one of these is set.
+/// The action of a FAR; exactly one of these flags of Apply Action is set (8.2.26).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Dropped.
     Drop,
     /// Forwarded.
     Forward,
-    /// Kept; `notify` tells the CP function of the first one.
+    /// Buffered; `notify` reports the first packet to the CP function.
     Buffer {
         /// NOCP is set.
         notify: bool,
@@ -35,7 +35,7 @@ pub enum Action {
 pub struct Far {
     /// FAR ID.
     pub id: u32,
-    /// What is done.
+    /// The action.
     pub action: Action,
     /// Destination interface; there wherever the action is to forward.
     pub destination: Option<Interface>,
@@ -47,13 +47,12 @@ pub struct Far {
     pub datagrams: Option<SocketAddrV6>,
     /// BAR ID.
     pub bar: Option<u8>,
-    /// Packets are dropped only because the tunnel to the access that they are to take is not
-    /// known yet.
+    /// Packets are dropped because the tunnel to the access network is not known yet.
     pub headerless: bool,
 }
 
 impl Far {
-    /// One that leads nowhere yet.
+    /// A FAR without a destination.
     pub fn new(id: u32, action: Action) -> Self {
         Far {
             id,
@@ -119,15 +118,15 @@ impl Far {
         Ok(())
     }
 
-    /// What is forwarded needs to be told where to (TS 29.244, table 7.5.2.3-1).
+    /// Forwarding requires forwarding parameters (TS 29.244, table 7.5.2.3-1).
     fn complete(&mut self) -> Result<(), RuleError> {
         if self.action == Action::Forward && self.destination.is_none() {
             let why = format!("FAR {} is to forward and has no Forwarding Parameters", self.id);
             return Err(RuleError::conditional::<ForwardingParameters>(why));
         }
-        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1). An SMF that does not know it
-        // yet drops or buffers, or, as free5GC's, asks to forward and leaves the header
-        // away: then there is no way for packets until it names one.
+        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1). While an SMF does not know
+        // it, it drops or buffers, or, as free5GC's, forwards without an outer header: then packets
+        // are dropped until it names the tunnel.
         let nowhere = self.destination == Some(Interface::Access) && self.tunnel.is_none();
         match self.action {
             Action::Forward if nowhere => (self.action, self.headerless) = (Action::Drop, true),
@@ -153,7 +152,7 @@ fn action(id: u32, apply: ApplyAction) -> Result<Action, RuleError> {
     } else if apply.has(ApplyAction::DROP) {
         Ok(Action::Drop)
     } else {
-        failure("asks for an action that is not done here")
+        failure("requests an unsupported action")
     }
 }
 
@@ -173,7 +172,7 @@ fn tunnel(id: u32, header: &OuterHeaderCreation) -> Result<Tunnel, RuleError> {
         (Some(teid), Some(peer)) => Ok(Tunnel { teid, peer }),
         _ => {
             let why = format!(
-                "FAR {id} asks for an outer header {:#06x} that is not GTP-U",
+                "FAR {id} requests an outer header {:#06x} that is not GTP-U",
                 header.description
             );
             Err(RuleError::failure(FailedRuleId::Far(id), why))

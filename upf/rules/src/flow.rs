@@ -1,8 +1,9 @@
 //! The header fields of IP packets that rules match.
 use super::EthernetHeader;
-use std::net::IpAddr;
+use super::ethernet::{IPV4, IPV6};
+use std::net::{IpAddr, Ipv4Addr};
 
-/// The header fields of a packet that rules look at.
+/// The header fields of a packet that rules match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     /// Source address.
@@ -21,7 +22,7 @@ pub struct Flow {
     pub flow_label: Option<u32>,
     /// The frame in which the packet is, in an Ethernet session.
     pub ethernet: Option<EthernetHeader>,
-    /// Bytes of the packet as its header says, which may be fewer than were received.
+    /// Length from the IP header, which may be less than received.
     pub length: usize,
 }
 
@@ -30,12 +31,11 @@ const UDP: u8 = 17;
 const SCTP: u8 = 132;
 const ESP: u8 = 50;
 const AH: u8 = 51;
-/// Extension headers of IPv6 that are looked behind, so that a packet cannot keep the datapath
-/// busy.
+/// Limit of IPv6 extension headers, so that a packet cannot keep the datapath busy.
 const MOST_EXTENSIONS: usize = 8;
 
 impl Flow {
-    /// Reads a packet; `None` for what is no whole IPv4 or IPv6 packet.
+    /// Parses a packet; `None` if it is not a complete IPv4 or IPv6 packet.
     pub fn of(packet: &[u8]) -> Option<Flow> {
         match packet.first()? >> 4 {
             4 => Self::of_ipv4(packet),
@@ -102,6 +102,31 @@ impl Flow {
             ethernet: None,
             length,
         })
+    }
+
+    /// Reads a frame without its check sequence; `None` if its header is incomplete.
+    pub fn of_frame(frame: &[u8]) -> Option<Flow> {
+        let (header, at) = EthernetHeader::of(frame)?;
+        let inner =
+            frame.get(at..).filter(|_| matches!(header.ethertype, IPV4 | IPV6)).and_then(Flow::of);
+        let unspecified = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let other = Flow::between(unspecified, unspecified, frame.len());
+        Some(Flow { ethernet: Some(header), length: frame.len(), ..inner.unwrap_or(other) })
+    }
+
+    /// The flow of unstructured data (TS 23.501, 5.6.10.3), of which only the addresses are known.
+    pub fn between(source: IpAddr, destination: IpAddr, length: usize) -> Flow {
+        Flow {
+            source,
+            destination,
+            protocol: 255,
+            ports: None,
+            traffic_class: 0,
+            security_parameter_index: None,
+            flow_label: None,
+            ethernet: None,
+            length,
+        }
     }
 
     /// The differentiated services code point, 6 bits.

@@ -43,7 +43,7 @@ impl UeAddress {
     }
 }
 
-/// What the UP function finds for the detection information of a PDR.
+/// The values that the UP function found or allocated for the detection information of a PDR.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
     /// The tunnel that the request gave, or that was chosen for it.
@@ -54,31 +54,31 @@ pub struct Found {
     pub application: Option<Arc<Application>>,
 }
 
-/// Which packets, and what applies to them.
+/// A packet detection rule: its conditions, and the rules that apply to its packets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdr {
     /// PDR ID.
     pub id: u16,
     /// The lowest of those that match counts.
     pub precedence: u32,
-    /// Where packets come from.
+    /// The source interface.
     pub source: Interface,
-    /// The tunnel in which they come.
+    /// The local tunnel.
     pub local: Option<LocalTunnel>,
     /// Network instance of the source.
     pub network_instance: Option<Arc<[u8]>>,
-    /// Addresses of the UE, of which one matches.
+    /// Addresses of the UE, one of which must match.
     pub ue: Vec<UeAddress>,
-    /// Service data flows as they were given, of which one matches; empty for all.
+    /// Service data flows in their original form, one of which must match; empty: all packets.
     pub filters: Vec<SdfFilter>,
-    /// The application whose flows match instead of filters.
+    /// The application whose flows match in place of filters.
     pub application: Option<Arc<Application>>,
-    /// Filters or flows of the application, ready to match; made by
+    /// Filters, or flows of the application, in matching form; set by
     /// [`Session::resolve`](super::Session::resolve).
     pub rules: Vec<SdfRule>,
-    /// QoS flows, of which one matches; empty for all.
+    /// QFIs, one of which must match; empty: all.
     pub qfis: Vec<u8>,
-    /// Whether the outer header is taken off.
+    /// Whether the outer header is removed.
     pub outer_header_removal: bool,
     /// FAR ID.
     pub far: u32,
@@ -86,20 +86,20 @@ pub struct Pdr {
     pub qers: Vec<u32>,
     /// URR IDs.
     pub urrs: Vec<u32>,
-    /// What comes from the access goes back to it: data that a gNB forwards while its UE is handed
-    /// over (TS 23.502, 4.9.1.3). Found out by [`Session::resolve`](super::Session::resolve).
+    /// Packets from the access network return to it: data forwarded by a gNB during a handover (TS
+    /// 23.502, 4.9.1.3). Set by [`Session::resolve`](super::Session::resolve).
     pub returns: bool,
-    /// What few PDRs have.
+    /// Conditions that few PDRs have.
     pub extras: Option<Box<PdrExtras>>,
 }
 
 impl Pdr {
-    /// From a request to make one; `found` is what the request gave of its detection information,
-    /// or what was chosen for it.
+    /// Parses a Create PDR; `found` has the values of its detection information that were requested
+    /// or allocated.
     pub fn create(ie: &CreatePdr, found: Found) -> Result<Self, RuleError> {
         let id = ie.pdr_id.0;
         if ie.activate_predefined_rules.is_some() {
-            return Err(failure(id, "activates predefined rules; there are none here"));
+            return Err(failure(id, "activates predefined rules, which are not supported"));
         }
         let far = ie
             .far_id
@@ -156,10 +156,7 @@ impl Pdr {
 
     fn detect(&mut self, pdi: &Pdi, found: Found) -> Result<(), RuleError> {
         if pdi.application_id.is_some() && !pdi.sdf_filters.is_empty() {
-            return Err(failure(
-                self.id,
-                "has SDF filters and an application, of which one goes alone",
-            ));
+            return Err(failure(self.id, "has both SDF filters and an application"));
         }
         if let Interface::CpFunction | Interface::Other(_) = pdi.source_interface.0 {
             return Err(failure(self.id, "has a source interface that is not served here"));
@@ -196,7 +193,7 @@ impl Pdr {
         }
     }
 
-    /// Whether packets from the UE are meant: those that come from the access side.
+    /// Whether it matches uplink packets: those from the access interface.
     pub fn direction(&self) -> Direction {
         match self.source {
             Interface::Access if !self.returns => Direction::Uplink,
@@ -204,7 +201,7 @@ impl Pdr {
         }
     }
 
-    /// Whether it is for frames.
+    /// Whether it matches Ethernet frames.
     pub fn is_ethernet(&self) -> bool {
         self.extras.as_ref().is_some_and(|extras| extras.ethernet)
     }
@@ -218,8 +215,8 @@ impl Pdr {
         self.routes().iter().any(|route| route.contains(address))
     }
 
-    /// Whether a packet that came in the PDR's tunnel, or for its UE, is meant. `qfi` is that of
-    /// its PDU session container.
+    /// Whether a packet in the PDR's tunnel, or to its UE, matches. `qfi` is that of its PDU
+    /// session container.
     pub fn matches(&self, flow: &Flow, qfi: Option<u8>) -> bool {
         let direction = self.direction();
         let address = match direction {
@@ -238,12 +235,12 @@ fn failure(id: u16, why: &str) -> RuleError {
     RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"))
 }
 
-/// Only GTP-U headers are taken off here (8.2.64): 0 over IPv4, 1 over IPv6, 6 over either; and UDP
-/// over IPv6 (3), in which unstructured data are on N6.
+/// Supported outer header removals (8.2.64): GTP-U over IPv4 (0), IPv6 (1) or either (6); and UDP
+/// over IPv6 (3), which carries unstructured data on N6.
 fn gtpu(id: u16, removal: OuterHeaderRemoval) -> Result<(), RuleError> {
     match removal.description {
         0 | 1 | 3 | 6 => Ok(()),
-        _ => Err(failure(id, "takes off an outer header that is not GTP-U")),
+        _ => Err(failure(id, "removes an outer header that is not GTP-U")),
     }
 }
 

@@ -2,7 +2,7 @@
 use super::Direction;
 use martlet_pfcp::ie::{CreateQer, GateStatus, Mbr, UpdateQer};
 
-/// A rate each way, in bits per second.
+/// A bit rate per direction, in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BitRate {
     /// From the UE.
@@ -23,12 +23,12 @@ impl BitRate {
 
 impl From<Mbr> for BitRate {
     fn from(ie: Mbr) -> Self {
-        // 40 bits of kilobits per second fit.
+        // 40 bits, in kilobits per second.
         BitRate { uplink: ie.uplink * 1000, downlink: ie.downlink * 1000 }
     }
 }
 
-/// What QoS is enforced.
+/// A QoS enforcement rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Qer {
     /// QER ID.
@@ -37,7 +37,8 @@ pub struct Qer {
     pub gate: GateStatus,
     /// Maximum bit rate; none is no limit.
     pub mbr: Option<BitRate>,
-    /// Guaranteed bit rate; a software datapath keeps it by admitting, not by scheduling.
+    /// Guaranteed bit rate; a software datapath provides it by admission control, not by
+    /// scheduling.
     pub gbr: Option<BitRate>,
     /// QoS flow with which downlink packets are marked.
     pub qfi: Option<u8>,
@@ -80,7 +81,7 @@ impl Qer {
         }
     }
 
-    /// Whether its gate lets packets of a direction pass.
+    /// Whether the gate of a direction is open.
     pub fn passes(&self, direction: Direction) -> bool {
         match direction {
             Direction::Uplink => !self.gate.uplink_closed,

@@ -1,5 +1,5 @@
-//! SDF filters: an `IPFilterRule` of RFC 6733, 4.3.1, as TS 29.212, 5.4.2 restricts it, and the
-//! fields beside it (TS 29.244, 8.2.5).
+//! SDF filters: an `IPFilterRule` of RFC 6733, 4.3.1, as restricted by TS 29.212, 5.4.2, with the
+//! other fields of TS 29.244, 8.2.5.
 use super::{Direction, Flow};
 use martlet_pfcp::ie::SdfFilter;
 use std::net::IpAddr;
@@ -54,8 +54,8 @@ pub struct Network {
 }
 
 impl SdfRule {
-    /// From the information element; a filter with an identifier alone matches as the filter with
-    /// that identifier in the session, which the caller looks up.
+    /// Parses the IE. A filter with an ID only refers to the filter with that ID in the session,
+    /// which the caller looks up.
     pub fn of(filter: &SdfFilter) -> Result<SdfRule, SdfRuleError> {
         let mut rule = match &filter.flow_description {
             Some(text) => parse(text)?,
@@ -94,7 +94,7 @@ impl Side {
     fn matches(&self, (address, port): (IpAddr, Option<u16>)) -> bool {
         let in_network =
             self.network.is_none_or(|network| network.contains(address) != network.not);
-        // A packet without ports, as a later fragment is, matches no rule that asks for one.
+        // A packet without ports, such as a later fragment, matches no filter with ports.
         in_network
             && (self.ports.is_empty()
                 || port.is_some_and(|p| self.ports.iter().any(|range| range.contains(&p))))
@@ -166,7 +166,7 @@ fn network(text: &str) -> Result<Option<Network>, &'static str> {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
-    let address: IpAddr = address.parse().map_err(|_| "has an address that is none")?;
+    let address: IpAddr = address.parse().map_err(|_| "has an invalid address")?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let prefix =
         prefix.map_or(Ok(most), str::parse).map_err(|_| "has a prefix length that is no number")?;
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_filters_are_reported() {
         for (text, why) in [
             ("deny out ip from any to assigned", "does not begin with `permit`"),
             ("permit in ip from any to assigned", "is not for direction `out`"),

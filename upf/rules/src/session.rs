@@ -1,4 +1,4 @@
-//! All rules of one session, and whether they fit together.
+//! All rules of a session, and their consistency.
 use super::{
     Action, Bar, ById, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule, SharedById, Tunnel,
     UeAddress, Urr,
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How many rules a session may have. What does not fit is refused with "No resources available".
+/// Limits of rules per session. Further rules are rejected with "No resources available".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuleLimits {
@@ -51,13 +51,13 @@ pub struct Session {
     pub urrs: SharedById<u32, Urr>,
     /// Buffering action rules by BAR ID.
     pub bars: ById<u8, Bar>,
-    /// Idleness after which the CP function is told.
+    /// Inactivity after which the CP function is notified.
     pub inactivity: Option<Duration>,
-    /// What its packets are.
+    /// The PDU session type.
     pub kind: SessionKind,
 }
 
-/// What the packets of a session are (TS 29.244, 8.2.79).
+/// The PDU session type (TS 29.244, 8.2.79).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum SessionKind {
     /// IPv4 and IPv6.
@@ -65,7 +65,7 @@ pub enum SessionKind {
     Ip,
     /// Ethernet frames, without their check sequence.
     Ethernet,
-    /// Bytes that nobody here knows.
+    /// Unstructured data.
     Unstructured,
 }
 
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// Keeps what other sessions have alike only once, and nothing that is not needed.
+    /// Shares equal values with other sessions, and frees spare memory.
     pub fn share(&mut self) {
         self.fars.share();
         self.qers.share();
@@ -108,8 +108,7 @@ impl Session {
         }
     }
 
-    /// Checks that the rules fit together and are within limits, and makes the filters of the PDRs
-    /// ready to match.
+    /// Checks consistency and limits, and prepares the PDRs' filters for matching.
     pub fn resolve(&mut self, limits: &RuleLimits) -> Result<(), RuleError> {
         let counts = [
             ("PDRs", self.pdrs.len(), limits.pdrs),
@@ -157,14 +156,14 @@ impl Session {
                 .fars
                 .get(&pdr.far)
                 .is_some_and(|far| far.destination == Some(Interface::Access));
-            // A PDR that names the UE is about what the UE sends.
+            // In a PDR of the access interface, the UE's address is the source.
             pdr.returns =
                 back && pdr.source == Interface::Access && pdr.local.is_some() && pdr.ue.is_empty();
         }
         self.resolve_filters()
     }
 
-    /// Tunnels of ours whose packets go on in another tunnel, and so do their end markers (TS
+    /// Local tunnels whose packets are forwarded into another tunnel, as are their end markers (TS
     /// 23.501, 5.8.2.9).
     pub fn relays(&self) -> BTreeMap<u32, Tunnel> {
         let forwards = |pdr: &Pdr| {
@@ -205,7 +204,7 @@ impl Session {
         Ok(())
     }
 
-    /// Networks behind the UE, for which packets come from the data network.
+    /// Networks behind the UE whose packets are received from the data network.
     pub fn routes(&self) -> BTreeSet<Prefix> {
         let untunnelled = self.pdrs.values().filter(|pdr| pdr.local.is_none());
         untunnelled.flat_map(|pdr| pdr.routes().iter().copied()).collect()
@@ -217,7 +216,8 @@ impl Session {
         untunnelled.and_then(|pdr| pdr.network_instance.as_deref())
     }
 
-    /// Whether it detects an application by names, so that its UE's answers of DNS are to be seen.
+    /// Whether it detects an application by domain names, so that DNS responses to the UE are
+    /// copied.
     pub fn asks_for_dns(&self) -> bool {
         self.pdrs
             .values()
@@ -234,13 +234,22 @@ impl Session {
         self.local_tunnels().map(|tunnel| tunnel.teid).collect()
     }
 
-    /// The addresses for which packets come from the data network: those of PDRs without a tunnel.
+    /// Addresses whose packets are received from the data network: those of PDRs without a tunnel.
     pub fn ue_addresses(&self) -> BTreeSet<UeAddress> {
         let untunnelled = self.pdrs.values().filter(|pdr| pdr.local.is_none());
         untunnelled.flat_map(|pdr| pdr.ue.iter().copied()).collect()
     }
 
-    /// The far ends of its tunnels, with the PDRs that lead there.
+    /// Whether packets are forwarded in a tunnel to the access: the gNB of the UE is known.
+    pub fn has_tunnel(&self) -> bool {
+        self.fars.values().any(|far| {
+            far.action == Action::Forward
+                && far.tunnel.is_some()
+                && far.destination == Some(Interface::Access)
+        })
+    }
+
+    /// The remote endpoints of its tunnels, with the PDRs that forward to them.
     pub fn remote_tunnels(&self) -> BTreeSet<(std::net::IpAddr, u32)> {
         self.fars
             .values()

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::ops::Index;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Values of one kind that are remembered at most; those that nobody has any more make room first.
+/// Limit of shared values of one kind; unused ones are removed first.
 const MOST: usize = 4096;
 
 type Kinds = HashMap<TypeId, Box<dyn Any + Send>>;
@@ -25,7 +25,7 @@ pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> A
     if known.len() >= MOST {
         known.retain(|value| Arc::strong_count(value) > 1);
     }
-    // All of them are in use, and there are many different ones: nothing is gained by one more.
+    // All are in use and differ: sharing another one saves nothing.
     if known.len() < MOST {
         known.insert(value.clone());
     }
@@ -49,12 +49,12 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> SharedById<K, 
         Self::default()
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -64,28 +64,28 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> SharedById<K, 
         self.0.get(key).map(Arc::as_ref)
     }
 
-    /// An entry, to be changed: from then on it is this session's alone.
+    /// A mutable entry, which is no longer shared with other sessions.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.0.get_mut(key).map(Arc::make_mut)
     }
 
-    /// Whether there is an entry.
+    /// Whether an entry exists.
     pub fn contains_key(&self, key: &K) -> bool {
         self.0.contains_key(key)
     }
 
-    /// Adds an entry, or puts it into the place of the one that there was, which it gives.
+    /// Adds or replaces an entry; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let before = self.0.insert(key, Arc::new(value))?;
         Some(Arc::unwrap_or_clone(before))
     }
 
-    /// Takes an entry away.
+    /// Removes an entry.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.0.remove(key).map(Arc::unwrap_or_clone)
     }
 
-    /// Keeps the entries that are wanted.
+    /// Retains the entries for which the closure returns true.
     pub fn retain(&mut self, mut wanted: impl FnMut(&K, &V) -> bool) {
         self.0.retain(|key, value| wanted(key, value));
     }
@@ -110,12 +110,12 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> SharedById<K, 
         self.0.values_mut().map(Arc::make_mut)
     }
 
-    /// Those that are wanted. The others stay shared.
+    /// Retains entries; they remain shared.
     pub fn values_mut_if(&mut self, wanted: impl Fn(&V) -> bool) -> impl Iterator<Item = &mut V> {
         self.0.values_mut().filter(move |value| wanted(value)).map(Arc::make_mut)
     }
 
-    /// Keeps rules once that other sessions have alike.
+    /// Shares rules that are equal to those of other sessions.
     pub fn share(&mut self) {
         for value in self.0.values_mut() {
             *value = shared(value.clone());
@@ -127,7 +127,7 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> Index<&K> for 
     type Output = V;
 
     /// # Panics
-    /// There is no such entry.
+    /// If the entry does not exist.
     fn index(&self, key: &K) -> &V {
         self.get(key).expect("an entry with this key")
     }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_are_kept_once_until_one_is_changed() {
+    fn equal_values_are_shared_until_one_is_modified() {
         let of = |value: u64| SharedById::from_iter([(1u8, value)]);
         let (mut one, mut two) = (of(0x5a5a), of(0x5a5a));
         let place = |rules: &SharedById<u8, u64>| std::ptr::from_ref(rules.get(&1).unwrap());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_nobody_has_make_room() {
+    fn unused_values_are_removed_first() {
         for n in 0..3 * MOST as u32 {
             shared(Arc::new((n, "many")));
         }

@@ -8,14 +8,13 @@ use std::sync::Arc;
 /// A session, in little memory.
 #[derive(Debug, Clone)]
 pub struct StoredSession {
-    /// All but what stands below.
+    /// All fields but those below.
     rules: Arc<Session>,
     seid: u64,
     cp: FSeid,
-    /// TEIDs of PDRs that have a tunnel of ours, and of FARs that lead into one, in the order of
-    /// their identities.
+    /// TEIDs of PDRs with a local tunnel and of FARs with a remote one, in the order of their IDs.
     teids: Box<[u32]>,
-    /// Addresses of the UE, each once. PDRs have the place here instead.
+    /// Addresses of the UE, without duplicates; PDRs store an index into them.
     ue: Box<[UeAddress]>,
 }
 
@@ -28,14 +27,14 @@ fn teids(session: &mut Session) -> impl Iterator<Item = &mut u32> {
     ours.chain(with_tunnel.filter_map(|far| far.tunnel.as_mut()).map(|tunnel| &mut tunnel.teid))
 }
 
-fn nobody() -> FSeid {
+fn unset() -> FSeid {
     FSeid::new(0, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
 impl From<Session> for StoredSession {
     fn from(mut session: Session) -> Self {
         let seid = std::mem::take(&mut session.seid);
-        let cp = std::mem::replace(&mut session.cp, nobody());
+        let cp = std::mem::replace(&mut session.cp, unset());
         let teids: Box<[u32]> = teids(&mut session).map(std::mem::take).collect();
         let mut ue: Vec<UeAddress> = Vec::new();
         for address in session.pdrs.values_mut().flat_map(|pdr| &mut pdr.ue) {
@@ -128,15 +127,15 @@ mod tests {
 
     #[test]
     fn a_stored_session_is_restored_and_shares_equal_rules() {
-        let kept: Vec<StoredSession> = (1..4).map(|n| session(n).into()).collect();
-        for (n, kept) in (1..).zip(&kept) {
-            assert_eq!(kept.whole(), session(n));
-            assert_eq!(kept.cp(), session(n).cp);
-            assert_eq!(kept.rules().pdrs[&1].urrs, [4]);
+        let sessions: Vec<StoredSession> = (1..4).map(|n| session(n).into()).collect();
+        for (n, stored) in (1..).zip(&sessions) {
+            assert_eq!(stored.whole(), session(n));
+            assert_eq!(stored.cp(), session(n).cp);
+            assert_eq!(stored.rules().pdrs[&1].urrs, [4]);
         }
-        assert!(Arc::ptr_eq(&kept[0].rules, &kept[2].rules));
+        assert!(Arc::ptr_eq(&sessions[0].rules, &sessions[2].rules));
         let mut other = session(4);
         other.pdrs.get_mut(&1).unwrap().precedence = 6;
-        assert!(!Arc::ptr_eq(&kept[0].rules, &StoredSession::from(other).rules));
+        assert!(!Arc::ptr_eq(&sessions[0].rules, &StoredSession::from(other).rules));
     }
 }

@@ -4,10 +4,10 @@ use martlet_pfcp::ie::{CreateUrr, FailedRuleId, MeasurementPeriod, ReportingTrig
 use martlet_pfcp::ie::{VolumeQuota, VolumeThreshold};
 use std::time::Duration;
 
-/// Bytes after which something happens; each that is there counts for itself.
+/// Volumes in bytes, each of which applies separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct VolumeLimit {
-    /// Both ways together.
+    /// Both directions together.
     pub total: Option<u64>,
     /// From the UE.
     pub uplink: Option<u64>,
@@ -37,7 +37,7 @@ impl From<VolumeQuota> for VolumeLimit {
     }
 }
 
-/// What is measured and when it is reported.
+/// A usage reporting rule: the measurement method and its triggers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Urr {
     /// URR ID.
@@ -46,22 +46,21 @@ pub struct Urr {
     pub duration: bool,
     /// Volume is measured.
     pub volume: bool,
-    /// What makes a report.
+    /// The reporting triggers.
     pub triggers: ReportingTriggers,
     /// Interval of reports.
     pub period: Option<Duration>,
-    /// Volume since the last report that makes one; only with its trigger.
+    /// Volume threshold since the last report; only with its trigger.
     pub volume_threshold: Option<VolumeLimit>,
-    /// Volume since it was given that may pass; only with its trigger.
+    /// Volume quota since it was granted; only with its trigger.
     pub volume_quota: Option<VolumeLimit>,
-    /// Time since the last report that makes one.
+    /// Time threshold since the last report.
     pub time_threshold: Option<Duration>,
-    /// Time since it was given in which packets may pass.
+    /// Time quota since it was granted.
     pub time_quota: Option<Duration>,
     /// The time quota is used up: no packet passes.
     pub time_quota_exhausted: bool,
-    /// How often quotas were given, so that the same quota given again is told from one that
-    /// stays.
+    /// Number of quota grants, which distinguishes a renewed quota from an unchanged one.
     pub quota_given: u32,
 }
 

@@ -1,7 +1,7 @@
 // A user plane function in a programmable switch. GTP-U tunnels of flows with rules begin and end
 // here. All other packets go to the native UPF, and its packets are forwarded.
 //
-// The switch stands in the wire between the native UPF and its peers, with a port on either side of
+// The switch is in the wires between the native UPF and its peers, with a port on either side of
 // each wire:
 //
 //   gNB ── access │ switch │ native N3 ── native UPF ── native N6 │ switch │ core ── data network
@@ -22,7 +22,7 @@ const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<16> PORT_GTPU = 2152;
 
-// TS 29.281, 5.1: version 1, GTP; and of its flags only that of an extension header.
+// TS 29.281, 5.1: version 1, protocol type GTP; either no flag, or only that of extension headers.
 const bit<8> GTPU_PLAIN = 0x30;
 const bit<8> GTPU_EXTENDED = 0x34;
 const bit<8> GTPU_G_PDU = 255;
@@ -37,7 +37,7 @@ const bit<8> SIDE_CONTROLLER = 4;
 
 const bit<8> COLOUR_GREEN = 0;
 
-// What a rule of a session asks for beside its own action.
+// What applies to a session's packets in addition to the lookup: nothing, filters, or hold.
 const bit<8> WHOLE = 0;
 const bit<8> FILTERED = 1;
 const bit<8> HELD = 2;
@@ -46,14 +46,14 @@ const bit<8> PROTOCOL_SCTP = 132;
 const bit<8> PROTOCOL_ICMPV6 = 58;
 const bit<16> IPV4_HEADER = 20;
 const bit<16> IPV6_HEADER = 40;
-// A header and the ports behind it.
+// A header, and the ports behind it.
 const bit<16> IPV4_AND_PORTS = 24;
 const bit<16> PORTS = 4;
 // Version 6, no traffic class, no flow label.
 const bit<32> IPV6_PLAIN = 0x60000000;
-// Of the flags and the offset of fragments, all but "do not fragment".
+// All bits of the flags and the fragment offset except "don't fragment".
 const bit<16> FRAGMENTED = 0xbfff;
-// The upper halves of addresses that are of a link, and of groups.
+// Upper halves of link-local and multicast addresses.
 const bit<64> LINK_LOCAL = 0xfe80000000000000;
 const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
 const bit<64> MULTICAST = 0xff00000000000000;
@@ -77,7 +77,7 @@ header ipv4_h {
     ipv4_t destination;
 }
 
-// An address is two halves, for fields have 64 bits at most.
+// An address consists of two halves, since fields have at most 64 bits.
 header ipv6_h {
     bit<32> version_class_flow;
     bit<16> payload_length;
@@ -96,7 +96,7 @@ header udp_h {
     bit<16> checksum;
 }
 
-// The ports of TCP and UDP alike.
+// The ports of TCP or UDP.
 header ports_h {
     bit<16> source;
     bit<16> destination;
@@ -109,7 +109,7 @@ header gtpu_h {
     teid_t teid;
 }
 
-// What follows the fixed header where any flag is set, and the PDU Session Container (TS 38.415).
+// The optional fields of GTP-U, and the PDU session container (TS 38.415).
 header container_h {
     bit<16> sequence;
     bit<8> n_pdu;
@@ -134,13 +134,13 @@ struct headers_t {
     packet_in_h packet_in;
     packet_out_h packet_out;
     ethernet_h ethernet;
-    // What encapsulation puts in front.
+    // Headers that encapsulation adds.
     ipv4_h outer_ipv4;
     ipv6_h outer_ipv6;
     udp_h outer_udp;
     gtpu_h outer_gtpu;
     container_h outer_container;
-    // As they came.
+    // Headers of the received packet.
     ipv4_h ipv4;
     ipv6_h ipv6;
     udp_h udp;
@@ -154,50 +154,50 @@ struct headers_t {
 
 struct metadata_t {
     bit<8> side;
-    // Of a packet in a tunnel: how much longer than the inner packet the GTP-U payload is.
-    bit<16> beside;
+    // For a tunnelled packet: the difference between the GTP-U payload length and the inner
+    // packet's length.
+    bit<16> overhead;
     bit<16> expected;
-    // Octets behind the IP header of the packet around.
-    bit<16> around;
-    // The UE's address, and its prefix of IPv6; 0 is none.
+    // Length of the outer packet without its IP header.
+    bit<16> outer_length;
+    // The UE's IPv4 address and its IPv6 prefix; 0: none.
     ipv4_t ue;
     bit<64> ue_v6;
-    // The other end's address and port, and the protocol, whichever way the packet goes; the key of
+    // Address and port of the remote end, and the protocol, in either direction; keys of
     // `applications`.
     bit<32> session;
     ipv4_t remote;
     bit<16> remote_port;
     bit<8> protocol;
-    // The halves of an address of IPv6, in the key of `applications_v6`.
+    // The halves of an IPv6 address; keys of `applications_v6`.
     bit<64> remote_high;
     bit<64> remote_low;
     bit<8> filtered;
     bit<8> closed;
-    // QoS flow of a packet in a tunnel, and the one that its rule wants; 0 is any.
-    bit<8> flow;
-    bit<8> wanted;
-    // UEs' addresses: packets between UEs are the native UPF's.
+    // The QFI of a tunnelled packet, and the one that its rule requires; 0: any.
+    bit<8> packet_qfi;
+    bit<8> required_qfi;
+    // The UEs' networks: packets between UEs go to the native UPF.
     ipv4_t ues;
     ipv4_t ues_mask;
     bit<64> ues_v6;
     bit<64> ues_v6_mask;
-    // Our end of tunnels, where UEs have no business: what they send there is the native UPF's. 0
-    // is none.
+    // Our N3 addresses: packets from UEs to them go to the native UPF. 0: none.
     ipv4_t own;
     bit<64> own_high;
     bit<64> own_low;
-    // The longest packet for a UE.
+    // The longest packet that fits into a tunnel.
     bit<16> longest;
     bit<32> application;
     bit<32> counter;
     bit<32> session_meter_index;
     bit<32> application_meter_index;
     bit<8> colour;
-    bit<16> octets;
+    bit<16> bytes;
     bit<32> next_hop;
-    // That of packets of IPv6 to the data network.
+    // The next hop of IPv6 packets to the data network.
     bit<32> next_hop_v6;
-    // The tunnel's ends over IPv6; 0 where it is over IPv4.
+    // The entry of `ipv6_peers` for a tunnel over IPv6; 0: over IPv4.
     bit<32> peer;
     teid_t teid;
     ipv4_t tunnel_source;
@@ -214,7 +214,7 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
         meta.application_meter_index = 0;
         meta.side = SIDE_NONE;
         transition select(input.ingress_port) {
-            // The last port is the controller's, by convention of the control.
+            // By convention with the control plane, the last port is the controller's.
             7: parse_packet_out;
             default: parse_ethernet;
         }
@@ -231,10 +231,10 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
             default: accept;
         }
     }
-    // Extension headers are the native UPF's.
+    // Packets with extension headers go to the native UPF.
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
-        meta.around = hdr.ipv6.payload_length;
+        meta.outer_length = hdr.ipv6.payload_length;
         transition select(hdr.ipv6.next_header) {
             PROTOCOL_UDP: parse_udp;
             PROTOCOL_TCP: parse_ports;
@@ -243,14 +243,13 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        meta.around = hdr.ipv4.total_length - IPV4_HEADER;
+        meta.outer_length = hdr.ipv4.total_length - IPV4_HEADER;
         transition select(hdr.ipv4.version_ihl) {
             IPV4_WITHOUT_OPTIONS: parse_whole;
             default: accept;
         }
     }
-    // Fragments have no ports, or cannot be told apart by them: MF and the offset are 0, DF may be
-    // set.
+    // Later fragments have no ports. MF and the offset have to be 0; DF may be set.
     state parse_whole {
         transition select(hdr.ipv4.fragment) {
             0x4000: parse_transport;
@@ -285,21 +284,22 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
         }
     }
     state parse_plain {
-        meta.beside = 0;
-        meta.flow = 0;
+        meta.overhead = 0;
+        meta.packet_qfi = 0;
         transition parse_inner;
     }
-    // One container of one word from the UE, and nothing behind it.
+    // A single uplink container of one word, and nothing behind it.
     state parse_container {
         packet.extract(hdr.container);
-        meta.beside = 8;
-        meta.flow = hdr.container.qfi & 0x3f;
-        transition select(hdr.container.next, hdr.container.length, hdr.container.pdu_type, hdr.container.next_after) {
+        meta.overhead = 8;
+        meta.packet_qfi = hdr.container.qfi & 0x3f;
+        transition select(hdr.container.next, hdr.container.length, hdr.container.pdu_type,
+                hdr.container.next_after) {
             (EXTENSION_PDU_SESSION, 1, 0x10, 0): parse_inner;
             default: accept;
         }
     }
-    // Its first octet says what is in the tunnel.
+    // The first byte of the inner packet is its version.
     state parse_inner {
         transition select(packet.lookahead<bit<8>>()) {
             IPV4_WITHOUT_OPTIONS: parse_inner_ipv4;
@@ -340,20 +340,21 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
     }
 }
 
-control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, inout swx_output_t output) {
-    // By rule: packets forwarded, and the octets of their IP packets without tunnel headers, as
+control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
+        inout swx_output_t output) {
+    // Per rule: forwarded packets, and the bytes of their IP packets without tunnel headers, as
     // URRs count them.
     Counter<bit<64>, bit<32>>(262144) rules;
-    // By rule: packets that a meter or a closed gate dropped.
+    // Per rule: packets that a meter or a closed gate dropped.
     Counter<bit<64>, bit<32>>(262144) dropped;
-    // As many as rules: a session has one each way.
+    // As many as rules: a session has one per direction.
     Meter<bit<32>>(262144) session_meter;
     Meter<bit<32>>(131072) application_meter;
 
-    // ── Where a packet comes from
-    // ──────────────────────────────────────────────────────────────────────────────────────
+    // ── Ingress ports ───────────────────────────────────────────────
 
-    action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask, ipv4_t own, bit<64> own_high, bit<64> own_low) {
+    action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask, ipv4_t own,
+            bit<64> own_high, bit<64> own_low) {
         meta.side = SIDE_ACCESS;
         meta.ues = ues;
         meta.ues_mask = ues_mask;
@@ -368,7 +369,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.side = SIDE_CORE;
         meta.longest = longest;
     }
-    // From the native UPF: out of the port on the other side of the wire.
+    // From the native UPF: to the port on the other side of the wire.
     action native(port_t peer) {
         meta.side = SIDE_NATIVE;
         output.egress_port = peer;
@@ -383,8 +384,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 64;
     }
 
-    // ── Packets without a rule
-    // ─────────────────────────────────────────────────────────────────────────────────────────
+    // ── Packets without a rule ──────────────────────────────────────
 
     action to_native(port_t port) {
         output.egress_port = port;
@@ -407,47 +407,46 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 64;
     }
 
-    // Waits, with where it came from in front.
+    // Holds the packet, with its ingress port in front.
     action hold() {
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = input.ingress_port;
         output.egress_port = 6;
     }
 
-    // ── From a tunnel to the data network
-    // ──────────────────────────────────────────────────────────────────────────────
+    // ── From a tunnel to the data network ───────────────────────────
 
-    // While a flow moves here from the native UPF, its packets wait at port 6 until those before
-    // them have left it: the target hands them back, in their order, when this entry changes or
-    // goes.
+    // While a flow moves here from the native UPF, its packets are held at port 6 until earlier
+    // ones have left the native UPF. The target reinjects them in order when this entry changes or
+    // is deleted.
     action hold_uplink() {
         meta.ue = hdr.inner_ipv4.source;
         meta.ue_v6 = hdr.inner_ipv6.source_high;
-        meta.wanted = 0;
+        meta.required_qfi = 0;
         meta.filtered = HELD;
     }
-    // A whole session: every packet of it, from this address of the UE, and of this QoS flow unless
-    // that is 0.
+    // A whole session: every packet of this UE address and, unless it is 0, of this QFI.
     action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<8> qfi) {
         meta.ue = ue;
-        meta.wanted = qfi;
+        meta.required_qfi = qfi;
         meta.counter = counter;
         meta.session_meter_index = meter;
         meta.next_hop = next_hop;
     }
-    // A session with application filters: `applications` and `uplink_terminations` say more.
+    // A session with application filters: see `applications` and `uplink_terminations`.
     action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter) {
         meta.ue = ue;
-        meta.wanted = 0;
+        meta.required_qfi = 0;
         meta.session = session;
         meta.session_meter_index = meter;
         meta.filtered = FILTERED;
     }
-    // The same where the UE has a prefix of IPv6, alone or beside an address: 0 is none.
-    action decap_v6(ipv4_t ue, bit<64> prefix, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<32> next_hop_v6, bit<8> qfi) {
+    // The same for a UE with an IPv6 prefix, and possibly an IPv4 address; 0: none.
+    action decap_v6(ipv4_t ue, bit<64> prefix, bit<32> counter, bit<32> meter, bit<32> next_hop,
+            bit<32> next_hop_v6, bit<8> qfi) {
         meta.ue = ue;
         meta.ue_v6 = prefix;
-        meta.wanted = qfi;
+        meta.required_qfi = qfi;
         meta.counter = counter;
         meta.session_meter_index = meter;
         meta.next_hop = next_hop;
@@ -456,7 +455,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session, bit<32> meter) {
         meta.ue = ue;
         meta.ue_v6 = prefix;
-        meta.wanted = 0;
+        meta.required_qfi = 0;
         meta.session = session;
         meta.session_meter_index = meter;
         meta.filtered = FILTERED;
@@ -468,13 +467,13 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 131072;
     }
 
-    // ── From the data network into a tunnel
-    // ────────────────────────────────────────────────────────────────────────────
+    // ── From the data network into a tunnel ─────────────────────────
 
     action hold_downlink() {
         meta.filtered = HELD;
     }
-    action encap(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+    action encap(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos,
+            bit<32> counter, bit<32> meter, bit<32> next_hop) {
         meta.teid = teid;
         meta.tunnel_source = source;
         meta.tunnel_destination = destination;
@@ -485,7 +484,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.next_hop = next_hop;
     }
     // The same over IPv6: `peer` is an entry of `ipv6_peers`.
-    action encap6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+    action encap6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter,
+            bit<32> next_hop) {
         meta.teid = teid;
         meta.peer = peer;
         meta.qfi = qfi;
@@ -504,7 +504,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         const default_action = NoAction;
         size = 131072;
     }
-    // UEs have prefixes of 64 bits (TS 23.501, 5.8.2.2.3), the upper half of an address.
+    // UEs have IPv6 prefixes of 64 bits (TS 23.501, 5.8.2.2.3): the upper half of an address.
     table gtp_encap_v6 {
         key = { hdr.ipv6.destination_high : exact @name("prefix"); }
         actions = { encap; encap6; encap_filtered; hold_downlink; NoAction; }
@@ -512,8 +512,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 131072;
     }
 
-    // ── Applications of a session
-    // ──────────────────────────────────────────────────────────────────────────────────────
+    // ── Applications of a session ───────────────────────────────────
 
     action application(bit<32> application) {
         meta.application = application;
@@ -524,13 +523,13 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             meta.remote : lpm @name("remote");
             meta.remote_port : range @name("remote_port");
             meta.protocol : ternary @name("protocol");
-            meta.flow : ternary @name("qfi");
+            meta.packet_qfi : ternary @name("qfi");
         }
         actions = { application; NoAction; }
         const default_action = NoAction;
         size = 8192;
     }
-    // An address of IPv6 is matched by halves, under masks.
+    // An IPv6 address is matched by its halves, with masks.
     table applications_v6 {
         key = {
             meta.session : ternary @name("session");
@@ -538,7 +537,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             meta.remote_low : ternary @name("remote_low");
             meta.remote_port : range @name("remote_port");
             meta.protocol : ternary @name("protocol");
-            meta.flow : ternary @name("qfi");
+            meta.packet_qfi : ternary @name("qfi");
         }
         actions = { application; NoAction; }
         const default_action = NoAction;
@@ -549,14 +548,15 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.application_meter_index = meter;
         meta.next_hop = next_hop;
     }
-    action uplink_forward_v6(bit<32> counter, bit<32> meter, bit<32> next_hop, bit<32> next_hop_v6) {
+    action uplink_forward_v6(bit<32> counter, bit<32> meter, bit<32> next_hop,
+            bit<32> next_hop_v6) {
         meta.counter = counter;
         meta.application_meter_index = meter;
         meta.next_hop = next_hop;
         meta.next_hop_v6 = next_hop_v6;
     }
     action gate_closed(bit<32> counter) {
-        dropped.count(counter, meta.octets);
+        dropped.count(counter, meta.bytes);
         meta.closed = 1;
     }
     table uplink_terminations {
@@ -568,7 +568,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         const default_action = NoAction;
         size = 131072;
     }
-    action downlink_forward(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+    action downlink_forward(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos,
+            bit<32> counter, bit<32> meter, bit<32> next_hop) {
         meta.teid = teid;
         meta.tunnel_source = source;
         meta.tunnel_destination = destination;
@@ -578,7 +579,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.application_meter_index = meter;
         meta.next_hop = next_hop;
     }
-    action downlink_forward6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+    action downlink_forward6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter,
+            bit<32> next_hop) {
         meta.teid = teid;
         meta.peer = peer;
         meta.qfi = qfi;
@@ -596,8 +598,9 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 131072;
     }
 
-    // The ends of tunnels over IPv6, which many sessions share.
-    action tunnel6(bit<64> source_high, bit<64> source_low, bit<64> destination_high, bit<64> destination_low) {
+    // The endpoints of tunnels over IPv6, shared by many sessions.
+    action tunnel6(bit<64> source_high, bit<64> source_low, bit<64> destination_high,
+            bit<64> destination_low) {
         hdr.outer_ipv6.setValid();
         hdr.outer_ipv6.version_class_flow = IPV6_PLAIN;
         hdr.outer_ipv6.next_header = PROTOCOL_UDP;
@@ -614,8 +617,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 4096;
     }
 
-    // ── The way out
-    // ────────────────────────────────────────────────────────────────────────────────────────────────────
+    // ── Next hops ───────────────────────────────────────────────────
 
     action l2(mac_t source, mac_t destination, port_t port) {
         hdr.ethernet.source = source;
@@ -638,15 +640,17 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         interfaces.apply();
         if (meta.side == SIDE_ACCESS) {
             if (hdr.inner_ipv4.isValid()) {
-                // The lengths of all headers agree, the UE has this address, and the packet may go
-                // one hop further. Whatever else it is, the native UPF treats and counts it.
-                meta.expected = hdr.inner_ipv4.total_length + meta.beside;
-                if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.total_length < IPV4_HEADER) {
+                // Fast path: all lengths agree, the UE owns the source address, and the TTL allows
+                // forwarding. The native UPF processes and counts all other packets.
+                meta.expected = hdr.inner_ipv4.total_length + meta.overhead;
+                if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1
+                        || hdr.inner_ipv4.total_length < IPV4_HEADER) {
                     gtp_default_forward.apply();
                     return;
                 }
                 meta.expected = meta.expected + 16;
-                if (hdr.udp.length != meta.expected || meta.around != meta.expected || hdr.inner_ipv4.total_length >= meta.around) {
+                if (hdr.udp.length != meta.expected || meta.outer_length != meta.expected
+                        || hdr.inner_ipv4.total_length >= meta.outer_length) {
                     gtp_default_forward.apply();
                     return;
                 }
@@ -664,21 +668,22 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     gtp_default_forward.apply();
                     return;
                 }
-                if (meta.wanted != 0 && meta.flow != meta.wanted) {
+                if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
                     gtp_default_forward.apply();
                     return;
                 }
-                meta.octets = hdr.inner_ipv4.total_length;
+                meta.bytes = hdr.inner_ipv4.total_length;
                 if (meta.filtered != WHOLE) {
                     if (meta.filtered == HELD) {
                         hold();
                         return;
                     }
-                    // Filters look at ports where there are some that the parser does not read, or
-                    // that are cut off.
+                    // Filters may look at ports that the parser does not read, or that are
+                    // truncated.
                     meta.expected = hdr.inner_ipv4.fragment;
                     meta.expected = meta.expected & FRAGMENTED;
-                    if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP || meta.octets < IPV4_AND_PORTS) {
+                    if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP
+                            || meta.bytes < IPV4_AND_PORTS) {
                         gtp_default_forward.apply();
                         return;
                     }
@@ -701,30 +706,31 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                         return;
                     }
                 }
-                // To the data network it goes as what it is, whatever was around it.
+                // The inner packet's version determines the EtherType.
                 hdr.ethernet.ether_type = TYPE_IPV4;
                 hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
-                // RFC 1624: one less in the octet of the TTL is 0x0100 more in the checksum, with
-                // the carry brought round.
+                // RFC 1624: decrementing the TTL adds 0x0100 to the checksum, with end-around
+                // carry.
                 if (hdr.inner_ipv4.checksum >= 0xfeff) {
                     hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x101;
                 } else {
                     hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x100;
                 }
             } else if (hdr.inner_ipv6.isValid()) {
-                // Shorter than what is around it: so the sums below do not run over.
-                if (hdr.inner_ipv6.payload_length >= meta.around || hdr.inner_ipv6.hop_limit <= 1) {
+                // Shorter than the outer packet, so that the sums below do not overflow.
+                if (hdr.inner_ipv6.payload_length >= meta.outer_length
+                        || hdr.inner_ipv6.hop_limit <= 1) {
                     gtp_default_forward.apply();
                     return;
                 }
-                meta.octets = hdr.inner_ipv6.payload_length + IPV6_HEADER;
-                meta.expected = meta.octets + meta.beside;
+                meta.bytes = hdr.inner_ipv6.payload_length + IPV6_HEADER;
+                meta.expected = meta.bytes + meta.overhead;
                 if (hdr.gtpu.length != meta.expected) {
                     gtp_default_forward.apply();
                     return;
                 }
                 meta.expected = meta.expected + 16;
-                if (hdr.udp.length != meta.expected || meta.around != meta.expected) {
+                if (hdr.udp.length != meta.expected || meta.outer_length != meta.expected) {
                     gtp_default_forward.apply();
                     return;
                 }
@@ -736,7 +742,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     gtp_default_forward.apply();
                     return;
                 }
-                // What is for UEs, for the link or for a group is the native UPF's.
+                // Packets to UEs, and to link-local or multicast addresses, go to the native UPF.
                 meta.remote_high = hdr.inner_ipv6.destination_high;
                 meta.remote_high = meta.remote_high & meta.ues_v6_mask;
                 if (meta.remote_high == meta.ues_v6) {
@@ -745,15 +751,17 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 }
                 meta.remote_high = hdr.inner_ipv6.destination_high;
                 meta.remote_high = meta.remote_high & LINK_LOCAL_MASK;
-                if (meta.remote_high == LINK_LOCAL || hdr.inner_ipv6.destination_high >= MULTICAST) {
+                if (meta.remote_high == LINK_LOCAL
+                        || hdr.inner_ipv6.destination_high >= MULTICAST) {
                     gtp_default_forward.apply();
                     return;
                 }
-                if (hdr.inner_ipv6.destination_low == meta.own_low && hdr.inner_ipv6.destination_high == meta.own_high) {
+                if (hdr.inner_ipv6.destination_low == meta.own_low
+                        && hdr.inner_ipv6.destination_high == meta.own_high) {
                     gtp_default_forward.apply();
                     return;
                 }
-                if (meta.wanted != 0 && meta.flow != meta.wanted) {
+                if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
                     gtp_default_forward.apply();
                     return;
                 }
@@ -762,9 +770,11 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                         hold();
                         return;
                     }
-                    // Filters look behind extension headers, and at ports of other protocols.
-                    if (hdr.inner_ipv6.next_header != PROTOCOL_UDP && hdr.inner_ipv6.next_header != PROTOCOL_TCP
-                        && hdr.inner_ipv6.next_header != PROTOCOL_ICMPV6 || hdr.inner_ipv6.payload_length < PORTS) {
+                    // Filters may look behind extension headers, and at ports of other protocols.
+                    if (hdr.inner_ipv6.next_header != PROTOCOL_UDP
+                            && hdr.inner_ipv6.next_header != PROTOCOL_TCP
+                        && hdr.inner_ipv6.next_header != PROTOCOL_ICMPV6
+                                || hdr.inner_ipv6.payload_length < PORTS) {
                         gtp_default_forward.apply();
                         return;
                     }
@@ -810,7 +820,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     ip_default_forward.apply();
                     return;
                 }
-                // What is too long for the tunnel: the native UPF answers.
+                // Too long for the tunnel: the native UPF answers.
                 if (hdr.ipv4.total_length > meta.longest) {
                     ip_default_forward.apply();
                     return;
@@ -819,7 +829,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     ip_default_forward.apply();
                     return;
                 }
-                meta.octets = hdr.ipv4.total_length;
+                meta.bytes = hdr.ipv4.total_length;
                 if (meta.filtered != WHOLE) {
                     if (meta.filtered == HELD) {
                         hold();
@@ -827,11 +837,12 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     }
                     meta.expected = hdr.ipv4.fragment;
                     meta.expected = meta.expected & FRAGMENTED;
-                    if (meta.expected != 0 || hdr.ipv4.protocol == PROTOCOL_SCTP || meta.octets < IPV4_AND_PORTS) {
+                    if (meta.expected != 0 || hdr.ipv4.protocol == PROTOCOL_SCTP
+                            || meta.bytes < IPV4_AND_PORTS) {
                         ip_default_forward.apply();
                         return;
                     }
-                    meta.flow = 0;
+                    meta.packet_qfi = 0;
                     meta.remote = hdr.ipv4.source;
                     meta.protocol = hdr.ipv4.protocol;
                     meta.remote_port = 0;
@@ -861,9 +872,10 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     hdr.ipv4.checksum = hdr.ipv4.checksum + 0x100;
                 }
             } else if (hdr.ipv6.isValid()) {
-                // The target has seen that the frame has so many octets: the sum does not run over.
-                meta.octets = hdr.ipv6.payload_length + IPV6_HEADER;
-                if (hdr.ipv6.hop_limit <= 1 || meta.octets > meta.longest) {
+                // The target has checked that the frame has this length, so the sum does not
+                // overflow.
+                meta.bytes = hdr.ipv6.payload_length + IPV6_HEADER;
+                if (hdr.ipv6.hop_limit <= 1 || meta.bytes > meta.longest) {
                     ip_default_forward.apply();
                     return;
                 }
@@ -877,11 +889,12 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                         return;
                     }
                     if (hdr.ipv6.next_header != PROTOCOL_UDP && hdr.ipv6.next_header != PROTOCOL_TCP
-                        && hdr.ipv6.next_header != PROTOCOL_ICMPV6 || hdr.ipv6.payload_length < PORTS) {
+                        && hdr.ipv6.next_header != PROTOCOL_ICMPV6
+                                || hdr.ipv6.payload_length < PORTS) {
                         ip_default_forward.apply();
                         return;
                     }
-                    meta.flow = 0;
+                    meta.packet_qfi = 0;
                     meta.remote_high = hdr.ipv6.source_high;
                     meta.remote_low = hdr.ipv6.source_low;
                     meta.protocol = hdr.ipv6.next_header;
@@ -915,13 +928,13 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     return;
                 }
                 hdr.ethernet.ether_type = TYPE_IPV6;
-                hdr.outer_ipv6.payload_length = meta.octets + 24;
+                hdr.outer_ipv6.payload_length = meta.bytes + 24;
             } else {
                 hdr.ethernet.ether_type = TYPE_IPV4;
                 hdr.outer_ipv4.setValid();
                 hdr.outer_ipv4.version_ihl = IPV4_WITHOUT_OPTIONS;
                 hdr.outer_ipv4.tos = meta.tunnel_tos;
-                hdr.outer_ipv4.total_length = meta.octets + 44;
+                hdr.outer_ipv4.total_length = meta.bytes + 44;
                 hdr.outer_ipv4.identification = 0;
                 hdr.outer_ipv4.fragment = 0x4000;
                 hdr.outer_ipv4.ttl = 64;
@@ -930,16 +943,17 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 hdr.outer_ipv4.destination = meta.tunnel_destination;
                 hdr.outer_ipv4.checksum = header_checksum(hdr.outer_ipv4);
             }
-            // None: over IPv4 it may be left out (RFC 768), over IPv6 for tunnels (RFC 6935).
+            // Without a checksum: optional over IPv4 (RFC 768), and allowed for tunnels over IPv6
+            // (RFC 6935).
             hdr.outer_udp.checksum = 0;
             hdr.outer_udp.setValid();
             hdr.outer_udp.source = PORT_GTPU;
             hdr.outer_udp.destination = PORT_GTPU;
-            hdr.outer_udp.length = meta.octets + 24;
+            hdr.outer_udp.length = meta.bytes + 24;
             hdr.outer_gtpu.setValid();
             hdr.outer_gtpu.flags = GTPU_EXTENDED;
             hdr.outer_gtpu.type = GTPU_G_PDU;
-            hdr.outer_gtpu.length = meta.octets + 8;
+            hdr.outer_gtpu.length = meta.bytes + 8;
             hdr.outer_gtpu.teid = meta.teid;
             hdr.outer_container.setValid();
             hdr.outer_container.sequence = 0;
@@ -950,29 +964,28 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             hdr.outer_container.qfi = meta.qfi;
             hdr.outer_container.next_after = 0;
         } else {
-            // From the native UPF, or from a port that nothing is known of.
+            // From the native UPF, or from an unknown port.
             return;
         }
         if (meta.session_meter_index != 0) {
-            meta.colour = session_meter.execute(meta.session_meter_index, meta.octets);
+            meta.colour = session_meter.execute(meta.session_meter_index, meta.bytes);
             if (meta.colour != COLOUR_GREEN) {
-                dropped.count(meta.counter, meta.octets);
+                dropped.count(meta.counter, meta.bytes);
                 drop();
                 return;
             }
         }
         if (meta.application_meter_index != 0) {
-            meta.colour = application_meter.execute(meta.application_meter_index, meta.octets);
+            meta.colour = application_meter.execute(meta.application_meter_index, meta.bytes);
             if (meta.colour != COLOUR_GREEN) {
-                dropped.count(meta.counter, meta.octets);
+                dropped.count(meta.counter, meta.bytes);
                 drop();
                 return;
             }
         }
         l2_forward.apply();
-        // Last: while the next hop is looked up, the counter, which the rule has named, comes out
-        // of memory.
-        rules.count(meta.counter, meta.octets);
+        // Last: the counter was prefetched, and arrives during the lookup of the next hop.
+        rules.count(meta.counter, meta.bytes);
     }
 }
 

@@ -1,17 +1,18 @@
-//! Compiles the C part against DPDK and, where the headers for it are there, the pipeline to
+//! Compiles the C part against DPDK and, if the headers for it are available, the pipeline to
 //! machine code.
 //!
-//! DPDK interprets a pipeline, or runs it as a library made from C text that it writes itself
-//! (`rte_swx_pipeline_codegen`), twice as fast with the accesses of `c/widths.h`. That text
-//! includes two headers which Debian has in DPDK's source package alone; `deploy/install/
-//! swx-headers.sh` fetches them. Without them the switch interprets, and says so.
+//! DPDK interprets a pipeline, or runs it as a shared library compiled from C code that DPDK
+//! generates (`rte_swx_pipeline_codegen`). The library is twice as fast with the field accesses of
+//! `c/widths.h`. The code includes two headers that Debian has in DPDK's source package only;
+//! `deploy/install/swx-headers.sh` fetches them. Without them the switch interprets the pipeline
+//! and logs that.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAM: &str = "../p4/upf.p4";
-/// Where `deploy/install/swx-headers.sh` puts the headers, by version of DPDK.
+/// The folder in which `deploy/install/swx-headers.sh` stores the headers, by DPDK version.
 const HEADERS: &str = "/usr/local/share/martlet/swx";
-/// What DPDK's headers are read with. Tests have it, and the folders of the headers, as
+/// Compiler flags for DPDK's headers. Tests get them, with the include folders, as
 /// `MARTLET_DPDK_FLAGS`.
 const FLAGS: [&str; 4] = ["-march=corei7", "-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API"];
 
@@ -60,7 +61,7 @@ fn flags(dpdk: &pkg_config::Library) -> Vec<String> {
     FLAGS.map(String::from).into_iter().chain(folders).collect()
 }
 
-/// Makes `pipeline.so` of the program.
+/// Builds `pipeline.so` from the program.
 fn library(out: &Path, headers: &Path, flags: &[String], compiler: &cc::Tool) {
     let source = std::fs::read_to_string(PROGRAM).expect("the program");
     let program =

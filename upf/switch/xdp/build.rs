@@ -1,4 +1,4 @@
-//! Has the P4 program written as C, and compiles that with clang.
+//! Compiles the P4 program to C with p4c-swx, and that with clang.
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ fn main() {
     println!("cargo:rerun-if-changed=bpf");
     println!("cargo:rerun-if-changed={PROGRAM}");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    let source = std::fs::read_to_string(PROGRAM).expect("the program");
-    let made =
+    let source = std::fs::read_to_string(PROGRAM).expect("upf.p4 is readable");
+    let output =
         martlet_p4c_swx::compile_ebpf(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
-    std::fs::write(out.join("upf.h"), &made.code).expect("a file");
+    std::fs::write(out.join("upf.h"), &output.code).expect("upf.h is writable");
     let built = SkeletonBuilder::new()
         .source("bpf/programs.bpf.c")
         .clang_args(arguments(&out))
@@ -25,8 +25,7 @@ fn main() {
     }
 }
 
-/// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own
-/// headers.
+/// The instruction set of Linux 5.12 and later, and Debian's folder of architecture headers.
 fn arguments(out: &Path) -> Vec<String> {
     let flags = [
         "-mcpu=v3",

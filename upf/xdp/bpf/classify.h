@@ -247,7 +247,7 @@ inline_always __u32 cache_match(__u32 index, __be32 key, __u32 of_teid)
  * pools. Other keys are spread as by a random hash. */
 #define CACHE_HASH 0x2fdad06b
 
-/* Slots 0 and 1 are unused; then come the slots of TEIDs, then those of addresses. The hash selects
+/* Slots 0 and 1 are unused. The slots of TEIDs follow, then those of addresses. The hash selects
  * the slot of a pair that is probed first. */
 inline_always __u32 cache_slot_of(__be32 key, __u32 of_teid)
 {
@@ -292,7 +292,7 @@ inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 
 		if (target)
 			return *target;
 	}
-	/* A rule that moved between cache and cells meanwhile was in neither: look again. */
+	/* The rule moved between cache and cells during the lookup: look again. */
 	return cache_find(key, of_teid);
 }
 

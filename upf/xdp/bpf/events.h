@@ -90,7 +90,7 @@ struct event_long {
 	} while (0)
 
 /* Copies a packet to user space through the ring. `whose`: session, upper half the packet's
- * sequence number. 0: the ring is full. */
+ * sequence number. Returns 0 if the ring is full. */
 global int give_to_ring(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
 {
 	if (length <= BUFFERED_SHORT)
@@ -99,7 +99,7 @@ global int give_to_ring(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 wh
 }
 
 /* Redirects a packet to the AF_XDP socket of its receive queue, with an event header in front.
- * Returns the verdict; below 0: no socket, or it is full. */
+ * Returns the verdict, or a negative value without a socket or with a full one. */
 global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose,
 			  __u32 argument)
 {

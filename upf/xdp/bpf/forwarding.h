@@ -2,7 +2,7 @@
 /* Encapsulation, decapsulation, next hops and transmission. */
 #pragma once
 
-#include "nat.h"
+#include "perimeter.h"
 
 /* MAC address of both ends of the veth pair. The kernel sends to its own address without ARP, and
  * drops frames for another address. */
@@ -18,7 +18,7 @@ enum origin {
 	FROM_SOCKET,	/* user space, reassembled by the kernel */
 };
 
-/* User space keeps the packet: the rule still buffers. */
+/* The rule still buffers: leave the packet to user space. */
 #define VERDICT_KEEP 100
 
 #define OUTER_TTL 64
@@ -86,6 +86,7 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	hop->destination[1] = instance;
 	hop->ifindex = ok ? fib.ifindex : 0;
 	hop->mtu = fib.mtu_result;
+	hop->class = class_of4(destination);
 	__builtin_memcpy(hop->to, fib.dmac, 6);
 	__builtin_memcpy(hop->from, fib.smac, 6);
 	/* A failed lookup is not cached: the kernel may resolve the neighbour by the next
@@ -338,11 +339,23 @@ global int capture_n6(struct xdp_md *ctx, __u32 length)
 }
 
 /* Sends a decapsulated packet to the data network. The packet is at `offset`, the frame has no link
- * header yet. With a rule it is a UE's packet, which may be translated. */
+ * header yet. With a rule it is a UE's packet, which may be translated; VERDICT_ISOLATED: the UE
+ * may not reach its destination. */
 inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule,
 			     enum origin origin)
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
+	__u32 instance = rule ? rule->qfi & (INSTANCES - 1) : 0;
+	struct hop *hop = NULL;
+	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
+		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
+		hop = cached_hop4(ctx, source, flow->destination4, instance);
+	}
+	if (rule) {
+		__u32 class = hop ? hop->class : class_of(flow);
+		if (unlikely(class & CLASS_DENIED) && !is_exception(ctx, offset, flow, class))
+			return VERDICT_ISOLATED;
+	}
 	if (unlikely(!trim(ctx, offset + flow->length)))
 		return lost(DROP_N6);
 	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct ethhdr)))
@@ -352,13 +365,10 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	if ((void *)(ip + 1) > end_of(ctx))
 		return lost(DROP_N6);
 	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
-	__u32 instance = rule ? rule->qfi & (INSTANCES - 1) : 0;
-	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
-		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
-		struct hop *hop = cached_hop4(ctx, source, flow->destination4, instance);
-		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
+	if (hop) {
+		int fits = hop->ifindex && flow->length <= hop->mtu;
 		/* Packets that the kernel receives or answers are not translated. */
-		if (rule && settings.nat.addresses && hop && !hop->local &&
+		if (rule && settings.nat.addresses && !hop->local &&
 		    (fits || !hop->ifindex || !flow->dont_fragment)) {
 			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
 				return lost(DROP_NAT);

@@ -46,12 +46,14 @@ struct tunnelled {
 	__be32 teid;
 	__u32 inner;		/* offset of the packet in the frame */
 	__u32 end;		/* offset of its end */
+	__be32 from4;		/* sender; 0: IPv6 */
+	__u32 outer;		/* offset of the outer IP header */
 	__u8 qfi;
 	__u8 has_qfi;
 };
 
-/* Parses the extension headers from offset `at`. Returns the offset behind them; -1: malformed, -2:
- * an unknown header that must be understood. */
+/* Parses the extension headers from offset `at`. Returns the offset behind them, -1 for a malformed
+ * header, -2 for an unknown header whose comprehension is required. */
 global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled *found)
 {
 	if (!found)
@@ -77,7 +79,7 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 		} else if (next & 0x80) {
 			return -2;
 		}
-		/* Keep the compiler from reusing an offset that was not checked. */
+		/* Prevents the compiler from reusing an offset that was not checked. */
 		__u32 behind = at + length - 1;
 		barrier_var(behind);
 		if (behind > 0x3fff)

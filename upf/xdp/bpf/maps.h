@@ -29,6 +29,14 @@ TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(routes4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(routes6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, 1024, BPF_F_NO_PREALLOC);
 
+/* The perimeter: classes of destinations, services, and networks of peers on N3. */
+#define PERIMETER 16384
+TABLE(perimeter4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_NO_PREALLOC);
+TABLE(perimeter6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
+TABLE(sources4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_NO_PREALLOC);
+TABLE(sources6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
+TABLE(services, BPF_MAP_TYPE_HASH, struct service, __u32, 4096, BPF_F_NO_PREALLOC);
+
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
 TABLE(rates, BPF_MAP_TYPE_ARRAY, __u32, struct rate, RATES, BPF_F_MMAPABLE);
 TABLE(cold_rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule_cold, 1024, BPF_F_MMAPABLE);
@@ -48,8 +56,8 @@ TABLE(hops, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct hop, HOPS, 0);
 /* Interfaces that packets may be redirected to. */
 TABLE(ports, BPF_MAP_TYPE_HASH, __u32, __u32, 64, 0);
 
-/* NAT flow table. Lines 0 and 1 are unused, then come the keyed lines in pairs, then overflow
- * entries, which `nat_by_key` finds and `nat_free` recycles. */
+/* NAT flow table. Lines 0 and 1 are unused. The keyed lines follow in pairs, then overflow entries,
+ * which `nat_by_key` finds and `nat_free` recycles. */
 TABLE(nat_lines, BPF_MAP_TYPE_ARRAY, __u32, struct nat_line, 4, BPF_F_MMAPABLE);
 /* Entries in use for each block of lines, so that user space skips empty blocks. */
 #define NAT_BLOCK 64

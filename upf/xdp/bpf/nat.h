@@ -4,7 +4,7 @@
 
 #include "nat_rule_cache.h"
 
-/* Turns a packet from outside into the ICMP error that answers it. */
+/* Converts a packet from outside into the ICMP error that answers it. */
 global int nat_icmp_reply(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
 {
 	__u32 first = 0;
@@ -323,7 +323,7 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	if (plain && nat_is_settled(state, nat_protocol(state), 1)) {
 		packet->nat_mark = nat_mark(hash, port, ticks);
 		packet->nat_hash = hash;
-		/* Keep the rule index of a hint that is known to be right. */
+		/* Preserve the rule index of a hint that is known to be right. */
 		packet->nat_hint = nat_hint_key(&key) | (__u64)port << 48 |
 				   (hint >> 48 == port ? hint & NAT_HINT_RULE : 0);
 	}

@@ -19,7 +19,8 @@ struct nat_search {
 	__u32 found;
 };
 
-/* Tries one port: first the UE's own, then random ones; UDP keeps the parity (RFC 4787, REQ-4). */
+/* Tries one port: first the UE's own, then random ones. For UDP the parity is preserved (RFC 4787,
+ * REQ-4). */
 static long nat_try(__u32 i, struct nat_search *search)
 {
 	__u32 first = settings.nat.first_port, ports = settings.nat.ports,
@@ -74,9 +75,9 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	bound->unused = 0;
 	bound->session = session;
 	bound->incarnation = incarnation;
-	struct nat_binding kept = *bound;
-	if (bpf_map_update_elem(&nat_of_ue, &own, &kept, known ? BPF_ANY : BPF_NOEXIST)) {
-		/* Another CPU was first, or there is no memory. */
+	struct nat_binding binding = *bound;
+	if (bpf_map_update_elem(&nat_of_ue, &own, &binding, known ? BPF_ANY : BPF_NOEXIST)) {
+		/* Another CPU was first, or memory is exhausted. */
 		bpf_map_delete_elem(&nat_of_public, &search.end);
 		known = bpf_map_lookup_elem(&nat_of_ue, &own);
 		if (!known || known->incarnation != incarnation)
@@ -111,7 +112,7 @@ inline_always __u32 nat_overflow_size(void)
 	return (settings.nat.flows + 1) / 2 + 64;
 }
 
-/* Releases an entry that no packet has found. */
+/* Releases an entry that no packet can have found. */
 inline_always void nat_release(__u32 index, struct nat_key *key)
 {
 	struct nat_flow *flow = nat_flow_at(index);
@@ -162,7 +163,7 @@ inline_always int nat_count(__u32 session)
 	if (!of)
 		return 0;
 	if (__sync_fetch_and_add(&of->flows, 1) < settings.nat.flows_per_ue) {
-		/* And against the global limit. */
+		/* The global limit applies as well. */
 		if (__sync_fetch_and_add(&globals.nat_flows, 1) < settings.nat.flows)
 			return 1;
 		__sync_fetch_and_add(&globals.nat_flows, -1);
@@ -217,7 +218,8 @@ global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 	}
 	struct nat_flow *outward = nat_flow_at(out_at), *inward = nat_flow_at(in_at);
 	if (in_at && inward && outward) {
-		/* Outward first: whoever finds the inward entry finds the outward one, too. */
+		/* Outward first: a packet that finds the inward entry has to find the outward one
+		 * as well. */
 		nat_write(outward, &out, in.near, in.near_port, bound->session, bound->incarnation,
 			  ticks);
 		nat_write(inward, &in, out.near, out.near_port, out_at, bound->incarnation, ticks);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* NAT cache in rules: the last flow of a rule is stored in the rule's own cache line, so that
  * packets of the same flow need no other line. With many flows the flow table and the rules do not
- * fit the CPU caches together, and misses dominate the cost of NAT. Cached flows are valid for an
- * epoch. In each epoch one packet uses the flow table, which keeps the flow alive and detects
- * expiry. Only settled flows are cached (`nat_is_settled`). Uplink: the rule holds both ports and a
- * keyed hash of the flow. Two flows of a port collide with probability 2^-30; then replies to the
- * second have no flow for an epoch. Downlink: `nat_hints` maps the hash to rule and ports, and the
- * rule holds a hash over all of it. */
+ * fit the CPU caches together, and misses dominate the cost of NAT.
+ *
+ * Cached flows are valid for an epoch. In each epoch one packet uses the flow table, which keeps
+ * the flow alive and detects expiry. Only settled flows are cached (`nat_is_settled`).
+ *
+ * Uplink: the rule holds both ports and a keyed hash of the flow. Two flows of a port collide with
+ * probability 2^-30; then replies to the second have no flow for an epoch.
+ *
+ * Downlink: `nat_hints` maps the hash to rule and ports, and the rule holds a hash over all of it.
+ */
 #pragma once
 
 #include "nat_transport.h"
@@ -43,7 +47,7 @@ inline_always int nat_is_special(struct nat_l4 *place)
 	return place->flags & (TCP_FIN | TCP_SYN | TCP_RST);
 }
 
-/* Cached in an uplink rule in place of the tunnel's peer: mark with protocol, and both ports. */
+/* Cached in an uplink rule instead of the tunnel's peer: mark with protocol, and both ports. */
 inline_always __u64 nat_cache_key(struct nat_key *key, __u64 hash, __u32 ticks)
 {
 	__u32 mark = nat_mark(hash, 0, ticks) & ~2u;

@@ -16,7 +16,7 @@ struct nat_l4 {
 #define TCP_SYN 2
 #define TCP_RST 4
 
-/* Fills `place` for a complete IPv4 packet or first fragment. 0: no ports. */
+/* Fills `place` for a complete IPv4 packet or first fragment. Returns 0 if it has no ports. */
 inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct nat_l4 *place)
 {
 	__u32 header = ip->ihl * 4;
@@ -93,7 +93,7 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 		return NONE;
 	__u8 protocol = inner->protocol;
 	struct nat_key key = { .kind = nat_kind(protocol, inward) };
-	/* The quoted packet went the other way: its source is near. */
+	/* The quoted packet travelled in the opposite direction: its source is the near end. */
 	key.near = inward ? inner->saddr : inner->daddr;
 	key.far = inward ? inner->daddr : inner->saddr;
 	if (key.near != (inward ? ip->daddr : ip->saddr))

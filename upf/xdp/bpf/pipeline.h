@@ -32,7 +32,7 @@ global int copy_dns_response(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	return give_to_ring(ctx, offset, flow->length, NONE, 0);
 }
 
-/* A packet of a session that user space carries: out of its tunnel it comes to the socket, and from
+/* A packet of a session that user space forwards. From its tunnel it arrives at the socket, from
  * the data network here. */
 global int non_ip_session(struct xdp_md *ctx, __u32 offset, struct flow *flow, int up)
 {
@@ -47,8 +47,8 @@ global int non_ip_session(struct xdp_md *ctx, __u32 offset, struct flow *flow, i
 	return XDP_DROP;
 }
 
-/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes, and is still to
- * be counted. */
+/* Admits a packet. Returns a negative value if the packet passes and has yet to be counted, else
+ * its verdict. */
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule,
 			enum origin origin)
 {
@@ -76,14 +76,14 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 
 inline_always int qfi_of(struct rule *rule, struct tunnelled *tunnel)
 {
-	int came = tunnel && tunnel->has_qfi;
+	int has_mark = tunnel && tunnel->has_qfi;
 
-	if (rule->flags & RULE_TUNNEL_UP && came)
+	if (rule->flags & RULE_TUNNEL_UP && has_mark)
 		return tunnel->qfi;
 	if (rule->flags & RULE_MARK)
 		return rule->qfi;
 	/* Forwarded handover data keep their QFI. */
-	return came ? tunnel->qfi : -1;
+	return has_mark ? tunnel->qfi : -1;
 }
 
 /* Downlink: the packet is at `offset`. */
@@ -216,14 +216,15 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	}
 	__u32 target = lookup_teid(tunnel->teid);
 	if (unlikely(!target))
-		return answer_in_user_space(DROP_UNKNOWN_TUNNEL);
+		return is_unknown_sender(ctx, tunnel) ? dropped(DROP_UNKNOWN_TUNNEL) :
+						  answer_in_user_space(DROP_UNKNOWN_TUNNEL);
 	if (unlikely(!whole)) {
 		struct rule *of_frames = any_rule_of(target);
 		return of_frames && of_frames->flags & RULE_USER_SPACE ? pass_to_kernel() :
 									 dropped(DROP_MALFORMED);
 	}
 	/* User space answers Router Solicitations within the same rate limit. Hop limit 255 proves
-	 * that it comes from the link. */
+	 * that the packet is from the link. */
 	if (unlikely(flow->version == 6 && flow->ttl == 255) && is_solicitation(ctx, offset, flow))
 		return answer_in_user_space(DROP_RATE);
 	struct rule *rule = classify(ctx, offset, flow, tunnel, target, 1);
@@ -233,6 +234,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		return dropped_of(rule,
 				  is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
 	}
+	if (is_foreign_sender(ctx, tunnel, rule))
+		return dropped_of(rule, DROP_N3_SOURCE);
 	if (likely(flow->version == 4 &&
 		   (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
 		   rule->ue4 == flow->source4)) {
@@ -245,6 +248,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (verdict >= 0)
 		return verdict;
 	verdict = from_ue(ctx, offset, tunnel, flow, rule, origin);
+	if (unlikely(verdict == VERDICT_ISOLATED))
+		return dropped_of(rule, DROP_N6_ISOLATION);
 	count(rule, flow->length);
 	return verdict;
 }

@@ -11,14 +11,16 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	if (!offset)
 		return pass_to_kernel();
 	struct flow flow = {};
-	/* Length of the outer IP header of a tunnelled packet. */
+	/* Length of the outer IP header of a tunnelled packet, and its source. */
 	__u32 header = 0;
+	__be32 from4 = 0;
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
 		if ((void *)(ip + 1) > end)
 			return pass_to_kernel();
 		if (ip->daddr == settings.n3_ip4) {
 			header = ip->ihl * 4;
+			from4 = ip->saddr;
 			/* The kernel reassembles fragments; user space injects the packet. */
 			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) ||
 			    ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
@@ -43,6 +45,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		if ((void *)(udp + 1) > end || udp->dest != bpf_htons(GTP_PORT))
 			return pass_to_kernel();
 		struct tunnelled tunnel;
+		tunnel.from4 = from4;
+		tunnel.outer = offset;
 		__u32 at = offset + header + sizeof(*udp);
 		switch (read_gtp(ctx, at, &tunnel)) {
 		case GTP_PACKET:

@@ -8,7 +8,7 @@
 /* Retries of a contended bucket. */
 #define TRIES 4
 
-/* Whether a bucket holds enough tokens. `now` is in 1/16 ns. */
+/* Whether a bucket has enough tokens. `now` is in 1/16 ns. */
 inline_always int has_tokens(__u64 full_at, __u64 burst, __u64 cost, __u64 now)
 {
 	__u64 from = full_at > now ? full_at : now;
@@ -24,7 +24,7 @@ inline_always void spend_tokens(__u64 *place, __u64 cost, __u64 now)
 		__sync_fetch_and_add(place, cost);
 }
 
-/* Takes tokens if the bucket holds enough. */
+/* Takes tokens if the bucket has enough. */
 inline_always int take_tokens(__u64 *place, __u64 burst, __u64 cost, __u64 now)
 {
 	__u64 full_at = *(volatile __u64 *)place;
@@ -138,7 +138,7 @@ global int used_up(struct rule *rule)
 
 int send_event(struct rule *rule, __u32 kind, __u32 argument);
 
-/* Counts a packet against near limits and reports those that it reaches. */
+/* Counts a packet against close limits and reports those that it reaches. */
 global int count_exactly(struct rule *rule, __u32 bytes)
 {
 	if (!rule)
@@ -199,7 +199,7 @@ global int report_mark(struct rule *rule, __u64 before, __u64 after)
 /* Counts a forwarded packet. Done last, when the rule's cache line has likely arrived. */
 inline_always void count(struct rule *rule, __u32 bytes)
 {
-	/* Read again: the stack has no room to keep it. */
+	/* Read again: the stack has no space for it. */
 	__u64 ticks = bpf_jiffies64();
 	spend_own_rate(rule, bytes, ticks * settings.tick);
 	__u64 before = __sync_fetch_and_add(&rule->bytes, bytes), after = before + bytes;

@@ -42,8 +42,9 @@ enum rule_flag {
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet since user space read the time of the first one */
 	RULE_SHARED = 1 << 19,	/* QER: rates shared with other rules */
-	RULE_USER_SPACE = 1 << 21,	/* user space carries the session (non-IP) */
+	RULE_USER_SPACE = 1 << 21,	/* user space forwards the session (non-IP) */
 	RULE_TUNNEL6 = 1 << 20,	/* FAR: the tunnel's peer has an IPv6 address, `peer6` */
+	RULE_HAS_TUNNEL = 1 << 23,	/* the session has a tunnel to the access */
 	/* no rule: `key` selects a candidate list, whose first group is `rest` */
 	RULE_LIST = 1 << 22,
 };
@@ -62,7 +63,7 @@ struct rule {
 	__u64 full_at;		/* see `struct bucket` */
 	__u32 last;		/* time of the last packet in ticks; 0: none */
 	/* Written by user space. */
-	/* at mark * 2^MARK_SHIFT bytes, `struct rule_cold` says what to do */
+	/* at mark * 2^MARK_SHIFT bytes, `struct rule_cold` defines the action */
 	__u32 mark;
 	__u32 rest;		/* index in `cold_rules` */
 	__u32 incarnation;	/* unique number of the session's instance */
@@ -122,6 +123,29 @@ struct route4 {
 struct route6 {
 	__u32 length;
 	__be32 network[4];
+};
+
+/* What applies to packets of UEs to a destination, as user space has it in `perimeter`. */
+enum perimeter_class {
+	CLASS_DENIED = 1,
+	CLASS_GATEWAY = 2,	/* but for ICMP and DNS */
+	CLASS_LINK = 4,
+};
+
+/* A service that UEs may reach though its address is denied. */
+struct service {
+	__be32 address[4];	/* IPv4: the first one */
+	__u16 port;		/* in host byte order; 0: all */
+	__u8 protocol;
+	__u8 later;		/* later fragments, which have no port */
+};
+
+/* A sender on N3, per CPU. Valid while `generation` is current. */
+struct sender {
+	__be32 address;
+	__u32 generation;
+	__u32 is_peer;
+	__u32 unused;
 };
 
 /* The target of a lookup is a rule's index, or with this bit the first group of a candidate
@@ -233,12 +257,14 @@ enum drop {
 	DROP_N6,
 	DROP_NAT,
 	DROP_THERMAL,
+	DROP_N6_ISOLATION,
+	DROP_N3_SOURCE,
 	DROP_REASONS,
 };
 
 /* Per-CPU counters. */
 struct stats {
-	__u64 drops[16];
+	__u64 drops[32];
 	__u64 buffered;
 	__u64 to_kernel;	/* forwarded through the kernel's stack */
 	__u64 passed;		/* left to the kernel */
@@ -254,7 +280,7 @@ enum event_kind {
 	EVENT_MARK = 3,	 /* a rule reached `check_at` */
 	/* a tunnelled IPv6 packet for the socket to send follows, from its IP header */
 	EVENT_SEND = 4,
-	EVENT_DATAGRAM = 5, /* a downlink packet of a session that user space carries follows */
+	EVENT_DATAGRAM = 5, /* a downlink packet of a session that user space forwards follows */
 };
 
 struct event {
@@ -284,7 +310,8 @@ struct hop {
 	__u8 to[6];
 	__u8 from[6];
 	__u8 local;		/* the kernel delivers or rejects it, or it is for a UE */
-	__u8 unused[3];
+	__u8 class;		/* of the destination: see `enum perimeter_class` */
+	__u8 unused[2];
 };
 
 /* The verdict on an injected packet, in front of the frame. */
@@ -397,8 +424,8 @@ struct nat_settings {
 	__u32 hints;		/* number of `struct nat_hints` */
 };
 
-/* Network instances of N6, counted from 1; 0 is the default route. A rule without a tunnel has its
- * instance in place of the QFI. */
+/* Network instances of N6, counted from 1; 0 is the default route. A rule without a tunnel holds
+ * its instance instead of the QFI. */
 #define INSTANCES 8
 
 /* Settings, constant from the load of the programs on. */
@@ -418,6 +445,8 @@ struct settings {
 	__u32 has_ip6;		/* N3 has `n3_ip6` */
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* XDP_TX may be used */
+	__u32 names_peers;	/* the configuration names the networks of all peers of N3 */
+	__u32 unused;
 	/* Veth pairs with the kernel for the network instances; index 0 is unused. */
 	__u32 instance_outer[INSTANCES];
 	__u32 instance_inner[INSTANCES];
@@ -434,5 +463,7 @@ struct globals {
 	__u32 nat_flows;	/* number of NAT flows */
 	__u32 nat_next;		/* first overflow entry that was never used */
 	__u32 routes;		/* number of framed routes */
+	__u32 sources;		/* number of networks of peers on N3; 0: none is known */
+	__u32 unused;
 	__u64 ticks;		/* written by `martlet_clock` */
 };

@@ -73,7 +73,7 @@ struct {
 struct captured {
 	__u64 time;		/* nanoseconds since boot */
 	__u32 length;		/* of the packet */
-	__u32 kept;		/* number of captured bytes */
+	__u32 captured;		/* number of captured bytes */
 	__u8 bytes[CAPTURED_BYTES];
 };
 TABLE(capturing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct captured, 1, 0);
@@ -168,7 +168,7 @@ global int capture_begin(struct xdp_md *ctx, __u32 offset, __u32 length)
 	__u32 bytes = trace.capture;
 	c->time = bpf_ktime_get_ns();
 	c->length = length;
-	c->kept = 0;
+	c->captured = 0;
 	if (bytes > length)
 		bytes = length;
 	if (bytes > CAPTURED_BYTES)
@@ -178,7 +178,7 @@ global int capture_begin(struct xdp_md *ctx, __u32 offset, __u32 length)
 	barrier_var(bytes);
 	bytes = (bytes & (CAPTURED_BYTES - 1)) + 1;
 	if (!bpf_xdp_load_bytes(ctx, offset, c->bytes, bytes))
-		c->kept = bytes;
+		c->captured = bytes;
 	return 0;
 }
 
@@ -189,7 +189,7 @@ global int capture_end(void)
 	struct captured *c = bpf_map_lookup_elem(&capturing, &zero);
 	if (!c)
 		return 0;
-	__u32 bytes = c->kept;
+	__u32 bytes = c->captured;
 	if (!bytes)
 		return 0;
 	bytes -= 1;
@@ -206,11 +206,11 @@ global int dropped(int reason)
 	__u32 zero = 0;
 	struct stats *own = bpf_map_lookup_elem(&stats, &zero);
 	if (own)
-		own->drops[reason & 15]++;
+		own->drops[reason & 31]++;
 	if (unlikely(trace.wanted)) {
 		struct traced *t = bpf_map_lookup_elem(&tracing, &zero);
 		if (t)
-			t->reason = reason & 15;
+			t->reason = reason & 31;
 	}
 	return XDP_DROP;
 }
@@ -222,7 +222,7 @@ global int dropped_of(struct rule *rule, int reason)
 		return dropped(reason);
 	struct drop_key key = { .session = session_of(rule),
 				.incarnation = rule->incarnation,
-				.reason = reason & 15 };
+				.reason = reason & 31 };
 	__u64 *packets = bpf_map_lookup_elem(&session_drops, &key), one = 1;
 	if (packets)
 		__sync_fetch_and_add(packets, 1);

@@ -21,7 +21,7 @@
 //! `structs.h`, generated from the compiled programs.
 //!
 //! # Errors
-//! [`XdpError`] tells what the kernel refused and what to do. Opening the datapath gives
+//! [`XdpError`] reports what the kernel rejected and what to do. Opening the datapath returns
 //! [`OpenError`](martlet_upf_datapath::OpenError).
 
 mod datapath;

@@ -1,4 +1,4 @@
-//! The kernel's verifier takes every program.
+//! The kernel's verifier accepts every program.
 use martlet_upf_xdp::{NatTimes, Programs, Sizes, nat_settings, types};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ fn the_kernel_takes_every_program() {
         bench: 1,
         sample: 128,
     };
-    // What is off the verifier does not look at.
+    // The verifier skips disabled code.
     let minute = Duration::from_secs(60);
     let times = NatTimes {
         tcp: minute,

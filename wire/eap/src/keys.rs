@@ -71,9 +71,9 @@ impl Keys {
     pub(crate) fn accepts(&self, packet: &[u8]) -> bool {
         let Some(at) = place_of_mac(packet) else { return false };
         let mut zeroed = packet.to_vec();
-        let told: Vec<u8> = zeroed[at..at + 16].to_vec();
+        let revealed: Vec<u8> = zeroed[at..at + 16].to_vec();
         zeroed[at..at + 16].fill(0);
-        constant_time_eq(&self.mac(&zeroed), &told)
+        constant_time_eq(&self.mac(&zeroed), &revealed)
     }
 
     fn mac(&self, packet: &[u8]) -> [u8; 16] {

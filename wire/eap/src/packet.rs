@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_told_by_its_reason() {
+    fn malformed_packets_are_rejected_with_a_reason() {
         let refused = |text: &str| Packet::decode(&hex::decode(text).unwrap()).unwrap_err();
         assert_eq!(refused("0293"), PacketError::Length(2));
         assert_eq!(refused("02930009320100"), PacketError::Length(7));

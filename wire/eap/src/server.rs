@@ -109,9 +109,9 @@ impl Server {
                 // A notification precedes EAP-Failure (RFC 4187, 6.3.2).
                 self.notified = true;
                 self.identifier = self.identifier.wrapping_add(1);
-                let told = vec![Attribute::Notification(GENERAL_FAILURE)];
+                let attributes = vec![Attribute::Notification(GENERAL_FAILURE)];
                 Outcome::Request(
-                    Packet::new(Code::Request, self.identifier, Subtype::Notification, told)
+                    Packet::new(Code::Request, self.identifier, Subtype::Notification, attributes)
                         .encode(),
                 )
             }

@@ -115,9 +115,9 @@ fn the_peer_refuses_what_is_not_its_own() {
     );
     // Another home network; another identity, for which the keys are others; a packet that was
     // changed.
-    let stranger = SubscriberKey::new(&[1; 16], &[1; 16]);
+    let other = SubscriberKey::new(&[1; 16], &[1; 16]);
     assert_eq!(
-        refusal(&right, identity_of(SUPI), &stranger),
+        refusal(&right, identity_of(SUPI), &other),
         (Refusal::Token, Subtype::AuthenticationReject)
     );
     assert_eq!(refusal(&right, "001010000000002", &key()), (Refusal::Packet, Subtype::ClientError));
@@ -156,7 +156,7 @@ fn the_peer_refuses_what_is_not_its_own() {
 }
 
 #[test]
-fn a_sequence_number_that_is_not_fresh_comes_back_as_auts() {
+fn a_stale_sequence_number_is_answered_with_auts() {
     let (mut server, request) = challenge(NETWORK, identity_of(SUPI));
     let behind = |rand: &Rand, _: &Autn| Verdict::SynchronisationFailure(key().auts(rand, 4096));
     let Reply::Other(answer, Refusal::Synchronisation) =
@@ -164,7 +164,7 @@ fn a_sequence_number_that_is_not_fresh_comes_back_as_auts() {
     else {
         panic!("not fresh")
     };
-    let Outcome::Synchronise(auts) = server.answer(&answer) else { panic!("AUTS is told") };
+    let Outcome::Synchronise(auts) = server.answer(&answer) else { panic!("AUTS is missing") };
     assert_eq!(aka::verify_auts(&key(), &Rand::new(&server.rand()), &auts), Ok(4096));
 }
 

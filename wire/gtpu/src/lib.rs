@@ -57,7 +57,8 @@ pub mod extension {
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(Message::GPdu(pdu)) = decode(data) {
         let again = g_pdu_header(pdu.teid, pdu.container, pdu.payload.len());
-        let mut bytes = again.expect("it was as long when it came").as_slice().to_vec();
+        let mut bytes =
+            again.expect("it had the same length when it was decoded").as_slice().to_vec();
         bytes.extend_from_slice(pdu.payload);
         let Ok(Message::GPdu(back)) = decode(&bytes) else {
             panic!("what was encoded does not decode")

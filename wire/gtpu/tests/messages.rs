@@ -48,16 +48,16 @@ fn another_implementation_reads_and_writes_the_same_octets() {
     }
     drop(stdin);
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     let expected: String = messages
         .iter()
         .map(|(name, o, kind, teid)| format!("{name} {} {kind} {teid}\n", text(o)))
         .collect();
-    assert_eq!(said, expected);
+    assert_eq!(stdout, expected);
 }
 
 #[test]
-fn signalling_comes_back() {
+fn signalling_round_trips() {
     assert_eq!(decode(&echo_request(7)), Ok(Message::EchoRequest { sequence: 7 }));
     assert_eq!(decode(&echo_response(8)), Ok(Message::EchoResponse { sequence: 8 }));
     for address in ["10.0.0.1", "2001:db8::1"] {
@@ -78,7 +78,7 @@ fn signalling_comes_back() {
 }
 
 #[test]
-fn what_is_wrong_is_told_apart() {
+fn errors_are_distinguished() {
     assert_eq!(decode(&[]), Err(DecodeError::Truncated));
     assert_eq!(decode(&hex("50ff000000000001")), Err(DecodeError::Version));
     assert_eq!(decode(&hex("20ff000000000001")), Err(DecodeError::Version));
@@ -111,7 +111,7 @@ fn what_is_wrong_is_told_apart() {
 
 proptest! {
     #[test]
-    fn a_packet_comes_back(teid: u32, qfi in 0u8..64, rqi: bool,
+    fn a_packet_round_trips(teid: u32, qfi in 0u8..64, rqi: bool,
         ppi in proptest::option::of(0u8..8), up: bool, some: bool, payload: Vec<u8>) {
         let downlink = PduSessionContainer { rqi, ppi, ..PduSessionContainer::downlink(qfi) };
         let container =

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads lines `NAME HEX`, decodes each GTP-U message with pycrate, an independent implementation, encodes it again, and
-prints `NAME HEX TYPE TEID`."""
+"""Reads lines `NAME HEX`, decodes each GTP-U message with pycrate, an independent implementation,
+encodes it again, and prints `NAME HEX TYPE TEID`."""
 
 import sys
 from pycrate_mobile.TS29281_GTPU import parse_GTPU

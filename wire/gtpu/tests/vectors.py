@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""GTP-U packets as pycrate writes them (TS 29.281, TS 38.415): the vectors that wire/gtpu/tests/vectors.rs checks.
+"""GTP-U packets encoded by pycrate (TS 29.281, TS 38.415): the vectors of
+wire/gtpu/tests/vectors.rs.
 
     python3 wire/gtpu/tests/vectors.py > wire/gtpu/tests/vectors.tsv      (pycrate 0.8.1)
 
@@ -23,14 +24,15 @@ PAYLOAD = bytes.fromhex("4500001c000100004001") + bytes(range(18))
 def extension(direction: int, **fields) -> bytes:
     """A PDU session container as an extension header, the last of its chain."""
     info = (ULPDUSessInfo if direction else DLPDUSessInfo)(val=fields)
-    # pycrate has the four bits of the PDU type beside the information, which starts at the fifth bit.
+    # pycrate has the four bits of the PDU type in a field before the information.
     bits = direction << (info.get_bl()) | info.to_uint()
     content = bits.to_bytes((info.get_bl() + 4) // 8, "big")
     return bytes([(len(content) + 2) // 4]) + content + b"\0"
 
 
 def gpdu(teid: int, chain: bytes = b"", first: int = 0, **header) -> bytes:
-    """A G-PDU. The chain of extension headers is laid out here; pycrate writes the rest and then parses all of it."""
+    """A G-PDU. The chain of extension headers is encoded here; pycrate encodes the rest, and then
+    parses all of it."""
     flags = {
         "TEID": teid,
         "E": 1 if first else 0,

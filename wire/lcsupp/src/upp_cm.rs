@@ -107,9 +107,8 @@ struct Options {
 }
 
 impl Options {
-    /// Elements that are not known are passed over, unless they have to be understood; of one that
-    /// comes twice the first counts (TS 24.007, 11.2.4 and 11.2.5). Those that a message does
-    /// not have are not known in it.
+    /// Unknown IEs are skipped unless comprehension is required; of a repeated IE the first one
+    /// counts (TS 24.007, 11.2.4 and 11.2.5). IEs that the message does not define are unknown.
     fn read(mut bytes: &[u8], known: &[u8]) -> Result<Self, DecodeError> {
         let mut options = Options::default();
         while let Some((&identifier, rest)) = bytes.split_first() {

@@ -130,7 +130,7 @@ fn a_message_cut_at_any_octet_is_cut_off_and_nothing_else() {
 }
 
 #[test]
-fn what_is_wrong_is_said_as_soon_as_it_is_there() {
+fn errors_are_reported_as_soon_as_they_are_received() {
     let wrong = |text: &str| Message::decode(&bytes(text)).unwrap_err();
     assert_eq!(wrong("40"), DecodeError::MessageType(0x40));
     assert_eq!(wrong("46"), DecodeError::MessageType(0x46));
@@ -205,7 +205,7 @@ fn lpp_messages_are_found_in_a_payload_or_none_is() {
     assert_eq!(found("0000"), Err(DecodeError::Length { element: "an LPP message", length: 0 }));
 }
 
-/// The messages that a framer gives for a stream that comes in these pieces.
+/// The messages that a framer returns for a stream in these pieces.
 fn framed(stream: &[u8], ends: &[usize]) -> (Vec<Vec<u8>>, Result<usize, DecodeError>) {
     let (mut framer, mut found, mut from) = (Framer::new(), Vec::new(), 0);
     for &end in ends.iter().chain([&stream.len()]) {
@@ -256,7 +256,7 @@ fn a_large_message_in_records_of_any_size_is_one_message() {
 }
 
 #[test]
-fn a_stream_that_went_wrong_stays_wrong() {
+fn a_failed_stream_remains_failed() {
     let mut framer = Framer::new();
     framer.push(&[0x44, 0x99, 0x44]);
     assert_eq!(framer.next(), Ok(Some(Message::BindingAccept)));
@@ -286,7 +286,7 @@ fn octets_received_in_place_are_read_like_those_that_were_pushed() {
 }
 
 #[test]
-fn a_stream_that_went_wrong_keeps_nothing_of_what_comes_later() {
+fn a_failed_stream_buffers_no_later_input() {
     let mut framer = Framer::new();
     framer.input().push(0x99);
     assert!(framer.next().is_err());

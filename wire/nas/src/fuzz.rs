@@ -89,7 +89,7 @@ pub fn secured(bytes: &[u8]) {
     let next = NasCount::new(0x1fe).expect("a COUNT");
     assert!(
         key_change::taken(&kamf, 5, next, bytes).is_none(),
-        "nobody proves a key that he does not have"
+        "a message is authenticated only with the key"
     );
     let answered = |received: Result<inbound::Inbound, Box<inbound::Refused>>| {
         if let Err(refused) = received

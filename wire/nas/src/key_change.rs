@@ -32,35 +32,35 @@ pub fn container(
 ) -> Option<Vec<u8>> {
     let algorithms = NasSecurityAlgorithms::new((ciphering as u8) << 4 | integrity as u8);
     let ngksi = NasKeySetIdentifier::new(ngksi);
-    let said = NasIntraN1ModeNasTransparentContainer::from_fields(
+    let decoded = NasIntraN1ModeNasTransparentContainer::from_fields(
         0,
         algorithms,
         true,
         ngksi,
         count.get() as u8,
     );
-    let mac = mac(k_amf, integrity, said.value.get(MAC_LEN..)?)?;
-    Some(said.with_message_authentication_code(mac).value.to_vec())
+    let mac = mac(k_amf, integrity, decoded.value.get(MAC_LEN..)?)?;
+    Some(decoded.with_message_authentication_code(mac).value.to_vec())
 }
 
 /// Reads a container at the UE. `k_amf` and `ngksi` are those of the current context; `next` is the
 /// next expected downlink COUNT, so that a used one is refused. `None` where the container does not
 /// decode or verify.
 pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Option<ChangedKey> {
-    let said = NasIntraN1ModeNasTransparentContainer::new(container.to_vec());
-    let algorithms = said.security_algorithms()?.value;
+    let decoded = NasIntraN1ModeNasTransparentContainer::new(container.to_vec());
+    let algorithms = decoded.security_algorithms()?.value;
     let ciphering = CipheringAlgorithm::from_u8(algorithms >> 4)?;
     let integrity = IntegrityAlgorithm::from_u8(algorithms & 0xf)?;
-    let of_this_set = said.key_set_identifier()?.value == ngksi;
-    if container.len() != LEN || !of_this_set || !said.k_amf_change_flag()? {
+    let of_this_set = decoded.key_set_identifier()?.value == ngksi;
+    if container.len() != LEN || !of_this_set || !decoded.k_amf_change_flag()? {
         return None;
     }
     // The container has only the last octet of the COUNT: take the first unused COUNT that ends so.
-    let ahead = u32::from(said.sequence_number()?.wrapping_sub(next.get() as u8));
+    let ahead = u32::from(decoded.sequence_number()?.wrapping_sub(next.get() as u8));
     let count = NasCount::new(next.get().checked_add(ahead)?).ok()?;
     let k_amf = derive_kamf_prime_handover(k_amf, count);
-    let proved =
-        mac(&k_amf, integrity, container.get(MAC_LEN..)?)? == said.message_authentication_code()?;
+    let proved = mac(&k_amf, integrity, container.get(MAC_LEN..)?)?
+        == decoded.message_authentication_code()?;
     proved.then_some(ChangedKey { k_amf, ciphering, integrity })
 }
 
@@ -86,16 +86,16 @@ mod tests {
 
     fn made(at: u32) -> (KAmf, Vec<u8>) {
         let new = derive_kamf_prime_handover(&key(), count(at));
-        let said = container(&new, 5, (NEA2, NIA2), count(at)).unwrap();
-        (new, said)
+        let decoded = container(&new, 5, (NEA2, NIA2), count(at)).unwrap();
+        (new, decoded)
     }
 
     #[test]
     fn a_ue_finds_the_key_that_the_network_has_derived() {
         for (at, next) in [(0, 0), (7, 5), (0x1ff, 0x1ff), (0x200, 0x1ff), (0x2fe, 0x1ff)] {
-            let (new, said) = made(at);
-            assert_eq!(said[4..], [0x22, 0x15, at as u8]);
-            let taken = taken(&key(), 5, count(next), &said).unwrap();
+            let (new, decoded) = made(at);
+            assert_eq!(decoded[4..], [0x22, 0x15, at as u8]);
+            let taken = taken(&key(), 5, count(next), &decoded).unwrap();
             assert_eq!(taken.k_amf.as_octets(), new.as_octets(), "{at:#x} as {next:#x} is next");
             assert_eq!((taken.ciphering, taken.integrity), (NEA2, NIA2));
         }
@@ -103,18 +103,18 @@ mod tests {
 
     #[test]
     fn what_does_not_prove_itself_changes_nothing() {
-        let (_, said) = made(7);
+        let (_, decoded) = made(7);
         // A wrong bit, a truncated or too long container, another key or key set, a used COUNT.
-        for bit in 0..said.len() * 8 {
-            let mut wrong = said.clone();
+        for bit in 0..decoded.len() * 8 {
+            let mut wrong = decoded.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
             assert!(taken(&key(), 5, count(7), &wrong).is_none(), "bit {bit}");
         }
-        assert!(taken(&key(), 5, count(7), &said[..6]).is_none());
-        assert!(taken(&key(), 5, count(7), &[&said[..], &[0]].concat()).is_none());
-        assert!(taken(&KAmf::new(&[0x12; 32]), 5, count(7), &said).is_none());
-        assert!(taken(&key(), 4, count(7), &said).is_none());
-        assert!(taken(&key(), 5, count(8), &said).is_none());
+        assert!(taken(&key(), 5, count(7), &decoded[..6]).is_none());
+        assert!(taken(&key(), 5, count(7), &[&decoded[..], &[0]].concat()).is_none());
+        assert!(taken(&KAmf::new(&[0x12; 32]), 5, count(7), &decoded).is_none());
+        assert!(taken(&key(), 4, count(7), &decoded).is_none());
+        assert!(taken(&key(), 5, count(8), &decoded).is_none());
         assert!(container(&key(), 5, (NEA2, NIA0), count(0)).is_none());
     }
 }

@@ -162,13 +162,13 @@ mod tests {
             pcscf_ipv4: vec![Ipv4Addr::new(10, 0, 0, 1)],
             pcscf_ipv6: vec!["fd45::5060".parse().unwrap()],
         };
-        let told = have.of(wanted);
-        let options = told.write().unwrap();
+        let value = have.of(wanted);
+        let options = value.write().unwrap();
         assert_eq!(
             hex::encode(&options.value),
             "80000d0408080808000d040101010100100205 78".replace(' ', "")
         );
-        assert_eq!(Given::read(&options), told);
+        assert_eq!(Given::read(&options), value);
         assert_eq!(Given::read(&have.write().unwrap()), have);
         assert!(have.of(Requested::default()).is_empty());
     }

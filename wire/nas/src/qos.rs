@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn the_default_rule_and_flow_have_their_octets() {
-        // Rule 1, 6 bytes; create, default, one filter; both ways, filter 1, one octet, match-all;
-        // precedence; QFI.
+        // Rule 1, 6 bytes; create, default, one filter; bidirectional, filter 1, one octet,
+        // match-all; precedence; QFI.
         assert_eq!(hex::encode(&default_rule(1, 1).unwrap().value), "01000631310101ff01");
         // QFI 1; create; E bit and one parameter; 5QI, one octet, 9.
         assert_eq!(hex::encode(&flow(1, 9).unwrap().value), "012041010109");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_said_as_nearly_as_possible() {
+    fn a_rate_is_encoded_as_precisely_as_possible() {
         // 200 and 100 Mbit/s are exact.
         let ambr = session_ambr(200_000_000, 100_000_000).unwrap();
         assert_eq!((ambr.downlink_kbps(), ambr.uplink_kbps()), (Some(200_000), Some(100_000)));
@@ -90,9 +90,9 @@ mod tests {
         let ambr = session_ambr(1_000_001_001, 1).unwrap();
         assert_eq!((ambr.downlink_kbps(), ambr.uplink_kbps()), (Some(1_000_000), Some(1)));
         for rate in [0, 999, 65_535_000, 65_536_000, 123_456_789_012, u64::MAX] {
-            let said = session_ambr(rate, rate).unwrap().downlink_kbps().unwrap();
-            assert!(said <= (rate / 1000).max(1), "{rate} became {said} kbit/s");
-            assert!(said >= rate / 1000 - rate / 1000 / 1024, "{rate} became {said} kbit/s");
+            let decoded = session_ambr(rate, rate).unwrap().downlink_kbps().unwrap();
+            assert!(decoded <= (rate / 1000).max(1), "{rate} became {decoded} kbit/s");
+            assert!(decoded >= rate / 1000 - rate / 1000 / 1024, "{rate} became {decoded} kbit/s");
         }
     }
 }

@@ -47,10 +47,10 @@ mod tests {
         assert_eq!(timer3(62).to_seconds(), Some(62));
         assert_eq!(timer3(63).to_seconds(), Some(90));
         for seconds in (1..2_000_000).step_by(997) {
-            let said = t3512(seconds).to_seconds().expect("a timer that runs");
-            assert!(said >= seconds, "{seconds} became {said}");
-            let said = timer3(seconds).to_seconds().expect("a timer that runs");
-            assert!(said >= seconds.min(31 * 36_000), "{seconds} became {said}");
+            let decoded = t3512(seconds).to_seconds().expect("a timer that runs");
+            assert!(decoded >= seconds, "{seconds} became {decoded}");
+            let decoded = timer3(seconds).to_seconds().expect("a timer that runs");
+            assert!(decoded >= seconds.min(31 * 36_000), "{seconds} became {decoded}");
         }
         assert_eq!(t3512(u64::MAX).to_seconds(), Some(31 * 1_152_000));
     }

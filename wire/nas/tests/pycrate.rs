@@ -1,5 +1,5 @@
-//! NAS messages against pycrate, another implementation, both ways: its bytes decode here and
-//! encode to the same, and ours decode there and encode to the same.
+//! NAS messages against pycrate, another implementation, in both directions: its bytes decode here
+//! and encode to the same, and ours decode there and encode to the same.
 
 mod messages;
 
@@ -38,7 +38,7 @@ fn what_we_encode_is_what_the_golden_octets_say() {
         let text: String =
             ours.iter().map(|(name, bytes)| format!("{name}\t{}\n", hex::encode(bytes))).collect();
         let header =
-            "# What tests/messages builds, checked with pycrate. MARTLET_BLESS=1 writes it anew.\n";
+            "# What tests/messages builds, checked with pycrate. MARTLET_BLESS=1 rewrites it.\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/ours.tsv");
         std::fs::write(path, format!("{header}{text}")).expect("the file is written");
         return;

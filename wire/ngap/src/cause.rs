@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_has_a_number_and_comes_back_from_it() {
+    fn every_cause_round_trips_through_its_number() {
         let mut causes = 0;
         for group in 0..6 {
             for value in 0..80 {

@@ -5,7 +5,7 @@ use oxirush_ngap::ngap::{
 };
 use oxirush_ngap::{Error, Message, build_ngap_ie};
 
-use crate::inbound::UeIds;
+use crate::ue_ids::UeIds;
 
 /// An ERROR INDICATION with the identities that are known, and a cause, diagnostics or both.
 pub fn error_indication(

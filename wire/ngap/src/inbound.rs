@@ -46,9 +46,10 @@
 use oxirush_ngap::ngap::{
     Cause, CauseProtocol, Criticality, CriticalityDiagnostics, NGAP_PDU, NGAPPDU,
 };
-use oxirush_ngap::{Deviation, Error, NgapPduKind, build_ngap, ie};
+use oxirush_ngap::{Deviation, Error, NgapPduKind, build_ngap};
 
 use crate::error_indication::error_indication;
+pub use crate::ue_ids::UeIds;
 
 /// Procedure codes whose unsuccessful outcome needs only the identities and a cause.
 mod procedure {
@@ -60,26 +61,6 @@ mod procedure {
     pub(super) const NG_SETUP: u8 = 21;
     pub(super) const RAN_CONFIGURATION_UPDATE: u8 = 35;
     pub(super) const UE_CONTEXT_MODIFICATION: u8 = 40;
-}
-
-/// The identities of a UE-associated logical NG connection in a message (TS 38.413, 9.3.3.1 and
-/// 9.3.3.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct UeIds {
-    /// AMF UE NGAP ID, 40 bits.
-    pub amf: Option<u64>,
-    /// RAN UE NGAP ID.
-    pub ran: Option<u32>,
-}
-
-impl UeIds {
-    /// Reads them from a message; an identity that does not decode counts as absent.
-    pub fn of(pdu: &NGAPPDU<'_>) -> Self {
-        Self {
-            amf: pdu.ie::<ie::AMF_UE_NGAP_ID>().and_then(Result::ok).map(|id| id.0),
-            ran: pdu.ie::<ie::RAN_UE_NGAP_ID>().and_then(Result::ok).map(|id| id.0),
-        }
-    }
 }
 
 /// The name of a message, for logs and metrics: `NGSetupRequest`, or `procedure 250` for an unknown
@@ -100,6 +81,9 @@ pub struct Received<'a> {
     /// Information elements of the criticality "notify" that were not comprehended, to be reported
     /// in the answer. Empty for nearly every message.
     pub notify: Vec<Deviation>,
+    /// Information elements were in another order than in TS 38.413, 9.2; [`read_any_order`]
+    /// accepts them.
+    pub out_of_order: bool,
 }
 
 impl Received<'_> {
@@ -144,14 +128,28 @@ pub struct Fault {
     diagnostics: Option<CriticalityDiagnostics>,
 }
 
+/// Decodes a message and checks its structure, with information elements in any order. TS 38.413,
+/// 10.3.6, calls another order than that of 9.2 a falsely constructed message, but some gNBs send
+/// it, and no element gets another meaning by it.
+pub fn read_any_order(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
+    read_with(bytes, false)
+}
+
 /// Decodes a message and checks its structure.
 pub fn read(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
+    read_with(bytes, true)
+}
+
+fn read_with(bytes: &[u8], in_order: bool) -> Result<Received<'_>, Box<Fault>> {
     let pdu = NGAPPDU::decode_borrowed(bytes)
         .map_err(|error| Box::new(Fault::transfer_syntax(&error)))?;
     let deviations = pdu.check_structure().map_err(|error| Fault::of(&pdu, &error))?;
-    let (mut notify, mut cause) = (Vec::new(), None);
+    let (mut notify, mut cause, mut out_of_order) = (Vec::new(), None, false);
     for deviation in deviations {
         match deviation.cause() {
+            _ if !in_order && matches!(deviation, Deviation::OutOfOrder { .. }) => {
+                out_of_order = true;
+            }
             None => {}
             Some(CauseProtocol::abstract_syntax_error_ignore_and_notify)
                 if !matches!(deviation, Deviation::UnknownProcedure { .. }) =>
@@ -173,7 +171,7 @@ pub fn read(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
             what: "a procedure that this release does not have, to be ignored".into(),
             ..Fault::new(&pdu, CauseProtocol::unspecified, &[])
         })),
-        None => Ok(Received { pdu, notify }),
+        None => Ok(Received { pdu, notify, out_of_order }),
     }
 }
 

@@ -23,3 +23,4 @@ pub mod error_indication;
 pub mod fuzz;
 pub mod inbound;
 pub mod transfer;
+mod ue_ids;

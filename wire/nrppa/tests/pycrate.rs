@@ -1,5 +1,5 @@
-//! Every message against pycrate, another implementation, both ways; and bytes that are nearly
-//! messages.
+//! Every message against pycrate, another implementation, in both directions; and bytes that are
+//! nearly messages.
 
 use martlet_nrppa::*;
 use martlet_wire_testing::{bytes, lines, mutate, oracle};

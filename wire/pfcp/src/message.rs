@@ -316,8 +316,8 @@ impl Packet {
         Ok(Packet { seid, sequence: header.sequence, message })
     }
 
-    /// The answer to a request of another version (TS 29.244, 7.6.3): it has the sequence number of
-    /// the request, as far as that is where version 1 has it. `None` for what is no request.
+    /// The response to a request of another version (TS 29.244, 7.6.3), with the request's sequence
+    /// number if it is where version 1 has it. `None` if the message is not a request.
     pub fn refuse_version(bytes: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = bytes.to_vec();
         let first = bytes.first_mut()?;

@@ -1,19 +1,19 @@
-//! Reliable delivery (TS 29.244, 6.4): requests are repeated until they are answered, and a request
-//! that comes again gets the same answer again. Without sockets or a clock of its own: the caller
-//! brings both.
+//! Reliable delivery (TS 29.244, 6.4): requests are retransmitted until they are answered, and a
+//! duplicated request gets the same response again. It has no sockets and no clock: the caller
+//! passes messages and the time.
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How often and how long requests are repeated, and how many are under way.
+/// Number and interval of retransmissions, and the limit of outstanding requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// T1: time after which a request is sent again.
     pub t1: Duration,
     /// N1: how often it is sent in all.
     pub n1: u8,
-    /// Requests under way, and answers kept, at a time.
+    /// Limit of outstanding requests, and of stored responses.
     pub most: usize,
 }
 
@@ -47,7 +47,7 @@ pub enum Due {
         /// What.
         bytes: Vec<u8>,
     },
-    /// Nobody answered.
+    /// No response was received.
     Failed {
         /// Whom we asked.
         to: SocketAddr,
@@ -63,7 +63,8 @@ impl Requests {
         Requests { limits, last: start & 0xff_ffff, waiting: HashMap::new() }
     }
 
-    /// Gives a request its sequence number and remembers it; `None` while too many are under way.
+    /// Assigns a sequence number to a request and stores it; `None` at the limit of outstanding
+    /// requests.
     pub fn send(
         &mut self,
         to: SocketAddr,
@@ -122,25 +123,25 @@ impl Requests {
         self.waiting.values().map(|waiting| waiting.due).min()
     }
 
-    /// Requests under way.
+    /// Number of outstanding requests.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none is under way.
+    /// Whether no request is outstanding.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }
 
-/// What is known of a request that came.
+/// The state of a received request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Seen {
     /// It is new.
     New,
-    /// It came before and is being worked on: nothing is sent.
+    /// A duplicate of a request that is being processed: nothing is sent.
     UnderWay,
-    /// It came before and was answered with this, which is sent again.
+    /// A duplicate of an answered request: this response is sent again.
     Answered(Vec<u8>),
 }
 
@@ -187,7 +188,7 @@ impl Answers {
             {
                 break;
             }
-            // One that came anew in the meantime has its own place in the order.
+            // A newer request with the same key has its own position in the order.
             if self.seen.get(key).is_some_and(|request| request.since == *since) {
                 self.seen.remove(key);
             }

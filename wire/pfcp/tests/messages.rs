@@ -316,7 +316,7 @@ fn empty_modification() -> SessionModificationRequest {
 }
 
 #[test]
-fn every_message_comes_back() {
+fn every_message_round_trips() {
     for (name, packet) in samples() {
         assert_eq!(Packet::decode(&packet.encode()), Ok(packet), "{name}");
     }
@@ -345,11 +345,11 @@ fn another_implementation_reads_and_writes_the_same_octets() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(format!("{}\n", lines.join("\n")).as_bytes()).unwrap();
     drop(stdin);
-    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-    for (ours, theirs) in lines.iter().zip(said.lines()) {
+    let stdout = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    for (ours, theirs) in lines.iter().zip(stdout.lines()) {
         assert_eq!(ours, theirs);
     }
-    assert_eq!(said.lines().count(), lines.len());
+    assert_eq!(stdout.lines().count(), lines.len());
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads lines `NAME HEX`, decodes each PFCP message with pycrate, an independent implementation, encodes it again, and
-prints `NAME HEX` and the names of its top-level information elements."""
+"""Reads lines `NAME HEX`, decodes each PFCP message with pycrate, an independent implementation,
+encodes it again, and prints `NAME HEX` and the names of its top-level information elements."""
 
 import sys
 from pycrate_mobile.TS29244_PFCP import parse_PFCP

@@ -44,7 +44,7 @@ impl Capture {
     pub fn sctp(&mut self, to_amf: bool, payload_protocol: u32, message: &[u8]) {
         let ports: [u16; 2] = if to_amf { [50_000, 38_412] } else { [38_412, 50_000] };
         let mut payload: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
-        // Verification tag; no checksum, which tshark does not verify unless told to.
+        // Verification tag; no checksum, which tshark verifies only on request.
         payload.extend([0, 0, 0, 1, 0, 0, 0, 0]);
         // DATA, a whole message: TSN, stream 0, sequence number, payload protocol.
         payload.extend([0, 3]);

@@ -109,7 +109,7 @@ impl Mutator {
     }
 }
 
-/// Says what the input was when the test ends in a panic.
+/// Prints the input if the test panics.
 struct Culprit<'a>(&'a [u8]);
 
 impl Drop for Culprit<'_> {

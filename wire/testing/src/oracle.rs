@@ -16,7 +16,7 @@ pub fn python() -> String {
     std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into())
 }
 
-/// The exit code with which a script says that it lacks what it needs, and why on standard error.
+/// The exit code of a script that lacks a requirement, which it names on standard error.
 const LACKING: i32 = 77;
 
 /// Run a script of `wire/oracles` on `input`; its output. None where it cannot run, which is said

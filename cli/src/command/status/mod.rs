@@ -1,5 +1,6 @@
 //! `martlet status`: the status of a running core.
 mod render;
+mod security;
 
 use crate::oam_client::{self, OamArgs};
 use crate::runtime;
@@ -14,13 +15,20 @@ pub struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Show the rights of each process: user, capabilities, system calls, files
+    #[arg(long, conflicts_with = "json")]
+    security: bool,
 }
 
 /// Runs the command.
 pub fn run(args: StatusArgs) -> Result<()> {
-    let status = runtime::block_on(oam_client::status(args.oam.core()?))?;
+    let status = runtime::block_on(oam_client::status(&args.oam.core()?))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&status)?);
+        return Ok(());
+    }
+    if args.security {
+        print!("{}", security::render(&status));
         return Ok(());
     }
     print!("{}", render::status(&status));

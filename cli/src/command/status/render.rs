@@ -23,6 +23,19 @@ pub fn status(status: &Value) -> String {
         let _ = write!(out, ", {sessions} PDU sessions");
     }
     out.push('\n');
+    for process in status["processes"].as_array().into_iter().flatten() {
+        let restarts = process["restarts"].as_u64().unwrap_or(0);
+        if restarts == 0 && process["state"] == "running" {
+            continue;
+        }
+        let text = |name: &str| process[name].as_str().unwrap_or("?").to_string();
+        let (name, state) = (text("name").to_uppercase(), text("state"));
+        let _ = writeln!(
+            out,
+            "{name}: {state}, {restarts} restarts after crashes, the last one: {}",
+            text("lastExit")
+        );
+    }
     for nf in nfs {
         let (name, at) =
             (nf["name"].as_str().unwrap_or("?"), nf["authority"].as_str().unwrap_or(""));
@@ -260,6 +273,15 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
         assert!(!text.contains("nothing") && !text.contains("empty"), "{text}");
+    }
+
+    #[test]
+    fn crashed_processes_are_shown_before_the_functions() {
+        let text = status(&json!({"mode": "one process each", "pid": 7, "nfs": [], "processes": [
+            {"name": "amf", "state": "running", "restarts": 0, "lastExit": null},
+            {"name": "lmf", "state": "restarting", "restarts": 6, "lastExit": "signal: 9"}]}));
+        let line = "LMF: restarting, 6 restarts after crashes, the last one: signal: 9\n";
+        assert!(text.contains(line) && !text.contains("AMF"), "{text}");
     }
 
     #[test]

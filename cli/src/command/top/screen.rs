@@ -2,6 +2,7 @@
 use super::Order;
 use super::figures::{Figures, short};
 use crate::command::upf::request;
+use crate::oam_client::Endpoint;
 use anyhow::Result;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -9,7 +10,6 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Polling interval of the keyboard.
@@ -18,7 +18,7 @@ const KEY_INTERVAL: Duration = Duration::from_millis(50);
 /// Shows figures until the user presses `q`.
 pub async fn show(
     mut figures: Figures,
-    endpoints: &[SocketAddr],
+    endpoints: &[Endpoint],
     interval: Duration,
     mut order: Order,
 ) -> Result<()> {
@@ -31,7 +31,7 @@ pub async fn show(
 async fn watch(
     terminal: &mut DefaultTerminal,
     figures: &mut Figures,
-    endpoints: &[SocketAddr],
+    endpoints: &[Endpoint],
     interval: Duration,
     order: &mut Order,
 ) -> Result<()> {

@@ -120,9 +120,9 @@ impl Manager {
             };
             match accepted {
                 Ok(socket) => {
-                    if let Some((number, socket)) = self.admit(socket) {
+                    if let Some((number, uid, socket)) = self.admit(socket) {
                         let state = self.state.clone();
-                        members.spawn(async move { state.serve_member(number, socket).await });
+                        members.spawn(async move { state.serve_member(number, uid, socket).await });
                     }
                 }
                 Err(error) => {
@@ -133,7 +133,7 @@ impl Manager {
         }
     }
 
-    fn admit(&self, socket: OwnedFd) -> Option<(u64, Arc<Watched>)> {
+    fn admit(&self, socket: OwnedFd) -> Option<(u64, u32, Arc<Watched>)> {
         let refuse = |reason: &str| {
             metrics::REFUSED.with_label_values(&["join"]).inc();
             let _ = fd::send(
@@ -145,7 +145,15 @@ impl Manager {
         let credentials = getsockopt(&socket, sockopt::PeerCredentials).ok()?;
         let (uid, gid, pid) = (credentials.uid(), credentials.gid(), credentials.pid());
         let Some(domain) = domain::of(&self.config.domains, uid, gid) else {
-            tracing::warn!(uid, gid, pid, "fabric process refused: no security domain matches");
+            if let Some(suppressed) = martlet_log_limit::line("fabric_domain", uid) {
+                tracing::warn!(
+                    uid,
+                    gid,
+                    pid,
+                    suppressed,
+                    "fabric process refused: no security domain matches"
+                );
+            }
             refuse(&format!(
                 "no security domain contains user {uid} or group {gid}: add one of them to \
                  fabric.domains"
@@ -153,7 +161,14 @@ impl Manager {
             return None;
         };
         let Some(number) = lock(&self.state.registry).admit(&domain.name) else {
-            tracing::warn!(uid, pid, "fabric process refused: security domain full");
+            if let Some(suppressed) = martlet_log_limit::line("fabric_full", uid) {
+                tracing::warn!(
+                    uid,
+                    pid,
+                    suppressed,
+                    "fabric process refused: security domain full"
+                );
+            }
             refuse("the security domain is full: raise fabric.manager.members");
             return None;
         };
@@ -161,7 +176,7 @@ impl Manager {
         let socket = Arc::new(fd::watch(Arc::new(socket), Interest::READABLE).ok()?);
         lock(&self.state.sockets).insert(number, socket.clone());
         metrics::MEMBERS.set(lock(&self.state.registry).members() as i64);
-        Some((number, socket))
+        Some((number, uid, socket))
     }
 }
 
@@ -204,7 +219,7 @@ fn open(path: &Path) -> std::io::Result<OwnedFd> {
 }
 
 impl State {
-    async fn serve_member(&self, number: u64, socket: Arc<Watched>) {
+    async fn serve_member(&self, number: u64, uid: u32, socket: Arc<Watched>) {
         let mut buffer = vec![0; messages::MAX_MESSAGE_BYTES];
         loop {
             let got = socket.async_io(Interest::READABLE, |fd| fd::receive(fd, &mut buffer)).await;
@@ -223,7 +238,15 @@ impl State {
                     actions.into_iter().for_each(|action| self.act(action));
                 }
                 Err(error) => {
-                    tracing::warn!(number, %error, "fabric process sent an invalid message");
+                    if let Some(suppressed) = martlet_log_limit::line("fabric_message", uid) {
+                        tracing::warn!(
+                            uid,
+                            number,
+                            suppressed,
+                            %error,
+                            "fabric process sent an invalid message"
+                        );
+                    }
                     metrics::REFUSED.with_label_values(&["message"]).inc();
                     break;
                 }

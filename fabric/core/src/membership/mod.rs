@@ -173,7 +173,7 @@ impl Membership {
                 wakers::wake_all(waiting);
             }
         }
-        // Nobody will answer: fail the waiting requests for routes.
+        // No response will arrive: fail the pending requests for routes.
         state.outgoing.clear();
         for routes in &mut state.routes {
             routes.retain(|_, route| match route {

@@ -45,17 +45,17 @@ fn a_route_request_with_waiters_is_not_evicted() {
     assert!(ask("a:1").is_pending() && ask("b:1").is_pending());
     // At the limit of cached routes.
     assert!(matches!(ask("c:1"), Poll::Ready(None)));
-    let nobody = |authority: &str| FromManager::Route {
+    let unserved = |authority: &str| FromManager::Route {
         service: Service::Calls,
         authority: authority.into(),
         channel: None,
     };
-    receive(&process, &nobody("a:1"), Vec::new());
+    receive(&process, &unserved("a:1"), Vec::new());
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
     // A negative route is evicted.
     assert!(ask("c:1").is_pending());
-    receive(&process, &nobody("b:1"), Vec::new());
-    receive(&process, &nobody("c:1"), Vec::new());
+    receive(&process, &unserved("b:1"), Vec::new());
+    receive(&process, &unserved("c:1"), Vec::new());
     assert_eq!(woken.0.load(Ordering::Relaxed), 3);
 }
 

@@ -189,7 +189,7 @@ impl ChannelMemory {
     ///
     /// # Errors
     /// The memory is smaller than the layout requires, or it is not sealed against a change of its
-    /// size. Whoever can shrink it could kill this process with `SIGBUS`.
+    /// size. A process that could shrink it could kill this one with `SIGBUS`.
     pub fn map(fd: &OwnedFd, layout: &Arc<Layout>, end: usize) -> std::io::Result<ChannelMemory> {
         let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
         if !seals.contains(SEALS) {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Interval between checks of how long the thread waited for its CPU.
 const CHECK_INTERVAL: Duration = Duration::from_millis(4);
-/// A longer interval contains idle time, so it says nothing about the present load.
+/// A longer interval contains idle time, so it does not reflect the present load.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 /// Share of the time, in percent, that a thread may wait for its CPU. A thread that takes turns
 /// with others waits for about a third; one on an overloaded CPU waits for most of the time.

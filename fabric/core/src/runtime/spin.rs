@@ -28,8 +28,8 @@ const MAX_POLL: Duration = Duration::from_micros(100);
 /// How long no link polls after another process took the CPU: the first time, and at most.
 const BACKOFF_MIN: Duration = Duration::from_millis(1);
 const BACKOFF_MAX: Duration = Duration::from_millis(50);
-/// A process of the fabric returns a yielded CPU sooner than this. Whoever takes longer has other
-/// work, which would delay this process at each yield; sleeping is faster then.
+/// A process of the fabric returns a yielded CPU sooner than this. If it takes longer, other work
+/// runs on the CPU, which would delay this process at each yield; sleeping is faster then.
 const FOREIGN_WORK: Duration = Duration::from_micros(150);
 /// A yield takes longer than this only if another thread ran.
 const YIELD_TAKEN: Duration = Duration::from_nanos(1200);

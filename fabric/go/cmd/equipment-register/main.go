@@ -78,7 +78,8 @@ func run(ctx context.Context, at, nrf, socket string, stolen []string) error {
 // handler serves N5g-eir_EquipmentIdentityCheck and the notifications of the NRF.
 func handler(stolen []string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/n5g-eir-eic/v1/equipment-status", func(w http.ResponseWriter, r *http.Request) {
+	path := "/n5g-eir-eic/v1/equipment-status"
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		pei := r.URL.Query().Get("pei")
 		if r.Method != http.MethodGet || pei == "" {
 			w.Header().Set("Content-Type", "application/problem+json")

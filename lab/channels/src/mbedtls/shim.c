@@ -1,4 +1,5 @@
-/* What Rust needs of Mbed TLS, without its structures, whose sizes depend on how it was configured.
+/* Functions through which Rust uses Mbed TLS without its structures, whose sizes depend on its
+ * configuration.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "mbedtls/x509_crt.h"
 #include "psa/crypto.h"
 
-/* What `martlet_mbedtls_*` return in place of a number of octets. */
+/* Returned by `martlet_mbedtls_*` in place of a number of bytes. */
 enum { WANT = -1, CLOSED = -2, FAILED = -3 };
 
 struct martlet_context {
@@ -23,21 +24,21 @@ struct martlet_context {
 	mbedtls_ssl_ticket_context tickets;
 };
 
-/* Seconds that a ticket is good for. */
+/* Lifetime of a ticket in seconds. */
 enum { LIFETIME = 86400 };
 
 struct martlet_session {
 	mbedtls_ssl_context ssl;
 	int error;
-	/* The peer's certificate was looked at. */
+	/* The peer's certificate was verified. */
 	int verified;
-	/* What the next connection goes on with. */
+	/* The serialised session with which the next connection resumes. */
 	unsigned char *ticket;
 	size_t ticket_size;
 };
 
-typedef int send_function(void *io, const unsigned char *octets, size_t count);
-typedef int receive_function(void *io, unsigned char *octets, size_t count);
+typedef int send_function(void *io, const unsigned char *bytes, size_t count);
+typedef int receive_function(void *io, unsigned char *bytes, size_t count);
 
 void martlet_mbedtls_free(struct martlet_context *context)
 {
@@ -50,7 +51,8 @@ void martlet_mbedtls_free(struct martlet_context *context)
 	free(context);
 }
 
-/* A server's where there is a key, else a client's. Both texts are PEM with a zero octet at their
+/* A server's context if there is a key, else a client's. Both texts are PEM, and their sizes
+ * include the terminating NUL.
  * end, which counts. */
 struct martlet_context *martlet_mbedtls_context(const unsigned char *certificates,
 	size_t certificates_size, const unsigned char *key, size_t key_size, int *error)
@@ -75,7 +77,7 @@ struct martlet_context *martlet_mbedtls_context(const unsigned char *certificate
 		MBEDTLS_SSL_PRESET_DEFAULT);
 	if (*error == 0)
 		*error = mbedtls_x509_crt_parse(&context->certificates, certificates, certificates_size);
-	if (*error > 0) /* So many of them could not be read. */
+	if (*error > 0) /* The number of certificates that could not be parsed. */
 		*error = MBEDTLS_ERR_X509_INVALID_FORMAT;
 	if (*error == 0 && key != NULL)
 		*error = mbedtls_pk_parse_key(&context->key, key, key_size, NULL, 0, mbedtls_psa_get_random,
@@ -125,7 +127,8 @@ static int verified(void *session, mbedtls_x509_crt *certificate, int depth, uin
 	return 0;
 }
 
-/* The context has to outlive it. `name` is what the peer's certificate has to be for; a server has
+/* The context must outlive the session. `name` is the name that the peer's certificate must have;
+ * NULL for a server.
  * none. */
 struct martlet_session *martlet_mbedtls_session(const struct martlet_context *context,
 	const char *name, void *io, send_function *send, receive_function *receive, int *error)
@@ -149,7 +152,7 @@ struct martlet_session *martlet_mbedtls_session(const struct martlet_context *co
 	return session;
 }
 
-/* The next connection's: before its handshake. What cannot be used is passed over. */
+/* Sets the ticket to resume with, before the handshake. An unusable ticket is ignored. */
 void martlet_mbedtls_resume(
 	struct martlet_session *session, const unsigned char *ticket, size_t size)
 {
@@ -161,20 +164,21 @@ void martlet_mbedtls_resume(
 	mbedtls_ssl_session_free(&known);
 }
 
-/* Of a client, after the handshake: whether no certificate was needed. */
+/* For a client after the handshake: whether it resumed a session, so that no certificate was
+ * verified. */
 int martlet_mbedtls_resumed(const struct martlet_session *session)
 {
 	return !session->verified;
 }
 
-/* What the next connection goes on with, or NULL. */
+/* The serialised session for the next connection, or NULL. */
 const unsigned char *martlet_mbedtls_ticket(const struct martlet_session *session, size_t *size)
 {
 	*size = session->ticket_size;
 	return session->ticket;
 }
 
-static void keep(struct martlet_session *session)
+static void save_ticket(struct martlet_session *session)
 {
 	mbedtls_ssl_session given;
 	size_t size = 0;
@@ -214,31 +218,32 @@ int martlet_mbedtls_handshake(struct martlet_session *session)
 	return outcome(session, mbedtls_ssl_handshake(&session->ssl));
 }
 
-int martlet_mbedtls_read(struct martlet_session *session, unsigned char *octets, size_t count)
+int martlet_mbedtls_read(struct martlet_session *session, unsigned char *bytes, size_t count)
 {
 	int code, again, asked = 0;
 
 	do {
-		code = mbedtls_ssl_read(&session->ssl, octets, count);
+		code = mbedtls_ssl_read(&session->ssl, bytes, count);
 		again = 0;
 		if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) {
-			keep(session);
+			save_ticket(session);
 			again = 1;
 			asked = 0;
 		} else if (code == MBEDTLS_ERR_SSL_WANT_READ && !asked) {
-			/* A ticket that came it looks at when it is asked once more; so much for what it says
+			/* Mbed TLS returns WANT_READ although a received ticket is unprocessed, so it is called
+			 * once more.
 			 * that it wants. */
 			again = asked = 1;
 		}
 	} while (again);
-	/* Mbed TLS says 0 at the end of the wire, which is no end of TLS. */
+	/* Mbed TLS returns 0 at the end of the transport's input, which is not the end of TLS. */
 	return code == 0 ? WANT : outcome(session, code);
 }
 
 int martlet_mbedtls_write(
-	struct martlet_session *session, const unsigned char *octets, size_t count)
+	struct martlet_session *session, const unsigned char *bytes, size_t count)
 {
-	return outcome(session, mbedtls_ssl_write(&session->ssl, octets, count));
+	return outcome(session, mbedtls_ssl_write(&session->ssl, bytes, count));
 }
 
 void martlet_mbedtls_close(struct martlet_session *session)

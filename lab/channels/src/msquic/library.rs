@@ -1,7 +1,7 @@
-//! The library itself: what all connections of the process share, how it is set, and what it says
-//! of errors.
+//! The MsQuic library: the registration that all connections share, their settings, and error
+//! texts.
 
-use super::told::AHEAD;
+use super::state::MAX_INPUT;
 use ::msquic::{
     Registration, RegistrationConfig, ServerResumptionLevel, Settings, Status, StatusCode,
 };
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The application protocol: QUIC has to have one (RFC 9001, 8.1).
+/// The application protocol, which QUIC requires (RFC 9001, 8.1).
 pub(super) const ALPN: &[u8] = b"lcs-upp";
-/// The largest packet that MsQuic makes.
+/// The largest packet that MsQuic sends.
 const MTU: u16 = 1500;
 
 pub(super) fn failed(status: Status) -> ChannelError {
@@ -30,8 +30,8 @@ pub(super) fn failed(status: Status) -> ChannelError {
     }
 }
 
-/// What all connections of the process share. It stays until the process ends, since MsQuic's
-/// threads do.
+/// The registration that all connections of the process share. It lives until the process ends, as
+/// MsQuic's threads do.
 pub(super) fn registration() -> Result<&'static Registration, ChannelError> {
     static REGISTRATION: OnceLock<Result<Registration, Status>> = OnceLock::new();
     let made = REGISTRATION.get_or_init(|| Registration::new(&RegistrationConfig::new()));
@@ -39,7 +39,7 @@ pub(super) fn registration() -> Result<&'static Registration, ChannelError> {
 }
 
 pub(super) fn settings(options: &Options) -> Settings {
-    // MsQuic counts the headers of IP and UDP in.
+    // MsQuic's MTU includes the headers of IP and UDP.
     Settings::new()
         .set_PeerBidiStreamCount(1)
         .set_IdleTimeoutMs(0)
@@ -48,10 +48,10 @@ pub(super) fn settings(options: &Options) -> Settings {
         .set_MinimumMtu(options.mtu.clamp(1280, MTU))
         .set_InitialRttMs(50)
         .set_ServerResumptionLevel(ServerResumptionLevel::ResumeOnly)
-        .set_StreamRecvWindowDefault(AHEAD as u32)
+        .set_StreamRecvWindowDefault(MAX_INPUT as u32)
 }
 
-/// Files with PEM, which MsQuic wants; gone when this is.
+/// Temporary PEM files, which MsQuic requires; removed on drop.
 pub(super) struct Files(PathBuf);
 
 impl Files {

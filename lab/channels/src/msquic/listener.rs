@@ -1,8 +1,8 @@
-//! The LMF's end: it waits for QUIC.
+//! The LMF's listener.
 
 use super::MsQuic;
 use super::library::{ALPN, Files, failed, registration, settings};
-use super::told::Shared;
+use super::state::Shared;
 use ::msquic as quic;
 use martlet_lcs_channel::{Channel, ChannelError, Identity, Listener, Options};
 use quic::{
@@ -12,11 +12,11 @@ use quic::{
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 
-/// Waits for QUIC.
+/// Listens for QUIC.
 pub(crate) struct MsQuicListener {
     listener: quic::Listener,
     at: SocketAddr,
-    /// Taken by one thread at a time.
+    /// Used by one thread at a time.
     arrived: mpsc::Receiver<(Connection, Arc<Shared>)>,
     configuration: Arc<Configuration>,
     options: Options,
@@ -25,7 +25,7 @@ pub(crate) struct MsQuicListener {
 // SAFETY: as for the channel.
 unsafe impl Send for MsQuicListener {}
 
-/// Connections whose handshakes are not done.
+/// Limit of connections that are in their handshake.
 const WAITING: usize = 256;
 
 impl MsQuicListener {
@@ -49,7 +49,7 @@ impl MsQuicListener {
             )))
             .set_allowed_cipher_suites(AllowedCipherSuiteFlags::AES_128_GCM_SHA256);
         let wrong = |status| {
-            ChannelError::Identity(format!("the certificate and its key do not fit: {status}"))
+            ChannelError::Identity(format!("the certificate does not match its key: {status}"))
         };
         configuration.load_credential(&credential).map_err(wrong)?;
         let configuration = Arc::new(configuration);
@@ -58,21 +58,21 @@ impl MsQuicListener {
         let listener = quic::Listener::open(registration, move |_, event| {
             let ListenerEvent::NewConnection { connection, .. } = event else { return Ok(()) };
             let shared = Arc::new(Shared::default());
-            let told = shared.clone();
+            let state = shared.clone();
             connection.set_callback_handler(
                 move |at: ConnectionRef, event: ConnectionEvent<'_>| {
-                    told.on_connection(&at, event, None)
+                    state.on_connection(&at, event, None)
                 },
             );
             connection.set_configuration(&config)?;
-            // SAFETY: a connection that was taken is the application's to close; this is the one
-            // that does.
+            // SAFETY: the application closes an accepted connection; this handle is the one that
+            // does.
             let owned = unsafe { Connection::from_raw(connection.as_raw()) };
             arrive.try_send((owned, shared)).map_err(|refused| {
                 let (mpsc::TrySendError::Full((owned, _))
                 | mpsc::TrySendError::Disconnected((owned, _))) = refused;
-                // MsQuic closes what was refused itself.
-                // SAFETY: nothing else has the handle.
+                // MsQuic closes rejected connections itself. SAFETY: no other copy of the handle is
+                // used.
                 unsafe { owned.into_raw() };
                 StatusCode::QUIC_STATUS_CONNECTION_REFUSED.into()
             })

@@ -1,12 +1,12 @@
-//! QUIC by MsQuic: one connection with one stream for both directions. MsQuic has threads of its
-//! own, which call back here.
+//! QUIC by MsQuic: one connection with one bidirectional stream. MsQuic calls back on its own
+//! threads.
 
 mod library;
 mod listener;
-mod told;
+mod state;
 
 pub(crate) use listener::MsQuicListener;
-pub(crate) use told::Ticket;
+pub(crate) use state::Ticket;
 
 use ::msquic as quic;
 use library::{ALPN, Files, failed, registration, settings};
@@ -16,25 +16,25 @@ use quic::{
     ConnectionShutdownFlags, CredentialConfig, CredentialFlags, SendFlags, Status, Stream,
     StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags, StreamStartFlags,
 };
+use state::{Sending, Shared, State};
 use std::ffi::c_void;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use told::{Sending, Shared, State};
 
-/// Octets that are given to MsQuic before it has sent others.
-const UNSENT: usize = 1 << 20;
+/// Limit of bytes that MsQuic holds unsent.
+const MAX_UNSENT: usize = 1 << 20;
 
 /// One end of a QUIC connection.
 pub(crate) struct MsQuic {
-    /// Dropped before what its callbacks use.
+    /// Declared first, so that it is dropped before the state that its callbacks use.
     connection: Option<Connection>,
     shared: Arc<Shared>,
     options: Options,
     _configuration: Arc<Configuration>,
 }
 
-// SAFETY: MsQuic's handles may be used by any thread, and the state is behind a lock.
+// SAFETY: MsQuic's handles may be used by any thread, and a lock guards the state.
 unsafe impl Send for MsQuic {}
 
 impl MsQuic {
@@ -58,18 +58,19 @@ impl MsQuic {
             )
             .set_ca_certificate_file(files.path("roots.pem"))
             .set_allowed_cipher_suites(AllowedCipherSuiteFlags::AES_128_GCM_SHA256);
-        let wrong =
-            |status| ChannelError::Identity(format!("MsQuic does not take the roots: {status}"));
+        let wrong = |status| {
+            ChannelError::Identity(format!("MsQuic rejects the root certificates: {status}"))
+        };
         configuration.load_credential(&credential).map_err(wrong)?;
         let shared = Arc::new(Shared::of(ticket.unwrap_or_default()));
-        let told = shared.clone();
+        let state = shared.clone();
         let connection =
             Connection::open(registration, move |at: ConnectionRef, event: ConnectionEvent<'_>| {
-                told.on_connection(&at, event, Some(&name))
+                state.on_connection(&at, event, Some(&name))
             })
             .map_err(failed)?;
         let address = quic::Addr::from(to);
-        // SAFETY: the address is there for the time of the call, with the size that is said.
+        // SAFETY: the address is valid during the call, and the size is its own.
         unsafe {
             let (at, size) = ((&raw const address).cast::<c_void>(), size_of_val(&address) as u32);
             quic::Api::set_param(
@@ -81,7 +82,7 @@ impl MsQuic {
         }
         .map_err(failed)?;
         if let Some(ticket) = shared.ticket.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // SAFETY: the ticket is there for the time of the call, with the size that is said.
+            // SAFETY: the ticket is valid during the call, and the size is its own.
             unsafe {
                 let (at, size) = (ticket.as_ptr().cast::<c_void>(), ticket.len() as u32);
                 quic::Api::set_param(
@@ -105,10 +106,10 @@ impl MsQuic {
         Ok(channel)
     }
 
-    /// Wait until the handshake is done.
+    /// Waits until the handshake is complete.
     fn connected(&self) -> Result<(), ChannelError> {
-        let done = self.shared.wait(&self.options, |state| match (state.connected, state.over) {
-            // A peer that has sent all, and gone, was there.
+        let done = self.shared.wait(&self.options, |state| match (state.connected, state.closed) {
+            // Connected, even if the peer has already sent all and closed.
             (true, _) => Some(Ok(())),
             (false, true) => Some(Err(state.why.clone())),
             (false, false) => None,
@@ -126,14 +127,14 @@ impl MsQuic {
         Ok(())
     }
 
-    fn over(state: &State) -> ChannelError {
+    fn closed(state: &State) -> ChannelError {
         state.why.clone().map_or(ChannelError::Cut, failed)
     }
 }
 
 impl Drop for MsQuic {
     fn drop(&mut self) {
-        // Closing waits for callbacks, which may wait for the lock.
+        // Closing waits for callbacks, which may wait for the lock: the lock must not be held here.
         let stream = self.shared.state().stream.take();
         drop(stream);
         drop(self.connection.take());
@@ -141,11 +142,11 @@ impl Drop for MsQuic {
 }
 
 impl Channel for MsQuic {
-    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        // The LMF's side has its stream from the first octets of the UE on.
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        // The LMF's end has no stream until the UE's first bytes arrive.
         let room = self.shared.wait(&self.options, |state| match state {
-            State { over: true, .. } => Some(Err(Self::over(state))),
-            State { stream: Some(stream), unsent: ..UNSENT, .. } => {
+            State { closed: true, .. } => Some(Err(Self::closed(state))),
+            State { stream: Some(stream), unsent: ..MAX_UNSENT, .. } => {
                 // SAFETY: the handle is used only while the channel, which owns the stream, is
                 // borrowed.
                 Some(Ok(unsafe { stream.as_raw() }))
@@ -153,19 +154,18 @@ impl Channel for MsQuic {
             _ => None,
         });
         let handle = room.ok_or(ChannelError::Timeout)??;
-        let octets = octets.to_vec();
-        let count = octets.len();
-        let buffer = [BufferRef::from(octets.as_slice())];
-        let sending = Box::into_raw(Box::new(Sending { octets, buffer }));
+        let bytes = bytes.to_vec();
+        let count = bytes.len();
+        let buffer = [BufferRef::from(bytes.as_slice())];
+        let sending = Box::into_raw(Box::new(Sending { bytes, buffer }));
         self.shared.state().unsent += count;
-        // SAFETY: the stream is open, and what is sent stays where it is until MsQuic says that it
-        // is done.
+        // SAFETY: the stream is open, and `sending` is valid until MsQuic completes the send.
         let sent = unsafe {
             let stream = std::mem::ManuallyDrop::new(Stream::from_raw(handle));
             stream.send(&(*sending).buffer, SendFlags::NONE, sending as *const c_void)
         };
         sent.map_err(|status| {
-            // SAFETY: MsQuic did not take it.
+            // SAFETY: MsQuic rejected the send, so it does not complete it.
             drop(unsafe { Box::from_raw(sending) });
             self.shared.state().unsent -= count;
             failed(status)
@@ -173,24 +173,25 @@ impl Channel for MsQuic {
     }
 
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
-        let came = self.shared.wait(&self.options, |state| {
+        let received = self.shared.wait(&self.options, |state| {
             if !state.input.is_empty() {
                 out.append(&mut state.input);
-                let owed = std::mem::take(&mut state.owed);
+                let uncompleted = std::mem::take(&mut state.uncompleted);
                 // SAFETY: as in `send`.
                 let handle = state.stream.as_ref().map(|it| unsafe { it.as_raw() });
-                return Some(Ok((true, handle, owed)));
+                return Some(Ok((true, handle, uncompleted)));
             }
-            match (state.finished, state.over, &state.why) {
+            match (state.finished, state.closed, &state.why) {
                 (true, ..) | (_, true, None) => Some(Ok((false, None, 0))),
-                (_, true, Some(_)) => Some(Err(Self::over(state))),
+                (_, true, Some(_)) => Some(Err(Self::closed(state))),
                 _ => None,
             }
         });
-        let (more, handle, owed) = came.ok_or(ChannelError::Timeout)??;
-        if let Some(handle) = handle.filter(|_| owed > 0) {
+        let (more, handle, uncompleted) = received.ok_or(ChannelError::Timeout)??;
+        if let Some(handle) = handle.filter(|_| uncompleted > 0) {
             // SAFETY: the stream is open as long as the channel is.
-            std::mem::ManuallyDrop::new(unsafe { Stream::from_raw(handle) }).receive_complete(owed);
+            std::mem::ManuallyDrop::new(unsafe { Stream::from_raw(handle) })
+                .receive_complete(uncompleted);
         }
         Ok(more)
     }
@@ -202,15 +203,15 @@ impl Channel for MsQuic {
             // SAFETY: the stream is open as long as the channel is.
             let stream = std::mem::ManuallyDrop::new(unsafe { Stream::from_raw(handle) });
             if stream.shutdown(StreamShutdownFlags::GRACEFUL, 0).is_ok() {
-                // What was sent has to arrive before the connection goes.
+                // Sent bytes must be acknowledged before the connection closes.
                 self.shared
-                    .wait(&self.options, |state| (state.flushed || state.over).then_some(()));
+                    .wait(&self.options, |state| (state.flushed || state.closed).then_some(()));
             }
         }
         if let Some(connection) = &self.connection {
             connection.shutdown(ConnectionShutdownFlags::NONE, 0);
             let brief = Options { timeout: Duration::from_secs(1), ..self.options.clone() };
-            self.shared.wait(&brief, |state| state.over.then_some(()));
+            self.shared.wait(&brief, |state| state.closed.then_some(()));
         }
         Ok(())
     }
@@ -220,8 +221,8 @@ impl Channel for MsQuic {
     }
 
     fn describe(&self) -> Description {
-        let suite = self.shared.state().is_the_suite;
-        // SAFETY: the version is four numbers of 32 bits.
+        let suite = self.shared.state().is_expected_suite;
+        // SAFETY: the version consists of four 32-bit numbers.
         let version: Result<[u32; 4], Status> = unsafe {
             quic::Api::get_param_auto(
                 std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! TLS by wolfSSL, over buffers in memory. wolfSSL is GPL: a build with it is too.
+//! TLS by wolfSSL, over buffers in memory. wolfSSL is GPL, and so is a binary that links it.
 
 mod native;
 #[cfg(wolfssl_early)]
@@ -14,18 +14,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) const SUITE: &str = "TLS13-AES128-GCM-SHA256";
 
-/// A record's header, its inner type and its tag: wolfSSL counts whole records against the limit
-/// where it takes none of them.
+/// Overhead of a record: header, inner content type and tag. When wolfSSL discards early data, it
+/// counts whole records against the limit.
 #[cfg(wolfssl_early)]
-const AROUND: usize = 5 + 1 + 16;
+const RECORD_OVERHEAD: usize = 5 + 1 + 16;
 
-/// Octets that a UE gives to the first flight: in one record, it is within the limit.
+/// Limit of a UE's early data, so that one record stays within the LMF's limit.
 #[cfg(wolfssl_early)]
-const MOST_EARLY: usize = MAX_EARLY_DATA as usize - AROUND;
+const MAX_EARLY: usize = MAX_EARLY_DATA as usize - RECORD_OVERHEAD;
 
-/// What the connection before was given. wolfSSL gives tickets where it was built so
+/// The ticket of the previous connection. wolfSSL sends tickets if it was built with them
 /// (`lab/channels/wolfssl.site`).
-type Kept = Arc<Mutex<Option<Ticket>>>;
+type TicketCell = Arc<Mutex<Option<Ticket>>>;
 
 struct Session {
     tls: Tls,
@@ -33,26 +33,30 @@ struct Session {
     closed: bool,
     scratch: Vec<u8>,
     description: Description,
-    /// Where a UE keeps what it is given.
-    kept: Option<Kept>,
+    /// Where a UE stores its ticket. None at an LMF.
+    ticket_cell: Option<TicketCell>,
     early: Early,
 }
 
-/// What goes with the first flight.
+/// The state of early data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Early {
-    /// Nothing; the handshake has begun.
-    Nothing,
-    /// A UE may say what goes with it; an LMF looks for what comes with it.
-    Open,
-    /// There was something, at an LMF; more may come.
-    Coming,
-    /// There was something.
-    Gone,
+    /// None: the handshake has begun without.
+    None,
+    /// A UE may still send early data; an LMF has not yet looked for it.
+    Possible,
+    /// An LMF has received some, and more may follow.
+    Partial,
+    /// All early data was sent or received.
+    Complete,
 }
 
 impl Session {
-    fn engine(tls: Tls, kept: Option<Kept>, early: Early) -> Result<Box<dyn Engine>, ChannelError> {
+    fn engine(
+        tls: Tls,
+        ticket_cell: Option<TicketCell>,
+        early: Early,
+    ) -> Result<Box<dyn Engine>, ChannelError> {
         let none = || "none".to_string();
         let library = format!("wolfSSL {}", wolfssl::get_wolfssl_version_string());
         let description = Description { protocol: none(), cipher_suite: none(), library };
@@ -62,33 +66,33 @@ impl Session {
             closed: false,
             scratch: vec![0; 16_384],
             description,
-            kept,
+            ticket_cell,
             early,
         };
-        if early == Early::Nothing {
-            // The client's first message.
+        if early == Early::None {
+            // The ClientHello.
             session.negotiate()?;
         }
         Ok(Box::new(session))
     }
 
     fn is_server(&self) -> bool {
-        self.kept.is_none()
+        self.ticket_cell.is_none()
     }
 
-    /// An LMF's: what came with the first flight; false while more of that may come.
+    /// Reads early data at an LMF. Returns false while more may follow.
     #[cfg(wolfssl_early)]
     fn open_early(&mut self, plain: &mut Vec<u8>) -> Result<bool, ChannelError> {
-        while self.is_server() && matches!(self.early, Early::Open | Early::Coming) {
+        while self.is_server() && matches!(self.early, Early::Possible | Early::Partial) {
             match self.tls.read_early(&mut self.scratch)? {
-                Read::Octets(count) => {
+                Read::Bytes(count) => {
                     plain.extend_from_slice(&self.scratch[..count]);
-                    self.early = Early::Coming;
+                    self.early = Early::Partial;
                 }
                 Read::Nothing => return Ok(false),
                 Read::Closed => {
                     self.early =
-                        if self.early == Early::Coming { Early::Gone } else { Early::Nothing }
+                        if self.early == Early::Partial { Early::Complete } else { Early::None }
                 }
             }
         }
@@ -122,7 +126,7 @@ impl Engine for Session {
         }
         loop {
             match self.tls.read(&mut self.scratch)? {
-                Read::Octets(count) => plain.extend_from_slice(&self.scratch[..count]),
+                Read::Bytes(count) => plain.extend_from_slice(&self.scratch[..count]),
                 Read::Nothing => return Ok(()),
                 Read::Closed => {
                     self.closed = true;
@@ -141,9 +145,9 @@ impl Engine for Session {
     }
 
     fn pending(&mut self, wire: &mut Vec<u8>) -> Result<(), ChannelError> {
-        if self.early == Early::Open && !self.is_server() {
-            // A UE that had nothing to say early.
-            self.early = Early::Nothing;
+        if self.early == Early::Possible && !self.is_server() {
+            // The UE has no early data: the handshake begins without.
+            self.early = Early::None;
             self.negotiate()?;
         }
         wire.append(&mut self.tls.memory().output);
@@ -159,8 +163,8 @@ impl Engine for Session {
     }
 
     fn close(&mut self, wire: &mut Vec<u8>) {
-        if let Some(kept) = self.kept.as_ref().filter(|_| self.ready) {
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = self.tls.ticket();
+        if let Some(ticket_cell) = self.ticket_cell.as_ref().filter(|_| self.ready) {
+            *ticket_cell.lock().unwrap_or_else(PoisonError::into_inner) = self.tls.ticket();
         }
         self.tls.close();
         wire.append(&mut self.tls.memory().output);
@@ -168,24 +172,25 @@ impl Engine for Session {
 
     #[cfg(wolfssl_early)]
     fn early(&mut self, plain: &[u8]) -> usize {
-        let may = !self.is_server() && self.early == Early::Open && plain.len() <= MOST_EARLY;
-        // Where there is no ticket that allows it, the handshake goes on without them.
+        let may = !self.is_server() && self.early == Early::Possible && plain.len() <= MAX_EARLY;
+        // Without a ticket that allows early data, the handshake continues without it.
         if !may || !self.tls.write_early(plain) {
             return 0;
         }
-        self.early = Early::Gone;
+        self.early = Early::Complete;
         plain.len()
     }
 
     fn may_send(&self) -> bool {
-        // With what came early comes the right to answer before the handshake is done.
-        self.is_ready() || self.is_server() && matches!(self.early, Early::Coming | Early::Gone)
+        // An LMF that received early data may respond before the handshake is complete.
+        self.is_ready()
+            || self.is_server() && matches!(self.early, Early::Partial | Early::Complete)
     }
 
     fn resumption(&self) -> Resumption {
         #[cfg(wolfssl_early)]
-        if matches!(self.early, Early::Coming | Early::Gone)
-            && (self.is_server() || self.tls.took_early())
+        if matches!(self.early, Early::Partial | Early::Complete)
+            && (self.is_server() || self.tls.early_data_accepted())
         {
             return Resumption::Early;
         }
@@ -197,14 +202,14 @@ impl Engine for Session {
     }
 }
 
-/// An LMF's context.
+/// Creates an LMF's context.
 fn server_context(identity: &Identity) -> Result<Context, ChannelError> {
-    // Says what is wrong with either.
+    // Both calls return a description of the fault.
     identity.chain()?;
     identity.private_key()?;
     let context = Context::new(true, SUITE)?;
     let wrong =
-        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+        |error| ChannelError::Identity(format!("the certificate does not match its key: {error}"));
     context.identity(&identity.certificates, &identity.key).map_err(wrong)?;
     Ok(context)
 }
@@ -212,47 +217,47 @@ fn server_context(identity: &Identity) -> Result<Context, ChannelError> {
 /// Makes the sessions of an LMF.
 pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let context = Arc::new(server_context(identity)?);
-    Ok(Arc::new(move || Session::engine(Tls::new(&context)?, None, Early::Nothing)))
+    Ok(Arc::new(move || Session::engine(Tls::new(&context)?, None, Early::None)))
 }
 
-/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A
-/// ticket is good for one connection ([`tickets`]), so that a flight that is sent again is not
-/// taken.
+/// Makes the sessions of an LMF that accepts early data on resumption. A ticket is accepted once
+/// ([`tickets`]), so a replayed ClientHello is not.
 #[cfg(wolfssl_early)]
 pub(crate) fn early_data_servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let mut context = server_context(identity)?;
-    context.take_early(MAX_EARLY_DATA, tickets::Tickets::new(SESSION_CACHE_SIZE))?;
+    context.accept_early_data(MAX_EARLY_DATA, tickets::Tickets::new(SESSION_CACHE_SIZE))?;
     let context = Arc::new(context);
-    Ok(Arc::new(move || Session::engine(Tls::new(&context)?, None, Early::Open)))
+    Ok(Arc::new(move || Session::engine(Tls::new(&context)?, None, Early::Possible)))
 }
 
-/// Makes the sessions of a UE, each of which goes on with what the one before was given.
+/// Makes the sessions of a UE, each of which resumes the previous one.
 pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
-    clients_with(trust, Early::Nothing)
+    clients_with(trust, Early::None)
 }
 
-/// Makes the sessions of a UE that sends octets with its first flight where it was there before.
+/// Makes the sessions of a UE that sends early data when it resumes a session.
 #[cfg(wolfssl_early)]
 pub(crate) fn early_data_clients(trust: &Trust) -> Result<Engines, ChannelError> {
-    clients_with(trust, Early::Open)
+    clients_with(trust, Early::Possible)
 }
 
 fn clients_with(trust: &Trust, early: Early) -> Result<Engines, ChannelError> {
     trust.certificates()?;
     if trust.name.parse::<std::net::IpAddr>().is_ok() {
-        let why =
-            "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
+        let why = "wolfSSL verifies DNS names, not IP addresses: configure the LMF's name \
+                   instead of its address";
         return Err(ChannelError::Identity(why.into()));
     }
     let context = Context::new(false, SUITE)?;
-    let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
+    let wrong = |error| ChannelError::Identity(format!("a root certificate is invalid: {error}"));
     context.roots(&trust.roots).map_err(wrong)?;
-    let (context, name, kept) = (Arc::new(context), trust.name.clone(), Kept::default());
+    let (context, name, ticket_cell) =
+        (Arc::new(context), trust.name.clone(), TicketCell::default());
     Ok(Arc::new(move || {
         let mut tls = Tls::new(&context)?;
-        // A ticket is good for one connection (RFC 8446, C.4).
-        let ticket = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A ticket is used for one connection only (RFC 8446, C.4).
+        let ticket = ticket_cell.lock().unwrap_or_else(PoisonError::into_inner).take();
         tls.expect(&name, ticket)?;
-        Session::engine(tls, Some(kept.clone()), early)
+        Session::engine(tls, Some(ticket_cell.clone()), early)
     }))
 }

@@ -1,5 +1,4 @@
-//! The two ends as programs: what a phone's side needs in memory, and the real-time properties of
-//! both.
+//! The two ends as processes: memory of the UE's end, and real-time properties of both.
 #![cfg(target_os = "linux")]
 mod realtime;
 mod resident;
@@ -7,7 +6,7 @@ mod resident;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// An end, which goes with the test.
+/// An end, terminated on drop.
 struct End {
     child: Child,
     input: ChildStdin,
@@ -29,9 +28,9 @@ impl End {
         line.trim().into()
     }
 
-    /// How many times the answer to a wish has.
-    fn ask(&mut self, wish: &str) -> usize {
-        writeln!(self.input, "{wish}").unwrap();
+    /// The number of values in the response to a command.
+    fn ask(&mut self, command: &str) -> usize {
+        writeln!(self.input, "{command}").unwrap();
         self.line().split_whitespace().count()
     }
 }
@@ -43,9 +42,10 @@ impl Drop for End {
     }
 }
 
-/// A client that is connected, and its server.
-fn connected(way: &str, more: &[&str]) -> (End, End) {
-    let mut server = End::start(&[&["server", "--at", "127.0.0.1", "--way", way], more].concat());
+/// A connected client and its server.
+fn connected(variant: &str, more: &[&str]) -> (End, End) {
+    let mut server =
+        End::start(&[&["server", "--at", "127.0.0.1", "--variant", variant], more].concat());
     let at = server.line();
     let mut roots = String::new();
     while let line = server.line()
@@ -54,8 +54,8 @@ fn connected(way: &str, more: &[&str]) -> (End, End) {
         roots += &line;
         roots.push('\n');
     }
-    let mut client = End::start(&[&["client", "--to", &at, "--way", way], more].concat());
+    let mut client = End::start(&[&["client", "--to", &at, "--variant", variant], more].concat());
     writeln!(client.input, "{}\n", roots.trim()).unwrap();
-    assert!(!client.line().is_empty(), "{way} does not come up");
+    assert!(!client.line().is_empty(), "{variant}: not connected");
     (client, server)
 }

@@ -1,12 +1,11 @@
-//! What a phone's side of LCS-UPP needs in memory, while it does the largest messages and LPP.
+//! Memory of the UE's side of LCS-UPP while it exchanges the largest messages and LPP.
 use crate::connected;
 
-/// Promised in `SPECIFICATION.md`, of an optimised build; in another one there is half as much
-/// again of the program that is used.
+/// The promise of `SPECIFICATION.md` for an optimised build. In a debug build the used part of the
+/// program is half as large again.
 const PROMISED_KB: u64 = if cfg!(debug_assertions) { 4500 } else { 4000 };
 
-/// What the kernel calls resident, kB: all of it, what of it is memory of its own, and the most
-/// that it ever was.
+/// Resident memory in kB: total, anonymous, and the peak.
 fn resident(process: u32) -> (u64, u64, u64) {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let of = |name: &str| {
@@ -16,34 +15,32 @@ fn resident(process: u32) -> (u64, u64, u64) {
     (of("VmRSS:"), of("RssAnon:"), of("VmHWM:"))
 }
 
-/// The client's size when it has done what it does.
-fn size(way: &str) -> (u64, u64, u64) {
-    let (mut client, _server) = connected(way, &[]);
+/// The client's memory after its work.
+fn size(variant: &str) -> (u64, u64, u64) {
+    let (mut client, _server) = connected(variant, &[]);
     assert_eq!(client.ask("rounds 1 20"), 20);
-    assert_eq!(client.ask("lean"), 0);
-    for wish in
+    assert_eq!(client.ask("trim"), 0);
+    for command in
         ["rounds 1 20", "rounds 65535 20", "procedures 20", "rounds 65535 20", "procedures 20"]
     {
-        assert_eq!(client.ask(wish), 20, "{way}: {wish}");
+        assert_eq!(client.ask(command), 20, "{variant}: {command}");
     }
     resident(client.child.id())
 }
 
 #[test]
-fn a_phones_side_needs_no_more_than_is_promised() {
+fn the_ue_side_stays_within_the_promised_memory() {
     if cfg!(any(feature = "openssl", feature = "wolfssl", feature = "mbedtls", feature = "msquic"))
     {
-        println!(
-            "not looked at: the libraries in C that this build compares with would be counted"
-        );
+        println!("SKIPPED: this build links TLS libraries in C, which would be counted");
         return;
     }
-    for way in ["rustls", "quinn"] {
-        let (all, own, most) = size(way);
-        println!("{way}: {all} kB, {own} of them its own; {most} at the most");
+    for variant in ["rustls", "quinn"] {
+        let (all, own, most) = size(variant);
+        println!("{variant}: {all} kB resident, {own} kB anonymous, peak {most} kB");
         assert!(
             all <= PROMISED_KB,
-            "{way}: {all} kB, {own} of them its own; promised are {PROMISED_KB}"
+            "{variant}: {all} kB resident, {own} kB anonymous; promised: {PROMISED_KB} kB"
         );
     }
 }

@@ -2,10 +2,10 @@
 
 use super::session::{Session, SharedEndpoint, lock};
 use super::transport::{endpoint_config, server_config};
-use crate::asynchronous::PEER_TIMEOUT;
 use crate::udp;
+use crate::wait::PEER_TIMEOUT;
 use crate::wait::until;
-use crate::{AsyncChannel, ChannelError, Description, Identity, Options, Resumption};
+use crate::{ChannelError, Description, Identity, Options, Resumption};
 use bytes::BytesMut;
 use quinn_proto::{ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint};
 use socket2::SockRef;
@@ -72,7 +72,7 @@ enum Path {
         shared: Arc<Shared>,
         peer: SocketAddr,
         handle: ConnectionHandle,
-        tell: mpsc::Sender<ConnectionEvent>,
+        events_tx: mpsc::Sender<ConnectionEvent>,
         events: mpsc::Receiver<ConnectionEvent>,
     },
 }
@@ -99,10 +99,10 @@ impl Path {
 
 impl Drop for Path {
     fn drop(&mut self) {
-        if let Path::Shared { shared, handle, tell, .. } = self {
+        if let Path::Shared { shared, handle, events_tx, .. } = self {
             let mut routes = shared.routes();
             // The handle may belong to another connection by now.
-            if routes.get(handle).is_some_and(|route| route.same_channel(tell)) {
+            if routes.get(handle).is_some_and(|route| route.same_channel(events_tx)) {
                 routes.remove(handle);
             }
         }
@@ -185,7 +185,7 @@ impl AsyncQuic {
                 Err(ChannelError::Timeout)
             }
             Ok(Input::Timer) => session.handle_timeout(now, &mut out).map(|_| ()),
-            // An ICMP error ends only the handshake: later, anybody could forge it (RFC 9000,
+            // An ICMP error ends only the handshake: later, an attacker could forge it (RFC 9000,
             // 14.2.1).
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && up => Ok(()),
             Err(error) => Err(error.into()),
@@ -264,7 +264,7 @@ impl AsyncListener {
     /// Opens the socket.
     ///
     /// # Errors
-    /// The address is in use, or the identity cannot be used.
+    /// The address is in use, or the certificate or key is invalid.
     pub fn bind(
         at: SocketAddr,
         identity: &Identity,
@@ -348,14 +348,14 @@ impl AsyncListener {
     }
 }
 
-/// A UE that begins a connection. Dropped, it is not answered.
+/// A UE that begins a connection. If dropped, it gets no response.
 pub struct Incoming {
     incoming: Option<quinn_proto::Incoming>,
     shared: Arc<Shared>,
     peer: SocketAddr,
 }
 
-/// A handshake under way is counted.
+/// Counts a handshake in progress.
 struct Shaking(Arc<Shared>);
 
 impl Drop for Shaking {
@@ -365,11 +365,11 @@ impl Drop for Shaking {
 }
 
 impl Incoming {
-    /// Bring the connection up, within `limit`.
+    /// Performs the handshake within `limit`.
     ///
     /// # Errors
-    /// The UE does not believe that this is its LMF, says what is no TLS, or says nothing.
-    pub async fn accept(mut self, limit: Duration) -> Result<AsyncChannel, ChannelError> {
+    /// The UE does not trust the LMF's certificate, violates the protocol, or does not respond.
+    pub(crate) async fn handshake(mut self, limit: Duration) -> Result<AsyncQuic, ChannelError> {
         let Some(incoming) = self.incoming.take() else { return Err(ChannelError::Cut) };
         let (shared, peer) = (self.shared.clone(), self.peer);
         shared.handshaking.fetch_add(1, Ordering::Relaxed);
@@ -386,18 +386,18 @@ impl Incoming {
             }
         };
         let session = Session::new(shared.endpoint.clone(), handle, connection, peer);
-        let (tell, events) = mpsc::channel(QUEUE);
-        shared.routes().insert(handle, tell.clone());
+        let (events_tx, events) = mpsc::channel(QUEUE);
+        shared.routes().insert(handle, events_tx.clone());
         let mut quic = AsyncQuic::new(
-            Path::Shared { shared, peer, handle, tell, events },
+            Path::Shared { shared, peer, handle, events_tx, events },
             session,
             Vec::new(),
         );
         quic.handshake(limit).await?;
-        Ok(quic.into())
+        Ok(quic)
     }
 
-    /// Tell the UE that there is no room for it.
+    /// Refuses the connection (CONNECTION_REFUSED).
     pub fn refuse(mut self) {
         let Some(incoming) = self.incoming.take() else { return };
         let mut output = Vec::new();

@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(controller.window(), WITHOUT_PACING);
         controller.on_congestion_event(later(900), later(2), true, 50_000);
         assert_eq!(controller.window(), 2 * 1372);
-        // What was sent before counts once.
+        // Losses of packets sent before the last reduction are ignored.
         controller.on_congestion_event(later(901), later(3), true, 1372);
         assert_eq!(controller.collapsed, Some(later(900)));
         controller.mtu = 1372;

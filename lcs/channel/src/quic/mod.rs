@@ -1,4 +1,4 @@
-//! QUIC by quinn-proto: one connection with one stream for both directions.
+//! QUIC by quinn-proto: one connection with one bidirectional stream.
 
 mod asynchronous;
 mod congestion;
@@ -178,7 +178,7 @@ impl Channel for Quic {
 
     fn close(&mut self) -> Result<(), ChannelError> {
         let until = Instant::now() + self.options.timeout;
-        // Wait until the peer has everything before closing.
+        // Waits until the peer has acknowledged everything before closing.
         if with!(self, finish)? {
             while !self.session.is_flushed() {
                 let Quic { socket, options, session, .. } = self;
@@ -267,7 +267,8 @@ impl Listener for QuicListener {
             if self.recent.contains(&connection_id) {
                 continue;
             }
-            // Before the answer, so that this socket gets all that follows.
+            // Connected before the response is sent, so that this socket receives all later
+            // datagrams.
             let socket = udp::bind_shared(self.local_addr())?;
             socket.connect(peer)?;
             let config = endpoint_config(&self.options)?;

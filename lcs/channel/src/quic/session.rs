@@ -390,13 +390,13 @@ impl Session {
     /// retransmitted.
     pub(super) fn close(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.connection.close(now, NO_ERROR, bytes::Bytes::new());
-        let mut said = Vec::new();
+        let mut reply = Vec::new();
         self.drive(now, &mut |bytes| {
-            said = bytes.to_vec();
+            reply = bytes.to_vec();
             out(bytes)
         })?;
-        match self.careful && !said.is_empty() {
-            true => out(&said),
+        match self.careful && !reply.is_empty() {
+            true => out(&reply),
             false => Ok(()),
         }
     }

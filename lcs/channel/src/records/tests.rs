@@ -65,7 +65,7 @@ fn malformed_records_are_rejected() {
 
 #[test]
 fn padding_is_removed_up_to_the_maximum_record_size() {
-    // RFC 8446, 5.4: content, its type, and zeros; with them at most 2^14 + 1 octets.
+    // RFC 8446, 5.4: content, its type, and zeros; with them at most 2^14 + 1 bytes.
     for (content, padding, good) in
         [(3, 0, true), (3, 500, true), (3, MAX_PLAINTEXT - 3, true), (3, MAX_PLAINTEXT - 2, false)]
     {
@@ -138,18 +138,17 @@ fn each_error_sends_the_alert_of_rfc_8446() {
         (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 7][..])][..], alert::ILLEGAL_PARAMETER),
         (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 2, 0, 0])], alert::DECODE_ERROR),
         (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 0])], alert::DECODE_ERROR),
-        // Two in one record: what follows the first would have to be under the new key.
+        // Two messages in one record: the second would have to be under the new key.
         (&[(HANDSHAKE, &[update, update].concat())], alert::UNEXPECTED_MESSAGE),
-        // A ClientHello, a CertificateRequest, and the end of early data, which have no place
-        // here.
+        // A ClientHello, a CertificateRequest and EndOfEarlyData, which are not allowed here.
         (&[(HANDSHAKE, &[1, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
         (&[(HANDSHAKE, &[13, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
         (&[(HANDSHAKE, &[5, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
-        // Nobody gives a server tickets; a message of 16 MB; one of nothing.
+        // A ticket to a server; a message of 16 MB; an empty message.
         (&[(HANDSHAKE, &[NEW_SESSION_TICKET, 0, 0, 1, 0])], alert::UNEXPECTED_MESSAGE),
         (&[(HANDSHAKE, &[NEW_SESSION_TICKET, 0xff, 0, 0, 0])], alert::DECODE_ERROR),
         (&[(HANDSHAKE, &[])], alert::UNEXPECTED_MESSAGE),
-        // Something between the pieces of a message, be it the end.
+        // Another record between the fragments of a message, even an alert.
         (&[(HANDSHAKE, &update[..4]), (APPLICATION_DATA, b"x")], alert::UNEXPECTED_MESSAGE),
         (
             &[(HANDSHAKE, &update[..4]), (ALERT, &[1, alert::CLOSE_NOTIFY])],
@@ -173,8 +172,8 @@ fn nothing_is_sent_after_close_notify() {
     let length = wire.len();
     one.close(&mut wire);
     assert!(one.seal(b"more", &mut wire).is_err() && wire.len() == length);
-    // What comes behind the peer's end is not looked at (RFC 8446, 6.1), and what it still asks for
-    // is heard.
+    // Input after the peer's close_notify is ignored (RFC 8446, 6.1), but a KeyUpdate request
+    // before it is answered.
     wire.extend_from_slice(&[0xff; 100]);
     let mut opened = Vec::new();
     other.open(&wire, &mut opened).unwrap();

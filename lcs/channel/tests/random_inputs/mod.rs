@@ -1,8 +1,9 @@
-//! Random inputs for a decoder, for `MARTLET_FUZZ_SECONDS` (1). The same inputs in each run.
+//! Feeds random inputs to a decoder for `MARTLET_FUZZ_SECONDS` (default 1). The inputs are the same
+//! in each run.
 
 use std::time::{Duration, Instant};
 
-/// Calls `what` with random inputs until the time is over.
+/// Calls `what` with random inputs until the time has passed.
 pub fn run(what: impl Fn(&[u8])) {
     let seconds =
         std::env::var("MARTLET_FUZZ_SECONDS").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
@@ -16,7 +17,7 @@ pub fn run(what: impl Fn(&[u8])) {
     while Instant::now() < until {
         let length = random() % if count.is_multiple_of(50) { 20_000 } else { 300 };
         let mut bytes: Vec<u8> = (0..length).map(|_| random() as u8).collect();
-        // Small numbers are orders and kinds of content.
+        // Small numbers are likely to be valid commands and content types.
         if count.is_multiple_of(2) {
             bytes.iter_mut().for_each(|byte| *byte &= 0x3f);
         }

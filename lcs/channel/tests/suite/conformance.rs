@@ -1,5 +1,5 @@
-//! What every kind of channel has to do. TLS over TCP is also tried with every other library at the
-//! other end.
+//! Requirements on every kind of channel. TLS over TCP is also tested between each pair of
+//! libraries.
 
 use crate::channels::*;
 use std::io::{Read, Write};
@@ -19,10 +19,10 @@ fn identity() -> Identity {
     Identity::self_signed(&["lmf.example", "127.0.0.1"]).unwrap()
 }
 
-/// Those that this machine can do.
+/// The kinds that this machine supports.
 fn kinds() -> Vec<Kind> {
     for kind in Kind::ALL.iter().filter(|kind| !kind.is_available()) {
-        println!("SKIPPED: this machine's kernel cannot do {}", kind.name());
+        println!("SKIPPED: this machine's kernel does not support {}", kind.name());
     }
     let only = std::env::var("MARTLET_CHANNELS").ok();
     let wanted = |kind: &Kind| {
@@ -31,7 +31,7 @@ fn kinds() -> Vec<Kind> {
     Kind::available().into_iter().filter(wanted).collect()
 }
 
-/// Both ends that work together.
+/// Pairs of kinds that interoperate.
 fn pairs() -> Vec<(Kind, Kind)> {
     let kinds = kinds();
     let work_together = |a: Kind, b: Kind| {
@@ -41,7 +41,7 @@ fn pairs() -> Vec<(Kind, Kind)> {
     all.filter(|(client, server)| work_together(*client, *server)).collect()
 }
 
-/// A server that does this with the first connection.
+/// Runs a server that handles the first connection with `work`.
 fn serve<T: Send + 'static>(
     kind: Kind,
     identity: &Identity,
@@ -52,31 +52,31 @@ fn serve<T: Send + 'static>(
     (listener.local_addr(), std::thread::spawn(move || work(listener.accept())))
 }
 
-/// Send everything back until the peer closes.
+/// Echoes until the peer closes.
 fn echo(channel: Result<Box<dyn Channel>, ChannelError>) -> Result<usize, ChannelError> {
-    let (mut channel, mut octets, mut total) = (channel?, Vec::new(), 0);
-    while channel.receive(&mut octets)? {
-        channel.send(&octets)?;
-        total += octets.len();
-        octets.clear();
+    let (mut channel, mut bytes, mut total) = (channel?, Vec::new(), 0);
+    while channel.receive(&mut bytes)? {
+        channel.send(&bytes)?;
+        total += bytes.len();
+        bytes.clear();
     }
     channel.close()?;
     Ok(total)
 }
 
 fn receive(channel: &mut dyn Channel, count: usize) -> Vec<u8> {
-    let mut octets = Vec::new();
-    while octets.len() < count {
-        let got = channel.receive(&mut octets).unwrap_or_else(|error| {
-            panic!("{error} after {} of {count}, {:?}", octets.len(), channel.describe())
+    let mut bytes = Vec::new();
+    while bytes.len() < count {
+        let got = channel.receive(&mut bytes).unwrap_or_else(|error| {
+            panic!("{error} after {} of {count}, {:?}", bytes.len(), channel.describe())
         });
-        assert!(got, "closed after {} of {count} octets", octets.len());
+        assert!(got, "closed after {} of {count} bytes", bytes.len());
     }
-    octets
+    bytes
 }
 
 #[test]
-fn octets_arrive_whole_and_in_order_both_ways_whatever_their_number() {
+fn data_of_any_size_arrives_in_order_in_both_directions() {
     for (client, server) in pairs() {
         for spin in [Duration::ZERO, Duration::from_micros(200)] {
             let (identity, options) = (identity(), Options { spin, mtu: 65_535, ..options() });
@@ -89,7 +89,7 @@ fn octets_arrive_whole_and_in_order_both_ways_whatever_their_number() {
                 channel.send(&sent).unwrap();
                 assert!(
                     receive(&mut *channel, size) == sent,
-                    "{client:?} to {server:?}: {size} octets differ"
+                    "{client:?} to {server:?}: {size} bytes differ"
                 );
                 total += size;
             }
@@ -100,7 +100,7 @@ fn octets_arrive_whole_and_in_order_both_ways_whatever_their_number() {
 }
 
 #[test]
-fn large_messages_arrive_over_a_path_of_small_packets() {
+fn large_messages_arrive_over_a_path_with_a_small_mtu() {
     for kind in kinds() {
         let (identity, options) = (identity(), options());
         let (at, work) = serve(kind, &identity, &options, echo);
@@ -116,7 +116,7 @@ fn large_messages_arrive_over_a_path_of_small_packets() {
 }
 
 #[test]
-fn secure_channels_are_tls_1_3_with_the_one_cipher_suite() {
+fn secure_channels_negotiate_tls_1_3_with_the_required_cipher_suite() {
     for (client, server) in pairs().into_iter().filter(|(client, _)| crate::is_secure(*client)) {
         let (identity, options) = (identity(), options());
         let (at, work) = serve(server, &identity, &options, |channel| {
@@ -138,7 +138,7 @@ fn secure_channels_are_tls_1_3_with_the_one_cipher_suite() {
 }
 
 #[test]
-fn an_address_in_the_certificate_is_as_good_as_a_name() {
+fn an_ip_address_in_the_certificate_is_verified_like_a_name() {
     for (client, server) in pairs().into_iter().filter(|(client, _)| crate::is_secure(*client)) {
         let (identity, options) = (identity(), options());
         let (at, work) = serve(server, &identity, &options, echo);
@@ -162,7 +162,7 @@ fn an_address_in_the_certificate_is_as_good_as_a_name() {
 }
 
 #[test]
-fn a_certificate_that_does_not_fit_is_refused() {
+fn a_mismatching_certificate_is_rejected() {
     for (client, server) in pairs().into_iter().filter(|(client, _)| crate::is_secure(*client)) {
         let (ours, other, options) = (identity(), identity(), options());
         let mut trusts = vec![other.trust("lmf.example"), ours.trust("other.example")];
@@ -177,13 +177,13 @@ fn a_certificate_that_does_not_fit_is_refused() {
                 "{client:?} to {server:?}, {}: {error:?}",
                 trust.name
             );
-            assert!(work.join().unwrap(), "{server:?} believes that {client:?} is there");
+            assert!(work.join().unwrap(), "{server:?} accepted {client:?}");
         }
     }
 }
 
 #[test]
-fn what_is_no_tls_is_refused_and_a_silent_peer_is_given_up() {
+fn input_that_is_not_tls_is_rejected_and_a_silent_peer_times_out() {
     for kind in kinds().into_iter().filter(|kind| kind.is_tls_over_tcp()) {
         let options = Options { timeout: Duration::from_millis(300), ..options() };
         let (at, work) = serve(kind, &identity(), &options, |channel| channel.err());
@@ -200,11 +200,11 @@ fn what_is_no_tls_is_refused_and_a_silent_peer_is_given_up() {
 
         let (at, work) = serve(kind, &identity(), &options, |channel| channel.err());
         drop(TcpStream::connect(at).unwrap());
-        assert!(work.join().unwrap().is_some(), "{kind:?} calls a peer that left a channel");
+        assert!(work.join().unwrap().is_some(), "{kind:?} accepted a peer that disconnected");
     }
 }
 
-/// Passes octets on between a client and a server, and does something to those of the client after
+/// Forwards bytes between a client and a server, and applies `change` to the client's bytes after
 /// the first `spare`.
 fn meddle(to: SocketAddr, change: impl Fn(&mut Vec<u8>) -> bool + Send + 'static) -> SocketAddr {
     let listener = std::net::TcpListener::bind(here()).unwrap();
@@ -214,9 +214,9 @@ fn meddle(to: SocketAddr, change: impl Fn(&mut Vec<u8>) -> bool + Send + 'static
         let mut server = TcpStream::connect(to).unwrap();
         let (mut back, mut forth) = (server.try_clone().unwrap(), client.try_clone().unwrap());
         std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
-        let mut octets = vec![0; 65_536];
-        while let Ok(count @ 1..) = client.read(&mut octets) {
-            let mut piece = octets[..count].to_vec();
+        let mut bytes = vec![0; 65_536];
+        while let Ok(count @ 1..) = client.read(&mut bytes) {
+            let mut piece = bytes[..count].to_vec();
             if !change(&mut piece) || server.write_all(&piece).is_err() {
                 break;
             }
@@ -227,13 +227,13 @@ fn meddle(to: SocketAddr, change: impl Fn(&mut Vec<u8>) -> bool + Send + 'static
 }
 
 #[test]
-fn a_record_that_was_changed_and_a_connection_that_was_cut_are_no_clean_end() {
+fn a_modified_record_and_a_truncated_connection_are_errors() {
     for kind in kinds().into_iter().filter(|kind| kind.is_tls_over_tcp()) {
         for cut in [false, true] {
             let (identity, options) = (identity(), options());
             let (at, work) = serve(kind, &identity, &options, echo);
             let at = meddle(at, move |piece| {
-                // The message of 900 octets is the only piece of that size.
+                // The message of 900 bytes is the only segment of that size.
                 if piece.len() >= 900 {
                     if cut {
                         return false;
@@ -262,7 +262,7 @@ fn a_record_that_was_changed_and_a_connection_that_was_cut_are_no_clean_end() {
 }
 
 #[test]
-fn nobody_there_is_an_error_and_so_is_an_identity_that_is_none() {
+fn an_absent_peer_and_an_invalid_identity_are_errors() {
     for kind in kinds().into_iter().filter(|kind| crate::is_secure(*kind)) {
         let options = Options { timeout: Duration::from_millis(200), ..options() };
         let free = std::net::TcpListener::bind(here()).unwrap().local_addr().unwrap();

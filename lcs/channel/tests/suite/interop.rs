@@ -1,4 +1,5 @@
-//! What others see: `openssl s_client` as a UE, and `tshark` on the wire. Capturing needs root.
+//! Interoperability: `openssl s_client` as a UE, and `tshark` as an observer of the wire. Capturing
+//! needs root.
 
 use crate::channels::*;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const SUITE: &str = "TLS_AES_128_GCM_SHA256";
-/// What is sent, and must not be seen.
-const SECRET: &[u8] = b"where the phone is: 54.0924 12.0991";
+/// The plaintext that must not appear on the wire.
+const SECRET: &[u8] = b"position of the UE: 54.0924 12.0991";
 
 fn kinds() -> Vec<Kind> {
     Kind::available().into_iter().filter(|kind| kind.is_tls_over_tcp()).collect()
@@ -23,7 +24,7 @@ fn has(program: &str) -> bool {
         .status()
         .is_ok_and(|it| it.success());
     if !there {
-        println!("SKIPPED: there is no {program}");
+        println!("SKIPPED: {program} is not installed");
     }
     there
 }
@@ -35,16 +36,16 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Sends everything back on the first connection until its peer closes.
+/// Echoes on the first connection until its peer closes.
 fn echo(kind: Kind, identity: &Identity) -> (SocketAddr, JoinHandle<()>) {
     let options = Options { timeout: Duration::from_secs(10), ..Options::default() };
     let mut listener = listen(kind, ([127, 0, 0, 1], 0).into(), identity, &options).unwrap();
     let at = listener.local_addr();
     let work = move || {
-        let (mut channel, mut octets) = (listener.accept().unwrap(), Vec::new());
-        while channel.receive(&mut octets).unwrap_or(false) {
-            channel.send(&octets).unwrap();
-            octets.clear();
+        let (mut channel, mut bytes) = (listener.accept().unwrap(), Vec::new());
+        while channel.receive(&mut bytes).unwrap_or(false) {
+            channel.send(&bytes).unwrap();
+            bytes.clear();
         }
         let _ = channel.close();
     };
@@ -52,7 +53,7 @@ fn echo(kind: Kind, identity: &Identity) -> (SocketAddr, JoinHandle<()>) {
 }
 
 #[test]
-fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits() {
+fn s_client_negotiates_tls_1_3_and_verifies_the_certificate() {
     if !has("openssl") {
         return;
     }
@@ -79,17 +80,17 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
             .spawn()
             .unwrap();
         let mut input = client.stdin.take().unwrap();
-        input.write_all(b"is anybody there\n").unwrap();
+        input.write_all(b"hello from the client\n").unwrap();
         let mut seen = String::new();
         for line in BufReader::new(client.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             seen += &line;
             seen.push('\n');
-            if line == "is anybody there" {
+            if line == "hello from the client" {
                 break;
             }
         }
-        // The end of its input is the end of the connection.
+        // s_client closes the connection at the end of its input.
         drop(input);
         client.wait().unwrap();
         assert!(seen.contains(&format!("New, TLSv1.3, Cipher is {SUITE}")), "{kind:?}: {seen}");
@@ -97,9 +98,9 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
             seen.contains("Verification: OK") && seen.contains("Verified peername: lmf.example"),
             "{kind:?}: {seen}"
         );
-        assert!(seen.ends_with("is anybody there\n"), "{kind:?}: {seen}");
+        assert!(seen.ends_with("hello from the client\n"), "{kind:?}: {seen}");
         work.join().unwrap();
-        // A client that has nothing but TLS 1.2, or another suite, is not served.
+        // A client that offers only TLS 1.2 or another cipher suite is rejected.
         for refused in
             [&["-tls1_2"][..], &["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"]]
         {
@@ -113,19 +114,19 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
                 .stdin(Stdio::null())
                 .output()
                 .unwrap();
-            assert!(!client.status.success(), "{kind:?} serves {refused:?}");
-            assert!(work.join().unwrap(), "{kind:?} believes that it serves {refused:?}");
+            assert!(!client.status.success(), "{kind:?} accepted {refused:?}");
+            assert!(work.join().unwrap(), "{kind:?} reported success for {refused:?}");
         }
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Lines that OpenSSL's program says, each when it is asked for; `K` has it change its key and ask
-/// for ours, `k` its own alone.
+/// `openssl s_client`, which sends lines. The line `K` makes it update its key and request ours;
+/// `k` updates its own key only.
 struct Openssl {
     child: Child,
     input: std::process::ChildStdin,
-    said: BufReader<std::process::ChildStdout>,
+    reply: BufReader<std::process::ChildStdout>,
 }
 
 impl Openssl {
@@ -137,14 +138,14 @@ impl Openssl {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let (input, said) =
+        let (input, reply) =
             (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        Openssl { child, input, said }
+        Openssl { child, input, reply }
     }
 
     fn say(&mut self, line: &str) {
         writeln!(self.input, "{line}").unwrap();
-        // A command is what it reads at once: nothing else may wait with it.
+        // s_client interprets a command only if it reads it alone, so wait before the next line.
         std::thread::sleep(Duration::from_millis(200));
     }
 
@@ -153,8 +154,8 @@ impl Openssl {
         while line.trim() != wanted {
             line.clear();
             assert!(
-                self.said.read_line(&mut line).unwrap() > 0,
-                "it ended before it said {wanted:?}"
+                self.reply.read_line(&mut line).unwrap() > 0,
+                "it ended before it wrote {wanted:?}"
             );
         }
     }
@@ -168,12 +169,11 @@ impl Drop for Openssl {
 }
 
 #[test]
-fn new_keys_are_taken_from_s_client_and_given_where_it_asks_for_them() {
+fn key_updates_of_s_client_are_accepted_and_answered() {
     if !has("openssl") {
         return;
     }
-    // The kernel takes no new keys before 6.14, and Mbed TLS 3.6 takes none: both end the
-    // connection.
+    // The kernel supports no KeyUpdate before 6.14, and Mbed TLS 3.6 none: both end the connection.
     for kind in kinds().into_iter().filter(|kind| !["ktls", "mbedtls"].contains(&kind.name())) {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = echo(kind, &identity);
@@ -190,15 +190,15 @@ fn new_keys_are_taken_from_s_client_and_given_where_it_asks_for_them() {
             client.wait_for(&line);
             client.say(command);
         }
-        client.say("after all of them");
-        client.wait_for("after all of them");
+        client.say("after all key updates");
+        client.wait_for("after all key updates");
         drop(client);
         work.join().unwrap();
     }
 }
 
 #[test]
-fn records_of_s_client_that_are_small_and_padded_are_read() {
+fn small_and_padded_records_of_s_client_are_read() {
     if !has("openssl") {
         return;
     }
@@ -226,9 +226,9 @@ fn records_of_s_client_that_are_small_and_padded_are_read() {
     }
 }
 
-/// Waits for a client, takes what it says first, and closes or, where it is changed on its way,
-/// does not get so far.
-fn s_client_says(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, String, bool) {
+/// Serves a client, receives its first line and closes. If `changed`, the line's record is modified
+/// on the path, so the receive fails.
+fn serve_s_client(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, String, bool) {
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
     let options = Options { timeout: Duration::from_secs(10), ..Options::default() };
     let mut listener = listen(kind, ([127, 0, 0, 1], 0).into(), &identity, &options).unwrap();
@@ -243,16 +243,16 @@ fn s_client_says(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, Stri
             let _ = std::io::copy(&mut back, &mut forth);
             let _ = forth.shutdown(std::net::Shutdown::Write);
         });
-        let mut octets = vec![0; 65_536];
-        while let Ok(count @ 1..) = client.read(&mut octets) {
-            // The record of the line, whatever goes before it: ten octets, the type, and the tag.
-            let line = count
-                .checked_sub(5 + 27)
-                .filter(|at| octets[*at..].starts_with(&[23, 3, 3, 0, 27]));
+        let mut bytes = vec![0; 65_536];
+        while let Ok(count @ 1..) = client.read(&mut bytes) {
+            // The record of the line: ten bytes, the content type, and the tag. Other records may
+            // precede it.
+            let line =
+                count.checked_sub(5 + 27).filter(|at| bytes[*at..].starts_with(&[23, 3, 3, 0, 27]));
             if changed && line.is_some() {
-                octets[count - 1] ^= 1;
+                bytes[count - 1] ^= 1;
             }
-            if server.write_all(&octets[..count]).is_err() {
+            if server.write_all(&bytes[..count]).is_err() {
                 break;
             }
         }
@@ -260,8 +260,8 @@ fn s_client_says(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, Stri
         answers.join().unwrap();
     });
     let served = std::thread::spawn(move || {
-        let (mut channel, mut octets) = (listener.accept().unwrap(), Vec::new());
-        let received = channel.receive(&mut octets);
+        let (mut channel, mut bytes) = (listener.accept().unwrap(), Vec::new());
+        let received = channel.receive(&mut bytes);
         let _ = channel.close();
         received
     });
@@ -272,36 +272,35 @@ fn s_client_says(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, Stri
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The handshake is over by then.
+    // The handshake is complete by now.
     std::thread::sleep(Duration::from_millis(300));
     let mut input = client.stdin.take().unwrap();
     input.write_all(b"nine more\n").unwrap();
-    let mut said = String::new();
-    client.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let mut reply = String::new();
+    client.stderr.take().unwrap().read_to_string(&mut reply).unwrap();
     let fine = client.wait().unwrap().success();
     drop(input);
     passing.join().unwrap();
-    (served.join().unwrap(), said, fine)
+    (served.join().unwrap(), reply, fine)
 }
 
 #[test]
-fn s_client_sees_our_end_as_one_and_is_told_what_was_wrong() {
+fn s_client_receives_close_notify_or_the_alert() {
     if !has("openssl") {
         return;
     }
     for kind in kinds() {
-        let (received, said, fine) = s_client_says(kind, false);
+        let (received, reply, fine) = serve_s_client(kind, false);
         assert!(matches!(received, Ok(true)), "{kind:?}: {received:?}");
-        assert!(fine && !said.contains("unexpected eof"), "{kind:?}: {said}");
-        let (received, said, _) = s_client_says(kind, true);
+        assert!(fine && !reply.contains("unexpected eof"), "{kind:?}: {reply}");
+        let (received, reply, _) = serve_s_client(kind, true);
         assert!(matches!(received, Err(ChannelError::Tls(_))), "{kind:?}: {received:?}");
-        // 20 is bad_record_mac. The kernel says nothing when a record does not open: its user has
-        // to.
-        assert!(kind == Kind::Ktls || said.contains("alert number 20"), "{kind:?}: {said}");
+        // 20 is bad_record_mac. For kernel TLS, the application sends the alert.
+        assert!(kind == Kind::Ktls || reply.contains("alert number 20"), "{kind:?}: {reply}");
     }
 }
 
-/// A capture of the loopback interface; it ends with this.
+/// A capture of the loopback interface, ended on drop.
 struct Capture(Child);
 
 impl Capture {
@@ -313,22 +312,22 @@ impl Capture {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It says when it listens.
-        let mut said = BufReader::new(child.stderr.take().unwrap());
+        // tcpdump reports when it listens.
+        let mut reply = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("listening on") {
             line.clear();
-            assert!(said.read_line(&mut line).unwrap() > 0, "tcpdump ended: captures need root");
+            assert!(reply.read_line(&mut line).unwrap() > 0, "tcpdump ended: captures need root");
         }
-        std::thread::spawn(move || said.read_to_string(&mut String::new()));
+        std::thread::spawn(move || reply.read_to_string(&mut String::new()));
         Capture(child)
     }
 
-    /// Ends it when it has so many octets, or has waited for them long enough.
-    fn end(mut self, file: &std::path::Path, octets: u64) {
+    /// Ends the capture when the file has `bytes` bytes, or after a timeout.
+    fn end(mut self, file: &std::path::Path, bytes: u64) {
         for _ in 0..50 {
             std::thread::sleep(Duration::from_millis(100));
-            if std::fs::metadata(file).is_ok_and(|it| it.len() >= octets) {
+            if std::fs::metadata(file).is_ok_and(|it| it.len() >= bytes) {
                 break;
             }
         }
@@ -339,7 +338,7 @@ impl Capture {
 }
 
 #[test]
-fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
+fn tshark_sees_a_tls_1_3_handshake_and_no_plaintext() {
     if !has("tshark") || !has("tcpdump") || !nix::unistd::Uid::effective().is_root() {
         return;
     }
@@ -374,14 +373,14 @@ fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
             let output = tshark.stderr(Stdio::null()).output().unwrap();
             String::from_utf8_lossy(&output.stdout).lines().map(str::to_string).collect()
         };
-        // 1 is the ClientHello, 2 the ServerHello; 0x1301 is the suite, 0x0304 TLS 1.3.
+        // 1 is the ClientHello, 2 the ServerHello; 0x1301 is the cipher suite, 0x0304 TLS 1.3.
         let offered = fields(
             "tls.handshake.type == 1",
             &["tls.handshake.ciphersuite", "tls.handshake.extensions.supported_version"],
         );
         let offered = offered.first().unwrap_or_else(|| panic!("{kind:?}: no ClientHello"));
         let suites = offered.split('\t').next().unwrap().to_string();
-        // 0x00ff says that renegotiation is understood, which TLS 1.3 does not have.
+        // 0x00ff signals secure renegotiation, which TLS 1.3 does not have.
         let suites: Vec<_> = suites.split(',').filter(|suite| *suite != "0x00ff").collect();
         assert_eq!(suites, ["0x1301"], "{kind:?}: {offered}");
         let chosen = fields(
@@ -389,7 +388,7 @@ fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
             &["tls.handshake.ciphersuite", "tls.handshake.extensions.supported_version"],
         );
         assert_eq!(chosen.first().map(String::as_str), Some("0x1301\t0x0304"), "{kind:?}");
-        // 23 is the application's data, as which everything after the hellos goes.
+        // 23 is application data, the type of all encrypted records.
         let lengths = fields(
             "tls.record.opaque_type == 23 || tls.record.content_type == 23",
             &["tls.record.length"],
@@ -400,12 +399,12 @@ fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
             .filter_map(|it| it.parse().ok())
             .collect();
         assert!(lengths.iter().all(|length| *length <= 16_384 + 256), "{kind:?}: {lengths:?}");
-        // A busy machine's capture misses some of them.
+        // On a busy machine the capture may miss some.
         assert!(lengths.iter().sum::<usize>() >= 40_000, "{kind:?}: {lengths:?}");
         let captured = std::fs::read(&file).unwrap();
         assert!(
             !captured.windows(12).any(|it| it == &SECRET[..12]),
-            "{kind:?}: the wire says where the phone is"
+            "{kind:?}: the plaintext is on the wire"
         );
     }
     std::fs::remove_dir_all(folder).unwrap();

@@ -1,5 +1,5 @@
-//! The suite that every kind of channel passes. `lab/channels` runs the same files over the
-//! channels of other TLS libraries.
+//! Runs the conformance suite over every kind of channel. `lab/channels` runs the same files over
+//! the channels of other TLS libraries.
 
 mod conformance;
 mod interop;
@@ -9,7 +9,7 @@ mod resumption;
 use channels::Kind;
 use martlet_lcs_channel as channels;
 
-/// Whether the kind protects what it carries.
+/// Whether the kind encrypts and authenticates.
 fn is_secure(_: Kind) -> bool {
     true
 }

@@ -1,5 +1,4 @@
-//! LCS-UPP messages over every channel, cut at every octet and spread over any records: they arrive
-//! whole.
+//! LCS-UPP messages over every channel: they are reassembled, however they are split into records.
 
 use crate::channels::*;
 use martlet_lcsupp::{Framer, Message, PayloadType, Transport};
@@ -7,20 +6,20 @@ use std::net::SocketAddr;
 
 fn message(payload: &[u8]) -> Vec<u8> {
     let transport = Transport { payload_type: PayloadType::Lpp, payload, session: b"seven" };
-    let mut octets = Vec::new();
-    Message::Uplink(transport).encode_into(&mut octets).unwrap();
-    octets
+    let mut bytes = Vec::new();
+    Message::Uplink(transport).encode_into(&mut bytes).unwrap();
+    bytes
 }
 
-/// What messages a server reads until its client closes.
+/// The messages that a server receives until its client closes.
 fn read_all(mut channel: Box<dyn Channel>) -> Vec<Vec<u8>> {
-    let (mut framer, mut octets, mut payloads) = (Framer::new(), Vec::new(), Vec::new());
-    while channel.receive(&mut octets).unwrap() {
-        framer.push(&octets);
-        octets.clear();
+    let (mut framer, mut bytes, mut payloads) = (Framer::new(), Vec::new(), Vec::new());
+    while channel.receive(&mut bytes).unwrap() {
+        framer.push(&bytes);
+        bytes.clear();
         while let Some(message) = framer.next().unwrap() {
             let Message::Uplink(transport) = message else {
-                panic!("another message: {message:?}")
+                panic!("unexpected message: {message:?}")
             };
             assert_eq!(transport.session, b"seven");
             payloads.push(transport.payload.to_vec());
@@ -31,7 +30,7 @@ fn read_all(mut channel: Box<dyn Channel>) -> Vec<Vec<u8>> {
     payloads
 }
 
-/// Sends pieces, each of which is a record or more of its own, and gives what the other end reads.
+/// Sends each piece as one or more records, and returns what the peer receives.
 fn carry(kind: Kind, pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     let options = Options::default();
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
@@ -50,29 +49,29 @@ fn kinds() -> Vec<Kind> {
 }
 
 #[test]
-fn a_message_may_be_cut_at_any_octet() {
-    let (one, two) = (message(b"twenty octets of LPP"), message(&[7; 300]));
+fn a_message_may_be_split_at_any_byte() {
+    let (one, two) = (message(b"twenty bytes of LPP"), message(&[7; 300]));
     for kind in kinds() {
         let mut pieces: Vec<&[u8]> = Vec::new();
         let mut due: Vec<Vec<u8>> = Vec::new();
         for at in 0..=one.len() {
             let (head, tail) = one.split_at(at);
             pieces.extend([head, tail].into_iter().filter(|piece| !piece.is_empty()));
-            due.push(b"twenty octets of LPP".to_vec());
+            due.push(b"twenty bytes of LPP".to_vec());
         }
-        // Each octet alone, and a long one that begins with the end of a short one.
+        // Each byte alone; and a long message whose record begins with the end of a short one.
         pieces.extend(two.chunks(1));
         due.push(vec![7; 300]);
         let both = [one.as_slice(), two.as_slice()].concat();
         let (head, tail) = both.split_at(one.len() + 3);
         pieces.extend([head, tail]);
-        due.extend([b"twenty octets of LPP".to_vec(), vec![7; 300]]);
+        due.extend([b"twenty bytes of LPP".to_vec(), vec![7; 300]]);
         assert!(carry(kind, &pieces) == due, "{kind:?}");
     }
 }
 
 #[test]
-fn the_largest_message_may_be_spread_over_any_records_and_several_be_in_one() {
+fn the_largest_message_spans_records_and_a_record_holds_several_messages() {
     let payload: Vec<u8> = (0..65_535).map(|at| (at * 31) as u8).collect();
     let (large, small) = (message(&payload), message(b"x"));
     let many = small.repeat(1000);

@@ -1,4 +1,4 @@
-//! Connections that go on with what those before were given, and octets in the first flight.
+//! Session resumption and 0-RTT data.
 
 use crate::channels::*;
 use std::net::SocketAddr;
@@ -6,10 +6,10 @@ use std::thread::JoinHandle;
 
 const COUNT: usize = 4;
 
-/// How connections came up, and what came on each.
+/// For each connection, how it was established and the data received on it.
 type Served = JoinHandle<Vec<(Resumption, Vec<u8>)>>;
 
-/// Echoes, each connection until its client closes.
+/// Serves connections; echoes on each until its client closes.
 fn serve(kind: Kind, identity: &Identity, early_data: bool) -> (SocketAddr, Served) {
     let options = Options { early_data, ..Options::default() };
     let mut listener =
@@ -18,10 +18,10 @@ fn serve(kind: Kind, identity: &Identity, early_data: bool) -> (SocketAddr, Serv
     let work = std::thread::spawn(move || {
         let one = |_| {
             let mut channel = listener.accept().unwrap();
-            let (mut octets, mut all) = (Vec::new(), Vec::new());
-            while channel.receive(&mut octets).unwrap() {
-                channel.send(&octets).unwrap();
-                all.append(&mut octets);
+            let (mut bytes, mut all) = (Vec::new(), Vec::new());
+            while channel.receive(&mut bytes).unwrap() {
+                channel.send(&bytes).unwrap();
+                all.append(&mut bytes);
             }
             channel.close().unwrap();
             (channel.resumption(), all)
@@ -32,15 +32,15 @@ fn serve(kind: Kind, identity: &Identity, early_data: bool) -> (SocketAddr, Serv
 }
 
 fn receive(channel: &mut dyn Channel, count: usize) -> Vec<u8> {
-    let mut octets = Vec::new();
-    while octets.len() < count {
-        assert!(channel.receive(&mut octets).unwrap(), "closed after {} of {count}", octets.len());
+    let mut bytes = Vec::new();
+    while bytes.len() < count {
+        assert!(channel.receive(&mut bytes).unwrap(), "closed after {} of {count}", bytes.len());
     }
-    octets
+    bytes
 }
 
 #[test]
-fn a_connection_goes_on_with_what_the_one_before_was_given() {
+fn a_connection_resumes_the_session_of_the_previous_one() {
     let kinds: Vec<_> =
         Kind::available().into_iter().filter(|kind| crate::resumes(*kind)).collect();
     println!("{kinds:?}");
@@ -49,24 +49,24 @@ fn a_connection_goes_on_with_what_the_one_before_was_given() {
         let (at, work) = serve(kind, &identity, kind == Kind::Quinn);
         let connector =
             Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
-        let mut came_up = Vec::new();
+        let mut established = Vec::new();
         for n in 0..COUNT {
             let mut channel = connector
                 .connect(at)
                 .unwrap_or_else(|error| panic!("{kind:?}, connection {n}: {error}"));
             channel.send(&[n as u8; 100]).unwrap();
             assert_eq!(receive(&mut *channel, 100), [n as u8; 100]);
-            came_up.push(channel.resumption());
+            established.push(channel.resumption());
             channel.close().unwrap();
         }
-        let (first, others) = came_up.split_first().unwrap();
+        let (first, others) = established.split_first().unwrap();
         assert_eq!(*first, Resumption::Full, "{kind:?}");
-        assert!(others.iter().all(|how| *how == Resumption::Resumed), "{kind:?}: {came_up:?}");
+        assert!(others.iter().all(|how| *how == Resumption::Resumed), "{kind:?}: {established:?}");
         work.join().unwrap();
     }
 }
 
-/// Those whose first octets may go with the first flight.
+/// The kinds that support 0-RTT data.
 fn early_ones() -> Vec<Kind> {
     let kinds: Vec<_> =
         Kind::available().into_iter().filter(|kind| kind.supports_early_data()).collect();
@@ -76,7 +76,7 @@ fn early_ones() -> Vec<Kind> {
 }
 
 #[test]
-fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
+fn data_is_sent_as_0_rtt_once_a_ticket_is_available() {
     for kind in early_ones() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, true);
@@ -90,9 +90,9 @@ fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
             assert_eq!(receive(&mut *channel, 8), b"and then");
             channel.close().unwrap();
         }
-        for (n, (how, octets)) in work.join().unwrap().into_iter().enumerate() {
-            // Nothing is lost, and nothing comes twice, whichever way it went.
-            assert_eq!(octets, b"firstand then", "{kind:?}, connection {n}");
+        for (n, (how, bytes)) in work.join().unwrap().into_iter().enumerate() {
+            // Nothing is lost or duplicated, whether or not it was sent as 0-RTT data.
+            assert_eq!(bytes, b"firstand then", "{kind:?}, connection {n}");
             assert!(
                 kind == Kind::Quinn || (how == Resumption::Early) == (n > 0),
                 "{kind:?}: {how:?}"
@@ -102,7 +102,7 @@ fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
 }
 
 #[test]
-fn what_an_lmf_does_not_take_early_it_gets_later() {
+fn rejected_0_rtt_data_is_sent_after_the_handshake() {
     for kind in early_ones() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, false);
@@ -114,12 +114,12 @@ fn what_an_lmf_does_not_take_early_it_gets_later() {
             assert_eq!(receive(&mut *channel, 5), b"first");
             channel.close().unwrap();
         }
-        assert!(work.join().unwrap().iter().all(|(_, octets)| octets == b"first"), "{kind:?}");
+        assert!(work.join().unwrap().iter().all(|(_, bytes)| bytes == b"first"), "{kind:?}");
     }
 }
 
 #[test]
-fn the_first_flight_of_one_library_is_taken_by_another() {
+fn libraries_interoperate_with_0_rtt_data() {
     let kinds: Vec<_> = early_ones().into_iter().filter(|kind| kind.is_tls_over_tcp()).collect();
     for (client, server) in
         kinds.iter().flat_map(|client| kinds.iter().map(move |server| (*client, *server)))
@@ -128,8 +128,8 @@ fn the_first_flight_of_one_library_is_taken_by_another() {
         let (at, work) = serve(server, &identity, true);
         let connector =
             Connector::new(client, &identity.trust("lmf.example"), &Options::default()).unwrap();
-        // As much as goes in one message that binds a connection; and more than may go early, which
-        // comes later.
+        // The largest message that binds a connection; and one above the 0-RTT limit, which is sent
+        // after the handshake.
         for (n, first) in
             [vec![7; 900], vec![8; 900], vec![9; 70_000], vec![10; 20]].iter().enumerate()
         {
@@ -149,17 +149,17 @@ fn the_first_flight_of_one_library_is_taken_by_another() {
             assert_eq!(receive(&mut *channel, 8), b"and then");
             channel.close().unwrap();
         }
-        let octets: usize = work.join().unwrap().iter().map(|(_, octets)| octets.len()).sum();
-        assert_eq!(octets, 900 + 900 + 70_000 + 20 + 4 * 8, "{client:?} to {server:?}");
+        let bytes: usize = work.join().unwrap().iter().map(|(_, bytes)| bytes.len()).sum();
+        assert_eq!(bytes, 900 + 900 + 70_000 + 20 + 4 * 8, "{client:?} to {server:?}");
     }
 }
 
-/// Passes octets on between clients and a server, and keeps what the second client says first.
+/// Forwards bytes between clients and a server, and records the second client's first flight.
 fn eavesdrop(to: SocketAddr) -> (SocketAddr, std::sync::mpsc::Receiver<Vec<u8>>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (result_tx, result_rx) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for client in listener.incoming() {
             let (mut client, mut server) =
@@ -170,25 +170,22 @@ fn eavesdrop(to: SocketAddr) -> (SocketAddr, std::sync::mpsc::Receiver<Vec<u8>>)
             let count = client.read(&mut first).unwrap();
             first.truncate(count);
             server.write_all(&first).unwrap();
-            let _ = tell.send(first);
+            let _ = result_tx.send(first);
             std::thread::spawn(move || {
                 let _ = std::io::copy(&mut client, &mut server);
                 let _ = server.shutdown(std::net::Shutdown::Write);
             });
         }
     });
-    (at, told)
+    (at, result_rx)
 }
 
 #[test]
-fn a_first_flight_that_is_sent_again_is_not_taken() {
-    early_ones()
-        .into_iter()
-        .filter(|kind| kind.is_tls_over_tcp())
-        .for_each(a_first_flight_is_sent_again);
+fn replayed_0_rtt_data_is_rejected() {
+    early_ones().into_iter().filter(|kind| kind.is_tls_over_tcp()).for_each(replay_0_rtt_data);
 }
 
-fn a_first_flight_is_sent_again(kind: Kind) {
+fn replay_0_rtt_data(kind: Kind) {
     use std::io::{Read, Write};
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
     let options = Options {
@@ -203,10 +200,10 @@ fn a_first_flight_is_sent_again(kind: Kind) {
         let mut taken = Vec::new();
         for _ in 0..3 {
             let Ok(mut channel) = listener.accept() else { continue };
-            let mut octets = Vec::new();
-            while channel.receive(&mut octets).unwrap_or(false) {
-                channel.send(&octets).unwrap();
-                taken.append(&mut octets);
+            let mut bytes = Vec::new();
+            while channel.receive(&mut bytes).unwrap_or(false) {
+                channel.send(&bytes).unwrap();
+                taken.append(&mut bytes);
             }
         }
         taken
@@ -221,7 +218,7 @@ fn a_first_flight_is_sent_again(kind: Kind) {
         channel.close().unwrap();
     }
     let flight = flights.iter().nth(1).unwrap();
-    // Somebody else sends the same again, and gets nowhere.
+    // An attacker replays the flight, which is rejected.
     let mut stream = std::net::TcpStream::connect(at).unwrap();
     stream.write_all(&flight).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();

@@ -211,7 +211,7 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
                 self.disconnect(ue, DisconnectReason::Cause(cause));
             }
             (UppCm::EstablishmentRequest, None) => self.event(ue, LmfEvent::Requested),
-            // The UE lost its connection, and starts anew.
+            // The UE lost its connection and requests a new one.
             (UppCm::EstablishmentRequest, Some(connection)) => {
                 if !matches!(connection.state, State::Establishing(_)) {
                     self.disconnect(ue, DisconnectReason::ChannelClosed);

@@ -15,13 +15,13 @@ struct Setup {
     now: Instant,
     ue: UeSide,
     lmf: LmfSide<u32>,
-    /// Where bytes of the channel are cut, counted in bytes from the start of each burst.
+    /// Offsets at which the bytes of the channel are split, counted from the start of each burst.
     cuts: Vec<usize>,
     open: bool,
     ue_events: Vec<UeEvent>,
     lmf_events: Vec<LmfEvent>,
     refused: Vec<Rejection>,
-    /// NAS messages that get lost, from the LMF and from the UE, and all that were sent.
+    /// NAS messages to lose, from the LMF and from the UE, and all messages sent.
     lose_to_ue: usize,
     lose_to_lmf: usize,
     nas: Vec<u8>,
@@ -62,7 +62,7 @@ impl Setup {
         pieces
     }
 
-    /// Let both sides do what they ask for until neither does.
+    /// Performs the actions of both sides until there are none left.
     fn run(&mut self) {
         loop {
             let (mut uplink, mut downlink, mut idle) = (Vec::new(), Vec::new(), true);
@@ -143,7 +143,7 @@ impl Setup {
         self.lmf_events.clear();
     }
 
-    /// Let time pass until the next deadline.
+    /// Advances the time to the next deadline.
     fn wait(&mut self) -> Duration {
         let next = [self.ue.deadline(), self.lmf.deadline()]
             .into_iter()
@@ -183,7 +183,7 @@ fn a_connection_carries_payloads_both_ways_and_is_released() {
     assert_eq!(setup.nas, [0xc1, 0xc2, 0xc6, 0xc7]);
     assert_eq!((setup.ue.state(), setup.lmf.established(), setup.open), (UeState::Idle, 0, false));
     assert_eq!(setup.lmf_events.last(), Some(&LmfEvent::Disconnected(DisconnectReason::Released)));
-    // It may not ask again for a minute.
+    // The UE may not request a connection again for a minute.
     assert!(!setup.ue.request(setup.now));
     setup.now += Duration::from_secs(61);
     assert!(setup.ue.request(setup.now));
@@ -216,13 +216,13 @@ fn messages_are_the_same_however_the_bytes_are_split() {
     let mut setup = setup();
     setup.cuts = (1..100).collect();
     setup.establish();
-    assert_eq!(transports(&mut setup), expected, "octet by octet");
+    assert_eq!(transports(&mut setup), expected, "byte by byte");
 }
 
 #[test]
 fn payloads_before_the_end_of_the_establishment_are_buffered() {
     let mut setup = setup();
-    // The ESTABLISHMENT COMPLETE is lost, and said again when the command is repeated.
+    // The ESTABLISHMENT COMPLETE is lost, and sent again when the command is retransmitted.
     setup.lose_to_lmf = 1;
     setup.lmf.establish(setup.now, UE, identity(1)).unwrap();
     setup.lmf.open_session(&UE, b"s").unwrap();
@@ -233,8 +233,8 @@ fn payloads_before_the_end_of_the_establishment_are_buffered() {
     setup.run();
     assert_eq!(setup.lmf_events, []);
     assert_eq!(setup.wait(), Duration::from_secs(10));
-    let kept = |octet| LmfEvent::Uplink(payload(&[0, 1, octet], b"s"));
-    assert_eq!(setup.lmf_events, [LmfEvent::Established, kept(1), kept(2)]);
+    let buffered = |byte| LmfEvent::Uplink(payload(&[0, 1, byte], b"s"));
+    assert_eq!(setup.lmf_events, [LmfEvent::Established, buffered(1), buffered(2)]);
     assert_eq!(setup.nas, [0xc1, 0xc2, 0xc1, 0xc2]);
 }
 
@@ -268,7 +268,7 @@ fn an_establishment_without_answer_is_aborted_at_the_fifth_expiry() {
     assert_eq!((waits, &setup.nas[..]), (vec![10; 5], &[0xc1; 5][..]));
     assert_eq!(setup.lmf_events, [LmfEvent::Disconnected(DisconnectReason::NoAnswer)]);
     assert_eq!(setup.lmf.deadline(), None);
-    // The identity is withdrawn.
+    // The binding identity is released.
     setup.lmf.channel_opened(setup.now, ChannelId(2));
     setup.lmf.received(ChannelId(2), &Message::BindingRequest(identity(1)).encode().unwrap());
     setup.run();
@@ -306,7 +306,7 @@ fn a_modification_is_accepted_only_from_a_known_source_lmf() {
         (setup.lmf_events.last(), setup.nas.last()),
         (Some(&LmfEvent::Modified), Some(&0xca))
     );
-    // From another LMF, of which the UE knows nothing, on behalf of a third one.
+    // From an LMF that the UE does not know, on behalf of a third one.
     setup.ue.upp_cm(setup.now, b"lmf-2", &[0xc9, 0x22, 1, b'x']);
     assert_eq!(setup.ue.next_action(), Some(UeAction::Nas(vec![0xcb, 5])));
     let mut idle = UeSide::new(Timers::default());
@@ -344,7 +344,7 @@ fn a_broken_channel_is_reported_with_its_cause() {
         [LmfEvent::Disconnected(DisconnectReason::Cause(Cause::TlsFailure))]
     );
 
-    // The LMF does not answer the binding.
+    // The LMF does not respond to the binding.
     let mut setup = setup();
     setup.connect = false;
     setup.lmf.establish(setup.now, UE, identity(1)).unwrap();
@@ -407,7 +407,7 @@ fn a_ue_can_request_the_release() {
     assert_eq!(setup.nas, [0xc1, 0xc2, 0xc8, 0xc6, 0xc7]);
     assert_eq!((setup.ue.state(), setup.lmf.established()), (UeState::Idle, 0));
     assert_eq!(setup.ue_events, [UeEvent::Released]);
-    // A UE that lost its state and asks anew is served anew.
+    // A UE that lost its state and requests a connection again gets one.
     let mut setup = self::setup();
     setup.establish();
     setup.ue = UeSide::new(Timers::default());

@@ -2,22 +2,23 @@
 
 use super::*;
 
-/// Brings up another channel that says this, and gives what the LMF refuses it with and says on it.
+/// Opens another channel and sends `bytes` on it. Returns the rejection, the response, and whether
+/// the channel was closed.
 fn unbound_channel(setup: &mut Setup, bytes: &[u8]) -> (Option<Rejection>, Vec<u8>, bool) {
     let channel = ChannelId(66);
     setup.lmf.channel_opened(setup.now, channel);
     setup.lmf.received(channel, bytes);
-    let (mut rejection, mut said, mut closed) = (None, Vec::new(), false);
+    let (mut rejection, mut sent, mut closed) = (None, Vec::new(), false);
     while let Some(action) = setup.lmf.next_action() {
         match action {
             LmfAction::ChannelRejected(it, why) if it == channel => rejection = Some(why),
-            LmfAction::Send(it, bytes) if it == channel => said.extend(bytes),
+            LmfAction::Send(it, bytes) if it == channel => sent.extend(bytes),
             LmfAction::Close(it) if it == channel => closed = true,
             other => panic!("{other:?}"),
         }
     }
     setup.lmf.channel_closed(channel);
-    (rejection, said, closed)
+    (rejection, sent, closed)
 }
 
 #[test]
@@ -38,18 +39,18 @@ fn a_channel_cannot_bind_with_the_identity_of_another() {
         payload: &[0, 1, 1],
         session: b"s",
     });
-    let (rejection, said, closed) = unbound_channel(&mut setup, &uplink.encode().unwrap());
+    let (rejection, sent, closed) = unbound_channel(&mut setup, &uplink.encode().unwrap());
     assert_eq!(
-        (rejection, said.len(), closed),
+        (rejection, sent.len(), closed),
         (Some(Rejection::UnexpectedLcsUpp("UL LCS-UP TRANSPORT")), 0, true)
     );
     let (rejection, _, closed) = unbound_channel(&mut setup, &[0x99]);
     assert!(matches!(rejection, Some(Rejection::MalformedLcsUpp(_))) && closed);
-    // The connection that was there goes on.
+    // The existing connection continues.
     setup.lmf.send(&UE, PayloadType::Lpp, &[0, 1, 9], b"s").unwrap();
     setup.run();
     assert_eq!(setup.ue_events, [UeEvent::Downlink(payload(&[0, 1, 9], b"s"))]);
-    // After a release its identity is stale.
+    // After a release the binding identity is stale.
     setup.lmf.release(setup.now, &UE, None);
     setup.run();
     assert_eq!(
@@ -83,7 +84,7 @@ fn silent_channels_are_closed_and_limited() {
 fn unexpected_messages_are_rejected_and_affect_nothing_else() {
     let mut setup = setup();
     setup.establish();
-    // An LPP payload whose length does not fit, a session of nobody: the messages are dropped.
+    // An LPP payload with a wrong length, and an unknown session: the messages are dropped.
     setup.ue.send(PayloadType::Lpp, &[0, 9, 1], b"s").unwrap();
     setup.ue.send(PayloadType::Lpp, &[0, 1, 1], b"other").unwrap();
     setup.ue.send(PayloadType::Lpp, &[0, 1, 2], b"s").unwrap();
@@ -98,7 +99,7 @@ fn unexpected_messages_are_rejected_and_affect_nothing_else() {
         panic!("{:?}", setup.lmf_events)
     };
     assert_eq!(*last, good);
-    // Closed sessions are sessions of nobody.
+    // A closed session is unknown.
     setup.lmf.close_session(&UE, b"s");
     setup.ue.send(PayloadType::Lpp, &[0, 1, 2], b"s").unwrap();
     setup.run();
@@ -106,7 +107,7 @@ fn unexpected_messages_are_rejected_and_affect_nothing_else() {
         setup.lmf_events.last(),
         Some(&LmfEvent::MessageRejected(Rejection::UnknownSession))
     );
-    // A message of the rejection direction, or that is none, ends the connection.
+    // A downlink message type, or an unknown one, ends the connection.
     for bytes in [&[0x44][..], &[0x42, 1, 0, 3, 0, 1, 1, 0], &[0x77], &[0x41, 9]] {
         let mut setup = self::setup();
         setup.establish();
@@ -142,7 +143,7 @@ fn unexpected_upp_cm_messages_are_rejected() {
         "{:?}",
         setup.lmf_events
     );
-    // A command that does not decode is answered, so that it is not repeated.
+    // A command that does not decode gets a response, so that it is not retransmitted.
     let mut ue = UeSide::new(Timers::default());
     ue.upp_cm(setup.now, b"", &[0xc1, 0]);
     assert!(matches!(
@@ -152,7 +153,7 @@ fn unexpected_upp_cm_messages_are_rejected() {
     assert_eq!(ue.next_action(), Some(UeAction::Nas(vec![0xc3, 0x6f])));
 }
 
-/// What an LMF does: events with their UEs, what it says on channels, and which it closes.
+/// The LMF's events with their UEs, and the channels that it closes.
 fn did(lmf: &mut LmfSide<u32>) -> (Vec<(u32, LmfEvent)>, Vec<ChannelId>) {
     let (mut events, mut closed) = (Vec::new(), Vec::new());
     while let Some(action) = lmf.next_action() {
@@ -182,7 +183,7 @@ fn a_ue_cannot_act_for_another() {
     did(&mut lmf);
     assert_eq!(lmf.established(), 2);
 
-    // In the other's session, over its own channel.
+    // In the other UE's session, over its own channel.
     let uplink = |session| {
         let transport = Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session };
         Message::Uplink(transport).encode().unwrap()
@@ -195,7 +196,7 @@ fn a_ue_cannot_act_for_another() {
     lmf.received(ChannelId(2), &uplink(b"b"));
     assert_eq!(did(&mut lmf), (vec![(OTHER, LmfEvent::Uplink(payload(&[0, 1, 1], b"b")))], vec![]));
 
-    // With the other's identity, over its own channel and over a new one.
+    // With the other UE's identity, over its own channel and over a new one.
     let taken = Message::BindingRequest(identity(UE as u8)).encode().unwrap();
     lmf.received(ChannelId(2), &taken);
     let (events, closed) = did(&mut lmf);
@@ -212,8 +213,8 @@ fn a_ue_cannot_act_for_another() {
     }
     assert_eq!((refused.len(), lmf.ue_of(ChannelId(1))), (1, Some(&UE)));
 
-    // Over NAS it speaks of itself alone: each message that ends or changes a connection leaves the
-    // other's as it is.
+    // Over NAS it acts for itself only: messages that end or modify a connection do not affect the
+    // other's.
     for bytes in [&[0xc3, 1][..], &[0xc4], &[0xc7], &[0xc8], &[0xca], &[0xcb, 5], &[0xc2]] {
         lmf.upp_cm(now, &OTHER, bytes);
         let (events, closed) = did(&mut lmf);

@@ -178,6 +178,15 @@ pub(crate) fn bind_more(socket: &Socket, addresses: &[IpAddr], port: u16) -> io:
 
 /// Outbound streams agreed on.
 pub(crate) fn outbound_streams(socket: &Socket) -> io::Result<u16> {
+    Ok(status(socket)?.outstrms)
+}
+
+/// DATA chunks that were sent, and not acknowledged by the peer.
+pub(crate) fn unacknowledged(socket: &Socket) -> io::Result<u16> {
+    Ok(status(socket)?.unackdata)
+}
+
+fn status(socket: &Socket) -> io::Result<Status> {
     // SAFETY: plain numbers; all zero is a value.
     let mut status: Status = unsafe { zeroed() };
     let mut len = size_of::<Status>() as u32;
@@ -191,7 +200,7 @@ pub(crate) fn outbound_streams(socket: &Socket) -> io::Result<u16> {
             &mut len,
         )
     };
-    if result == 0 { Ok(status.outstrms) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(status) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Queues a whole message; `WouldBlock` if it does not fit the buffer now.

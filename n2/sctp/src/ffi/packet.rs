@@ -77,7 +77,7 @@ pub(crate) fn receive_packet(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Resul
     // SAFETY: the union was zeroed and then written by the kernel, if at all; the family is in the
     // same place always.
     if unsafe { name.any.sa_family } == libc::AF_INET6 as u16 {
-        // SAFETY: the family says that the kernel wrote a `sockaddr_in6`.
+        // SAFETY: according to the family, the kernel wrote a `sockaddr_in6`.
         packet.source = Some(Ipv6Addr::from(unsafe { name.v6.sin6_addr.s6_addr }));
     }
     each_control(&message, |level, kind, data| {

@@ -139,8 +139,8 @@ pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A socket that an [`AsyncFd`] watches: it stays open as long as that, and its descriptor stays
-/// the same.
+/// A socket that an [`AsyncFd`] watches: it stays open with the same descriptor while the `AsyncFd`
+/// exists.
 pub(crate) struct Watched(Arc<Socket>);
 
 impl AsRawFd for Watched {
@@ -151,8 +151,7 @@ impl AsRawFd for Watched {
 
 /// Has the current runtime watch a socket.
 pub(crate) fn watch(socket: Arc<Socket>, interest: Interest) -> io::Result<AsyncFd<Watched>> {
-    // SAFETY: `Watched` holds a reference to the socket and hands it to no one; `Socket` closes its
-    // descriptor only when dropped; so the descriptor is open and the same as long as the
-    // `AsyncFd` lives.
+    // SAFETY: `Watched` holds a private reference to the socket; `Socket` closes its descriptor
+    // only when dropped; so the descriptor is open and the same as long as the `AsyncFd` lives.
     Ok(unsafe { AsyncFd::register_with_interest(Watched(socket), interest) }?)
 }

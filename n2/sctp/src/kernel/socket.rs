@@ -70,6 +70,10 @@ impl socket::Socket for Socket {
         Ok(())
     }
 
+    fn unacknowledged(&self) -> io::Result<u16> {
+        kernel::unacknowledged(&self.socket)
+    }
+
     fn shutdown(&self) -> io::Result<()> {
         self.socket.shutdown(std::net::Shutdown::Write)
     }

@@ -78,6 +78,10 @@ impl socket::Socket for Socket {
         Ok(())
     }
 
+    fn unacknowledged(&self) -> io::Result<u16> {
+        self.library_socket.unacknowledged(&mut library::lock())
+    }
+
     fn shutdown(&self) -> io::Result<()> {
         self.library_socket.shutdown(&mut library::lock())
     }

@@ -8,8 +8,12 @@ use serde::{Deserialize, Serialize};
 pub struct LimitsConfig {
     /// UE contexts. Further UEs are rejected with #22 (congestion).
     pub max_ues: usize,
-    /// gNBs. Further associations are closed.
+    /// gNBs with a completed NG setup, and associations without one. A further NG setup is
+    /// rejected; of further associations, the oldest without NG setup is aborted.
     pub max_gnbs: usize,
+    /// Connections of one gNB whose UEs are not verified yet. Further UEs of this gNB are rejected
+    /// with #22 (congestion), those of other gNBs are not.
+    pub max_unverified_per_gnb: usize,
     /// PDU sessions of a UE, up to 15. Further ones are rejected with #65.
     pub max_sessions: u8,
     /// Events queued for one UE. Further ones are dropped and counted.
@@ -25,6 +29,7 @@ impl Default for LimitsConfig {
         LimitsConfig {
             max_ues: 10_000,
             max_gnbs: 64,
+            max_unverified_per_gnb: 1000,
             max_sessions: 15,
             ue_queue: 32,
             overload_ms: 10_000,
@@ -36,7 +41,11 @@ impl Default for LimitsConfig {
 impl LimitsConfig {
     pub(super) fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let nonzero = [("max_ues", self.max_ues), ("max_gnbs", self.max_gnbs)];
+        let nonzero = [
+            ("max_ues", self.max_ues),
+            ("max_gnbs", self.max_gnbs),
+            ("max_unverified_per_gnb", self.max_unverified_per_gnb),
+        ];
         for (name, value) in nonzero {
             if value == 0 {
                 findings.push(Finding::new(name, "must not be 0; remove the key for the default"));

@@ -4,13 +4,14 @@ use martlet_context_store::ContextStoreConfig;
 use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm};
 use martlet_sbi_api::common::{PlmnId, Snssai};
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 
 mod concurrency;
 mod limits;
+mod n2;
 mod timers;
 pub use concurrency::{ConcurrencyConfig, Limit};
 pub use limits::LimitsConfig;
+pub use n2::{AllowConfig, N2Config, NeighboursConfig, SctpStackConfig, XnNeighbours};
 pub use timers::TimersConfig;
 
 /// Configuration of the AMF.
@@ -33,7 +34,7 @@ pub struct AmfConfig {
     pub n2: N2Config,
     /// NAS security.
     pub security: SecurityConfig,
-    /// Network name that phones show.
+    /// Network name that UEs display.
     pub network_name: NetworkNameConfig,
     /// NAS and NGAP timers.
     pub timers: TimersConfig,
@@ -82,35 +83,6 @@ pub struct TaiConfig {
     pub plmn: String,
     /// Tracking area code, 24 bits.
     pub tac: u32,
-}
-
-/// N2 addresses and SCTP parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct N2Config {
-    /// Local addresses. Several make the association multi-homed, with the kernel's SCTP.
-    pub bind: Vec<IpAddr>,
-    /// SCTP port.
-    pub port: u16,
-    /// SCTP implementation.
-    pub stack: SctpStackConfig,
-    /// Outbound SCTP streams to request: one for non-UE signalling, the others shared by the UEs.
-    pub streams: u16,
-    /// SCTP heartbeat interval, milliseconds. A gNB that misses four in a row is lost.
-    pub heartbeat_ms: u32,
-}
-
-/// SCTP implementation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SctpStackConfig {
-    /// The kernel's if present, else the one in user space.
-    #[default]
-    Auto,
-    /// The kernel's.
-    Kernel,
-    /// The one in user space.
-    Usrsctp,
 }
 
 /// NAS security.
@@ -178,7 +150,7 @@ impl From<CipheringName> for CipheringAlgorithm {
     }
 }
 
-/// Network name (TS 24.501, 5.4.4). If both are empty nothing is sent, and phones show the name
+/// Network name (TS 24.501, 5.4.4). If both are empty nothing is sent, and UEs display the name
 /// that they know for the PLMN.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -216,7 +188,7 @@ impl Default for AmfConfig {
         let plmn = || "00101".to_string();
         AmfConfig {
             name: "martlet-amf".into(),
-            guamis: vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 1 }],
+            guamis: vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 0 }],
             plmns: vec![PlmnConfig { plmn: plmn(), slices: vec![Snssai::new(1, None)] }],
             tais: vec![TaiConfig { plmn: plmn(), tac: 1 }],
             equivalent_plmns: Vec::new(),
@@ -230,18 +202,6 @@ impl Default for AmfConfig {
             context_store: ContextStoreConfig::default(),
             status_ues: 20,
             reroute_via_ran: false,
-        }
-    }
-}
-
-impl Default for N2Config {
-    fn default() -> Self {
-        N2Config {
-            bind: vec![IpAddr::from([127, 0, 0, 5])],
-            port: 38412,
-            stack: SctpStackConfig::Auto,
-            streams: 16,
-            heartbeat_ms: 5000,
         }
     }
 }
@@ -313,15 +273,6 @@ impl AmfConfig {
         {
             add(format!("equivalent_plmns[{n}]"), &format!("{plmn:?}: {digits}"));
         }
-        if self.n2.bind.is_empty() {
-            add("n2.bind".into(), "empty; write an address of this machine");
-        }
-        if self.n2.streams < 2 {
-            add("n2.streams".into(), "N2 needs two streams at least (TS 38.412, 7)");
-        }
-        if !(10..=3_600_000).contains(&self.n2.heartbeat_ms) {
-            add("n2.heartbeat_ms".into(), "write 10 to 3600000, best 5000");
-        }
         if self.security.integrity.is_empty() {
             add(
                 "security.integrity".into(),
@@ -340,6 +291,7 @@ impl AmfConfig {
                 "write 8 to 16776960, below the end of the NAS COUNT",
             ));
         }
+        findings.extend(self.n2.check().into_iter().map(|finding| finding.within("n2")));
         findings.extend(self.timers.check().into_iter().map(|finding| finding.within("timers")));
         findings.extend(self.limits.check().into_iter().map(|finding| finding.within("limits")));
         findings.extend(
@@ -414,8 +366,8 @@ mod tests {
             "tais[0].plmn",
             "tais[0].tac",
             "equivalent_plmns[1]",
-            "n2.streams",
             "security.integrity",
+            "n2.streams",
             "timers.t3560_ms",
             "limits.max_ues",
         ];

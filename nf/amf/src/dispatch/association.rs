@@ -4,6 +4,7 @@ use crate::n2::{Gnb, Link};
 use crate::procedures::n2::amf_status_indication;
 use crate::{Amf, metrics};
 use bytes::Bytes;
+use martlet_log_limit as log_limit;
 use martlet_nf::Shutdown;
 use martlet_sctp::{Association, Listener, PPID_NGAP, SctpError};
 use std::net::SocketAddr;
@@ -32,27 +33,37 @@ pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown
 /// Serves a gNB until its association ends.
 async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     let address = association.peer_addr();
-    let Some(gnb) = add_gnb(&amf, Link::Sctp(association.clone()), address) else {
-        association.shutdown().await;
-        return;
-    };
+    if !amf.config.n2.admits_address(address.ip()) {
+        refused("not_allowed", address, "gNB address refused: add it to amf.n2.allow");
+        return association.abort();
+    }
+    let gnb = add_gnb(&amf, Link::Sctp(association.clone()), address);
     let shutdown = amf.context.shutdown();
+    let mut deadline = tokio::time::Instant::now() + amf.config.n2.setup_timeout();
+    let mut timed = true;
     loop {
         tokio::select! {
             received = association.recv() => match received {
-                Ok(Some(message)) if message.ppid == PPID_NGAP =>
-                    handle(&amf, &gnb, message.data).await,
+                Ok(Some(message)) if message.ppid == PPID_NGAP => {
+                    handle(&amf, &gnb, message.data).await;
+                    // The gNBs take turns, so that a flood of one does not delay the others.
+                    tokio::task::yield_now().await;
+                }
                 Ok(Some(message)) => {
                     metrics::ngap_error("payload_protocol");
-                    tracing::warn!(
-                        gnb = gnb.label(), ppid = message.ppid,
-                        "message dropped: not NGAP"
-                    );
+                    if let Some(suppressed) = log_limit::line("payload_protocol", address.ip()) {
+                        tracing::warn!(
+                            gnb = gnb.label(), ppid = message.ppid, suppressed,
+                            "message dropped: not NGAP"
+                        );
+                    }
                 }
                 Ok(None) => {
                     tracing::info!(gnb = gnb.label(), "gNB closed its association");
                     break;
                 }
+                // Refused, or replaced by another association.
+                Err(SctpError::Closed) => break,
                 Err(error) => {
                     tracing::warn!(gnb = gnb.label(), %error, "association lost");
                     // The new association of a restarted gNB is accepted by the listener.
@@ -60,6 +71,23 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                     break;
                 }
             },
+            () = tokio::time::sleep_until(deadline), if timed => {
+                timed = gnb.setup().is_none();
+                let now = tokio::time::Instant::now();
+                let retry_at = gnb.claim.retry_at().map(tokio::time::Instant::from_std);
+                if gnb.claim.is_running() {
+                    deadline = now + amf.config.n2.probe_timeout();
+                } else if let Some(at) = retry_at.map(|at| at + amf.config.n2.setup_timeout())
+                    && at > now
+                {
+                    // NG SETUP FAILURE told it to wait.
+                    deadline = at;
+                } else if timed {
+                    refused("setup_timeout", address, "association aborted: no NG SETUP in time");
+                    association.abort();
+                    break;
+                }
+            }
             () = shutdown.wait() => {
                 amf_status_indication::unavailable(&amf, &gnb).await;
                 association.shutdown().await;
@@ -70,6 +98,14 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     ended(&amf, &gnb);
 }
 
+/// Counts an association that the AMF ends, and logs it.
+fn refused(reason: &'static str, address: SocketAddr, text: &str) {
+    metrics::association_refused(reason);
+    if let Some(suppressed) = log_limit::line(reason, address.ip()) {
+        tracing::warn!(%address, reason, suppressed, "{text}");
+    }
+}
+
 /// Serves a gNB whose messages come through a channel.
 #[cfg(test)]
 pub(crate) async fn serve(
@@ -77,25 +113,28 @@ pub(crate) async fn serve(
     link: Link,
     mut messages: tokio::sync::mpsc::Receiver<Bytes>,
 ) {
-    let Some(gnb) = add_gnb(&amf, link, ([127, 0, 0, 1], 1).into()) else { return };
+    let gnb = add_gnb(&amf, link, ([127, 0, 0, 1], 1).into());
     while let Some(data) = messages.recv().await {
         handle(&amf, &gnb, data).await;
     }
     ended(&amf, &gnb);
 }
 
-fn add_gnb(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Option<Arc<Gnb>> {
+/// Adds an association. One without NG setup may have to end for it.
+fn add_gnb(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Arc<Gnb> {
     let gnb = Arc::new(Gnb::new(amf.tables.next_number(), address, link));
-    if amf.gnbs.add(&gnb, amf.config.limits.max_gnbs) {
-        tracing::debug!(%address, "association set up");
-        return Some(gnb);
+    let limits = &amf.config.limits;
+    let surplus = amf.gnbs.add(&gnb, amf.config.n2.max_pending_per_address, limits.max_gnbs);
+    tracing::debug!(%address, "association set up");
+    if let Some(surplus) = surplus {
+        refused("pending", surplus.address, "association aborted: too many without NG SETUP");
+        surplus.abort();
     }
-    metrics::dropped("gnb");
-    tracing::warn!(%address, "gNB rejected: limit reached; raise amf.limits.max_gnbs");
-    None
+    gnb
 }
 
 async fn handle(amf: &Arc<Amf>, gnb: &Arc<Gnb>, data: Bytes) {
+    gnb.count_received();
     for answer in amf.receive(gnb, &data) {
         gnb.send(0, &answer).await;
     }

@@ -8,6 +8,7 @@ use crate::tables::Route;
 use crate::ue::{Event, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;
+use martlet_log_limit as log_limit;
 use martlet_nf::capture;
 use martlet_ngap::error_indication::error_indication;
 use martlet_ngap::inbound::{self, Fault, Received, UeIds, message_name};
@@ -19,13 +20,25 @@ impl Amf {
     /// Handles one NGAP message. Returns the responses for the gNB on stream 0.
     pub(crate) fn receive(self: &Arc<Self>, gnb: &Arc<Gnb>, data: &Bytes) -> Vec<NGAP_PDU> {
         capture::record(capture::Link::N2, Some(gnb.address), None, data);
-        let handled = inbound::read(data).and_then(|received| self.dispatch(gnb, &received, data));
+        let received = match self.config.n2.strict {
+            true => inbound::read(data),
+            false => inbound::read_any_order(data),
+        };
+        let handled = received.and_then(|received| {
+            if received.out_of_order {
+                deviates(gnb, message_name(&received.pdu));
+            }
+            self.dispatch(gnb, &received, data)
+        });
         handled.unwrap_or_else(|fault| {
-            metrics::ngap_error(reason(&fault.cause));
-            tracing::warn!(
-                gnb = gnb.label(), %fault, cause = cause::text(&fault.cause),
-                "NGAP message rejected"
-            );
+            let reason = reason(&fault.cause);
+            metrics::ngap_error(reason);
+            if let Some(suppressed) = log_limit::line(reason, gnb.address.ip()) {
+                tracing::warn!(
+                    gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), suppressed,
+                    "NGAP message rejected"
+                );
+            }
             fault.answer().into_iter().collect()
         })
     }
@@ -72,18 +85,23 @@ impl Amf {
         };
         let unknown = match self.tables.route(gnb.number, amf_id, ran_id) {
             Route::To(handle) => return self.deliver(gnb, &handle, amf_id, pdu, data),
-            // Both sides released the connection at the same time (TS 38.413, 10.6).
-            Route::Unknown if pdu.kind() == Kind::Successful_UEContextRelease => {
+            // Both sides released the connection at the same time (TS 38.413, 10.6), or the UE has
+            // moved to another gNB by Xn.
+            Route::Unknown | Route::Inconsistent
+                if pdu.kind() == Kind::Successful_UEContextRelease =>
+            {
                 return Ok(Vec::new());
             }
             Route::Unknown => CauseRadioNetwork::unknown_local_UE_NGAP_ID,
             Route::Inconsistent => CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
         };
         metrics::ngap_error("ue_ngap_id");
-        tracing::warn!(
-            gnb = gnb.label(), amf_id, ran_id, message = message_name(pdu), cause = ?unknown,
-            "NGAP message for an unknown UE connection"
-        );
+        if let Some(suppressed) = log_limit::line("ue_ngap_id", gnb.address.ip()) {
+            tracing::warn!(
+                gnb = gnb.label(), amf_id, ran_id, message = message_name(pdu), cause = ?unknown,
+                suppressed, "NGAP message for an unknown UE connection"
+            );
+        }
         Ok(error_indication(ids, Some(Cause::radioNetwork(unknown)), None).into_iter().collect())
     }
 
@@ -112,14 +130,32 @@ impl Amf {
         };
         if handle.sender.try_send(Event::Uplink { amf_id, message }).is_err() {
             metrics::dropped("ngap");
-            tracing::warn!(
-                gnb = gnb.label(),
-                amf_id,
-                message = message_name(pdu),
-                "NGAP message dropped: UE queue full"
-            );
+            if let Some(suppressed) = log_limit::line("ue_queue_full", gnb.address.ip()) {
+                tracing::warn!(
+                    gnb = gnb.label(),
+                    amf_id,
+                    message = message_name(pdu),
+                    suppressed,
+                    "NGAP message dropped: UE queue full"
+                );
+            }
         }
         Ok(Vec::new())
+    }
+}
+
+/// Counts a message with information elements in another order than TS 38.413, 9.2, has, and logs
+/// the first one of a gNB.
+fn deviates(gnb: &Gnb, message: String) {
+    metrics::ngap_deviation("element_order");
+    if gnb.is_first_deviation() {
+        let gnb = gnb.label();
+        tracing::warn!(
+            gnb,
+            message,
+            "information elements out of order accepted (TS 38.413, 10.3.6); amf.n2.strict \
+             rejects them"
+        );
     }
 }
 

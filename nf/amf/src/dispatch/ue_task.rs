@@ -14,7 +14,7 @@ use crate::procedures::registration::{
 use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
-use crate::ue::{Awaited, Event, Idle, Reallocation, Ue, Work};
+use crate::ue::{Awaited, Event, Idle, Reallocation, Ue, Work, unverified};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::ngap::{Cause, CauseNas, CauseRadioNetwork};
@@ -78,7 +78,7 @@ impl Ue {
             Work::Expired => implicit_deregistration::timer_expired(self).await,
             Work::Nas(inbound) => self.nas(*inbound).await,
             Work::Event(Event::Initial(message)) => {
-                if let Some(inbound) = initial_ue_message::run(self, *message).await {
+                if let Some(inbound) = initial_ue_message::run(self, message).await {
                     self.nas(inbound).await;
                 }
             }
@@ -163,14 +163,25 @@ impl Ue {
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else {
             return metrics::nas_error("state");
         };
+        let may_start = unverified::may_start(&inbound, self.secured);
+        if let Some(case) = unverified::case(&inbound.message).filter(|_| !inbound.is_verified()) {
+            let (gnb, clause, then) = (self.gnb(), case.clause, case.then);
+            tracing::debug!(gnb, clause, then, may_start, "unverified NAS message");
+        }
         match message {
-            RegistrationRequest(_) => general_registration::run(self, inbound).await,
-            ServiceRequest(_) => service_request::run(self, inbound).await,
-            DeregistrationRequestUeOriginating(_) => deregistration::by_ue(self, inbound).await,
+            RegistrationRequest(_) if may_start => general_registration::run(self, inbound).await,
+            ServiceRequest(_) if may_start => service_request::run(self, inbound).await,
+            DeregistrationRequestUeOriginating(_) if may_start => {
+                deregistration::by_ue(self, inbound).await
+            }
             UlNasTransport(_) if inbound.is_verified() && self.is_registered() => {
                 ul_nas_transport::run(self, inbound).await
             }
             FiveGmmStatus(status) => self.log_5gmm_status(status.fgmm_cause.cause_raw()),
+            // Some UEs send it without a request; it changes nothing.
+            ConfigurationUpdateComplete(_) if inbound.is_verified() && self.is_registered() => {
+                metrics::nas_error("unrequested_configuration_update_complete");
+            }
             _ => {
                 metrics::nas_error("state");
                 let text = inbound.message.to_string();

@@ -2,7 +2,7 @@
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::connection::{
-    n1_n2_message_transfer, nas_non_delivery, ue_radio_capability_info,
+    initial_ue_message, n1_n2_message_transfer, nas_non_delivery, ue_radio_capability_info,
 };
 use crate::procedures::handover::{handover_cancel, n2_handover, ran_status_transfer, xn_handover};
 use crate::procedures::positioning::nrppa_transport;
@@ -40,7 +40,12 @@ impl Ue {
                 }
                 other => self.handle_unsolicited_ngap(other),
             },
-            Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
+            // Only a verified message preempts the procedure.
+            Event::Initial(message) => match initial_ue_message::verify(self, message) {
+                Some(message) => Err(Stop::Preempted(Work::Event(Event::Initial(message)))),
+                None => Ok(()),
+            },
+            Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }
             Event::HandoverCompleted

@@ -1,5 +1,5 @@
 //! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
-use super::{Gnb, downlink};
+use super::{Gnb, Unverified};
 use crate::Amf;
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::NextHop;
@@ -61,6 +61,8 @@ pub(crate) struct Connection {
     pub reporting: Reporting,
     /// The old AMF's name, sent with the first message.
     pub old_amf: Option<String>,
+    /// Counts the connection at its gNB until the UE is verified.
+    pub unverified: Option<Unverified>,
     stream: u16,
     lost: Arc<Notify>,
 }
@@ -86,6 +88,7 @@ impl Connection {
             next_hop,
             reporting,
             old_amf,
+            unverified: None,
             stream,
             lost,
         }
@@ -112,11 +115,6 @@ impl Connection {
                 false
             }
         }
-    }
-
-    /// Sends a downlink NAS message (TS 38.413, 8.6.2).
-    pub async fn send_nas(&self, nas: Vec<u8>) -> bool {
-        self.send(downlink::nas_transport(self, nas)).await
     }
 
     /// The notification of the loss of the connection.

@@ -10,6 +10,13 @@ use martlet_ngap::{BitString, Error, Message, build_ngap, build_ngap_ie};
 /// A message, or the encoding error.
 pub(crate) type Built = Result<NGAP_PDU, Error>;
 
+impl Connection {
+    /// Sends a downlink NAS message (TS 38.413, 8.6.2).
+    pub async fn send_nas(&self, nas: Vec<u8>) -> bool {
+        self.send(nas_transport(self, nas)).await
+    }
+}
+
 /// DOWNLINK NAS TRANSPORT.
 pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
     build_ngap!(
@@ -19,6 +26,23 @@ pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
         AMF_UE_NGAP_ID(ue.amf_id),
         RAN_UE_NGAP_ID(ue.ran_id),
         NAS_PDU(nas),
+    )
+}
+
+/// AMF CONFIGURATION UPDATE (TS 38.413, 8.7.3) with nothing but the AMF's name.
+pub(crate) fn amf_configuration_update(name: &str) -> Built {
+    build_ngap!(InitiatingMessage, AMFConfigurationUpdate, AMFConfigurationUpdate, AMFName(name))
+}
+
+/// UE CONTEXT RELEASE COMMAND for a connection that the UE has left.
+pub(crate) fn ue_context_release_of(amf_id: u64, ran_id: u32, cause: Cause) -> Built {
+    let pair = UENGAPIDPair::new(AMFUENGAPID(amf_id), RANUENGAPID(ran_id), None);
+    build_ngap!(
+        InitiatingMessage,
+        UEContextRelease,
+        UEContextReleaseCommand,
+        UE_NGAP_IDs(UENGAPIDs::uE_NGAP_ID_pair(pair)),
+        Cause(cause),
     )
 }
 
@@ -356,14 +380,7 @@ pub(crate) fn session_modify_confirm(
 
 /// UE CONTEXT RELEASE COMMAND.
 pub(crate) fn ue_context_release(ue: &Connection, cause: Cause) -> Built {
-    let pair = UENGAPIDPair::new(AMFUENGAPID(ue.amf_id), RANUENGAPID(ue.ran_id), None);
-    build_ngap!(
-        InitiatingMessage,
-        UEContextRelease,
-        UEContextReleaseCommand,
-        UE_NGAP_IDs(UENGAPIDs::uE_NGAP_ID_pair(pair)),
-        Cause(cause),
-    )
+    ue_context_release_of(ue.amf_id, ue.ran_id, cause)
 }
 
 /// UE CONTEXT MODIFICATION REQUEST with a new K_gNB.

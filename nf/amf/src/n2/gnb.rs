@@ -1,13 +1,16 @@
 //! gNBs with an association, and their setup data.
 use super::Link;
+use super::claim::Claim;
 use crate::metrics;
 use crate::served::Tai;
+use futures_util::FutureExt;
 use martlet_nas::identifiers::Slice;
 use martlet_nf::capture;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::GlobalRanNodeId;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// A tracking area with the slices that the gNB supports there.
@@ -36,12 +39,75 @@ pub(crate) struct Gnb {
     setup: RwLock<Option<Arc<GnbSetup>>>,
     /// Name, else identity, else address; kept after the gNB is lost.
     label: RwLock<String>,
+    /// Whether an NG SETUP REQUEST waits for the probe of another association.
+    pub(crate) claim: Claim,
+    /// Whether a deviation from the specification was logged.
+    deviates: AtomicBool,
+    /// Messages received.
+    received: AtomicU64,
+    /// Connections of UEs that are not verified yet.
+    unverified: AtomicUsize,
+    /// Rejects with #22 (congestion) because of this gNB's share.
+    pub(crate) congestion_rejects: AtomicU64,
+}
+
+/// A connection of a UE that is not verified yet, counted at its gNB.
+pub(crate) struct Unverified(Arc<Gnb>);
+
+impl Unverified {
+    /// Counts a connection.
+    pub fn new(gnb: &Arc<Gnb>) -> Self {
+        gnb.unverified.fetch_add(1, Ordering::Relaxed);
+        Unverified(gnb.clone())
+    }
+}
+
+impl Drop for Unverified {
+    fn drop(&mut self) {
+        self.0.unverified.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Gnb {
     pub fn new(number: u64, address: SocketAddr, link: Link) -> Self {
         let label = RwLock::new(address.to_string());
-        Gnb { number, address, link, setup: RwLock::default(), label }
+        Gnb {
+            number,
+            address,
+            link,
+            setup: RwLock::default(),
+            label,
+            claim: Claim::default(),
+            deviates: AtomicBool::new(false),
+            received: AtomicU64::new(0),
+            unverified: AtomicUsize::new(0),
+            congestion_rejects: AtomicU64::new(0),
+        }
+    }
+
+    /// Marks the gNB as one that deviates from the specification; true for the first time.
+    pub fn is_first_deviation(&self) -> bool {
+        !self.deviates.swap(true, Ordering::Relaxed)
+    }
+
+    /// Counts a received message.
+    pub fn count_received(&self) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Messages received so far.
+    pub fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Connections of UEs that are not verified yet.
+    pub fn unverified(&self) -> usize {
+        self.unverified.load(Ordering::Relaxed)
+    }
+
+    /// Whether the gNB has acknowledged all messages that were sent to it.
+    pub fn is_acknowledged(&self) -> bool {
+        self.link.is_acknowledged()
     }
 
     /// The setup data; `None` before NG setup.
@@ -77,8 +143,15 @@ impl Gnb {
         let areas: Vec<_> = setup.areas.iter().map(area).collect();
         Some(serde_json::json!({
             "id": setup.id, "name": setup.name, "address": self.address.to_string(),
-            "trackingAreas": areas,
+            "trackingAreas": areas, "unverifiedUes": self.unverified(),
+            "deviates": self.deviates.load(Ordering::Relaxed),
         }))
+    }
+
+    /// Whether both gNBs serve a common tracking area.
+    pub fn shares_area_with(&self, other: &Gnb) -> bool {
+        let (Some(own), Some(other)) = (self.setup(), other.setup()) else { return false };
+        own.areas.iter().any(|area| other.areas.iter().any(|theirs| area.tai == theirs.tai))
     }
 
     /// Whether the gNB serves one of these tracking areas.
@@ -119,6 +192,24 @@ impl Gnb {
         }
     }
 
+    /// Sends a message on stream 0 unless the send buffer is full, so that a gNB that does not read
+    /// delays no other gNB. Returns whether the message was sent.
+    pub fn try_send(&self, pdu: &NGAP_PDU) -> bool {
+        let sent = self.send(0, pdu).now_or_never();
+        if sent.is_none() {
+            metrics::dropped("gnb_send_buffer");
+            if let Some(suppressed) = martlet_log_limit::line("gnb_send_buffer", self.number) {
+                tracing::warn!(
+                    gnb = self.label(),
+                    message = pdu.procedure_name(),
+                    suppressed,
+                    "message dropped: the gNB does not read"
+                );
+            }
+        }
+        sent.unwrap_or(false)
+    }
+
     /// Sends NG RESET (TS 38.413, 8.7.4.2.1) without waiting for the acknowledgement: the AMF has
     /// released its side already.
     pub async fn reset(&self, message: Result<NGAP_PDU, martlet_ngap::Error>) {
@@ -152,14 +243,36 @@ impl Gnbs {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Adds a gNB, unless there are `most` already.
-    pub fn add(&self, gnb: &Arc<Gnb>, most: usize) -> bool {
+    /// Adds an association without NG setup. Returns the one that must end to make room: the oldest
+    /// of the same address beyond `per_address`, or the oldest of all beyond `most`.
+    pub fn add(&self, gnb: &Arc<Gnb>, per_address: usize, most: usize) -> Option<Arc<Gnb>> {
         let mut list = self.list();
-        if list.len() >= most {
-            return false;
+        let address: IpAddr = gnb.address.ip();
+        let pending = || list.values().filter(|gnb| gnb.setup().is_none());
+        // By number: the oldest is first.
+        let of_address = || pending().filter(|gnb| gnb.address.ip() == address);
+        let surplus = if of_address().count() >= per_address {
+            of_address().next().cloned()
+        } else if pending().count() >= most {
+            pending().next().cloned()
+        } else {
+            None
+        };
+        if let Some(surplus) = &surplus {
+            list.remove(&surplus.number);
         }
         list.insert(gnb.number, gnb.clone());
-        true
+        surplus
+    }
+
+    /// The number of gNBs with a completed NG setup.
+    pub fn set_up(&self) -> usize {
+        self.list().values().filter(|gnb| gnb.setup().is_some()).count()
+    }
+
+    /// Whether the association is there.
+    pub fn has(&self, number: u64) -> bool {
+        self.list().contains_key(&number)
     }
 
     pub fn remove(&self, number: u64) {

@@ -31,6 +31,15 @@ impl Link {
         }
     }
 
+    /// Whether the peer has acknowledged all messages; see [`Association::is_acknowledged`].
+    pub fn is_acknowledged(&self) -> bool {
+        match self {
+            Link::Sctp(association) => association.is_acknowledged(),
+            #[cfg(test)]
+            Link::Local(sender) => !sender.is_closed(),
+        }
+    }
+
     /// Ends the association at once.
     pub fn abort(&self) {
         match self {

@@ -2,6 +2,7 @@
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::NGAP_PDU;
 
+pub(crate) mod claim;
 mod connection;
 pub(crate) mod downlink;
 mod gnb;
@@ -13,7 +14,7 @@ mod transfer_lists;
 pub(crate) mod uplink;
 
 pub(crate) use connection::{Connection, Location, Reporting};
-pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs};
+pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs, Unverified};
 pub(crate) use link::Link;
 pub(crate) use listener::listen;
 

@@ -19,11 +19,6 @@ fn unknown(ue_context_id: &str) -> Problem {
         .detail(format!("the AMF has no context of {ue_context_id}"))
 }
 
-/// The error of an unsupported operation.
-fn unsupported(what: &str) -> Problem {
-    Problem::new(501, "UNSUPPORTED_RESOURCE_URI").detail(format!("not supported: {what}"))
-}
-
 impl Amf {
     /// The UE of a UE context ID (TS 29.518, 6.1.3.2.2): SUPI or 5G-GUTI.
     pub(crate) fn find(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
@@ -221,12 +216,14 @@ impl AmfCommunication for Amf {
 
     async fn amf_status_change_subscribe(
         &self,
-        _: SubscriptionData,
+        body: SubscriptionData,
     ) -> Result<Created<SubscriptionData>, Problem> {
-        Err(unsupported("AMF status change subscriptions"))
+        let id = self.status_subscriptions.subscribe(&body)?;
+        let root = self.context.api_root();
+        Ok(Created { location: format!("{root}/namf-comm/v1/subscriptions/{id}"), body })
     }
 
-    async fn amf_status_change_unsubscribe(&self, _: &str) -> Result<(), Problem> {
-        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    async fn amf_status_change_unsubscribe(&self, id: &str) -> Result<(), Problem> {
+        self.status_subscriptions.unsubscribe(id)
     }
 }

@@ -3,3 +3,6 @@ mod callback;
 mod communication;
 mod events;
 mod location;
+mod status_change;
+
+pub(crate) use status_change::{StatusSubscriptions, unavailable};

@@ -24,7 +24,7 @@ fn status(core: &Core, kind: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn who_finds_the_queue_full_is_told_to_come_back_later() {
+async fn a_full_queue_rejects_with_a_back_off_timer() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
         config.concurrency.queue = 0;
@@ -39,7 +39,7 @@ async fn who_finds_the_queue_full_is_told_to_come_back_later() {
 }
 
 #[tokio::test]
-async fn a_ue_that_does_not_answer_loses_its_slot_and_those_who_waited_go_on_in_their_turn() {
+async fn a_ue_that_does_not_respond_loses_its_slot_to_the_next_in_the_queue() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
         config.concurrency.slot_timeout_ms = 50;
@@ -47,15 +47,15 @@ async fn a_ue_that_does_not_answer_loses_its_slot_and_those_who_waited_go_on_in_
     .await;
     let _silent = silent(&core).await;
     let gnb = core.gnb().await;
-    let phones: Vec<Ue> = (2..12).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
-    let registered = futures_util::future::join_all(phones.iter().map(Ue::register)).await;
+    let ues: Vec<Ue> = (2..12).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
+    let registered = futures_util::future::join_all(ues.iter().map(Ue::register)).await;
     assert!(registered.iter().all(Result::is_ok), "{registered:?}");
     let idle = serde_json::json!({"limit": 1, "running": 0, "waiting": 0});
     assert_eq!(status(&core, "registration"), idle, "every slot is given back");
 }
 
 #[tokio::test]
-async fn who_goes_away_while_waiting_leaves_nothing_in_the_queue() {
+async fn a_ue_that_disconnects_while_queued_is_removed_from_the_queue() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
         config.concurrency.slot_timeout_ms = 60_000;
@@ -63,39 +63,38 @@ async fn who_goes_away_while_waiting_leaves_nothing_in_the_queue() {
     .await;
     let _silent = silent(&core).await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(2)).unwrap();
+    let ue_1 = gnb.new_ue(ue(2)).unwrap();
     let waits = async {
         while status(&core, "registration")["waiting"] != 1 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
         gnb.vanish();
     };
-    let (registered, ()) = tokio::join!(phone.register(), waits);
-    registered.expect_err("its gNB has gone");
+    let (registered, ()) = tokio::join!(ue_1.register(), waits);
+    registered.expect_err("its gNB has disconnected");
     core.wait_for((1, 0, 1)).await;
     assert_eq!(status(&core, "registration")["waiting"], 0);
 }
 
 #[tokio::test]
-async fn sessions_wait_for_their_turn_too() {
+async fn sessions_are_queued_too() {
     let core = Core::start_with(|config| {
         config.concurrency.pdu_session_establishment = Limit::Fixed(1);
         config.concurrency.service_request = Limit::Auto;
     })
     .await;
     let gnb = core.gnb().await;
-    let phones: Vec<Ue> = (1..9).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
-    for phone in &phones {
-        phone.register().await.unwrap();
+    let ues: Vec<Ue> = (1..9).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
+    for ue_1 in &ues {
+        ue_1.register().await.unwrap();
     }
-    let sessions =
-        phones.iter().map(|phone| phone.establish_pdu_session(PduSessionRequest::default()));
+    let sessions = ues.iter().map(|ue_1| ue_1.establish_pdu_session(PduSessionRequest::default()));
     let sessions = futures_util::future::join_all(sessions).await;
     assert!(sessions.iter().all(Result::is_ok), "{sessions:?}");
     assert_eq!(status(&core, "pdu_session_establishment")["running"], 0);
-    for phone in &phones {
-        phone.release_to_idle().await.unwrap();
-        phone.service_request().await.unwrap();
+    for ue_1 in &ues {
+        ue_1.release_to_idle().await.unwrap();
+        ue_1.service_request().await.unwrap();
     }
     assert_eq!(status(&core, "service_request")["running"], 0);
 }

@@ -146,11 +146,11 @@ impl Core {
 
     /// A registered UE with a session.
     pub async fn with_session(&self, gnb: &Gnb, config: UeConfig) -> Ue {
-        let phone = gnb.new_ue(config).unwrap();
-        phone.register().await.unwrap();
-        phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+        let ue_1 = gnb.new_ue(config).unwrap();
+        ue_1.register().await.unwrap();
+        ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
         self.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-        phone
+        ue_1
     }
 
     pub async fn gnb_with(&self, change: impl FnOnce(&mut GnbConfig)) -> Gnb {

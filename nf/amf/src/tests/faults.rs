@@ -4,8 +4,8 @@ use super::smf::Manner;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
 
 /// How a registration fails.
-async fn refused(phone: &Ue) -> UeError {
-    phone.register().await.expect_err("no registration")
+async fn refused(ue_1: &Ue) -> UeError {
+    ue_1.register().await.expect_err("no registration")
 }
 
 #[tokio::test]
@@ -14,8 +14,8 @@ async fn a_wrong_key_and_an_unknown_subscriber_are_rejected() {
     let gnb = core.gnb().await;
     let mut config = ue(1);
     config.operator_key = OperatorKey::Opc([1; 16]);
-    let stranger = gnb.new_ue(config).unwrap();
-    println!("{}", refused(&stranger).await);
+    let other_ue = gnb.new_ue(config).unwrap();
+    println!("{}", refused(&other_ue).await);
     let unknown = gnb.new_ue(ue(5000)).unwrap();
     println!("{}", refused(&unknown).await);
     core.wait_for((0, 0, 0)).await;
@@ -49,8 +49,8 @@ async fn every_pair_of_algorithms_works() {
         })
         .await;
         let gnb = core.gnb().await;
-        let phone = gnb.new_ue(ue(1)).unwrap();
-        let registered = phone.register().await;
+        let ue_1 = gnb.new_ue(ue(1)).unwrap();
+        let registered = ue_1.register().await;
         if integrity == NIA0 {
             // NIA0 is for emergency alone (TS 24.501, 5.4.2.3).
             registered.unwrap_err();
@@ -58,9 +58,9 @@ async fn every_pair_of_algorithms_works() {
             continue;
         }
         registered.unwrap();
-        let status = phone.status().await.unwrap();
+        let status = ue_1.status().await.unwrap();
         assert_eq!(status.algorithms, Some((nea, nia)));
-        phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+        ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     }
 }
 
@@ -78,7 +78,7 @@ async fn a_ue_without_a_common_algorithm_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_full_amf_tells_ues_to_wait() {
+async fn a_full_amf_rejects_with_a_back_off_timer() {
     let core = Core::start_with(|config| config.limits.max_ues = 1).await;
     let gnb = core.gnb().await;
     let first = gnb.new_ue(ue(1)).unwrap();
@@ -87,13 +87,13 @@ async fn a_full_amf_tells_ues_to_wait() {
     let refused = refused(&second).await;
     assert!(refused.to_string().contains("22"), "{refused}");
     core.wait_for((1, 1, 1)).await;
-    // Who is served already takes the place of its own context: the same USIM in another phone.
+    // A registered UE replaces its own context: the same USIM in another device.
     let mut config = ue(1);
     config.sqn = 1 << 20;
     let first = gnb.new_ue(config).unwrap();
     first.register().await.unwrap();
     core.wait_for((1, 1, 1)).await;
-    // A context that nobody uses makes room.
+    // A deregistered context is evicted.
     first.deregister().await.unwrap();
     core.wait_for((1, 0, 0)).await;
     let third = gnb.new_ue(ue(3)).unwrap();
@@ -102,7 +102,7 @@ async fn a_full_amf_tells_ues_to_wait() {
 }
 
 #[tokio::test]
-async fn a_ue_where_the_amf_serves_nobody_is_rejected() {
+async fn a_ue_outside_the_served_tracking_areas_is_rejected() {
     let core = Core::start().await;
     let gnb = core.gnb_with(|config| config.tac = 77).await;
     let refused = refused(&gnb.new_ue(ue(1)).unwrap()).await;
@@ -130,7 +130,7 @@ async fn a_ue_that_registers_twice_replaces_its_old_context() {
     first.register().await.unwrap();
     first.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    // The same USIM in another phone, with its SUCI.
+    // The same USIM in another device, with its SUCI.
     let mut config = ue(1);
     config.sqn = 1 << 20;
     let second = other.new_ue(config).unwrap();
@@ -142,11 +142,11 @@ async fn a_ue_that_registers_twice_replaces_its_old_context() {
 }
 
 #[tokio::test]
-async fn nobody_can_disturb_a_ue_with_its_5g_guti() {
+async fn a_forged_5g_guti_does_not_affect_its_ue() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = core.with_session(&gnb, ue(1)).await;
-    let guti = phone.status().await.unwrap().guti.unwrap();
+    let ue_1 = core.with_session(&gnb, ue(1)).await;
+    let guti = ue_1.status().await.unwrap().guti.unwrap();
 
     // Registration, service and deregistration requests in its name, unprotected or with a wrong
     // MAC.
@@ -187,23 +187,23 @@ async fn nobody_can_disturb_a_ue_with_its_5g_guti() {
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     assert!(!handle.sender.is_closed());
     assert_eq!((core.smf.sessions(), core.counts().1), (1, 1));
-    phone.release_pdu_session(1).await.unwrap();
-    phone.deregister().await.unwrap();
+    ue_1.release_pdu_session(1).await.unwrap();
+    ue_1.deregister().await.unwrap();
 }
 
 #[tokio::test]
 async fn replayed_and_unprotected_messages_are_dropped() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.replay_last_nas().await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    ue_1.replay_last_nas().await.unwrap();
     let status = martlet_nas::reaction::status(martlet_nas::GmmCause::Congestion);
-    phone.send_with_wrong_mac(status.clone()).await.unwrap();
-    phone.send_raw_nas(status.encode().unwrap()).await.unwrap();
-    phone.send_raw_nas(vec![0x7e]).await.unwrap();
-    phone.send_raw_nas(vec![0x7e, 0x02, 1, 2, 3, 4, 5, 6]).await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    ue_1.send_with_wrong_mac(status.clone()).await.unwrap();
+    ue_1.send_raw_nas(status.encode().unwrap()).await.unwrap();
+    ue_1.send_raw_nas(vec![0x7e]).await.unwrap();
+    ue_1.send_raw_nas(vec![0x7e, 0x02, 1, 2, 3, 4, 5, 6]).await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     assert_eq!(core.counts(), (1, 1, 1));
 }
 
@@ -211,36 +211,36 @@ async fn replayed_and_unprotected_messages_are_dropped() {
 async fn sessions_that_are_not_to_be_had_are_refused() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
     let not_subscribed = PduSessionRequest { dnn: Some("elsewhere".into()), ..Default::default() };
-    let refused = phone.establish_pdu_session(not_subscribed).await.unwrap_err();
+    let refused = ue_1.establish_pdu_session(not_subscribed).await.unwrap_err();
     assert!(refused.to_string().contains("91"), "{refused}");
     core.smf.set_manner(Manner::Reject);
-    let refused = phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
+    let refused = ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
     assert!(refused.to_string().contains("27"), "{refused}");
     core.smf.set_manner(Manner::Fail);
-    let refused = phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
+    let refused = ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
     assert!(refused.to_string().contains("67"), "{refused}");
     core.smf.set_manner(Manner::Accept);
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
 }
 
 #[tokio::test]
 async fn many_ues_at_once() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phones: Vec<_> = (1..=64).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
+    let ues: Vec<_> = (1..=64).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
     let mut work = tokio::task::JoinSet::new();
-    for phone in phones {
+    for ue_1 in ues {
         work.spawn(async move {
-            phone.register().await.unwrap();
-            phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-            phone
+            ue_1.register().await.unwrap();
+            ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+            ue_1
         });
     }
-    let phones = work.join_all().await;
+    let ues = work.join_all().await;
     core.wait_for((64, 64, 64)).await;
     assert_eq!(core.smf.sessions(), 64);
-    drop(phones);
+    drop(ues);
 }

@@ -27,10 +27,10 @@ async fn near_messages_do_no_harm() {
     })
     .await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    let guti = phone.status().await.unwrap().guti.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let guti = ue_1.status().await.unwrap().guti.unwrap();
 
     let (to_amf, mut from_amf) = core.link();
     let drained = tokio::spawn(async move { while from_amf.recv().await.is_some() {} });
@@ -66,8 +66,8 @@ async fn near_messages_do_no_harm() {
     }
     drop(to_amf);
     // The UE of the other gNB has noticed nothing.
-    phone.release_pdu_session(1).await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    ue_1.release_pdu_session(1).await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.wait_for((1, 1, 1)).await;
     drained.abort();
 }

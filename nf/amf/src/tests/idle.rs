@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const SUPI: &str = "imsi-001010000000001";
 
-/// A UE that does what it is told alone.
+/// A UE without spontaneous procedures.
 fn manual(n: u32) -> UeConfig {
     let mut config = ue(n);
     config.idle = IdleBehaviour::Manual;
@@ -15,32 +15,32 @@ fn manual(n: u32) -> UeConfig {
 }
 
 async fn idle_with_session(core: &Core, gnb: &Gnb, config: UeConfig) -> Ue {
-    let phone = core.with_session(gnb, config).await;
-    phone.release_to_idle().await.unwrap();
+    let ue_1 = core.with_session(gnb, config).await;
+    ue_1.release_to_idle().await.unwrap();
     assert_eq!(core.smf.wait_for("update 1 DEACTIVATED").await, ["update 1 DEACTIVATED"]);
-    phone
+    ue_1
 }
 
 #[tokio::test]
 async fn a_ue_with_data_gets_its_user_plane_back() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     core.wait_for((1, 1, 0)).await;
-    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
-    let told = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    assert_eq!(told, ["update 1 ACTIVATING", "update 1 PDU_RES_SETUP_RSP"]);
-    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+    ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    let requests = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(requests, ["update 1 ACTIVATING", "update 1 PDU_RES_SETUP_RSP"]);
+    assert_eq!(ue_1.status().await.unwrap().active_user_planes, [1]);
 
     // Signalling alone leaves the user plane as it is.
-    phone.release_to_idle().await.unwrap();
+    ue_1.release_to_idle().await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
-    phone.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
-    assert!(phone.status().await.unwrap().active_user_planes.is_empty());
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    assert!(ue_1.status().await.unwrap().active_user_planes.is_empty());
     // While it is connected, it asks for the user plane.
-    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+    assert_eq!(ue_1.status().await.unwrap().active_user_planes, [1]);
 }
 
 #[tokio::test]
@@ -48,8 +48,8 @@ async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
     let core = Core::start().await;
     let (gnb, other) = (core.gnb().await, core.gnb().await);
     let elsewhere = core.gnb_with(|config| config.tac = 9).await;
-    let (mut heard, mut not_heard) = (other.subscribe(), elsewhere.subscribe());
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let (mut paged, mut not_paged) = (other.subscribe(), elsewhere.subscribe());
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
 
     let answer = core.smf.downlink_data(SUPI, 1).await.unwrap();
     assert_eq!(
@@ -57,16 +57,16 @@ async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
         (202, N1N2MessageTransferCause::AttemptingToReachUe)
     );
     assert!(answer.location.unwrap().contains(SUPI));
-    phone.wait_for_paging().await.unwrap();
-    heard.recv().await.unwrap();
-    assert!(not_heard.try_recv().is_err());
-    phone.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    paged.recv().await.unwrap();
+    assert!(not_paged.try_recv().is_err());
+    ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
     // The SMF gave the gNB's part with the paging: it is not asked for it again.
     assert_eq!(
         core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await,
         ["update 1 PDU_RES_SETUP_RSP"]
     );
-    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+    assert_eq!(ue_1.status().await.unwrap().active_user_planes, [1]);
     // Connected now: at once.
     let answer = core.smf.downlink_data(SUPI, 1).await.unwrap();
     assert_eq!(
@@ -76,25 +76,25 @@ async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
 }
 
 #[tokio::test]
-async fn a_ue_that_does_not_answer_is_paged_again_and_its_smf_told() {
+async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     let core = Core::start_with(|config| {
         config.timers.t3513_ms = 50;
         config.timers.paging_attempts = 3;
     })
     .await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
-    let mut heard = gnb.subscribe();
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    let mut paged = gnb.subscribe();
     core.smf.downlink_data(SUPI, 1).await.unwrap();
     // While the UE is paged, more comes.
     core.smf.downlink_data(SUPI, 1).await.unwrap();
-    let told = core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
-    assert!(told.iter().all(|note| note == "failure 1 UE_NOT_RESPONDING"), "{told:?}");
+    let requests = core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
+    assert!(requests.iter().all(|note| note == "failure 1 UE_NOT_RESPONDING"), "{requests:?}");
     for _ in 0..3 {
-        tokio::time::timeout(Duration::from_secs(1), heard.recv()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(1), paged.recv()).await.unwrap().unwrap();
     }
     // It can come all the same.
-    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
 }
 
@@ -102,14 +102,14 @@ async fn a_ue_that_does_not_answer_is_paged_again_and_its_smf_told() {
 async fn what_cannot_be_transferred_is_refused() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let nobody = core.smf.downlink_data("imsi-001010000000099", 1).await.unwrap_err();
-    assert_eq!((nobody.status(), nobody.cause()), (404, "CONTEXT_NOT_FOUND"));
-    let phone = core.with_session(&gnb, manual(1)).await;
+    let unknown = core.smf.downlink_data("imsi-001010000000099", 1).await.unwrap_err();
+    assert_eq!((unknown.status(), unknown.cause()), (404, "CONTEXT_NOT_FOUND"));
+    let ue_1 = core.with_session(&gnb, manual(1)).await;
     let no_session = core.smf.downlink_data(SUPI, 2).await.unwrap_err();
     assert_eq!((no_session.status(), no_session.cause()), (404, "CONTEXT_NOT_FOUND"));
     let no_part = core.smf.transfer(SUPI, 1, None, None).await.unwrap();
     assert_eq!(no_part.status, 200);
-    phone.deregister().await.unwrap();
+    ue_1.deregister().await.unwrap();
     core.wait_for((1, 0, 0)).await;
     let left = core
         .smf
@@ -120,7 +120,7 @@ async fn what_cannot_be_transferred_is_refused() {
 }
 
 #[tokio::test]
-async fn a_ue_that_is_not_heard_of_is_deregistered_and_then_forgotten() {
+async fn an_unreachable_ue_is_deregistered_and_later_removed() {
     let core = Core::start_with(|config| {
         config.timers.t3512_s = 1;
         config.timers.mobile_reachable_s = 0;
@@ -129,9 +129,9 @@ async fn a_ue_that_is_not_heard_of_is_deregistered_and_then_forgotten() {
     })
     .await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     // It is silent from now on.
-    phone.forget_registration().await.unwrap();
+    ue_1.forget_registration().await.unwrap();
     core.wait_for((1, 1, 0)).await;
     tokio::time::sleep(Duration::from_millis(1300)).await;
     let unreachable = core.smf.downlink_data(SUPI, 1).await.unwrap_err();
@@ -139,9 +139,9 @@ async fn a_ue_that_is_not_heard_of_is_deregistered_and_then_forgotten() {
     core.smf.wait_for("release 1").await;
     core.wait_for((1, 0, 0)).await;
     core.wait_for((0, 0, 0)).await;
-    // It comes back: its 5G-GUTI leads nowhere, and it is asked who it is.
-    let phone = gnb.new_ue(manual(1)).unwrap();
-    phone.register().await.unwrap();
+    // The UE returns: its 5G-GUTI is unknown, so its identity is requested.
+    let ue_1 = gnb.new_ue(manual(1)).unwrap();
+    ue_1.register().await.unwrap();
     core.wait_for((1, 1, 1)).await;
 }
 
@@ -149,13 +149,13 @@ async fn a_ue_that_is_not_heard_of_is_deregistered_and_then_forgotten() {
 async fn a_service_request_that_leads_nowhere_is_rejected() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     // The AMF deregisters it without its knowledge.
     let handle = core.amf.find(SUPI).unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::UeInitialRegistration;
     core.amf.send_event(&handle, crate::ue::Event::Deregister(reason)).unwrap();
     core.wait_for((0, 0, 0)).await;
-    let refused = phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap_err();
+    let refused = ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap_err();
     assert!(refused.to_string().contains('9'), "{refused}");
     core.wait_for((0, 0, 0)).await;
 }
@@ -164,7 +164,7 @@ async fn a_service_request_that_leads_nowhere_is_rejected() {
 async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
     let core = Core::start().await;
     let (gnb, other) = (core.gnb().await, core.gnb().await);
-    let phone = core.with_session(&gnb, manual(1)).await;
+    let ue_1 = core.with_session(&gnb, manual(1)).await;
     let second = other.new_ue(manual(2)).unwrap();
     second.register().await.unwrap();
     core.wait_for((2, 2, 2)).await;
@@ -172,9 +172,9 @@ async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
     core.smf.wait_for("update 1 DEACTIVATED").await;
     core.wait_for((2, 2, 1)).await;
     assert_eq!(core.amf.gnbs.all().len(), 1);
-    // It comes back elsewhere.
-    phone.move_to(&other).await.unwrap();
-    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    // It registers at another gNB.
+    ue_1.move_to(&other).await.unwrap();
+    ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     core.wait_for((2, 2, 2)).await;
 }
@@ -185,13 +185,13 @@ async fn everything_that_waits_for_an_idle_ue_is_taken_at_once() {
     // call has.
     let core = Core::start_with(|config| config.timers.t3513_ms = 60_000).await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     for _ in 0..3 {
         assert_eq!(core.smf.downlink_data(SUPI, 1).await.unwrap().status, 202);
     }
     let skipped = core.smf.transfer(SUPI, 1, Some(vec![0x2e, 1, 0, 0xd6, 98]), None).await.unwrap();
     assert_eq!(skipped.status, 202);
-    phone.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+    ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
     assert_eq!(
         core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await,
         ["update 1 PDU_RES_SETUP_RSP"]
@@ -203,12 +203,12 @@ async fn a_paged_ue_may_register_instead() {
     use martlet_ran::ue::RegistrationType;
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     core.smf.downlink_data(SUPI, 1).await.unwrap();
-    phone.wait_for_paging().await.unwrap();
-    phone.register_as(RegistrationType::MobilityRegistrationUpdating).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    ue_1.register_as(RegistrationType::MobilityRegistrationUpdating).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+    assert_eq!(ue_1.status().await.unwrap().active_user_planes, [1]);
 }
 
 #[tokio::test]
@@ -217,9 +217,9 @@ async fn an_smf_that_waits_for_the_amf_does_not_hold_up_the_ue() {
     // is answered.
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     core.smf.set_manner(super::smf::Manner::TransferFirst);
-    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
-    let told = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    assert_eq!(told, ["update 1 ACTIVATING", "transferred 200", "update 1 PDU_RES_SETUP_RSP"]);
+    ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    let requests = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(requests, ["update 1 ACTIVATING", "transferred 200", "update 1 PDU_RES_SETUP_RSP"]);
 }

@@ -8,36 +8,36 @@ async fn registration_session_and_deregistration() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
     assert!(gnb.amf().unwrap().name.starts_with("amf-"));
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    let registered = phone.register().await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    let registered = ue_1.register().await.unwrap();
     let guti = registered.guti.unwrap();
     assert!(core.amf.served.gave(&guti));
     assert_eq!(core.counts(), (1, 1, 1));
 
-    let session = phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let session = ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     assert_eq!(session.ipv4.unwrap().octets(), [10, 45, 0, 1]);
-    let told = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    assert_eq!(told, ["create 1 1 internet", "update 1 PDU_RES_SETUP_RSP"]);
+    let requests = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(requests, ["create 1 1 internet", "update 1 PDU_RES_SETUP_RSP"]);
 
-    phone.release_pdu_session(1).await.unwrap();
-    let told = core.smf.wait_for("update 1 release complete").await;
+    ue_1.release_pdu_session(1).await.unwrap();
+    let requests = core.smf.wait_for("update 1 release complete").await;
     assert_eq!(
-        told,
+        requests,
         ["update 1 release request", "update 1 PDU_RES_REL_RSP", "update 1 release complete"]
     );
     assert_eq!(core.smf.sessions(), 0);
 
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    phone.deregister().await.unwrap();
+    ue_1.deregister().await.unwrap();
     assert_eq!(core.smf.wait_for("release 1").await, ["release 1"]);
     core.wait_for((1, 0, 0)).await;
 
     // The context is still there: no authentication is needed.
-    let again = phone.register().await.unwrap();
+    let again = ue_1.register().await.unwrap();
     assert_ne!(again.guti.unwrap(), guti);
     core.wait_for((1, 1, 1)).await;
-    phone.switch_off().await.unwrap();
+    ue_1.switch_off().await.unwrap();
     core.wait_for((1, 0, 0)).await;
 }
 
@@ -45,24 +45,24 @@ async fn registration_session_and_deregistration() {
 async fn mobility_and_periodic_registrations_keep_the_sessions() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = core.with_session(&gnb, ue(1)).await;
-    phone.release_to_idle().await.unwrap();
+    let ue_1 = core.with_session(&gnb, ue(1)).await;
+    ue_1.release_to_idle().await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
     for kind in [
         RegistrationType::PeriodicRegistrationUpdating,
         RegistrationType::MobilityRegistrationUpdating,
     ] {
-        let before = phone.status().await.unwrap().guti;
-        phone.register_as(kind).await.unwrap();
-        let status = phone.status().await.unwrap();
+        let before = ue_1.status().await.unwrap().guti;
+        ue_1.register_as(kind).await.unwrap();
+        let status = ue_1.status().await.unwrap();
         assert_ne!(status.guti, before);
         assert_eq!(status.sessions.len(), 1);
-        phone.release_to_idle().await.unwrap();
+        ue_1.release_to_idle().await.unwrap();
     }
     assert_eq!(core.smf.sessions(), 1);
     // An initial registration starts without sessions.
-    phone.forget_registration().await.unwrap();
-    phone.register().await.unwrap();
+    ue_1.forget_registration().await.unwrap();
+    ue_1.register().await.unwrap();
     assert_eq!(core.smf.sessions(), 0);
     core.wait_for((1, 1, 1)).await;
 }

@@ -1,4 +1,4 @@
-//! NGAP that is not as it should be, and gNBs that come and go.
+//! Malformed NGAP, and gNBs that connect and disconnect.
 use super::core::{Core, ue};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
@@ -141,8 +141,8 @@ async fn wrong_messages_get_their_cause() {
 async fn one_gnb_cannot_speak_for_the_ue_of_another() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
     let (to_amf, mut from_amf) = core.link();
     to_amf.send(setup("001", 1)).await.unwrap();
     next(&mut from_amf).await;
@@ -162,15 +162,15 @@ async fn one_gnb_cannot_speak_for_the_ue_of_another() {
         Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID)
     );
     assert_eq!(core.counts(), (1, 1, 1));
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_reset_leaves_the_ues_idle() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let _phone = core.with_session(&gnb, ue(1)).await;
-    let mut heard = gnb.subscribe();
+    let _ue = core.with_session(&gnb, ue(1)).await;
+    let mut paged = gnb.subscribe();
     let list = UEAssociatedLogicalNGConnectionList(vec![UEAssociatedLogicalNGConnectionItem::new(
         Some(AMFUENGAPID(core.amf.tables.connections()[0])),
         None,
@@ -186,7 +186,7 @@ async fn a_reset_leaves_the_ues_idle() {
     gnb.send_raw_ngap(0, reset.unwrap().encode().unwrap()).await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
     core.wait_for((1, 1, 0)).await;
-    let acknowledge = NGAP_PDU::decode(&heard.recv().await.unwrap()).unwrap();
+    let acknowledge = NGAP_PDU::decode(&paged.recv().await.unwrap()).unwrap();
     assert_eq!(acknowledge.kind(), Kind::Successful_NGReset);
     fn connections(pdu: &NGAP_PDU) -> Result<usize, martlet_ngap::Error> {
         extract_ngap_ies!(pdu, NGResetAcknowledge,
@@ -202,7 +202,7 @@ async fn a_reset_leaves_the_ues_idle() {
 async fn a_gnb_changes_what_it_serves() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let mut heard = gnb.subscribe();
+    let mut paged = gnb.subscribe();
     let update = |mcc: &str| {
         let plmn = helpers::plmn(mcc, "01").unwrap();
         let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(1, None), None)]);
@@ -218,11 +218,11 @@ async fn a_gnb_changes_what_it_serves() {
         pdu.unwrap().encode().unwrap()
     };
     gnb.send_raw_ngap(0, update("999")).await.unwrap();
-    let failure = NGAP_PDU::decode(&heard.recv().await.unwrap()).unwrap();
+    let failure = NGAP_PDU::decode(&paged.recv().await.unwrap()).unwrap();
     assert_eq!(failure.kind(), Kind::Unsuccessful_RANConfigurationUpdate);
     assert_eq!(core.amf.gnbs.all()[0].label(), "gnb-1");
     gnb.send_raw_ngap(0, update("001")).await.unwrap();
-    let acknowledge = NGAP_PDU::decode(&heard.recv().await.unwrap()).unwrap();
+    let acknowledge = NGAP_PDU::decode(&paged.recv().await.unwrap()).unwrap();
     assert_eq!(acknowledge.kind(), Kind::Successful_RANConfigurationUpdate);
     let own = &core.amf.gnbs.all()[0];
     assert_eq!((own.label().as_str(), own.setup().unwrap().areas[0].tai.tac), ("another-name", 5));
@@ -230,11 +230,12 @@ async fn a_gnb_changes_what_it_serves() {
 }
 
 #[tokio::test]
-async fn the_same_gnb_with_another_association_replaces_the_first() {
+async fn a_gnb_that_answers_keeps_its_identity() {
     let core = Core::start().await;
     let first = core.gnb_with(|config| config.gnb_id = 9).await;
-    let phone = first.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    let _second = core.gnb_with(|config| config.gnb_id = 9).await;
-    core.wait_for((1, 1, 0)).await;
+    let ue_1 = first.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    let second = core.try_gnb(|config| config.gnb_id = 9).await.map(|_| ());
+    assert!(second.is_err(), "another association has the identity");
+    core.wait_for((1, 1, 1)).await;
 }

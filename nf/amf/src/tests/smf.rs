@@ -1,4 +1,4 @@
-//! An SMF by hand: it accepts every session, and notes what it is told.
+//! A handwritten SMF that accepts every session and records its requests.
 use martlet_nas::*;
 use martlet_nf::{CommonConfig, Environment, NetworkFunction, NfContext, StartError, start};
 use martlet_ngap::transfer::{Arp, GtpTunnel, QosFlow, ReleaseCommand, SessionType, SetupRequest};
@@ -41,7 +41,7 @@ struct Context {
 pub struct SmfByHand {
     nf: Arc<NfContext>,
     contexts: Mutex<HashMap<String, Context>>,
-    /// What it was told, such as `create 1`, `update 1 ACTIVATING`.
+    /// The recorded requests, such as `create 1`, `update 1 ACTIVATING`.
     notes: Mutex<Vec<String>>,
     manner: Mutex<Manner>,
 }
@@ -56,12 +56,12 @@ impl SmfByHand {
         mutex.lock().unwrap()
     }
 
-    /// What it was told since it was asked last.
+    /// The requests since the last call.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut Self::lock(&self.notes))
     }
 
-    /// Waits until it was told this, and gives everything up to then.
+    /// Waits for a request and returns those up to it.
     pub async fn wait_for(&self, wanted: &str) -> Vec<String> {
         for _ in 0..300 {
             if Self::lock(&self.notes).iter().any(|note| note == wanted) {
@@ -136,7 +136,7 @@ impl SmfByHand {
         self.amf().await.n1_n2_message_transfer(supi, body).await
     }
 
-    /// Downlink data have come for an idle UE.
+    /// Notifies downlink data for an idle UE.
     pub async fn downlink_data(
         &self,
         supi: &str,

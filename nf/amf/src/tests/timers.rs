@@ -74,7 +74,7 @@ async fn an_unknown_5g_guti_is_asked_who_it_is() {
     to_amf.send(uplink(amf_id, 1, response)).await.unwrap();
     let (_, nas) = downlink(&next(&mut from_amf).await);
     assert_eq!(nas[..3], [0x7e, 0x00, 0x56], "AUTHENTICATION REQUEST");
-    // One that says that it has no identity.
+    // A UE that responds with "no identity".
     to_amf
         .send(initial(2, capable(registration(NasFGsMobileIdentity::from_guti(guti)))))
         .await
@@ -127,14 +127,14 @@ async fn a_request_without_capabilities_or_of_another_kind_is_rejected() {
     let (_, nas) = downlink(&next(&mut from_amf).await);
     assert_eq!(nas, [0x7e, 0x00, 0x64, 96], "5GMM STATUS, #96");
     assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
-    // Uplink NAS transport as a beginning: nobody knows the UE.
+    // Uplink NAS transport as the first message: the UE is unknown.
     to_amf.send(initial(2, vec![0x7e, 0x00, 0x67, 0x01, 0x00, 0x01, 0x00])).await.unwrap();
     assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
     core.wait_for((0, 0, 0)).await;
 }
 
 #[tokio::test]
-async fn a_ran_ue_ngap_id_used_again_begins_anew() {
+async fn a_reused_ran_ue_ngap_id_starts_a_new_connection() {
     let (core, to_amf, mut from_amf) = by_hand().await;
     to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
     let (first, _) = downlink(&next(&mut from_amf).await);
@@ -156,7 +156,7 @@ async fn a_new_request_takes_the_place_of_the_old_one() {
     let (amf_id, first) = downlink(&next(&mut from_amf).await);
     // The same again changes nothing.
     to_amf.send(uplink(amf_id, 1, capable(registration(by_suci())))).await.unwrap();
-    // Another begins anew, with another challenge.
+    // Another registration starts again, with another challenge.
     let other = registration(by_suci())
         .with_requested_nssai(NasNssai::from_snssais(&[NasSNssai::from_sst_sd(1, None)]).unwrap());
     to_amf.send(uplink(amf_id, 1, capable(other))).await.unwrap();
@@ -176,23 +176,23 @@ async fn a_session_that_the_gnb_does_not_set_up_is_reported() {
     use martlet_sbi_api::namf_communication::NgapIeType;
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
     core.smf.set_manner(Manner::Accept);
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     // The gNB has no user plane of the session any more, and is then given a transfer that it
     // cannot read.
-    phone.release_to_idle().await.unwrap();
+    ue_1.release_to_idle().await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
-    phone.service_request_for(martlet_ran::ServicePurpose::Signalling, &[]).await.unwrap();
+    ue_1.service_request_for(martlet_ran::ServicePurpose::Signalling, &[]).await.unwrap();
     let supi = "imsi-001010000000001";
     core.smf
         .transfer(supi, 1, None, Some((NgapIeType::PduResSetupReq, vec![0xff; 3])))
         .await
         .unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_FAIL").await;
-    phone.deregister().await.unwrap();
+    ue_1.deregister().await.unwrap();
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn the_network_changes_and_releases_sessions() {
     use martlet_sbi_api::namf_communication::NgapIeType;
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = core.with_session(&gnb, ue(1)).await;
+    let ue_1 = core.with_session(&gnb, ue(1)).await;
     let supi = "imsi-001010000000001";
     let change = ModifyRequest {
         ambr: Some(martlet_ngap::transfer::Ambr { downlink: 5, uplink: 5 }),
@@ -215,27 +215,27 @@ async fn the_network_changes_and_releases_sessions() {
     let command = Nas5gsMessage::new_5gsm(command, 1, 0).encode().unwrap();
     let n2 = Some((NgapIeType::PduResRelCmd, super::smf::release_command()));
     core.smf.transfer(supi, 1, Some(command), n2).await.unwrap();
-    let told = core.smf.wait_for("update 1 release complete").await;
-    assert!(told.contains(&"update 1 PDU_RES_REL_RSP".to_string()), "{told:?}");
-    assert!(phone.status().await.unwrap().sessions.is_empty());
+    let requests = core.smf.wait_for("update 1 release complete").await;
+    assert!(requests.contains(&"update 1 PDU_RES_REL_RSP".to_string()), "{requests:?}");
+    assert!(ue_1.status().await.unwrap().sessions.is_empty());
 }
 
 #[tokio::test]
 async fn the_udm_ends_a_registration() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
     core.amf.send_event(&handle, crate::ue::Event::Deregister(reason)).unwrap();
     core.wait_for((0, 0, 0)).await;
     assert_eq!(core.smf.sessions(), 0);
-    phone.wait_idle().await.unwrap();
-    assert!(phone.status().await.unwrap().guti.is_some());
+    ue_1.wait_idle().await.unwrap();
+    assert!(ue_1.status().await.unwrap().guti.is_some());
     // It may come again.
-    phone.register().await.unwrap();
+    ue_1.register().await.unwrap();
     core.wait_for((1, 1, 1)).await;
 }
 
@@ -243,14 +243,14 @@ async fn the_udm_ends_a_registration() {
 async fn the_udm_ends_the_registration_of_an_idle_ue() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = core.with_session(&gnb, ue(1)).await;
-    phone.release_to_idle().await.unwrap();
-    let mut events = phone.subscribe().await.unwrap();
+    let ue_1 = core.with_session(&gnb, ue(1)).await;
+    ue_1.release_to_idle().await.unwrap();
+    let mut events = ue_1.subscribe().await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::ReregistrationRequired;
     core.amf.send_event(&handle, crate::ue::Event::Deregister(reason)).unwrap();
-    // It is called, comes by itself, and is told.
-    let told = async {
+    // It is paged, connects, and is notified.
+    let requests = async {
         loop {
             let event = events.recv().await.unwrap();
             if let martlet_ran::UeEvent::Nas(martlet_ran::ue::Event::DeregisteredByNetwork {
@@ -262,7 +262,7 @@ async fn the_udm_ends_the_registration_of_an_idle_ue() {
             }
         }
     };
-    assert!(tokio::time::timeout(std::time::Duration::from_secs(5), told).await.unwrap());
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(5), requests).await.unwrap());
     core.wait_for((0, 0, 0)).await;
     assert_eq!(core.smf.sessions(), 0);
 }

@@ -116,6 +116,8 @@ pub(crate) struct Ue {
     pub(crate) queued_nas: VecDeque<Bytes>,
     /// The context limit is exceeded: reject the UE.
     pub over_limit: bool,
+    /// The share of the UE's gNB is exceeded: reject the UE.
+    pub over_share: bool,
     pub identity: Identity,
     pub states: States,
     pub context_transfer: ContextTransfer,
@@ -125,6 +127,8 @@ pub(crate) struct Ue {
     /// The connection with the target gNB of a handover.
     pub target: Option<Connection>,
     pub security: Option<Security>,
+    /// The context in use before the running security mode control, which a failure restores.
+    pub previous_security: Option<Security>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
     /// 4.4.2.5).
     pub secured: bool,
@@ -174,6 +178,7 @@ impl Ue {
             undelivered_nas: Vec::new(),
             queued_nas: VecDeque::new(),
             over_limit,
+            over_share: false,
             identity: Identity::default(),
             states: States::default(),
             context_transfer: ContextTransfer::None,
@@ -181,6 +186,7 @@ impl Ue {
             last_location: None,
             target: None,
             security: None,
+            previous_security: None,
             secured: false,
             initial_nas: None,
             initial_ngap: None,
@@ -230,6 +236,14 @@ impl Ue {
         self.is_registered()
             && self.identity.guti.is_some()
             && !matches!(self.idle, Some(Idle::Unreachable(_)))
+    }
+
+    /// The UE is verified: its connection leaves the share of its gNB.
+    pub fn set_verified(&mut self) {
+        self.over_share = false;
+        if let Some(connection) = &mut self.connection {
+            connection.unverified = None;
+        }
     }
 
     /// Whether the context is still empty.

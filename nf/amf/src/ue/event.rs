@@ -36,6 +36,12 @@ pub(crate) struct InitialMessage {
     pub ngap: Bytes,
     /// See [`InitialUe::rerouted`](crate::n2::uplink::InitialUe).
     pub rerouted: bool,
+    /// The gNB has used its share of UEs that are not verified: if this one is not verified either,
+    /// it is rejected.
+    pub over_share: bool,
+    /// The NAS message, once the security context of the UE's task has verified it. Its NAS COUNT
+    /// is used then, so it is not verified twice.
+    pub verified: Option<Inbound>,
 }
 
 /// Result of an N1N2MessageTransfer.

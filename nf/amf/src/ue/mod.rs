@@ -12,6 +12,7 @@ mod sessions;
 mod slot;
 mod state;
 mod stop;
+pub(crate) mod unverified;
 mod wait;
 
 pub(crate) use context::{AmPolicy, Due, Idle, Reallocation, Reported, Subscription, Ue};

@@ -1,5 +1,5 @@
 //! NAS messages to and from the UE (TS 24.501, 4.4).
-use super::{Stop, Ue, Work};
+use super::{Stop, Ue, Work, unverified};
 use crate::metrics;
 use bytes::Bytes;
 use martlet_nas::inbound::{self, Inbound};
@@ -138,11 +138,14 @@ impl Ue {
                 Some(inbound)
             }
             Err(refused) => {
-                metrics::nas_error(refused.reason.label());
-                tracing::warn!(
-                    supi = self.label(), gnb = self.gnb(), %refused,
-                    "NAS message discarded"
-                );
+                let reason = refused.reason.label();
+                metrics::nas_error(reason);
+                if let Some(suppressed) = martlet_log_limit::line(reason, self.handle.number) {
+                    tracing::warn!(
+                        supi = self.label(), gnb = self.gnb(), %refused, suppressed,
+                        "NAS message discarded"
+                    );
+                }
                 if let Some(answer) = refused.answer {
                     let _ = self.send_nas(&answer).await;
                 }
@@ -155,11 +158,11 @@ impl Ue {
     async fn unexpected(&mut self, inbound: Inbound) -> Result<(), Stop> {
         use Nas5gmmMessage::*;
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return Ok(()) };
+        let may_preempt = unverified::may_preempt(&inbound, self.secured);
         match message {
             // A repetition of the running request (TS 24.501, 5.5.1.2.8 e).
             RegistrationRequest(_) if self.is_running_request(&inbound.message) => Ok(()),
-            RegistrationRequest(_) => Err(Stop::Preempted(Work::Nas(inbound.into()))),
-            DeregistrationRequestUeOriginating(_) if inbound.is_verified() || !self.secured => {
+            RegistrationRequest(_) | DeregistrationRequestUeOriginating(_) if may_preempt => {
                 Err(Stop::Preempted(Work::Nas(inbound.into())))
             }
             UlNasTransport(_) | ServiceRequest(_)
@@ -170,6 +173,11 @@ impl Ue {
             }
             FiveGmmStatus(status) => {
                 self.log_5gmm_status(status.fgmm_cause.cause_raw());
+                Ok(())
+            }
+            // Some UEs send it without a request; it changes nothing.
+            ConfigurationUpdateComplete(_) if inbound.is_verified() && self.is_registered() => {
+                metrics::nas_error("unrequested_configuration_update_complete");
                 Ok(())
             }
             _ => {

@@ -3,6 +3,7 @@ use super::{Awaited, Reject, Stop, Ue};
 use crate::concurrency::{Full, Kind};
 use martlet_nas::GmmCause;
 use std::pin::pin;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Ue {
     /// Waits for a concurrency slot. The procedure holds it until [`Ue::release_slot`], or until
@@ -14,12 +15,13 @@ impl Ue {
     /// event.
     pub async fn acquire_slot(&mut self, kind: Kind) -> Result<(), Stop> {
         let amf = self.amf.clone();
-        let mut slot = pin!(amf.concurrency.of(kind).enter());
+        let gnb = self.connection.as_ref().map_or(0, |connection| connection.gnb.number);
+        let mut slot = pin!(amf.concurrency.of(kind).enter(gnb));
         loop {
             tokio::select! {
                 biased;
                 acquired = &mut slot => {
-                    self.slot = Some(acquired.map_err(|Full| self.congested())?);
+                    self.slot = Some(acquired.map_err(|Full| self.gnb_congested())?);
                     return Ok(());
                 }
                 awaited = self.next(None) => match awaited {
@@ -36,9 +38,21 @@ impl Ue {
         self.slot = None;
     }
 
-    /// Counts a congestion and returns the reject with its back-off time.
+    /// Counts a congestion of the AMF and returns the reject with its back-off time.
     pub fn congested(&self) -> Stop {
-        self.amf.congestion_rejects.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.amf.congestion_rejects.fetch_add(1, Relaxed);
+        self.congestion_reject()
+    }
+
+    /// Counts a congestion by the UEs of this gNB and returns the reject with its back-off time.
+    pub fn gnb_congested(&self) -> Stop {
+        if let Some(connection) = &self.connection {
+            connection.gnb.congestion_rejects.fetch_add(1, Relaxed);
+        }
+        self.congestion_reject()
+    }
+
+    fn congestion_reject(&self) -> Stop {
         let back_off = Some(self.amf.config.limits.back_off_s);
         Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
     }

@@ -39,13 +39,18 @@ impl Ue {
     }
 
     async fn next_with_slot(&mut self, until: Option<Instant>) -> Awaited {
-        if self.slot.is_none() {
-            return self.receive(until).await;
-        }
+        let Some(slot) = &self.slot else { return self.receive(until).await };
+        // Meanwhile the slot may go to a procedure of another gNB.
+        slot.set_idle(true);
         // A slow UE gives up its concurrency slot after the slot timeout.
         let timeout = self.amf.concurrency.slot_timeout;
         match tokio::time::timeout(timeout, self.receive(until)).await {
-            Ok(awaited) => awaited,
+            Ok(awaited) => {
+                if let Some(slot) = &self.slot {
+                    slot.set_idle(false);
+                }
+                awaited
+            }
             Err(_) => {
                 self.slot = None;
                 self.receive(until).await

@@ -1,6 +1,6 @@
 //! E-CID measurement: the gNB reports the signal strengths that the UE measured (TS 38.305, 8.9; TS
 //! 38.455, 8.2).
-use super::{Nrppa, gnb_failure, unexpected_message};
+use super::{gnb_failure, unexpected_message};
 use crate::Shared;
 use crate::lpp::MeasuredCell;
 use crate::user_plane::Supi;
@@ -26,7 +26,7 @@ pub(crate) async fn e_cid_measurement(
 ) -> Result<Vec<MeasuredCell>, Problem> {
     shared.subscribe_to_gnb_of(ue).await?;
     let reports = shared.config.ecid_reports.max(1);
-    let (id, mut pending) = Nrppa::begin_measurement(shared, ue)?;
+    let (id, mut pending) = shared.nrppa.begin_measurement(ue)?;
     let quantity = |value| {
         Item::MeasurementQuantitiesItem(MeasurementQuantitiesItem {
             measurement_quantities_value: value,
@@ -73,9 +73,9 @@ pub(crate) async fn e_cid_measurement(
         ue_measurement_id_: response.ue_measurement_id_,
     };
     let message = Message::ECidMeasurementTerminationCommand(command.into());
-    let told = shared.send_to_gnb_of(ue, correlation, &Pdu { transaction: 0, message }).await;
-    if let Err(problem) = told {
-        tracing::info!(supi = %ue, %problem, "the gNB was not told to end its measurement");
+    let result = shared.send_to_gnb_of(ue, correlation, &Pdu { transaction: 0, message }).await;
+    if let Err(problem) = result {
+        tracing::info!(supi = %ue, %problem, "measurement not terminated at the gNB");
     }
     match outcome {
         Err(problem) if results.is_empty() => Err(problem),
@@ -102,8 +102,9 @@ fn average(results: &[ECidMeasurementResult]) -> Vec<MeasuredCell> {
         *sum += dbm_of_rsrp(*rsrp);
         *count += 1.0;
     }
-    let heard = |((pci, identity), (sum, count))| MeasuredCell { pci, identity, dbm: sum / count };
-    let mut heard: Vec<MeasuredCell> = cells.into_iter().map(heard).collect();
-    heard.sort_by(|a, b| b.dbm.total_cmp(&a.dbm));
-    heard
+    let measured_cell =
+        |((pci, identity), (sum, count))| MeasuredCell { pci, identity, dbm: sum / count };
+    let mut measured_cell: Vec<MeasuredCell> = cells.into_iter().map(measured_cell).collect();
+    measured_cell.sort_by(|a, b| b.dbm.total_cmp(&a.dbm));
+    measured_cell
 }

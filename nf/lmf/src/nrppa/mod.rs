@@ -1,14 +1,16 @@
 //! NRPPa with gNBs through the AMF (TS 38.455): transactions, and reports of running measurements.
 mod e_cid_measurement;
 mod multi_rtt;
+mod transactions;
 mod trp_information_exchange;
+mod trp_table;
 
 pub(crate) use e_cid_measurement::e_cid_measurement;
 pub(crate) use multi_rtt::MultiRtt;
-pub(crate) use trp_information_exchange::TrpTable;
+pub(crate) use transactions::Nrppa;
+use transactions::{QUEUE, Received};
 
 use crate::Shared;
-use crate::metrics;
 use crate::user_plane::Supi;
 use martlet_nrppa::{Cause, Message, Pdu};
 use martlet_sbi::{Multipart, Problem, content_type};
@@ -18,153 +20,8 @@ use martlet_sbi_api::namf_communication::{
     N2InformationTransferReqData, NgapIeType, NonUeN2InfoSubscriptionCreateData, NrppaInformation,
     UeN1N2InfoSubscriptionCreateData,
 };
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
-
-/// Capacity of a transaction's queue, and maximum number of gNBs that answer one request.
-const QUEUE: usize = 64;
-
-/// A message from a gNB.
-#[derive(Debug)]
-pub(crate) struct Received {
-    /// The gNB, if the AMF names it.
-    pub gnb: Option<GlobalRanNodeId>,
-    /// The message.
-    pub message: Message,
-}
-
-/// What a message is dispatched by.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    /// NRPPa transaction ID, for responses.
-    Transaction(u16),
-    /// UE and LMF UE measurement ID, for reports.
-    Measurement(Supi, i64),
-}
-
-/// The transactions and measurements in progress.
-#[derive(Default)]
-struct Table {
-    next: u16,
-    /// The UE that a message has to be associated with, if any, and its receiver.
-    pending: HashMap<Key, (Option<Supi>, mpsc::Sender<Received>)>,
-}
-
-/// The NRPPa state.
-#[derive(Default)]
-pub(crate) struct Nrppa {
-    table: Mutex<Table>,
-    /// The known TRPs.
-    pub(crate) trps: TrpTable,
-}
-
-/// A transaction or measurement in progress. Dropping it ends it.
-struct Pending {
-    shared: Arc<Shared>,
-    key: Key,
-    messages: mpsc::Receiver<Received>,
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.shared.nrppa.table().pending.remove(&self.key);
-    }
-}
-
-impl Pending {
-    /// The next message.
-    async fn next(&mut self, until: Instant) -> Result<Received, Problem> {
-        let received = tokio::time::timeout_at(until.into(), self.messages.recv()).await;
-        received.ok().flatten().ok_or_else(|| {
-            Problem::new(504, "PEER_NOT_RESPONDING").detail("no answer from the gNB")
-        })
-    }
-}
-
-impl Nrppa {
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Delivers a message from a gNB; `about` is the UE of a UE-associated one.
-    ///
-    /// # Errors
-    /// It does not decode, or belongs to no transaction or measurement.
-    pub(crate) fn deliver(
-        &self,
-        about: Option<&str>,
-        gnb: Option<GlobalRanNodeId>,
-        bytes: &[u8],
-    ) -> Result<(), Problem> {
-        let Pdu { transaction, message } = Pdu::decode(bytes).map_err(|error| {
-            metrics::rejected("nrppa_malformed");
-            Problem::new(400, "INVALID_MSG_FORMAT").detail(format!("NRPPa: {error}"))
-        })?;
-        let key = match (&message, about) {
-            (Message::ECidMeasurementReport(it), Some(ue)) => {
-                Key::Measurement(ue.into(), it.ue_measurement_id)
-            }
-            (Message::ECidMeasurementFailureIndication(it), Some(ue)) => {
-                Key::Measurement(ue.into(), it.ue_measurement_id)
-            }
-            (Message::ErrorIndication(it), _) => {
-                let named =
-                    it.criticality_diagnostics.as_ref().and_then(|it| it.nrppatransaction_id);
-                Key::Transaction(named.unwrap_or(transaction))
-            }
-            _ => Key::Transaction(transaction),
-        };
-        let table = self.table();
-        // A message associated with one UE does not answer a request about another UE.
-        let found = table.pending.get(&key).filter(|(of, _)| of.as_deref() == about);
-        let delivered =
-            found.is_some_and(|(_, sink)| sink.try_send(Received { gnb, message }).is_ok());
-        delivered.then_some(()).ok_or_else(|| {
-            metrics::rejected("nrppa_unknown_transaction");
-            Problem::new(404, "CONTEXT_NOT_FOUND")
-                .detail("no such NRPPa transaction or measurement")
-        })
-    }
-
-    /// Starts a transaction.
-    fn begin_transaction(
-        shared: &Arc<Shared>,
-        about: Option<Supi>,
-    ) -> Result<(u16, Pending), Problem> {
-        let mut table = shared.nrppa.table();
-        if table.pending.len() >= usize::from(u16::MAX / 2) {
-            return Err(Problem::new(503, "NF_CONGESTION")
-                .detail("too many NRPPa transactions in progress"));
-        }
-        let transaction = loop {
-            // 0 to 32,767.
-            table.next = (table.next + 1) & 0x7fff;
-            if !table.pending.contains_key(&Key::Transaction(table.next)) {
-                break table.next;
-            }
-        };
-        let (sink, messages) = mpsc::channel(QUEUE);
-        let key = Key::Transaction(transaction);
-        table.pending.insert(key.clone(), (about, sink));
-        Ok((transaction, Pending { shared: shared.clone(), key, messages }))
-    }
-
-    /// Starts a measurement of a UE. Its ID is 1 to 15.
-    fn begin_measurement(shared: &Arc<Shared>, ue: &Supi) -> Result<(i64, Pending), Problem> {
-        let mut table = shared.nrppa.table();
-        let free =
-            (1..=15).find(|id| !table.pending.contains_key(&Key::Measurement(ue.clone(), *id)));
-        let id = free.ok_or_else(|| {
-            Problem::new(503, "NF_CONGESTION").detail("15 measurements of the UE are in progress")
-        })?;
-        let (sink, messages) = mpsc::channel(QUEUE);
-        let key = Key::Measurement(ue.clone(), id);
-        table.pending.insert(key.clone(), (Some(ue.clone()), sink));
-        Ok((id, Pending { shared: shared.clone(), key, messages }))
-    }
-}
 
 /// The problem for a failure message of a gNB.
 pub(crate) fn gnb_failure(what: &str, cause: &Cause) -> Problem {
@@ -248,7 +105,7 @@ impl Shared {
         correlation: &str,
         message: Message,
     ) -> Result<Message, Problem> {
-        let (transaction, mut pending) = Nrppa::begin_transaction(self, Some(ue.clone()))?;
+        let (transaction, mut pending) = self.nrppa.begin_transaction(Some(ue.clone()))?;
         self.send_to_gnb_of(ue, correlation, &Pdu { transaction, message }).await?;
         Ok(pending.next(Instant::now() + self.nrppa_timeout()).await?.message)
     }
@@ -262,7 +119,7 @@ impl Shared {
         answers: usize,
         limit: Duration,
     ) -> Result<Vec<Received>, Problem> {
-        let (transaction, mut pending) = Nrppa::begin_transaction(self, None)?;
+        let (transaction, mut pending) = self.nrppa.begin_transaction(None)?;
         let pdu = Pdu { transaction, message };
         let bytes = pdu
             .encode()

@@ -1,6 +1,6 @@
 //! Multi-RTT, the network's part (TS 38.305, 8.10.3): the serving gNB configures the UE's SRS, and
 //! the gNBs measure it.
-use super::trp_information_exchange::Trp;
+use super::trp_table::Trp;
 use super::{gnb_failure, unexpected_message};
 use crate::Shared;
 use crate::lpp::{MAX_CELLS, RoundTrip, Transactions, multi_rtt, positioning_failed};

@@ -1,5 +1,6 @@
 //! TRP information exchange (TS 38.455, 8.5.6): the positions of the gNBs' transmission and
 //! reception points.
+use super::trp_table::Trp;
 use super::{QUEUE, Received};
 use crate::Shared;
 use martlet_lcs_position::GeoPoint;
@@ -11,41 +12,11 @@ use martlet_nrppa::{
 };
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{GlobalRanNodeId, Ncgi};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Validity of the TRP information.
 const VALIDITY: Duration = Duration::from_secs(60);
-
-/// A transmission and reception point.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Trp {
-    /// Its gNB.
-    pub gnb: GlobalRanNodeId,
-    /// TRP ID at the gNB.
-    pub id: i64,
-    /// Physical cell identity.
-    pub pci: u16,
-    /// NR cell identity.
-    pub cell: u64,
-    /// Its position.
-    pub position: GeoPoint,
-}
-
-/// The known TRPs, and when they were received.
-#[derive(Default)]
-pub(crate) struct TrpTable(Mutex<Option<(Instant, Arc<[Trp]>)>>);
-
-impl TrpTable {
-    fn known(&self) -> MutexGuard<'_, Option<(Instant, Arc<[Trp]>)>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// The number of known TRPs.
-    pub(crate) fn count(&self) -> usize {
-        self.known().as_ref().map_or(0, |(_, trps)| trps.len())
-    }
-}
 
 impl Shared {
     /// The TRPs of all gNBs. Requests them again if they are outdated or lack the UE's cell.

@@ -1,5 +1,6 @@
 //! The listener for UEs' channels: TLS over TCP and QUIC over UDP, on the same port number.
-use super::connections::{ChannelCommand, Command};
+use super::command::{ChannelCommand, Command};
+use super::transport;
 use crate::config::UserPlaneConfig;
 use crate::metrics;
 use martlet_lcs_channel::{
@@ -95,11 +96,12 @@ impl Listener {
             )
         })?;
         let identity = identity(config)?;
-        let (mut tls, mut quic, mut at) = (None, None, config.bind);
+        let (mut tls, mut quic, mut at) = (None, None, config.listener());
         for kind in kinds.iter().copied() {
             if let Some(engines) = server_engines(kind, &identity).map_err(invalid)? {
-                let listener =
-                    TcpListener::bind(at).await.map_err(|error| bind_error("TCP", at, &error))?;
+                let listener = martlet_lcs_channel::tcp::listen(at)
+                    .and_then(TcpListener::from_std)
+                    .map_err(|error| bind_error("TCP", at, &error))?;
                 // With port 0, UDP uses the number that TCP got.
                 at = listener.local_addr().unwrap_or(at);
                 tls = Some((kind, listener, engines));
@@ -186,10 +188,6 @@ impl Listener {
             });
         }
     }
-}
-
-pub(crate) fn transport(kind: Kind) -> &'static str {
-    if kind.is_quic() { "QUIC over UDP" } else { "TLS over TCP" }
 }
 
 async fn serve(

@@ -139,8 +139,8 @@ impl N4 {
         })
     }
 
-    /// Passes a session report on, if it comes from the session's UPF. The response carries the
-    /// UPF's session endpoint identifier (TS 29.244, 7.2.2.4.2).
+    /// Dispatches a session report of the session's UPF. The response carries the UPF's session
+    /// endpoint identifier (TS 29.244, 7.2.2.4.2).
     fn report(
         &self,
         from: SocketAddr,

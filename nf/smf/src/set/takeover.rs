@@ -37,7 +37,7 @@ pub async fn is_alive(smf: &Smf, root: ApiRoot) -> bool {
     // Without a retry at another member of the set.
     let peer = smf.context.nrf().at(root).within(HEALTH_CHECK_TIMEOUT);
     let response = SmfPduSessionClient::new(peer).retrieve_sm_context("0", None).await;
-    // There is no such session, but the SMF says so; a stopped one says nothing.
+    // The session does not exist, and the SMF responds so; a stopped SMF does not respond.
     response
         .err()
         .is_none_or(|problem| problem.transport.is_none() && problem.cause() != "TIMED_OUT_REQUEST")

@@ -56,7 +56,7 @@ async fn a_rejected_registration_reports_its_cause_and_is_sampled() {
     assert_eq!(registered.unwrap_err().cause(), Some(3));
     let sample = gnb.samples().take().pop().unwrap();
     assert!(sample.failure.unwrap().contains("#3"));
-    // The next registration begins when the connection of this one is gone.
+    // The next registration begins when the connection of this one is released.
     let (registered, ()) = tokio::join!(ue.register(), async {
         let command = amf.release_command();
         amf.send(command).await;

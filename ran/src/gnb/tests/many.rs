@@ -41,7 +41,7 @@ async fn register_all(mut amf: Amf) -> Amf {
             amf.downlink_nas(challenge).await;
             continue;
         }
-        let network = networks.get_mut(&ran_id).expect("a UE that has come");
+        let network = networks.get_mut(&ran_id).expect("a known UE");
         let answer = match (&network.context, nas[1]) {
             (None, _) => {
                 let capability = NasUeSecurityCapability::from_capabilities(0xf0, 0xf0);
@@ -82,11 +82,11 @@ async fn a_thousand_ues_register_at_once() {
     }
     let (ues, _amf) = tokio::join!(registering.join_all(), register_all(amf));
     let mut tmsis = std::collections::HashSet::new();
-    let mut kept = Vec::new();
+    let mut alive = Vec::new();
     for registered in ues {
         let (ue, outcome) = registered.expect("registered");
         assert!(tmsis.insert(outcome.guti.unwrap().tmsi()), "two UEs took one answer");
-        kept.push(ue);
+        alive.push(ue);
     }
     assert_eq!(gnb.ue_counts(), (UES as usize, 0));
     assert_eq!(gnb.overflows(), 0);

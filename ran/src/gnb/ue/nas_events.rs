@@ -119,7 +119,7 @@ impl UeContext {
                 if let (true, Some(waiting)) =
                     (asked, self.waiters.modification.get_mut(usize::from(psi)))
                 {
-                    waiting.finish(session.ok_or(UeError::State("the session has gone")));
+                    waiting.finish(session.ok_or(UeError::State("the session was released")));
                 }
             }
             Event::SessionModificationRejected { psi, cause } => {

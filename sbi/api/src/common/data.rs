@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 closed_enum! {
-    /// Through which access the UE comes (TS 29.571, 5.4).
+    /// The access type of a UE (TS 29.571, 5.4).
     pub enum AccessType {
         ThreeGppAccess = "3GPP_ACCESS",
         Non3gppAccess = "NON_3GPP_ACCESS",
@@ -54,7 +54,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a PDU session carries (TS 29.571, 5.4).
+    /// PDU session type (TS 29.571, 5.4).
     pub enum PduSessionType {
         Ipv4 = "IPV4",
         Ipv6 = "IPV6",
@@ -126,7 +126,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What became of downlink data (TS 29.571, 5.4).
+    /// Delivery status of downlink data (TS 29.571, 5.4).
     pub enum DlDataDeliveryStatus {
         Buffered = "BUFFERED",
         Transmitted = "TRANSMITTED",
@@ -183,7 +183,7 @@ pub struct NgApCause {
     pub value: u16,
 }
 
-/// Which AMF takes over for which GUAMIs (TS 29.571, 5.4).
+/// The backup AMF of GUAMIs (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -201,18 +201,18 @@ pub struct BackupAmfInfo {
 pub struct ChangeItem {
     /// Kind of the change
     pub op: ChangeType,
-    /// JSON pointer of the place
+    /// JSON pointer to the changed value
     pub path: String,
     /// JSON pointer of the origin of a move
     pub from: Option<String>,
-    /// The value before
+    /// The previous value
     pub orig_value: Option<serde_json::Value>,
     /// The value after
     pub new_value: Option<serde_json::Value>,
 }
 
 impl ChangeItem {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(op: ChangeType, path: String) -> Self {
         ChangeItem { op, path, from: None, orig_value: None, new_value: None }
     }
@@ -224,7 +224,7 @@ impl ChangeItem {
 pub struct NotifyItem {
     /// URI of the resource
     pub resource_id: String,
-    /// What changed
+    /// Changes
     pub changes: Vec<ChangeItem>,
 }
 
@@ -233,13 +233,13 @@ pub struct NotifyItem {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportItem {
-    /// JSON pointer of the place
+    /// JSON pointer to the failed modification
     pub path: String,
     /// Why
     pub reason: Option<String>,
 }
 
-/// What of a patch was not carried out (TS 29.571, 5.2).
+/// The parts of a patch that were not applied (TS 29.571, 5.2).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchResult {
@@ -269,7 +269,7 @@ pub struct IpAddr {
     pub ipv6_prefix: Option<String>,
 }
 
-/// What to trace of a subscriber (TS 29.571, 5.6).
+/// Trace data of a subscriber (TS 29.571, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -291,7 +291,7 @@ pub struct TraceData {
 }
 
 impl TraceData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         trace_ref: String,
         trace_depth: TraceDepth,
@@ -310,7 +310,7 @@ impl TraceData {
     }
 }
 
-/// Where to tell the PCF of a UE about the PCF of its session (TS 29.571, 5.4).
+/// Where the PCF of a session notifies the PCF of its UE (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -375,7 +375,7 @@ pub struct SecondaryRatUsageInfo {
 }
 
 impl SecondaryRatUsageInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(secondary_rat_type: RatType) -> Self {
         SecondaryRatUsageInfo {
             secondary_rat_type,
@@ -385,7 +385,7 @@ impl SecondaryRatUsageInfo {
     }
 }
 
-/// What access traffic steering can do (TS 29.571, 5.4).
+/// Access traffic steering capabilities (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

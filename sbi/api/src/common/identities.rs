@@ -36,11 +36,11 @@ checked_string! {
 }
 
 impl SupiOrSuci {
-    /// The SUPI, where it is one.
+    /// The SUPI, if it is one.
     pub fn supi(&self) -> Option<Supi> {
         self.parse().ok()
     }
-    /// The SUCI, where it is one.
+    /// The SUCI, if it is one.
     pub fn suci(&self) -> Option<Suci> {
         self.parse().ok()
     }
@@ -119,13 +119,13 @@ impl BitRate {
         BitRate(compact_str::format_compact!("{} {unit}", bps / size))
     }
 
-    /// Bits per second; fractions are cut off, and what exceeds 2^64 - 1 becomes that.
+    /// Bits per second; fractions are truncated, and values above 2^64 - 1 saturate.
     pub fn bps(&self) -> u64 {
         Self::parse_bps(&self.0).unwrap_or(0)
     }
 
-    /// Digits, perhaps with a fraction, a space and a unit. In one pass: there are several in each
-    /// flow of a session.
+    /// Digits with an optional fraction, a space and a unit. Parsed in one pass, since each flow of
+    /// a session has several.
     fn is_one(text: &str) -> bool {
         let mut rest = text.as_bytes();
         let mut digits = || {

@@ -48,9 +48,9 @@ pub struct NrLocation {
     pub ncgi: Ncgi,
     /// The cell is to be ignored
     pub ignore_ncgi: Option<bool>,
-    /// Minutes since the location was known
+    /// Age of the location in minutes
     pub age_of_location_information: Option<u16>,
-    /// When the location was known
+    /// When the location was obtained
     pub ue_location_timestamp: Option<DateTime>,
     /// Octets 5 to 12 of TS 29.274's or 23.032's shape in hexadecimal digits
     pub geographical_information: Option<String>,
@@ -61,7 +61,7 @@ pub struct NrLocation {
 }
 
 impl NrLocation {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(tai: Tai, ncgi: Ncgi) -> Self {
         NrLocation {
             tai,
@@ -89,16 +89,16 @@ pub struct EutraLocation {
     pub ecgi: Ecgi,
     /// The cell is to be ignored
     pub ignore_ecgi: Option<bool>,
-    /// Minutes since the location was known
+    /// Age of the location in minutes
     pub age_of_location_information: Option<u16>,
-    /// When the location was known
+    /// When the location was obtained
     pub ue_location_timestamp: Option<DateTime>,
     /// The ng-eNB
     pub global_ngenb_id: Option<GlobalRanNodeId>,
 }
 
 impl EutraLocation {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(tai: Tai, ecgi: Ecgi) -> Self {
         EutraLocation {
             tai,
@@ -112,7 +112,7 @@ impl EutraLocation {
     }
 }
 
-/// Where a UE is behind a non-3GPP access (TS 29.571, 5.4).
+/// Location of a UE behind a non-3GPP access (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -125,7 +125,7 @@ pub struct N3gaLocation {
     pub ue_ipv4_addr: Option<Ipv4Addr>,
     /// IPv6 address of the UE towards the interworking function
     pub ue_ipv6_addr: Option<Ipv6Addr>,
-    /// Port of the UE, behind NAT
+    /// Port of the UE behind a NAT
     pub port_number: Option<u16>,
     /// Transport of the port
     pub protocol: Option<TransportProtocol>,
@@ -166,7 +166,7 @@ pub struct GlobalRanNodeId {
 }
 
 impl GlobalRanNodeId {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(plmn_id: PlmnId) -> Self {
         GlobalRanNodeId {
             plmn_id,
@@ -192,7 +192,7 @@ pub struct Area {
     pub area_code: Option<String>,
 }
 
-/// Where a UE may ask for service (TS 29.571, 5.4).
+/// Service area restriction: where a UE may request service (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -201,10 +201,10 @@ pub struct ServiceAreaRestriction {
     pub restriction_type: Option<RestrictionType>,
     /// The areas
     pub areas: Option<Vec<Area>>,
-    /// At most so many areas are allowed
+    /// Maximum number of allowed areas
     #[serde(rename = "maxNumOfTAs")]
     pub max_num_of_tas: Option<u32>,
-    /// At most so many areas are allowed beside those not allowed
+    /// Maximum number of allowed areas in addition to the not allowed ones
     #[serde(rename = "maxNumOfTAsForNotAllowedAreas")]
     pub max_num_of_tas_for_not_allowed_areas: Option<u32>,
 }

@@ -102,8 +102,8 @@ pub struct PlmnId {
     mnc: Digits,
 }
 
-/// Up to three ASCII digits; what is not used is zero. They are what every identity of a place
-/// holds, and need no memory of their own.
+/// Up to three ASCII digits; unused ones are zero. Part of every location identity, without heap
+/// memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Digits([u8; 3]);
 
@@ -191,7 +191,7 @@ impl PlmnId {
     }
 }
 
-/// Both codes one after the other, such as `00101`.
+/// MCC and MNC concatenated, such as `00101`.
 impl fmt::Display for PlmnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.mcc(), self.mnc())

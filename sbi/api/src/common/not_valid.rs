@@ -1,4 +1,4 @@
-//! The error of a value that has not the form that the specification asks for.
+//! The error of a value whose form violates the specification.
 
 /// A text that is not of its type's form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct NotValid {
 
 impl NotValid {
     pub(crate) fn new(what: &'static str, text: &str) -> Self {
-        // What came from outside goes into logs: not all of it.
+        // External input is truncated in logs.
         NotValid { what, text: text.chars().take(64).collect() }
     }
 }

@@ -1,4 +1,4 @@
-//! Octets inside JSON: base64 (`Bytes`) and hexadecimal strings.
+//! Bytes inside JSON: base64 (`Bytes`) and hexadecimal strings.
 use super::NotValid;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Octets that travel in base64 (TS 29.571, 5.2, `Bytes`).
+/// Bytes encoded in base64 (TS 29.571, 5.2, `Bytes`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Compact)]
 pub struct Base64(pub Bytes);
 
@@ -55,7 +55,7 @@ macro_rules! hexadecimal {
         impl<const N: usize> Serialize for $name<N> {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 let mut text = [0; 128];
-                // On the stack where there is room.
+                // On the stack if they fit.
                 if let Some(text) = text.get_mut(..2 * N)
                     && hex::encode_to_slice(self.0, text).is_ok()
                 {
@@ -101,12 +101,12 @@ macro_rules! hexadecimal {
 }
 
 hexadecimal! {
-    /// `N` octets in hexadecimal digits, most significant first.
+    /// `N` bytes in hexadecimal digits, most significant first.
     Hex
 }
 
 hexadecimal! {
-    /// Like [`Hex`], for keys: its debug output hides the octets.
+    /// Like [`Hex`], for keys: its debug output hides the bytes.
     SecretHex
 }
 
@@ -122,7 +122,7 @@ impl<const N: usize> fmt::Debug for SecretHex<N> {
     }
 }
 
-/// Text that stays out of logs, such as a key: its debug output hides it.
+/// Text that must not appear in logs, such as a key: its debug output hides it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(transparent)]
 pub struct SecretText(pub String);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_come_back() {
+    fn bytes_round_trip() {
         let json = serde_json::to_string(&Base64(Bytes::from_static(&[0, 255, 1]))).unwrap();
         assert_eq!(json, "\"AP8B\"");
         assert_eq!(serde_json::from_str::<Base64>(&json).unwrap().0[..], [0, 255, 1]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 open_enum! {
-    /// Whether a flow may take resources of another (TS 29.571, 5.5).
+    /// Pre-emption capability: whether a flow may take resources of another (TS 29.571, 5.5).
     pub enum PreemptionCapability {
         NotPreempt = "NOT_PREEMPT",
         MayPreempt = "MAY_PREEMPT",
@@ -14,7 +14,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether a flow's resources may be taken (TS 29.571, 5.5).
+    /// Pre-emption vulnerability: whether a flow's resources may be taken (TS 29.571, 5.5).
     pub enum PreemptionVulnerability {
         NotPreemptable = "NOT_PREEMPTABLE",
         Preemptable = "PREEMPTABLE",
@@ -30,7 +30,8 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether the RAN reports that a bit rate cannot be kept (TS 29.571, 5.5).
+    /// Notification control: whether the RAN reports that a bit rate cannot be guaranteed (TS
+    /// 29.571, 5.5).
     pub enum NotificationControl {
         Requested = "REQUESTED",
         NotRequested = "NOT_REQUESTED",
@@ -52,9 +53,9 @@ open_enum! {
 pub struct Arp {
     /// 1 (highest) to 15
     pub priority_level: u8,
-    /// May it take resources of others
+    /// Pre-emption capability
     pub preempt_cap: PreemptionCapability,
-    /// May its resources be taken
+    /// Pre-emption vulnerability
     pub preempt_vuln: PreemptionVulnerability,
 }
 
@@ -90,7 +91,7 @@ pub struct Dynamic5Qi {
 }
 
 impl Dynamic5Qi {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         resource_type: QosResourceType,
         priority_level: u8,
@@ -109,7 +110,7 @@ impl Dynamic5Qi {
     }
 }
 
-/// What differs from a 5QI's standard characteristics (TS 29.571, 5.5).
+/// Deviations from a 5QI's standard characteristics (TS 29.571, 5.5).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -139,7 +140,7 @@ pub struct SubscribedDefaultQos {
 }
 
 impl SubscribedDefaultQos {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(five_qi: u8, arp: Arp) -> Self {
         SubscribedDefaultQos { five_qi, arp, priority_level: None }
     }

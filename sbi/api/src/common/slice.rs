@@ -133,7 +133,7 @@ impl FromStr for Snssai {
 pub struct ExtSnssai {
     /// The slice.
     pub snssai: Snssai,
-    /// Ranges of differentiators beside it.
+    /// Ranges of additional differentiators.
     pub sd_ranges: Option<Vec<SdRange>>,
     /// Whether every differentiator of this type is meant.
     pub wildcard_sd: Option<bool>,

@@ -31,16 +31,16 @@ pub struct AmfStatusChangeNotification {
 pub struct AmfStatusInfo {
     /// Its GUAMIs
     pub guami_list: Vec<Guami>,
-    /// What became of it
+    /// Status of the AMF
     pub status_change: StatusChange,
-    /// AMF that takes over after a planned removal
+    /// Backup AMF after a planned removal
     pub target_amf_removal: Option<String>,
-    /// AMF that takes over after a failure
+    /// Backup AMF after a failure
     pub target_amf_failure: Option<String>,
 }
 
 impl AmfStatusInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(guami_list: Vec<Guami>, status_change: StatusChange) -> Self {
         AmfStatusInfo {
             guami_list,

@@ -5,7 +5,7 @@ use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// EPS bearers that an SMF asks for (TS 29.518, 6.1.6).
+/// Request of an SMF for EPS bearer identities (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -14,7 +14,7 @@ pub struct AssignEbiData {
     pub pdu_session_id: PduSessionId,
     /// Priority of each bearer
     pub arp_list: Option<Vec<Arp>>,
-    /// Bearers that are given back
+    /// Bearers that are released
     pub released_ebi_list: Option<Vec<u8>>,
     /// GUAMI of the AMF that the SMF knows
     pub old_guami: Option<Guami>,
@@ -31,9 +31,9 @@ pub struct AssignedEbiData {
     pub pdu_session_id: PduSessionId,
     /// The bearers
     pub assigned_ebi_list: Vec<EbiArpMapping>,
-    /// What could not be had
+    /// Assignments that failed
     pub failed_arp_list: Option<Vec<Arp>>,
-    /// Bearers that were given back
+    /// Bearers that were released
     pub released_ebi_list: Option<Vec<u8>>,
 }
 
@@ -44,7 +44,7 @@ pub struct AssignedEbiData {
 pub struct AssignEbiFailed {
     /// The session
     pub pdu_session_id: PduSessionId,
-    /// What could not be had
+    /// Assignments that failed
     pub failed_arp_list: Option<Vec<Arp>>,
 }
 
@@ -54,6 +54,6 @@ pub struct AssignEbiFailed {
 pub struct AssignEbiError {
     /// Details
     pub error: ProblemDetails,
-    /// What could not be had
+    /// Assignments that failed
     pub failure_details: AssignEbiFailed,
 }

@@ -2,7 +2,7 @@
 use crate::macros::open_enum;
 
 open_enum! {
-    /// What became of an AMF (TS 29.518, 6.1.6).
+    /// Status change of an AMF (TS 29.518, 6.1.6).
     pub enum StatusChange {
         AmfUnavailable = "AMF_UNAVAILABLE",
         AmfAvailable = "AMF_AVAILABLE",
@@ -58,7 +58,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether a context was taken over (TS 29.518, 6.1.6).
+    /// Whether a context was transferred (TS 29.518, 6.1.6).
     pub enum UeContextTransferStatus {
         Transferred = "TRANSFERRED",
         NotTransferred = "NOT_TRANSFERRED",
@@ -118,7 +118,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What makes an AMF ask the PCF (TS 29.518, 6.1.6).
+    /// Request triggers of the PCF at the AMF (TS 29.518, 6.1.6).
     pub enum PolicyReqTrigger {
         LocationChange = "LOCATION_CHANGE",
         PraChange = "PRA_CHANGE",
@@ -165,7 +165,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why N2 information is told (TS 29.518, 6.1.6).
+    /// Why N2 information is notified (TS 29.518, 6.1.6).
     pub enum N2InfoNotifyReason {
         HandoverCompleted = "HANDOVER_COMPLETED",
     }

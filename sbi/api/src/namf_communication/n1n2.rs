@@ -12,7 +12,7 @@ use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// What is to be brought to a UE and its RAN node (TS 29.518, 6.1.6).
+/// N1 and N2 messages to transfer to a UE and its RAN node (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -38,10 +38,10 @@ pub struct N1N2MessageTransferReqData {
     /// 5QI of the downlink data
     #[serde(rename = "5qi")]
     pub five_qi: Option<u8>,
-    /// Where a later failure is told
+    /// Where a later failure is notified
     #[serde(rename = "n1n2FailureTxfNotifURI")]
     pub n1n2_failure_txf_notif_uri: Option<String>,
-    /// The SMF is to be chosen anew
+    /// The SMF is to be selected again
     pub smf_reallocation_ind: Option<bool>,
     /// Where the N2 information holds
     pub area_of_validity: Option<AreaOfValidity>,
@@ -69,7 +69,7 @@ pub struct N1N2MessageTransferRspData {
 }
 
 impl N1N2MessageTransferRspData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(cause: N1N2MessageTransferCause) -> Self {
         N1N2MessageTransferRspData { cause, supported_features: None }
     }
@@ -93,9 +93,9 @@ pub struct N1N2MessageTransferError {
 pub struct N1N2MsgTxfrErrDetail {
     /// Seconds
     pub retry_after: Option<u32>,
-    /// Priority of what is being paged for
+    /// Priority of the paged service
     pub highest_prio_arp: Option<Arp>,
-    /// Seconds that the UE may take to answer
+    /// Seconds that the UE may take to respond
     pub max_waiting_time: Option<u32>,
 }
 
@@ -113,7 +113,7 @@ pub struct N1N2MsgTxfrFailureNotification {
 }
 
 impl N1N2MsgTxfrFailureNotification {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(cause: N1N2MessageTransferCause, n1n2_msg_data_uri: String) -> Self {
         N1N2MsgTxfrFailureNotification { cause, n1n2_msg_data_uri, retry_after: None }
     }
@@ -135,7 +135,7 @@ pub struct N1MessageContainer {
 }
 
 impl N1MessageContainer {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(n1_message_class: N1MessageClass, n1_message_content: RefToBinaryData) -> Self {
         N1MessageContainer {
             n1_message_class,
@@ -164,7 +164,7 @@ pub struct N2InfoContainer {
 }
 
 impl N2InfoContainer {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(n2_information_class: N2InformationClass) -> Self {
         N2InfoContainer {
             n2_information_class,
@@ -228,7 +228,7 @@ pub struct NrppaInformation {
 }
 
 impl NrppaInformation {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(nf_id: NfInstanceId, nrppa_pdu: N2InfoContent) -> Self {
         NrppaInformation { nf_id, nrppa_pdu, service_instance_id: None }
     }
@@ -264,7 +264,7 @@ pub struct AreaOfValidity {
 pub struct UeN1N2InfoSubscriptionCreateData {
     /// Kind of N2 information
     pub n2_information_class: Option<N2InformationClass>,
-    /// Where N2 information goes
+    /// Where N2 information is notified
     pub n2_notify_callback_uri: Option<String>,
     /// Kind of N1 message
     pub n1_message_class: Option<N1MessageClass>,
@@ -278,7 +278,7 @@ pub struct UeN1N2InfoSubscriptionCreateData {
     pub old_guami: Option<Guami>,
 }
 
-/// The subscription that was made (TS 29.518, 6.1.6).
+/// The created subscription (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -315,7 +315,7 @@ pub struct N1MessageNotification {
 }
 
 impl N1MessageNotification {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(n1_message_container: N1MessageContainer) -> Self {
         N1MessageNotification {
             n1_message_container,
@@ -340,7 +340,7 @@ pub struct N2InformationNotification {
     pub n2_notify_subscription_id: String,
     /// The information
     pub n2_info_container: Option<N2InfoContainer>,
-    /// Sessions that the source AMF lets go
+    /// Sessions that the source AMF releases
     pub to_release_session_list: Option<Vec<PduSessionId>>,
     /// Correlates positioning messages
     pub lcs_correlation_id: Option<String>,
@@ -357,7 +357,7 @@ pub struct N2InformationNotification {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InformationTransferReqData {
-    /// Tracking areas whose RAN nodes get it
+    /// Tracking areas whose RAN nodes receive it
     pub tai_list: Option<Vec<Tai>>,
     /// Which RAN nodes get it
     pub rat_selector: Option<RatSelector>,
@@ -370,7 +370,7 @@ pub struct N2InformationTransferReqData {
 }
 
 impl N2InformationTransferReqData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(n2_information: N2InfoContainer) -> Self {
         N2InformationTransferReqData {
             n2_information,
@@ -394,7 +394,7 @@ pub struct N2InformationTransferRspData {
 }
 
 impl N2InformationTransferRspData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(result: N2InformationTransferResult) -> Self {
         N2InformationTransferRspData { result, supported_features: None }
     }
@@ -419,7 +419,7 @@ pub struct NonUeN2InfoSubscriptionCreateData {
     pub an_type_list: Option<Vec<AccessType>>,
     /// Kind
     pub n2_information_class: N2InformationClass,
-    /// Where it goes
+    /// Where it is notified
     pub n2_notify_callback_uri: String,
     /// The subscriber
     pub nf_id: Option<NfInstanceId>,
@@ -428,7 +428,7 @@ pub struct NonUeN2InfoSubscriptionCreateData {
 }
 
 impl NonUeN2InfoSubscriptionCreateData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(n2_information_class: N2InformationClass, n2_notify_callback_uri: String) -> Self {
         NonUeN2InfoSubscriptionCreateData {
             n2_information_class,
@@ -441,7 +441,7 @@ impl NonUeN2InfoSubscriptionCreateData {
     }
 }
 
-/// The subscription that was made (TS 29.518, 6.1.6).
+/// The created subscription (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

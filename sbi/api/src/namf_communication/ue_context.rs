@@ -14,7 +14,7 @@ use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// A UE as another AMF takes it over (TS 29.518, 6.1.6).
+/// A UE context in a transfer to another AMF (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -54,7 +54,7 @@ pub struct UeContext {
     pub pcf_id: Option<NfInstanceId>,
     /// Access and mobility policy association
     pub pcf_am_policy_uri: Option<String>,
-    /// What makes the AMF ask the PCF
+    /// Request triggers of the PCF at the AMF
     pub am_policy_req_trigger_list: Option<Vec<PolicyReqTrigger>>,
     /// UE policy association
     pub pcf_ue_policy_uri: Option<String>,
@@ -62,7 +62,7 @@ pub struct UeContext {
     pub restricted_rat_list: Option<Vec<RatType>>,
     /// Areas that are barred
     pub forbidden_area_list: Option<Vec<Area>>,
-    /// Where the UE may ask for service
+    /// Service area restriction of the UE
     pub service_area_restriction: Option<ServiceAreaRestriction>,
     /// Core networks that are barred
     pub restricted_core_nw_type_list: Option<Vec<CoreNetworkType>>,
@@ -70,7 +70,7 @@ pub struct UeContext {
     pub mm_context_list: Option<Vec<MmContext>>,
     /// Sessions
     pub session_context_list: Option<Vec<PduSessionContext>>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
 }
 
@@ -94,7 +94,7 @@ pub struct SeafData {
 }
 
 impl SeafData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(ng_ksi: NgKsi, key_amf: KeyAmf) -> Self {
         SeafData {
             ng_ksi,
@@ -144,14 +144,14 @@ pub struct MmContext {
     pub ue_security_capability: Option<Base64>,
     /// Allowed slices
     pub allowed_nssai: Option<Vec<Snssai>>,
-    /// What they are in the home network
+    /// The slices mapped to the home network
     pub nssai_mapping_list: Option<Vec<NssaiMapping>>,
     /// RAN UE NGAP ID
     pub an_n2_ap_id: Option<u32>,
 }
 
 impl MmContext {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(access_type: AccessType) -> Self {
         MmContext {
             access_type,
@@ -176,7 +176,7 @@ pub struct NasSecurityMode {
     pub ciphering_algorithm: CipheringAlgorithm,
 }
 
-/// A slice and what it is in the home network (TS 29.518, 6.1.6).
+/// A slice with its mapping to the home network (TS 29.518, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NssaiMapping {
@@ -186,7 +186,7 @@ pub struct NssaiMapping {
     pub h_snssai: Snssai,
 }
 
-/// A session as another AMF takes it over (TS 29.518, 6.1.6).
+/// A session in a transfer to another AMF (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -218,7 +218,7 @@ pub struct PduSessionContext {
 }
 
 impl PduSessionContext {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         pdu_session_id: PduSessionId,
         sm_context_ref: String,
@@ -243,7 +243,7 @@ impl PduSessionContext {
     }
 }
 
-/// Why an AMF asks for a UE's context (TS 29.518, 6.1.6).
+/// Request of an AMF for a UE's context (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -261,7 +261,7 @@ pub struct UeContextTransferReqData {
 }
 
 impl UeContextTransferReqData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(reason: TransferReason, access_type: AccessType) -> Self {
         UeContextTransferReqData {
             reason,
@@ -302,7 +302,7 @@ pub struct UeRegStatusUpdateReqData {
 }
 
 impl UeRegStatusUpdateReqData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(transfer_status: UeContextTransferStatus) -> Self {
         UeRegStatusUpdateReqData {
             transfer_status,
@@ -312,7 +312,7 @@ impl UeRegStatusUpdateReqData {
     }
 }
 
-/// The old AMF has let go (TS 29.518, 6.1.6).
+/// The old AMF's response to the status update (TS 29.518, 6.1.6).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeRegStatusUpdateRspData {
@@ -320,7 +320,7 @@ pub struct UeRegStatusUpdateRspData {
     pub reg_status_transfer_complete: bool,
 }
 
-/// A UE that comes with a handover (TS 29.518, 6.1.6).
+/// Request to create a UE context for a handover (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -333,7 +333,7 @@ pub struct UeContextCreateData {
     pub source_to_target_data: N2InfoContent,
     /// Sessions
     pub pdu_session_list: Vec<N2SmInformation>,
-    /// Where the source AMF hears of the handover
+    /// Where the source AMF is notified of the handover
     pub n2_notify_uri: Option<String>,
     /// Radio capability
     pub ue_radio_capability: Option<N2InfoContent>,
@@ -346,7 +346,7 @@ pub struct UeContextCreateData {
 }
 
 impl UeContextCreateData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         ue_context: UeContext,
         target_id: NgRanTargetId,
@@ -367,7 +367,7 @@ impl UeContextCreateData {
     }
 }
 
-/// A UE that came with a handover (TS 29.518, 6.1.6).
+/// The UE context created for a handover (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -399,7 +399,7 @@ pub struct UeContextCreateError {
     pub target_to_source_failure_data: Option<N2InfoContent>,
 }
 
-/// A handover is given up (TS 29.518, 6.1.6, `UEContextRelease`).
+/// Cancellation of a handover (TS 29.518, 6.1.6, `UEContextRelease`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -443,7 +443,7 @@ pub struct RegistrationContextContainer {
     pub user_location: UserLocation,
     /// RRC establishment cause in hexadecimal digits
     pub rrc_est_cause: Option<String>,
-    /// The RAN node asks for the context
+    /// The RAN node requests the context
     pub ue_context_request: Option<bool>,
     /// Allowed slices
     pub allowed_nssai: Option<AllowedNssai>,
@@ -456,7 +456,7 @@ pub struct RegistrationContextContainer {
 }
 
 impl RegistrationContextContainer {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         ue_context: UeContext,
         an_type: AccessType,

@@ -1,4 +1,4 @@
-//! What the AUSF and its consumers say of authentication (TS 29.509, 6.1.6.2).
+//! Data of the AUSF's authentication service (TS 29.509, 6.1.6.2).
 use crate::common::{Base64, Links, Pei, Supi, SupiOrSuci, TraceData};
 use crate::macros::closed_enum;
 use crate::macros::open_enum;
@@ -28,7 +28,7 @@ closed_enum! {
     }
 }
 
-/// Whom to authenticate (TS 29.509, 6.1.6).
+/// A request for an authentication (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -37,11 +37,11 @@ pub struct AuthenticationInfo {
     pub supi_or_suci: SupiOrSuci,
     /// Serving network, `5G:mnc001.mcc001.3gppnetwork.org`
     pub serving_network_name: String,
-    /// What the USIM said of its sequence number
+    /// The USIM's resynchronisation data
     pub resynchronization_info: Option<ResynchronizationInfo>,
     /// The equipment
     pub pei: Option<Pei>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
     /// Group of the UDM
     pub udm_group_id: Option<String>,
@@ -56,7 +56,7 @@ pub struct AuthenticationInfo {
 }
 
 impl AuthenticationInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(supi_or_suci: SupiOrSuci, serving_network_name: String) -> Self {
         AuthenticationInfo {
             supi_or_suci,
@@ -83,7 +83,7 @@ pub struct UeAuthenticationCtx {
     /// The challenge
     #[serde(rename = "5gAuthData")]
     pub five_g_auth_data: AuthData,
-    /// Where the UE's answer goes: `5g-aka` or `eap-session`
+    /// Where the UE's response is sent: `5g-aka` or `eap-session`
     #[serde(rename = "_links")]
     pub links: BTreeMap<String, Links>,
     /// Serving network
@@ -91,7 +91,7 @@ pub struct UeAuthenticationCtx {
 }
 
 impl UeAuthenticationCtx {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         auth_type: AuthType,
         five_g_auth_data: AuthData,
@@ -113,7 +113,7 @@ pub struct Av5gAka {
     pub autn: Autn,
 }
 
-/// A UE's answer to a 5G-AKA challenge (TS 29.509, 6.1.6).
+/// A UE's response to a 5G-AKA challenge (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -125,7 +125,7 @@ pub struct ConfirmationData {
     pub supported_features: Option<String>,
 }
 
-/// What the AUSF says of a UE's answer (TS 29.509, 6.1.6).
+/// The result of a UE's response (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -139,7 +139,7 @@ pub struct ConfirmationDataResponse {
 }
 
 impl ConfirmationDataResponse {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(auth_result: AuthResult) -> Self {
         ConfirmationDataResponse { auth_result, supi: None, kseaf: None }
     }
@@ -155,7 +155,7 @@ pub struct EapSession {
     pub eap_payload: Option<Base64>,
     /// K_SEAF
     pub k_seaf: Option<Kseaf>,
-    /// Where the next step goes
+    /// Where the next step is sent
     #[serde(rename = "_links")]
     pub links: Option<BTreeMap<String, Links>>,
     /// Outcome

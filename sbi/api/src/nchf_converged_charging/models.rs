@@ -1,4 +1,4 @@
-//! What SMF and CHF say to each other (TS 32.291, 6.1.6.2).
+//! Data of the CHF's converged charging service (TS 32.291, 6.1.6.2).
 use crate::common::{
     Ambr, DateTime, Dnn, Gpsi, NfInstanceId, PduSessionId, PduSessionType, Pei, PlmnId, Snssai,
     Supi,
@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 open_enum! {
-    /// What an NF is to the CHF (TS 32.291, 6.1.6.3).
+    /// The type of a charging NF (TS 32.291, 6.1.6.3).
     pub enum NodeFunctionality {
         Amf = "AMF",
         Smf = "SMF",
@@ -42,7 +42,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What becomes of a service whose units are used up (TS 32.291, 6.1.6.3).
+    /// The action when the units of a service are used up (TS 32.291, 6.1.6.3).
     pub enum FinalUnitAction {
         Terminate = "TERMINATE",
         Redirect = "REDIRECT",
@@ -79,7 +79,7 @@ open_enum! {
     }
 }
 
-/// The NF that asks (TS 32.291, 6.1.6.2).
+/// The requesting NF (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 pub struct NfIdentification {
@@ -89,27 +89,27 @@ pub struct NfIdentification {
     /// Its network
     #[serde(rename = "nFPLMNID")]
     pub nf_plmn_id: Option<PlmnId>,
-    /// What it is
+    /// Its type
     #[serde(rename = "nodeFunctionality")]
     pub node_functionality: NodeFunctionality,
 }
 
-/// What an SMF says of a session (TS 32.291, 6.1.6.2).
+/// A charging request of an SMF (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargingDataRequest {
     /// The subscriber
     pub subscriber_identifier: Option<Supi>,
-    /// The NF that asks
+    /// The requesting NF
     pub nf_consumer_identification: NfIdentification,
     /// When
     pub invocation_time_stamp: DateTime,
-    /// Number of the request, in the order in which they are made
+    /// Sequence number of the request
     pub invocation_sequence_number: u32,
     /// Where the CHF speaks first
     pub notify_uri: Option<String>,
-    /// What was used, and what is wanted
+    /// Usage and requested units
     pub multiple_unit_usage: Option<Vec<MultipleUnitUsage>>,
     /// Why now
     pub triggers: Option<Vec<Trigger>>,
@@ -118,7 +118,7 @@ pub struct ChargingDataRequest {
     pub pdu_session_charging_information: Option<PduSessionChargingInformation>,
 }
 
-/// What a CHF answers (TS 32.291, 6.1.6.2).
+/// A charging response of a CHF (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -127,7 +127,7 @@ pub struct ChargingDataResponse {
     pub invocation_time_stamp: DateTime,
     /// That of the request
     pub invocation_sequence_number: u32,
-    /// What may be used
+    /// Granted units
     pub multiple_unit_information: Option<Vec<MultipleUnitInformation>>,
     /// When to report
     pub triggers: Option<Vec<Trigger>>,
@@ -140,11 +140,11 @@ pub struct ChargingDataResponse {
 pub struct ChargingNotifyRequest {
     /// Why
     pub notification_type: NotificationType,
-    /// What is to be asked for anew
+    /// When reauthorization is requested
     pub reauthorization_details: Option<Vec<ReauthorizationDetails>>,
 }
 
-/// What is to be asked for anew (TS 32.291, 6.1.6.2).
+/// Details of a requested reauthorization (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -160,13 +160,13 @@ pub struct ReauthorizationDetails {
 pub struct MultipleUnitUsage {
     /// Rating group
     pub rating_group: u32,
-    /// What is wanted; empty leaves the amount to the CHF
+    /// Requested units; if empty, the CHF chooses the amount
     pub requested_unit: Option<RequestedUnit>,
-    /// What was used
+    /// Used units
     pub used_unit_container: Option<Vec<UsedUnitContainer>>,
 }
 
-/// What is wanted (TS 32.291, 6.1.6.2).
+/// Requested units (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -175,7 +175,7 @@ pub struct RequestedUnit {
     pub total_volume: Option<u64>,
 }
 
-/// What was used (TS 32.291, 6.1.6.2).
+/// Used units (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -194,11 +194,11 @@ pub struct UsedUnitContainer {
     pub uplink_volume: Option<u64>,
     /// Octets to the UE
     pub downlink_volume: Option<u64>,
-    /// Number of the container, in the order in which they are made
+    /// Sequence number of the container
     pub local_sequence_number: u64,
 }
 
-/// What may be used of a rating group (TS 32.291, 6.1.6.2).
+/// Granted units of a rating group (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -211,11 +211,11 @@ pub struct MultipleUnitInformation {
     pub granted_unit: Option<GrantedUnit>,
     /// When to report
     pub triggers: Option<Vec<Trigger>>,
-    /// Seconds after which to ask anew
+    /// Seconds after which to request again
     pub validity_time: Option<u32>,
-    /// What happens when it is used up, and no more comes
+    /// The action when the final units are used up
     pub final_unit_indication: Option<FinalUnitIndication>,
-    /// Octets that are left when to ask anew
+    /// Remaining octets at which to request again
     pub volume_quota_threshold: Option<u64>,
 }
 
@@ -234,11 +234,11 @@ pub struct GrantedUnit {
     pub downlink_volume: Option<u64>,
 }
 
-/// What happens when the last units are used up (TS 32.291, 6.1.6.2).
+/// The action when the final units are used up (TS 32.291, 6.1.6.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalUnitIndication {
-    /// What
+    /// The action
     pub final_unit_action: FinalUnitAction,
 }
 
@@ -274,13 +274,13 @@ pub struct PduSessionChargingInformation {
     /// Number of the session with the SMF, in decimal digits
     #[serde(rename = "sMFchargingId")]
     pub smf_charging_id: Option<String>,
-    /// Who uses it
+    /// The user of the session
     pub user_information: Option<UserInformation>,
     /// The session
     pub pdu_session_information: Option<PduSessionInformation>,
 }
 
-/// Who uses a session (TS 32.291, 6.1.6.2).
+/// The user of a session (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 pub struct UserInformation {

@@ -38,7 +38,7 @@ pub struct UncertaintyEllipse {
     pub orientation_major: u8,
 }
 
-/// Where something is (TS 29.572, 6.1.6): a point with what is known around it, as the shape says.
+/// A geographic area (TS 29.572, 6.1.6): a point with the uncertainty that its shape defines.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +51,7 @@ pub struct GeographicArea {
     pub uncertainty: Option<f64>,
     /// The ellipse
     pub uncertainty_ellipse: Option<UncertaintyEllipse>,
-    /// How sure it is that the UE is inside, per cent
+    /// Confidence that the UE is inside, in per cent
     pub confidence: Option<u8>,
     /// Metres above the ellipsoid
     pub altitude: Option<f64>,

@@ -1,4 +1,4 @@
-//! What an LMF is asked and answers (TS 29.572, 6.1.6).
+//! Data of the LMF's location service (TS 29.572, 6.1.6).
 use crate::common::{DateTime, Gpsi, Ncgi, NfInstanceId, Pei, RefToBinaryData, Supi};
 use crate::macros::open_enum;
 use crate::nlmf_location::{GeographicArea, SupportedGadShapes};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 open_enum! {
-    /// Who asks (TS 29.572, 6.1.6).
+    /// The type of the requesting client (TS 29.572, 6.1.6).
     pub enum ExternalClientType {
         EmergencyServices = "EMERGENCY_SERVICES",
         ValueAddedServices = "VALUE_ADDED_SERVICES",
@@ -21,7 +21,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How long an answer may take (TS 29.572, 6.1.6).
+    /// Response time class (TS 29.572, 6.1.6).
     pub enum ResponseTime {
         LowDelay = "LOW_DELAY",
         DelayTolerant = "DELAY_TOLERANT",
@@ -30,7 +30,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether the accuracy asked for was reached (TS 29.572, 6.1.6).
+    /// Whether the requested accuracy was reached (TS 29.572, 6.1.6).
     pub enum AccuracyFulfilmentIndicator {
         RequestedAccuracyFulfilled = "REQUESTED_ACCURACY_FULFILLED",
         RequestedAccuracyNotFulfilled = "REQUESTED_ACCURACY_NOT_FULFILLED",
@@ -38,7 +38,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How a position is found (TS 29.572, 6.1.6).
+    /// Positioning method (TS 29.572, 6.1.6).
     pub enum PositioningMethod {
         Cellid = "CELLID",
         Ecid = "ECID",
@@ -68,7 +68,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Who computes and who measures (TS 29.572, 6.1.6).
+    /// Positioning mode: which side computes and which measures (TS 29.572, 6.1.6).
     pub enum PositioningMode {
         UeBased = "UE_BASED",
         UeAssisted = "UE_ASSISTED",
@@ -77,7 +77,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What became of a method's measurements (TS 29.572, 6.1.6).
+    /// Usage of a method's measurements (TS 29.572, 6.1.6).
     pub enum Usage {
         Unsuccess = "UNSUCCESS",
         SuccessResultsNotUsed = "SUCCESS_RESULTS_NOT_USED",
@@ -96,14 +96,14 @@ open_enum! {
 }
 
 open_enum! {
-    /// What is to become of a UE's user plane connection (TS 29.572, 6.1.6).
+    /// Requested operation on a UE's user plane connection (TS 29.572, 6.1.6).
     pub enum LcsUpConnectionInd {
         Setup = "SETUP",
         Termination = "TERMINATION",
     }
 }
 
-/// How good the answer has to be (TS 29.572, 6.1.6).
+/// Requested quality of service (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -112,13 +112,13 @@ pub struct LocationQoS {
     pub h_accuracy: Option<f64>,
     /// Metres, vertically
     pub v_accuracy: Option<f64>,
-    /// Whether the altitude is asked for
+    /// Whether the altitude is requested
     pub vertical_requested: Option<bool>,
-    /// How long it may take
+    /// Response time class
     pub response_time: Option<ResponseTime>,
 }
 
-/// Positioning beside the user plane (TS 29.572, 6.1.6).
+/// A positioning method other than GNSS, and its usage (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -129,19 +129,19 @@ pub struct UeLcsCapability {
     pub ciot_optimisation: Option<bool>,
 }
 
-/// Whom to find, and how (TS 29.572, 6.1.6).
+/// A request for a UE's position (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct InputData {
-    /// Who asks
+    /// The requesting client
     pub external_client_type: Option<ExternalClientType>,
     /// Correlates the messages of the request
     #[serde(rename = "correlationID")]
     pub correlation_id: Option<String>,
     /// The AMF
     pub amf_id: Option<NfInstanceId>,
-    /// How good
+    /// Requested quality
     #[serde(rename = "locationQoS")]
     pub location_qos: Option<LocationQoS>,
     /// Shapes that are understood
@@ -155,7 +155,7 @@ pub struct InputData {
     pub gpsi: Option<Gpsi>,
     /// The cell
     pub ncgi: Option<Ncgi>,
-    /// What the UE has for positioning
+    /// Positioning capabilities of the UE
     pub ue_lcs_cap: Option<UeLcsCapability>,
     /// An LPP message of the UE
     pub lpp_message: Option<RefToBinaryData>,
@@ -163,9 +163,9 @@ pub struct InputData {
     pub supported_features: Option<String>,
     /// `ProvideCapabilities-r9-IEs` of the UE, base64
     pub ue_positioning_cap: Option<String>,
-    /// Seconds that an answer may take
+    /// Seconds that the response may take
     pub max_resp_time: Option<u32>,
-    /// What the UE has for positioning over the user plane
+    /// User plane positioning capabilities of the UE
     pub ue_up_pos_caps: Option<Vec<UeUpPositioningCapabilities>>,
 }
 
@@ -177,7 +177,7 @@ pub struct PositioningMethodAndUsage {
     pub method: PositioningMethod,
     /// Mode
     pub mode: PositioningMode,
-    /// What became of it
+    /// Usage
     pub usage: Usage,
 }
 
@@ -189,7 +189,7 @@ pub struct GnssPositioningMethodAndUsage {
     pub mode: PositioningMode,
     /// System
     pub gnss: GnssId,
-    /// What became of it
+    /// Usage
     pub usage: Usage,
 }
 
@@ -200,13 +200,13 @@ pub struct GnssPositioningMethodAndUsage {
 pub struct LocationData {
     /// Where
     pub location_estimate: GeographicArea,
-    /// Whether it is as good as asked for
+    /// Whether the requested accuracy is met
     pub accuracy_fulfilment_indicator: Option<AccuracyFulfilmentIndicator>,
     /// Minutes since it was there
     pub age_of_location_estimate: Option<u16>,
     /// When it was there
     pub timestamp_of_location_estimate: Option<DateTime>,
-    /// How it was found
+    /// Positioning methods used
     pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
     /// By which satellites
     pub gnss_positioning_data_list: Option<Vec<GnssPositioningMethodAndUsage>>,
@@ -224,7 +224,7 @@ pub struct LocationData {
 }
 
 impl LocationData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(location_estimate: GeographicArea) -> Self {
         LocationData {
             location_estimate,
@@ -242,7 +242,7 @@ impl LocationData {
     }
 }
 
-/// What is to become of a UE's user plane connection (TS 29.572, 6.1.6).
+/// A notification about a UE's user plane connection (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -251,20 +251,20 @@ pub struct UpConfig {
     pub supi: Option<Supi>,
     /// The subscriber's public identity
     pub gpsi: Option<Gpsi>,
-    /// What is to become of it
+    /// The operation
     pub lcs_up_connection_ind: Option<LcsUpConnectionInd>,
-    /// The LMF that takes over
+    /// The new LMF
     #[serde(rename = "targetLMFIdentification")]
     pub target_lmf_identification: Option<String>,
     /// The AMF changes
     pub amf_reallocation_ind: Option<bool>,
-    /// Where the state of the connection is told
+    /// Where the state of the connection is notified
     #[serde(rename = "upNotifyCallBackURI")]
     pub up_notify_call_back_uri: String,
 }
 
 impl UpConfig {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(up_notify_call_back_uri: String) -> Self {
         UpConfig {
             up_notify_call_back_uri,

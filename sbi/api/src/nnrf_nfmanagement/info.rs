@@ -1,4 +1,4 @@
-//! What an NF profile says for one kind of NF (TS 29.510, 6.1.6.2).
+//! The parts of an NF profile that are specific to an NF type (TS 29.510, 6.1.6.2).
 use crate::common::{
     AccessType, Dnn, ExtSnssai, Guami, IpAddr, PduSessionType, PlmnId, RatType, Tai,
 };
@@ -78,9 +78,9 @@ pub struct AmfInfo {
     pub tai_list: Option<Vec<Tai>>,
     /// Ranges of tracking areas that it serves
     pub tai_range_list: Option<Vec<TaiRange>>,
-    /// GUAMIs for which it takes over after a failure
+    /// GUAMIs for which it is the backup after a failure
     pub backup_info_amf_failure: Option<Vec<Guami>>,
-    /// GUAMIs for which it takes over after a planned removal
+    /// GUAMIs for which it is the backup after a planned removal
     pub backup_info_amf_removal: Option<Vec<Guami>>,
     /// Where RAN nodes reach it
     pub n2_interface_amf_info: Option<N2InterfaceAmfInfo>,
@@ -144,7 +144,7 @@ pub struct DnnSmfInfoItem {
 }
 
 impl DnnSmfInfoItem {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dnn: Dnn) -> Self {
         DnnSmfInfoItem { dnn, dnai_list: None }
     }
@@ -163,7 +163,7 @@ pub struct UpfInfo {
     pub interface_upf_info_list: Option<Vec<InterfaceUpfInfoItem>>,
     /// It works with EPS
     pub iwk_eps_ind: Option<bool>,
-    /// What its sessions carry
+    /// PDU session types
     pub pdu_session_types: Option<Vec<PduSessionType>>,
     /// It can allocate UE addresses
     pub ue_ip_addr_ind: Option<bool>,
@@ -192,7 +192,7 @@ pub struct DnnUpfInfoItem {
     pub dnn: Dnn,
     /// Access identifiers
     pub dnai_list: Option<Vec<String>>,
-    /// What its sessions carry
+    /// PDU session types
     pub pdu_session_types: Option<Vec<PduSessionType>>,
     /// Addresses of UEs
     pub ipv4_address_ranges: Option<Vec<Ipv4AddressRange>>,
@@ -201,7 +201,7 @@ pub struct DnnUpfInfoItem {
 }
 
 impl DnnUpfInfoItem {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dnn: Dnn) -> Self {
         DnnUpfInfoItem {
             dnn,
@@ -253,7 +253,7 @@ pub struct InterfaceUpfInfoItem {
 }
 
 impl InterfaceUpfInfoItem {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(interface_type: UpInterfaceType) -> Self {
         InterfaceUpfInfoItem {
             interface_type,
@@ -396,7 +396,7 @@ pub struct TaiRange {
 }
 
 impl TaiRange {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(plmn_id: PlmnId, tac_range_list: Vec<TacRange>) -> Self {
         TaiRange { plmn_id, tac_range_list, nid: None }
     }

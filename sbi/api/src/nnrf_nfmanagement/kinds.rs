@@ -240,7 +240,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a default notification subscription is for (TS 29.510, 6.1.6).
+    /// The type of a default notification subscription (TS 29.510, 6.1.6).
     pub enum NotificationType {
         N1Messages = "N1_MESSAGES",
         N2Information = "N2_INFORMATION",

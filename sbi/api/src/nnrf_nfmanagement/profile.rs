@@ -1,4 +1,4 @@
-//! What an NF instance tells the NRF of itself (TS 29.510, 6.1.6.2).
+//! The profile of an NF instance (TS 29.510, 6.1.6.2).
 use crate::common::{DateTime, ExtSnssai, NfInstanceId, PlmnId, UriScheme};
 use crate::nnrf_nfmanagement::{
     AmfInfo, AusfInfo, EndPointTransport, LmfInfo, NfServiceStatus, NfStatus, NfType,
@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An NF instance with all that consumers need to choose it (TS 29.510, 6.1.6, `NFProfile`).
+/// An NF instance with all data for its selection (TS 29.510, 6.1.6, `NFProfile`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -57,7 +57,7 @@ pub struct NfProfile {
     pub load: Option<u8>,
     /// When the load was measured
     pub load_time_stamp: Option<DateTime>,
-    /// Where it is, in an operator's terms
+    /// Locality, as the operator defines it
     pub locality: Option<String>,
     /// Of a UDR
     pub udr_info: Option<UdrInfo>,
@@ -77,7 +77,7 @@ pub struct NfProfile {
     pub pcf_info: Option<PcfInfo>,
     /// Of an LMF
     pub lmf_info: Option<LmfInfo>,
-    /// What a vendor adds
+    /// Vendor-specific data
     pub custom_info: Option<serde_json::Value>,
     /// When the instance started last
     pub recovery_time: Option<DateTime>,
@@ -87,11 +87,11 @@ pub struct NfProfile {
     pub nf_services: Option<Vec<NfService>>,
     /// Services by the identity of the service instance
     pub nf_service_list: Option<BTreeMap<String, NfService>>,
-    /// The instance takes an answer with changes only
+    /// The instance accepts responses that contain changes only
     pub nf_profile_changes_support_ind: Option<bool>,
-    /// This answer has changes only
+    /// This response contains changes only
     pub nf_profile_changes_ind: Option<bool>,
-    /// Where the instance takes notifications without a subscription
+    /// Notification endpoints for default subscriptions
     pub default_notification_subscriptions: Option<Vec<DefaultNotificationSubscription>>,
     /// Sets to which it belongs
     pub nf_set_id_list: Option<Vec<String>>,
@@ -104,7 +104,7 @@ pub struct NfProfile {
 }
 
 impl NfProfile {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(nf_instance_id: NfInstanceId, nf_type: NfType, nf_status: NfStatus) -> Self {
         NfProfile {
             nf_instance_id,
@@ -177,7 +177,7 @@ pub struct NfService {
     pub ip_end_points: Option<Vec<IpEndPoint>>,
     /// Path before the API name, without a slash at either end
     pub api_prefix: Option<String>,
-    /// Where the service takes notifications without a subscription
+    /// Notification endpoints for default subscriptions
     pub default_notification_subscriptions: Option<Vec<DefaultNotificationSubscription>>,
     /// Networks whose NFs may use it
     pub allowed_plmns: Option<Vec<PlmnId>>,
@@ -210,7 +210,7 @@ pub struct NfService {
 }
 
 impl NfService {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         service_instance_id: String,
         service_name: ServiceName,
@@ -256,7 +256,7 @@ pub struct NfServiceVersion {
     pub api_version_in_uri: String,
     /// Whole version, such as `1.3.0`
     pub api_full_version: String,
-    /// When it goes away
+    /// When it is unregistered
     pub expiry: Option<DateTime>,
 }
 
@@ -275,14 +275,14 @@ pub struct IpEndPoint {
     pub port: Option<u16>,
 }
 
-/// Where an NF takes notifications that nobody subscribed to (TS 29.510, 6.1.6).
+/// A notification endpoint for a default subscription (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DefaultNotificationSubscription {
     /// Kind of notification
     pub notification_type: NotificationType,
-    /// URI that takes it
+    /// Notification URI
     pub callback_uri: String,
     /// Class of N1 messages, for `N1_MESSAGES` (TS 29.518, 6.1.6.3.3)
     pub n1_message_class: Option<String>,
@@ -293,7 +293,7 @@ pub struct DefaultNotificationSubscription {
 }
 
 impl DefaultNotificationSubscription {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(notification_type: NotificationType, callback_uri: String) -> Self {
         DefaultNotificationSubscription {
             notification_type,
@@ -319,7 +319,7 @@ pub struct PlmnSnssai {
 }
 
 impl PlmnSnssai {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(plmn_id: PlmnId, s_nssai_list: Vec<ExtSnssai>) -> Self {
         PlmnSnssai { plmn_id, s_nssai_list, nid: None }
     }

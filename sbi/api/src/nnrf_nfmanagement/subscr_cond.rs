@@ -7,8 +7,8 @@ use serde_with::skip_serializing_none;
 
 /// Which NF instances a subscription is about (TS 29.510, 6.1.6).
 ///
-/// 3GPP has one type for each condition, told apart by their members. Here their members stand side
-/// by side: those of one condition are set, the others absent.
+/// 3GPP has one type for each condition, distinguished by their members. Here all members are in
+/// one type: those of one condition are set, the others absent.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Subscriptions to what becomes of NF instances (TS 29.510, 6.1.6.2).
+//! Subscriptions to changes of NF instances (TS 29.510, 6.1.6.2).
 use crate::common::{ChangeItem, DateTime, ExtSnssai, NfInstanceId, PlmnId};
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::{NfProfile, NfType, SubscrCond};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 open_enum! {
-    /// What became of an NF instance (TS 29.510, 6.1.6).
+    /// The event of an NF instance (TS 29.510, 6.1.6).
     pub enum NotificationEventType {
         NfRegistered = "NF_REGISTERED",
         NfDeregistered = "NF_DEREGISTERED",
@@ -16,14 +16,15 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether an NF instance came to meet a subscription's condition (TS 29.510, 6.1.6).
+    /// Whether an NF instance started or stopped to match a subscription's condition (TS 29.510,
+    /// 6.1.6).
     pub enum ConditionEventType {
         NfAdded = "NF_ADDED",
         NfRemoved = "NF_REMOVED",
     }
 }
 
-/// A subscription to what becomes of NF instances (TS 29.510, 6.1.6).
+/// A subscription to changes of NF instances (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -32,9 +33,9 @@ pub struct SubscriptionData {
     pub nf_status_notification_uri: String,
     /// The subscriber
     pub req_nf_instance_id: Option<NfInstanceId>,
-    /// Which instances; all that may be seen where absent
+    /// Which instances; if absent, all that the subscriber may access
     pub subscr_cond: Option<SubscrCond>,
-    /// Identity of the subscription, which the NRF gives
+    /// ID of the subscription, assigned by the NRF
     pub subscription_id: Option<String>,
     /// When the subscription ends
     pub validity_time: Option<DateTime>,
@@ -58,7 +59,7 @@ pub struct SubscriptionData {
     pub nrf_supported_features: Option<String>,
 }
 
-/// Which changed attributes are told of (TS 29.510, 6.1.6).
+/// The attributes whose changes are notified (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -69,7 +70,7 @@ pub struct NotifCondition {
     pub unmonitored_attributes: Option<Vec<String>>,
 }
 
-/// What became of an NF instance (TS 29.510, 6.1.6).
+/// A notification about an NF instance (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -82,12 +83,12 @@ pub struct NotificationData {
     pub nf_profile: Option<NfProfile>,
     /// The changes to the profile
     pub profile_changes: Option<Vec<ChangeItem>>,
-    /// Whether it came to meet the condition
+    /// Whether it started or stopped to match the condition
     pub condition_event: Option<ConditionEventType>,
 }
 
 impl NotificationData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(event: NotificationEventType, nf_instance_uri: String) -> Self {
         NotificationData {
             event,

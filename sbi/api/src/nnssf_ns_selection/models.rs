@@ -35,7 +35,7 @@ pub struct AuthorizedNetworkSliceInfo {
     pub nsi_information: Option<NsiInformation>,
     /// Features of the NSSF
     pub supported_features: Option<String>,
-    /// NRF that knows the AMFs of the set
+    /// NRF with the AMFs of the set
     pub nrf_amf_set: Option<String>,
     /// Slices to which the UE is to be brought
     pub target_nssai: Option<Vec<Snssai>>,
@@ -65,7 +65,7 @@ pub struct AllowedSnssai {
 }
 
 impl AllowedSnssai {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(allowed_snssai: Snssai) -> Self {
         AllowedSnssai { allowed_snssai, nsi_information_list: None, mapped_home_snssai: None }
     }
@@ -83,7 +83,7 @@ pub struct ConfiguredSnssai {
 }
 
 impl ConfiguredSnssai {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(configured_snssai: Snssai) -> Self {
         ConfiguredSnssai { configured_snssai, mapped_home_snssai: None }
     }
@@ -102,7 +102,7 @@ pub struct NsiInformation {
     pub nrf_nf_mgt_uri: Option<String>,
 }
 
-/// A slice and what it is in the home network (TS 29.531, 6.1.6).
+/// A slice with its mapping to the home network (TS 29.531, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct MappingOfSnssai {
@@ -124,13 +124,13 @@ pub struct SubscribedSnssai {
 }
 
 impl SubscribedSnssai {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(subscribed_snssai: Snssai) -> Self {
         SubscribedSnssai { subscribed_snssai, default_indication: None }
     }
 }
 
-/// What the NSSF needs to know of a registration (TS 29.531, 6.1.6).
+/// Slice selection input for a registration (TS 29.531, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -143,17 +143,17 @@ pub struct SliceInfoForRegistration {
     pub allowed_nssai_other_access: Option<AllowedNssai>,
     /// Slices of the home network that are to be mapped
     pub s_nssai_for_mapping: Option<Vec<Snssai>>,
-    /// Slices that the UE asks for
+    /// Slices that the UE requests
     pub requested_nssai: Option<Vec<Snssai>>,
-    /// The UE asks with the default configured slices
+    /// The UE requests the default configured slices
     pub default_configured_snssai_ind: Option<bool>,
-    /// Mapping of the slices that the UE asks for
+    /// Mapping of the requested slices
     pub mapping_of_nssai: Option<Vec<MappingOfSnssai>>,
-    /// Only the mapping is asked for
+    /// Only the mapping is requested
     pub request_mapping: Option<bool>,
 }
 
-/// What the NSSF needs to know of a session (TS 29.531, 6.1.6, `SliceInfoForPDUSession`).
+/// Slice selection input for a session (TS 29.531, 6.1.6, `SliceInfoForPDUSession`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -167,13 +167,13 @@ pub struct SliceInfoForPduSession {
 }
 
 impl SliceInfoForPduSession {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(s_nssai: Snssai, roaming_indication: RoamingIndication) -> Self {
         SliceInfoForPduSession { s_nssai, roaming_indication, home_snssai: None }
     }
 }
 
-/// What the NSSF needs to know of a configuration update (TS 29.531, 6.1.6,
+/// Slice selection input for a configuration update (TS 29.531, 6.1.6,
 /// `SliceInfoForUEConfigurationUpdate`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
@@ -185,10 +185,10 @@ pub struct SliceInfoForUeConfigurationUpdate {
     pub allowed_nssai_current_access: Option<AllowedNssai>,
     /// Allowed slices of the other access
     pub allowed_nssai_other_access: Option<AllowedNssai>,
-    /// The UE asked with the default configured slices
+    /// The UE requested the default configured slices
     pub default_configured_snssai_ind: Option<bool>,
-    /// Slices that the UE asked for
+    /// Slices that the UE requested
     pub requested_nssai: Option<Vec<Snssai>>,
-    /// Mapping of the slices that the UE asked for
+    /// Mapping of the requested slices
     pub mapping_of_nssai: Option<Vec<MappingOfSnssai>>,
 }

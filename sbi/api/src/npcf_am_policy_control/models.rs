@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 open_enum! {
-    /// What makes an AMF ask again (TS 29.507, 5.6).
+    /// Request triggers (TS 29.507, 5.6).
     pub enum RequestTrigger {
         LocCh = "LOC_CH",
         PraCh = "PRA_CH",
@@ -43,7 +43,7 @@ open_enum! {
     }
 }
 
-/// What an AMF says when it asks for a policy (TS 29.507, 5.6).
+/// A policy request of an AMF (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -93,14 +93,14 @@ pub struct PolicyAssociationRequest {
     /// Service of the AMF (3GPP spells the member `serviveName`)
     #[serde(rename = "serviveName")]
     pub service_name: Option<ServiceName>,
-    /// What to trace
+    /// Trace data
     pub trace_req: Option<TraceData>,
     /// Features of the AMF
     pub supp_feat: String,
 }
 
 impl PolicyAssociationRequest {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(notification_uri: String, supi: Supi, supp_feat: String) -> Self {
         PolicyAssociationRequest {
             notification_uri,
@@ -136,9 +136,9 @@ impl PolicyAssociationRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAssociation {
-    /// What the AMF said
+    /// The AMF's request
     pub request: Option<PolicyAssociationRequest>,
-    /// What makes the AMF ask again
+    /// Request triggers
     pub triggers: Option<Vec<RequestTrigger>>,
     /// Service area restriction
     pub serv_area_res: Option<ServiceAreaRestriction>,
@@ -148,7 +148,7 @@ pub struct PolicyAssociation {
     pub rfsp_val_time: Option<u32>,
     /// RFSP index of the target
     pub target_rfsp: Option<u16>,
-    /// When to ask for the choice of an SMF
+    /// When to request the selection of an SMF
     pub smf_sel_info: Option<SmfSelectionData>,
     /// UE-AMBR
     pub ue_ambr: Option<Ambr>,
@@ -158,7 +158,7 @@ pub struct PolicyAssociation {
     pub supp_feat: String,
 }
 
-/// What an AMF says when a trigger is met (TS 29.507, 5.6).
+/// An update request of an AMF when a trigger is met (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -171,7 +171,7 @@ pub struct PolicyAssociationUpdateRequest {
     pub serv_area_res: Option<ServiceAreaRestriction>,
     /// RFSP index as subscribed
     pub rfsp: Option<u16>,
-    /// What the UE asked for
+    /// Slices that the UE requested
     pub smf_sel_info: Option<SmfSelectionData>,
     /// UE-AMBR as subscribed
     pub ue_ambr: Option<Ambr>,
@@ -189,7 +189,7 @@ pub struct PolicyAssociationUpdateRequest {
     pub rat_types: Option<Vec<RatType>>,
     /// Slices allowed in non-3GPP access
     pub n3g_allowed_snssais: Option<Vec<Snssai>>,
-    /// What to trace
+    /// Trace data
     pub trace_req: Option<TraceData>,
     /// GUAMI of the AMF
     pub guami: Option<Guami>,
@@ -197,14 +197,14 @@ pub struct PolicyAssociationUpdateRequest {
     pub supp_feat: Option<String>,
 }
 
-/// What changes in an association (TS 29.507, 5.6).
+/// Changes of an association (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyUpdate {
     /// The association
     pub resource_uri: String,
-    /// What makes the AMF ask again
+    /// Request triggers
     pub triggers: Option<Vec<RequestTrigger>>,
     /// Service area restriction
     pub serv_area_res: Option<ServiceAreaRestriction>,
@@ -214,7 +214,7 @@ pub struct PolicyUpdate {
     pub rfsp_val_time: Option<u32>,
     /// RFSP index of the target
     pub target_rfsp: Option<u16>,
-    /// When to ask for the choice of an SMF
+    /// When to request the selection of an SMF
     pub smf_sel_info: Option<SmfSelectionData>,
     /// UE-AMBR
     pub ue_ambr: Option<Ambr>,
@@ -224,7 +224,7 @@ pub struct PolicyUpdate {
     pub supp_feat: Option<String>,
 }
 
-/// The PCF asks to end an association (TS 29.507, 5.6).
+/// The PCF requests the termination of an association (TS 29.507, 5.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminationNotification {
@@ -234,7 +234,7 @@ pub struct TerminationNotification {
     pub cause: PolicyAssociationReleaseCause,
 }
 
-/// When the PCF takes part in the choice of an SMF (TS 29.507, 5.6).
+/// When the PCF takes part in the selection of an SMF (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -243,7 +243,7 @@ pub struct SmfSelectionData {
     pub unsupp_dnn: Option<bool>,
     /// For these slices and data networks, by slice
     pub candidates: Option<BTreeMap<String, Option<CandidateForReplacement>>>,
-    /// Slice that the UE asked for
+    /// Slice that the UE requested
     pub snssai: Option<Snssai>,
     /// Slice of the home network
     pub mapping_snssai: Option<Snssai>,
@@ -263,13 +263,13 @@ pub struct CandidateForReplacement {
 }
 
 impl CandidateForReplacement {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(snssai: Snssai) -> Self {
         CandidateForReplacement { snssai, dnns: None }
     }
 }
 
-/// Values that the PCF asked for (TS 29.507, 5.6).
+/// Values that the PCF requested (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

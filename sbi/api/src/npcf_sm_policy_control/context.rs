@@ -1,4 +1,4 @@
-//! What an SMF tells a PCF of a PDU session (TS 29.512, 5.6.2).
+//! Requests of an SMF for the policies of a PDU session (TS 29.512, 5.6.2).
 use crate::common::{
     AccessType, Ambr, BitRate, DateTime, Dnn, Gpsi, GroupId, Guami, NfInstanceId, NgApCause,
     PduSessionId, PduSessionType, Pei, PlmnIdNid, RatType, Snssai, SscMode, SubscribedDefaultQos,
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::Ipv4Addr;
 
-/// What an SMF says when it asks for a policy (TS 29.512, 5.6).
+/// A policy request of an SMF (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -70,11 +70,11 @@ pub struct SmPolicyContextData {
     pub three_gpp_ps_data_off_status: Option<bool>,
     /// The UE supports reflective QoS
     pub ref_qos_indication: Option<bool>,
-    /// What to trace
+    /// Trace data
     pub trace_req: Option<TraceData>,
     /// Slice
     pub slice_info: Snssai,
-    /// What the default flow is used for
+    /// Usage of the default QoS flow
     pub qos_flow_usage: Option<QosFlowUsage>,
     /// AMF that serves the UE
     pub serv_nf_id: Option<ServingNfIdentity>,
@@ -86,12 +86,12 @@ pub struct SmPolicyContextData {
     pub recovery_time: Option<DateTime>,
     /// Session and service continuity mode
     pub ssc_mode: Option<SscMode>,
-    /// Data network that the UE asked for
+    /// Data network that the UE requested
     pub ue_req_dnn: Option<Dnn>,
 }
 
 impl SmPolicyContextData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         supi: Supi,
         pdu_session_id: PduSessionId,
@@ -139,7 +139,7 @@ impl SmPolicyContextData {
     }
 }
 
-/// What an SMF says when a trigger is met (TS 29.512, 5.6).
+/// An update request of an SMF when a trigger is met (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -156,13 +156,13 @@ pub struct SmPolicyUpdateContextData {
     pub user_location_info: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
-    /// IPv4 address that is given up
+    /// Released IPv4 address
     pub rel_ipv4_address: Option<Ipv4Addr>,
     /// New IPv4 address
     pub ipv4_address: Option<Ipv4Addr>,
     /// New IPv6 prefix
     pub ipv6_address_prefix: Option<String>,
-    /// IPv6 prefix that is given up
+    /// Released IPv6 prefix
     pub rel_ipv6_address_prefix: Option<String>,
     /// Session-AMBR as subscribed
     pub subs_sess_ambr: Option<Ambr>,
@@ -181,19 +181,19 @@ pub struct SmPolicyUpdateContextData {
     pub sess_rule_reports: Option<Vec<SessionRuleReport>>,
     /// When the UE was there
     pub user_location_info_time: Option<DateTime>,
-    /// What the UE asks for
+    /// The UE's resource request
     pub ue_init_res_req: Option<UeInitiatedResourceRequest>,
     /// The UE supports reflective QoS
     pub ref_qos_indication: Option<bool>,
     /// AMF that serves the UE
     pub serv_nf_id: Option<ServingNfIdentity>,
-    /// What to trace
+    /// Trace data
     pub trace_req: Option<TraceData>,
     /// Decisions that failed
     pub policy_dec_failure_reports: Option<Vec<PolicyDecisionFailureCode>>,
 }
 
-/// What an SMF says when a session ends (TS 29.512, 5.6).
+/// The deletion request at the end of a session (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -206,7 +206,7 @@ pub struct SmPolicyDeleteData {
     pub serving_network: Option<PlmnIdNid>,
     /// When the UE was there
     pub user_location_info_time: Option<DateTime>,
-    /// Why, as RAN or UE put it
+    /// Release causes of RAN or UE
     pub ran_nas_rel_causes: Option<Vec<RanNasRelCause>>,
     /// Usage
     pub accu_usage_reports: Option<Vec<AccuUsageReport>>,
@@ -244,12 +244,12 @@ pub struct RuleReport {
     pub failure_code: Option<FailureCode>,
     /// Seconds after which to try again
     pub retry_after: Option<u32>,
-    /// Why, as RAN or UE put it
+    /// Release causes of RAN or UE
     pub ran_nas_rel_causes: Option<Vec<RanNasRelCause>>,
 }
 
 impl RuleReport {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(pcc_rule_ids: Vec<String>, rule_status: RuleStatus) -> Self {
         RuleReport {
             pcc_rule_ids,
@@ -275,13 +275,13 @@ pub struct SessionRuleReport {
 }
 
 impl SessionRuleReport {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(rule_ids: Vec<String>, rule_status: RuleStatus) -> Self {
         SessionRuleReport { rule_ids, rule_status, sess_rule_failure_code: None }
     }
 }
 
-/// Why something ended, as RAN or UE put it (TS 29.512, 5.6).
+/// Release cause of RAN or UE (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -296,14 +296,14 @@ pub struct RanNasRelCause {
     pub five_gsm_cause: Option<u32>,
 }
 
-/// What a UE asks for (TS 29.512, 5.6).
+/// A UE's resource request (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeInitiatedResourceRequest {
     /// The rule
     pub pcc_rule_id: Option<String>,
-    /// What is to be done
+    /// The requested operation
     pub rule_op: RuleOperation,
     /// Precedence, 0 first
     pub precedence: Option<u32>,
@@ -314,7 +314,7 @@ pub struct UeInitiatedResourceRequest {
 }
 
 impl UeInitiatedResourceRequest {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(rule_op: RuleOperation, pack_filt_info: Vec<PacketFilterInfo>) -> Self {
         UeInitiatedResourceRequest {
             rule_op,
@@ -345,7 +345,7 @@ pub struct PacketFilterInfo {
     pub flow_direction: Option<FlowDirection>,
 }
 
-/// QoS that a UE asks for (TS 29.512, 5.6).
+/// QoS that a UE requests (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -386,7 +386,7 @@ pub struct PartialSuccessReport {
 }
 
 impl PartialSuccessReport {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(failure_cause: FailureCause) -> Self {
         PartialSuccessReport {
             failure_cause,

@@ -1,4 +1,4 @@
-//! What a PCF decides for a PDU session (TS 29.512, 5.6.2).
+//! Policy decisions of a PCF for a PDU session (TS 29.512, 5.6.2).
 use crate::common::{AccessType, Ambr, Arp, BitRate, DateTime, QosResourceType, RatType};
 use crate::npcf_sm_policy_control::{
     AfSigProtocol, FlowDirection, MeteringMethod, PolicyControlRequestTrigger, QosFlowUsage,
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
-/// Rules for a PDU session; what a rule's identity maps to nothing is taken away (TS 29.512, 5.6).
+/// Rules of a PDU session; an ID without a rule removes the rule (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -33,17 +33,17 @@ pub struct SmPolicyDecision {
     pub reflective_qos_timer: Option<u32>,
     /// Conditions by identity
     pub conds: Option<BTreeMap<String, Option<ConditionData>>>,
-    /// When the SMF has to ask again
+    /// When the SMF must request again
     pub revalidation_time: Option<DateTime>,
     /// Offline charging
     pub offline: Option<bool>,
     /// Online charging
     pub online: Option<bool>,
-    /// What makes the SMF ask again
+    /// Request triggers
     pub policy_ctrl_req_triggers: Option<Vec<PolicyControlRequestTrigger>>,
-    /// Which data of rules are wanted
+    /// Requested rule data
     pub last_req_rule_data: Option<Vec<RequestedRuleData>>,
-    /// What the default flow is used for
+    /// Usage of the default QoS flow
     pub qos_flow_usage: Option<QosFlowUsage>,
     /// The session is to end, and why
     pub rel_cause: Option<SmPolicyAssociationReleaseCause>,
@@ -55,9 +55,9 @@ pub struct SmPolicyDecision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyControl {
-    /// What the SMF said
+    /// The SMF's request
     pub context: SmPolicyContextData,
-    /// What the PCF decided
+    /// The PCF's decision
     pub policy: SmPolicyDecision,
 }
 
@@ -68,11 +68,11 @@ pub struct SmPolicyControl {
 pub struct SmPolicyNotification {
     /// The association
     pub resource_uri: Option<String>,
-    /// What changes
+    /// The changes
     pub sm_policy_decision: Option<SmPolicyDecision>,
 }
 
-/// The PCF asks to end an association (TS 29.512, 5.6).
+/// The PCF requests the termination of an association (TS 29.512, 5.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminationNotification {
@@ -138,7 +138,7 @@ pub struct PccRule {
     pub cont_ver: Option<u64>,
     /// Identity
     pub pcc_rule_id: String,
-    /// Which rule is looked at first, 0 before others
+    /// Precedence: lower values first
     pub precedence: Option<u32>,
     /// Protocol between UE and application function
     pub af_sig_protocol: Option<AfSigProtocol>,
@@ -165,7 +165,7 @@ pub struct FlowInformation {
     pub eth_flow_description: Option<EthFlowDescription>,
     /// Identity
     pub pack_filt_id: Option<String>,
-    /// The UE is told of it
+    /// The UE is notified of it
     pub packet_filter_usage: Option<bool>,
     /// Type of service or traffic class with its mask, in hexadecimal digits
     pub tos_traffic_class: Option<String>,
@@ -188,7 +188,7 @@ pub struct EthFlowDescription {
     pub eth_type: String,
     /// Of a frame with an IP packet, as IPFilterRule
     pub f_desc: Option<String>,
-    /// Which way the frame goes
+    /// Direction of the frame
     pub f_dir: Option<FlowDirection>,
     /// Sender
     pub source_mac_addr: Option<String>,
@@ -220,7 +220,7 @@ pub struct QosData {
     pub gbr_dl: Option<BitRate>,
     /// Allocation and retention priority
     pub arp: Option<Arp>,
-    /// The RAN reports when the bit rate cannot be kept
+    /// The RAN reports when the bit rate cannot be guaranteed
     pub qnc: Option<bool>,
     /// Priority of the 5QI, 1 (highest) to 127
     pub priority_level: Option<u8>,
@@ -263,7 +263,7 @@ pub struct QosCharacteristics {
 }
 
 impl QosCharacteristics {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         five_qi: u8,
         resource_type: QosResourceType,
@@ -283,7 +283,7 @@ impl QosCharacteristics {
     }
 }
 
-/// What is done with the traffic of PCC rules (TS 29.512, 5.6).
+/// Traffic control of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -293,7 +293,7 @@ pub struct TrafficControlData {
     /// Gate: `ENABLED-UPLINK`, `ENABLED-DOWNLINK`, `ENABLED`, `DISABLED` or `REMOVED` (TS 29.514,
     /// 5.6.3.12)
     pub flow_status: Option<String>,
-    /// The start of applications is not told
+    /// The start of applications is not reported
     pub mute_notif: Option<bool>,
 }
 
@@ -304,7 +304,7 @@ pub struct TrafficControlData {
 pub struct ChargingData {
     /// Identity
     pub chg_id: String,
-    /// What is charged for
+    /// The metering method
     pub metering_method: Option<MeteringMethod>,
     /// Offline charging
     pub offline: Option<bool>,
@@ -354,7 +354,7 @@ pub struct ConditionData {
     pub rat_type: Option<RatType>,
 }
 
-/// Data of rules that are wanted (TS 29.512, 5.6).
+/// Requested rule data (TS 29.512, 5.6).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedRuleData {

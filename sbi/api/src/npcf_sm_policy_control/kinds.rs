@@ -2,7 +2,7 @@
 use crate::macros::open_enum;
 
 open_enum! {
-    /// What makes an SMF ask again (TS 29.512, 5.6).
+    /// Request triggers (TS 29.512, 5.6).
     pub enum PolicyControlRequestTrigger {
         PlmnCh = "PLMN_CH",
         ResMoRe = "RES_MO_RE",
@@ -107,7 +107,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a UE asks to be done with packet filters (TS 29.512, 5.6).
+    /// The operation on packet filters that a UE requests (TS 29.512, 5.6).
     pub enum RuleOperation {
         CreatePccRule = "CREATE_PCC_RULE",
         DeletePccRule = "DELETE_PCC_RULE",
@@ -161,7 +161,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What the default flow is used for (TS 29.512, 5.6).
+    /// Usage of the default QoS flow (TS 29.512, 5.6).
     pub enum QosFlowUsage {
         General = "GENERAL",
         ImsSig = "IMS_SIG",
@@ -198,7 +198,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What is charged for (TS 29.512, 5.6).
+    /// The metering method (TS 29.512, 5.6).
     pub enum MeteringMethod {
         Duration = "DURATION",
         Volume = "VOLUME",

@@ -1,12 +1,13 @@
-//! Refusals that carry a 5GSM message or N2 information beside their details (TS 29.502, 6.1.7).
+//! Rejections that carry a 5GSM message or N2 information in addition to their problem details (TS
+//! 29.502, 6.1.7).
 use super::{SmContextCreateError, SmContextUpdateError};
 use martlet_sbi::{Body, Multipart, Problem};
 
 macro_rules! refusals {
     ($($name:ident),+) => {$(
         impl $name {
-            /// The problem that answers with this error, and with the binary parts to which it
-            /// refers. The status of the answer is that of the details.
+            /// The problem with this error and its binary parts as the body. The status of the
+            /// response is that of the details.
             pub fn into_problem(error: Multipart<Self>) -> Problem {
                 let details = error.json.error.clone();
                 let status = details.status.unwrap_or(500);
@@ -15,8 +16,7 @@ macro_rules! refusals {
                 problem.with_body(Body::of(error))
             }
 
-            /// The error of a problem that came as an answer; `None` where it came as plain
-            /// details.
+            /// The error in the body of a problem; `None` if the body has plain details.
             pub fn from_problem(problem: &mut Problem) -> Option<Multipart<Self>> {
                 problem.body.take()?.take().ok()
             }
@@ -33,7 +33,7 @@ mod tests {
     use martlet_sbi::{ProblemDetails, Response, content_type};
 
     #[test]
-    fn a_refusal_comes_back_with_its_message() {
+    fn a_rejection_round_trips_with_its_message() {
         let error = SmContextCreateError {
             error: ProblemDetails {
                 status: Some(403),
@@ -48,7 +48,7 @@ mod tests {
         let mut problem =
             Response::problem(SmContextCreateError::into_problem(sent.clone())).into_problem();
         assert_eq!((problem.status(), problem.cause()), (403, "DNN_DENIED"));
-        let came = SmContextCreateError::from_problem(&mut problem).unwrap();
-        assert_eq!(came, sent);
+        let decoded = SmContextCreateError::from_problem(&mut problem).unwrap();
+        assert_eq!(decoded, sent);
     }
 }

@@ -11,7 +11,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a piece of N2 session management information is (TS 29.502, 6.1.6).
+    /// The type of N2 session management information (TS 29.502, 6.1.6).
     pub enum N2SmInfoType {
         PduResSetupReq = "PDU_RES_SETUP_REQ",
         PduResSetupRsp = "PDU_RES_SETUP_RSP",
@@ -128,7 +128,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What became of a session context (TS 29.502, 6.1.6).
+    /// The status of a session context (TS 29.502, 6.1.6).
     pub enum ResourceStatus {
         Released = "RELEASED",
         Unchanged = "UNCHANGED",
@@ -139,7 +139,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What kind of session a UE asks for (TS 29.502, 6.1.6).
+    /// The type of a UE's session request (TS 29.502, 6.1.6).
     pub enum RequestType {
         InitialRequest = "INITIAL_REQUEST",
         ExistingPduSession = "EXISTING_PDU_SESSION",
@@ -168,7 +168,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Which access of a multi-access session goes (TS 29.502, 6.1.6).
+    /// The released access of a multi-access session (TS 29.502, 6.1.6).
     pub enum MaReleaseIndication {
         RelMapduOver3gpp = "REL_MAPDU_OVER_3GPP",
         RelMapduOverN3gpp = "REL_MAPDU_OVER_N3GPP",

@@ -16,11 +16,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct SmContextRetrieveData {
     /// Kind of context
     pub sm_context_type: Option<SmContextType>,
-    /// Network that asks
+    /// The requesting network
     pub serving_network: Option<PlmnId>,
-    /// EPS bearers that stay
+    /// EPS bearers that are retained
     pub not_to_transfer_ebi_list: Option<Vec<u8>>,
-    /// The RAN node stays
+    /// The RAN node is unchanged
     pub ran_unchanged_ind: Option<bool>,
 }
 
@@ -29,15 +29,15 @@ pub struct SmContextRetrieveData {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextRetrievedData {
-    /// EPS PDN connection, base64 of TS 29.274's octets; empty where there is none
+    /// EPS PDN connection, base64 of TS 29.274's octets; empty if there is none
     pub ue_eps_pdn_connection: String,
     /// The session context
     pub sm_context: Option<SmContext>,
-    /// Downlink data wait
+    /// Downlink data are buffered
     pub dl_data_waiting_ind: Option<bool>,
 }
 
-/// A session context as another SMF takes it over (TS 29.502, 6.1.6).
+/// A session context in a transfer to another SMF (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -88,7 +88,7 @@ pub struct SmContext {
     pub up_security: Option<UpSecurity>,
     /// When the SMF started last
     pub recovery_time: Option<DateTime>,
-    /// Downlink data wait at the SMF
+    /// Downlink data are buffered at the SMF
     pub forwarding_ind: Option<bool>,
     /// Tunnel to the anchor UPF
     pub psa_tunnel_info: Option<TunnelInfo>,
@@ -101,7 +101,7 @@ pub struct SmContext {
 }
 
 impl SmContext {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         pdu_session_id: PduSessionId,
         dnn: Dnn,
@@ -170,7 +170,7 @@ pub struct QosFlowProfile {
     /// 5QI
     #[serde(rename = "5qi")]
     pub five_qi: u8,
-    /// What differs from the 5QI's characteristics
+    /// Deviations from the 5QI's characteristics
     #[serde(rename = "nonDynamic5Qi")]
     pub non_dynamic_5qi: Option<NonDynamic5Qi>,
     /// Characteristics of the 5QI
@@ -195,7 +195,7 @@ pub struct GbrQosFlowInformation {
     pub gua_fbr_dl: BitRate,
     /// Guaranteed uplink
     pub gua_fbr_ul: BitRate,
-    /// The RAN reports when the bit rate cannot be kept
+    /// The RAN reports when the bit rate cannot be guaranteed
     pub notif_control: Option<NotificationControl>,
     /// Tenths of a percent downlink
     pub max_packet_loss_rate_dl: Option<u32>,
@@ -204,7 +204,7 @@ pub struct GbrQosFlowInformation {
 }
 
 impl GbrQosFlowInformation {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         max_fbr_dl: BitRate,
         max_fbr_ul: BitRate,

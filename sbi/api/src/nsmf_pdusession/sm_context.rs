@@ -1,4 +1,4 @@
-//! Session contexts: create, update, release, and what becomes of them (TS 29.502, 6.1.6.2).
+//! Session contexts: creation, update, release and status (TS 29.502, 6.1.6.2).
 use crate::common::{
     AccessType, Arp, BackupAmfInfo, DateTime, Dnn, Gpsi, Guami, NfInstanceId, NgApCause,
     PcfUeCallbackInfo, PduSessionId, Pei, PlmnIdNid, PresenceState, RatType, RefToBinaryData,
@@ -14,7 +14,7 @@ use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// What an AMF says when a UE asks for a session (TS 29.502, 6.1.6).
+/// The request of an AMF to create a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -29,7 +29,7 @@ pub struct SmContextCreateData {
     pub gpsi: Option<Gpsi>,
     /// The session
     pub pdu_session_id: Option<PduSessionId>,
-    /// Data network, as the UE asked or as subscribed
+    /// Data network, as requested by the UE or subscribed
     pub dnn: Option<Dnn>,
     /// Data network that the network chose in its stead
     pub selected_dnn: Option<Dnn>,
@@ -41,7 +41,7 @@ pub struct SmContextCreateData {
     pub serving_nf_id: NfInstanceId,
     /// GUAMI of the AMF
     pub guami: Option<Guami>,
-    /// Service of the AMF that takes the status
+    /// Service of the AMF that receives the status
     pub service_name: Option<ServiceName>,
     /// Serving network
     pub serving_network: PlmnIdNid,
@@ -61,7 +61,7 @@ pub struct SmContextCreateData {
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
-    /// Where the SMF tells what becomes of the context
+    /// Where the SMF notifies the status of the context
     pub sm_context_status_uri: String,
     /// Home SMF
     pub h_smf_uri: Option<String>,
@@ -85,9 +85,9 @@ pub struct SmContextCreateData {
     pub supported_features: Option<String>,
     /// How the data network was chosen
     pub sel_mode: Option<DnnSelectionMode>,
-    /// Which AMF takes over
+    /// The backup AMF
     pub backup_amf_info: Option<Vec<BackupAmfInfo>>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
     /// Group of the UDM
     pub udm_group_id: Option<String>,
@@ -99,17 +99,17 @@ pub struct SmContextCreateData {
     pub direct_forwarding_flag: Option<bool>,
     /// Target of the handover
     pub target_id: Option<NgRanTargetId>,
-    /// A multi-access session is asked for
+    /// A multi-access session is requested
     pub ma_request_ind: Option<bool>,
     /// N2 information
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// Context at the old SMF
     pub sm_context_ref: Option<String>,
-    /// Wanted state of the user plane connection
+    /// Requested state of the user plane connection
     pub up_cnx_state: Option<UpCnxState>,
-    /// Downlink data wait
+    /// Downlink data are buffered
     pub dl_data_waiting_ind: Option<bool>,
     /// The context moves between SMFs
     pub smf_transfer_ind: Option<bool>,
@@ -119,16 +119,16 @@ pub struct SmContextCreateData {
     pub old_sm_context_ref: Option<String>,
     /// The same PCF is to be used as for other sessions
     pub same_pcf_selection_ind: Option<bool>,
-    /// The PCF of the UE is to be told
+    /// The PCF of the UE is to be notified
     pub sm_policy_notify_ind: Option<bool>,
-    /// Where to tell it
+    /// Where to notify it
     pub pcf_ue_callback_info: Option<PcfUeCallbackInfo>,
     /// The UE supports integrity protection with EPS
     pub upip_supported: Option<bool>,
 }
 
 impl SmContextCreateData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         serving_nf_id: NfInstanceId,
         serving_network: PlmnIdNid,
@@ -193,7 +193,7 @@ impl SmContextCreateData {
     }
 }
 
-/// A session context that was made (TS 29.502, 6.1.6).
+/// The created session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -208,7 +208,7 @@ pub struct SmContextCreatedData {
     pub up_cnx_state: Option<UpCnxState>,
     /// N2 information for the RAN
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// EPS bearers
     pub allocated_ebi_list: Option<Vec<EbiArpMapping>>,
@@ -226,7 +226,7 @@ pub struct SmContextCreatedData {
     pub selected_smf_id: Option<NfInstanceId>,
 }
 
-/// What an AMF changes in a session context, or asks for (TS 29.502, 6.1.6).
+/// An AMF's update of a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -239,7 +239,7 @@ pub struct SmContextUpdateData {
     pub guami: Option<Guami>,
     /// Serving network
     pub serving_network: Option<PlmnIdNid>,
-    /// Which AMF takes over
+    /// The backup AMF
     pub backup_amf_info: Option<Vec<BackupAmfInfo>>,
     /// Access
     pub an_type: Option<AccessType>,
@@ -253,7 +253,7 @@ pub struct SmContextUpdateData {
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
-    /// Wanted state of the user plane connection
+    /// Requested state of the user plane connection
     pub up_cnx_state: Option<UpCnxState>,
     /// State of the handover
     pub ho_state: Option<HoState>,
@@ -265,15 +265,15 @@ pub struct SmContextUpdateData {
     pub n1_sm_msg: Option<RefToBinaryData>,
     /// N2 information
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// Target of the handover
     pub target_id: Option<NgRanTargetId>,
     /// Target AMF
     pub target_serving_nf_id: Option<NfInstanceId>,
-    /// Where the SMF tells what becomes of the context
+    /// Where the SMF notifies the status of the context
     pub sm_context_status_uri: Option<String>,
-    /// Indirect forwarding is wanted
+    /// Indirect forwarding is requested
     pub data_forwarding: Option<bool>,
     /// The session is to be released
     pub release: Option<bool>,
@@ -281,12 +281,12 @@ pub struct SmContextUpdateData {
     pub cause: Option<Cause>,
     /// Why, as the RAN puts it
     pub ng_ap_cause: Option<NgApCause>,
-    /// Why, as the AMF told the UE
+    /// The cause that the AMF sent to the UE
     #[serde(rename = "5gMmCauseValue")]
     pub five_gmm_cause_value: Option<u8>,
     /// Slice in the serving network
     pub s_nssai: Option<Snssai>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
     /// How the session works with EPS
     pub eps_interworking_ind: Option<EpsInterworkingIndication>,
@@ -294,21 +294,21 @@ pub struct SmContextUpdateData {
     pub an_type_can_be_changed: Option<bool>,
     /// More N2 information
     pub n2_sm_info_ext1: Option<RefToBinaryData>,
-    /// What that is
+    /// Type of that information
     pub n2_sm_info_type_ext1: Option<N2SmInfoType>,
-    /// Which access of a multi-access session goes
+    /// The released access of a multi-access session
     pub ma_release_ind: Option<MaReleaseIndication>,
     /// Features of the AMF
     pub supported_features: Option<String>,
     /// The RAN has released its resources
     pub skip_n2_pdu_session_res_rel_ind: Option<bool>,
-    /// The PCF of the UE is to be told
+    /// The PCF of the UE is to be notified
     pub sm_policy_notify_ind: Option<bool>,
-    /// Where to tell it
+    /// Where to notify it
     pub pcf_ue_callback_info: Option<PcfUeCallbackInfo>,
 }
 
-/// What changed in a session context (TS 29.502, 6.1.6).
+/// The updated session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -317,7 +317,7 @@ pub struct SmContextUpdatedData {
     pub up_cnx_state: Option<UpCnxState>,
     /// State of the handover
     pub ho_state: Option<HoState>,
-    /// EPS bearers that are gone
+    /// EPS bearers that were released
     pub release_ebi_list: Option<Vec<u8>>,
     /// EPS bearers that are new
     pub allocated_ebi_list: Option<Vec<EbiArpMapping>>,
@@ -327,7 +327,7 @@ pub struct SmContextUpdatedData {
     pub n1_sm_msg: Option<RefToBinaryData>,
     /// N2 information for the RAN
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// Indirect forwarding is set up
     pub data_forwarding: Option<bool>,
@@ -348,18 +348,18 @@ pub struct SmContextReleaseData {
     pub cause: Option<Cause>,
     /// Why, as the RAN puts it
     pub ng_ap_cause: Option<NgApCause>,
-    /// Why, as the AMF told the UE
+    /// The cause that the AMF sent to the UE
     #[serde(rename = "5gMmCauseValue")]
     pub five_gmm_cause_value: Option<u8>,
     /// Where the UE was
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
-    /// Only the visited SMF lets go
+    /// Only the visited SMF releases it
     pub vsmf_release_only: Option<bool>,
     /// N2 information, such as usage of a secondary RAT
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
 }
 
@@ -372,7 +372,7 @@ pub struct SmContextReleasedData {
     pub small_data_rate_status: Option<serde_json::Value>,
 }
 
-/// What became of a session context (TS 29.502, 6.1.6).
+/// A status notification of a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -392,7 +392,7 @@ pub struct SmContextStatusNotification {
 }
 
 impl SmContextStatusNotification {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(status_info: StatusInfo) -> Self {
         SmContextStatusNotification {
             status_info,
@@ -410,18 +410,18 @@ impl SmContextStatusNotification {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusInfo {
-    /// What became of it
+    /// Its status
     pub resource_status: ResourceStatus,
     /// Why
     pub cause: Option<Cause>,
-    /// The error came from further away
+    /// The error was received from another node
     pub remote_error: Option<bool>,
     /// Access
     pub an_type: Option<AccessType>,
 }
 
 impl StatusInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(resource_status: ResourceStatus) -> Self {
         StatusInfo { resource_status, cause: None, remote_error: None, an_type: None }
     }
@@ -437,7 +437,7 @@ pub struct EbiArpMapping {
     pub arp: Arp,
 }
 
-/// Why a session context was not made (TS 29.502, 6.1.6).
+/// Why a session context was not created (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -448,7 +448,7 @@ pub struct SmContextCreateError {
     pub n1_sm_msg: Option<RefToBinaryData>,
     /// N2 information for the RAN
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// When the SMF started last
     pub recovery_time: Option<DateTime>,
@@ -465,7 +465,7 @@ pub struct SmContextUpdateError {
     pub n1_sm_msg: Option<RefToBinaryData>,
     /// N2 information for the RAN
     pub n2_sm_info: Option<RefToBinaryData>,
-    /// What the N2 information is
+    /// Type of the N2 information
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// State of the user plane connection
     pub up_cnx_state: Option<UpCnxState>,

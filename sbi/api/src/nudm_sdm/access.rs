@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
-/// What a subscriber may do as to access and mobility (TS 29.503, 6.1.6).
+/// Access and mobility subscription data (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +27,7 @@ pub struct AccessAndMobilitySubscriptionData {
     pub rat_restrictions: Option<Vec<RatType>>,
     /// Areas that are barred
     pub forbidden_areas: Option<Vec<Area>>,
-    /// Where the UE may ask for service
+    /// Service area restriction of the UE
     pub service_area_restriction: Option<ServiceAreaRestriction>,
     /// Core networks that are barred
     pub core_network_type_restrictions: Option<Vec<CoreNetworkType>>,
@@ -43,7 +43,7 @@ pub struct AccessAndMobilitySubscriptionData {
     pub mps_priority: Option<bool>,
     /// Mission critical priority
     pub mcs_priority: Option<bool>,
-    /// Seconds for which the UE stays reachable in MICO mode
+    /// Seconds for which the UE remains reachable in MICO mode
     pub active_time: Option<u32>,
     /// Steering of roaming
     pub sor_info: Option<SorInfo>,
@@ -55,7 +55,7 @@ pub struct AccessAndMobilitySubscriptionData {
     pub subscribed_dnn_list: Option<Vec<Dnn>>,
     /// Seconds that pass between connections at least
     pub service_gap_time: Option<u32>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
     /// The UE may send its slices in the clear
     pub nssai_inclusion_allowed: Option<bool>,
@@ -78,18 +78,18 @@ pub struct Nssai {
     pub single_nssais: Option<Vec<Snssai>>,
     /// When the slices changed
     pub provisioning_time: Option<DateTime>,
-    /// What else holds for a slice, by its text form
+    /// Additional data of a slice, by its text form
     pub additional_snssai_data: Option<BTreeMap<String, AdditionalSnssaiData>>,
     /// All slices may be used at once
     pub suppress_nssrg_ind: Option<bool>,
 }
 
-/// What else holds for a slice (TS 29.503, 6.1.6).
+/// Additional data of a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AdditionalSnssaiData {
-    /// The slice needs an authentication of its own
+    /// The slice requires network slice-specific authentication
     pub required_authn_authz: Option<bool>,
 }
 
@@ -110,7 +110,7 @@ pub struct SorInfo {
 }
 
 impl SorInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(ack_ind: bool, provisioning_time: DateTime) -> Self {
         SorInfo { ack_ind, provisioning_time, sor_mac_iausf: None, counter_sor: None }
     }
@@ -153,7 +153,7 @@ pub struct DnnInfo {
 }
 
 impl DnnInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dnn: Dnn) -> Self {
         DnnInfo {
             dnn,
@@ -165,7 +165,7 @@ impl DnnInfo {
     }
 }
 
-/// A UE has taken what was provisioned (TS 29.503, 6.1.6).
+/// Acknowledgement of a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -181,7 +181,7 @@ pub struct AcknowledgeInfo {
 }
 
 impl AcknowledgeInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(provisioning_time: DateTime) -> Self {
         AcknowledgeInfo {
             provisioning_time,

@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What a subscriber may do in a slice (TS 29.503, 6.1.6).
+/// Session management subscription data of a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +19,7 @@ pub struct SessionManagementSubscriptionData {
     pub dnn_configurations: Option<BTreeMap<String, DnnConfiguration>>,
     /// Groups
     pub internal_group_ids: Option<Vec<GroupId>>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
     /// Charging characteristics, 16 bits in hexadecimal digits
     #[serde(rename = "3gppChargingCharacteristics")]
@@ -29,7 +29,7 @@ pub struct SessionManagementSubscriptionData {
 }
 
 impl SessionManagementSubscriptionData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(single_nssai: Snssai) -> Self {
         SessionManagementSubscriptionData {
             single_nssai,
@@ -42,7 +42,7 @@ impl SessionManagementSubscriptionData {
     }
 }
 
-/// What a subscriber may do in a data network (TS 29.503, 6.1.6).
+/// Configuration of a data network (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -78,7 +78,7 @@ pub struct DnnConfiguration {
 }
 
 impl DnnConfiguration {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(pdu_session_types: PduSessionTypes, ssc_modes: SscModes) -> Self {
         DnnConfiguration {
             pdu_session_types,
@@ -121,7 +121,7 @@ pub struct SscModes {
 }
 
 impl SscModes {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(default_ssc_mode: SscMode) -> Self {
         SscModes { default_ssc_mode, allowed_ssc_modes: None }
     }
@@ -156,8 +156,8 @@ pub struct FrameRouteInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtendedSmSubsData {
-    /// Identities of what is shared
+    /// IDs of shared data
     pub shared_sm_subs_data_ids: Vec<String>,
-    /// What is not
+    /// Individual data
     pub individual_sm_subs_data: Option<Vec<SessionManagementSubscriptionData>>,
 }

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 pub enum SmSubsData {
     /// All of it.
     Individual(Vec<SessionManagementSubscriptionData>),
-    /// Partly by the identity of what subscribers share.
+    /// With IDs of shared data.
     Extended(ExtendedSmSubsData),
 }
 
 impl SmSubsData {
-    /// What is the subscriber's own.
+    /// The subscriber's individual data.
     pub fn individual(&self) -> &[SessionManagementSubscriptionData] {
         match self {
             SmSubsData::Individual(data) => data,

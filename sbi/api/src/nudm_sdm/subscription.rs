@@ -53,7 +53,7 @@ pub struct SubscriptionDataSets {
     pub uec_smf_data: Option<UeContextInSmfData>,
     /// Session management
     pub sm_data: Option<SmSubsData>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
 }
 
@@ -82,7 +82,7 @@ pub struct AmfInfo {
 }
 
 impl AmfInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(amf_instance_id: NfInstanceId, guami: Guami) -> Self {
         AmfInfo { amf_instance_id, guami, access_type: None }
     }
@@ -117,7 +117,7 @@ pub struct PduSession {
 }
 
 impl PduSession {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dnn: Dnn, smf_instance_id: NfInstanceId, plmn_id: PlmnId) -> Self {
         PduSession { dnn, smf_instance_id, plmn_id, single_nssai: None }
     }
@@ -139,7 +139,7 @@ pub struct PgwInfo {
 }
 
 impl PgwInfo {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dnn: Dnn, pgw_fqdn: String) -> Self {
         PgwInfo { dnn, pgw_fqdn, pgw_ip_addr: None, plmn_id: None }
     }
@@ -174,7 +174,7 @@ pub struct IdTranslationResult {
 }
 
 impl IdTranslationResult {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(supi: Supi) -> Self {
         IdTranslationResult { supi, supported_features: None, gpsi: None, additional_gpsis: None }
     }
@@ -193,9 +193,9 @@ pub struct SdmSubscription {
     pub expires: Option<DateTime>,
     /// Where notifications go
     pub callback_reference: String,
-    /// Service that takes notifications
+    /// Service that receives notifications
     pub amf_service_name: Option<ServiceName>,
-    /// What is watched; empty where it is missing, which the UDM sees
+    /// Monitored resources; empty if missing, which the UDM rejects
     #[serde(default, deserialize_with = "null_is_empty")]
     pub monitored_resource_uris: Vec<String>,
     /// Only this slice
@@ -206,7 +206,7 @@ pub struct SdmSubscription {
     pub subscription_id: Option<String>,
     /// Serving network
     pub plmn_id: Option<PlmnId>,
-    /// The answer is to have the data
+    /// The response is to contain the data
     pub immediate_report: Option<bool>,
     /// The data
     pub report: Option<SubscriptionDataSets>,
@@ -216,7 +216,7 @@ pub struct SdmSubscription {
     pub unique_subscription: Option<bool>,
 }
 
-/// `null` in place of a list: functions of others write that.
+/// Some implementations send `null` in place of a list.
 fn null_is_empty<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<String>, D::Error> {
@@ -224,7 +224,7 @@ fn null_is_empty<'de, D: serde::Deserializer<'de>>(
 }
 
 impl SdmSubscription {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         nf_instance_id: NfInstanceId,
         callback_reference: String,
@@ -254,7 +254,7 @@ impl SdmSubscription {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ModificationNotification {
-    /// What changed
+    /// Changes
     pub notify_items: Vec<NotifyItem>,
     /// The subscription
     pub subscription_id: Option<String>,

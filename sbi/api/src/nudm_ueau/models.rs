@@ -1,4 +1,4 @@
-//! What the UDM and its consumers say of authentication (TS 29.503, 6.3.6.2).
+//! Data of the UDM's authentication service (TS 29.503, 6.3.6.2).
 use crate::common::{DateTime, NfInstanceId, Supi};
 use crate::macros::open_enum;
 use crate::nudm_ueau::{AuthenticationVector, Autn, Auts, CkPrime, IkPrime, Kausf, Rand, XresStar};
@@ -17,7 +17,7 @@ open_enum! {
     }
 }
 
-/// What an AUSF asks a UDM for (TS 29.503, 6.3.6).
+/// A request of an AUSF (TS 29.503, 6.3.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -26,7 +26,7 @@ pub struct AuthenticationInfoRequest {
     pub supported_features: Option<String>,
     /// Serving network, `5G:mnc001.mcc001.3gppnetwork.org`
     pub serving_network_name: String,
-    /// What the USIM said of its sequence number
+    /// The USIM's resynchronisation data
     pub resynchronization_info: Option<ResynchronizationInfo>,
     /// The AUSF
     pub ausf_instance_id: NfInstanceId,
@@ -39,7 +39,7 @@ pub struct AuthenticationInfoRequest {
 }
 
 impl AuthenticationInfoRequest {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(serving_network_name: String, ausf_instance_id: NfInstanceId) -> Self {
         AuthenticationInfoRequest {
             serving_network_name,
@@ -53,7 +53,7 @@ impl AuthenticationInfoRequest {
     }
 }
 
-/// What a USIM said of its sequence number (TS 29.503, 6.3.6).
+/// The USIM's resynchronisation data (TS 29.503, 6.3.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ResynchronizationInfo {
@@ -85,7 +85,7 @@ pub struct AuthenticationInfoResult {
 }
 
 impl AuthenticationInfoResult {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(auth_type: AuthType) -> Self {
         AuthenticationInfoResult {
             auth_type,
@@ -151,7 +151,7 @@ pub struct AuthEvent {
 }
 
 impl AuthEvent {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         nf_instance_id: NfInstanceId,
         success: bool,

@@ -72,11 +72,11 @@ pub struct Amf3GppAccessRegistration {
     pub pei: Option<Pei>,
     /// Whether IMS voice works
     pub ims_vo_ps: Option<ImsVoPs>,
-    /// Where the UDM tells that the AMF no longer serves the UE
+    /// Where the UDM notifies that the AMF no longer serves the UE
     pub dereg_callback_uri: String,
-    /// Service that takes the above
+    /// Service that receives the notification
     pub amf_service_name_dereg: Option<ServiceName>,
-    /// Where a P-CSCF's restoration is told
+    /// Where the restoration of a P-CSCF is notified
     pub pcscf_restoration_callback_uri: Option<String>,
     /// The UE's registration is initial
     pub initial_registration_ind: Option<bool>,
@@ -84,13 +84,13 @@ pub struct Amf3GppAccessRegistration {
     pub emergency_registration_ind: Option<bool>,
     /// GUAMI of the AMF
     pub guami: Guami,
-    /// Which AMF takes over
+    /// The backup AMF
     pub backup_amf_info: Option<Vec<BackupAmfInfo>>,
     /// The UE is registered in EPS too
     pub dr_flag: Option<bool>,
     /// Radio technology
     pub rat_type: RatType,
-    /// The UDM is to be told when the UE can be reached
+    /// The UDM is to be notified when the UE is reachable
     pub urrp_indicator: Option<bool>,
     /// PDU sessions that may move to EPS
     pub eps_interworking_info: Option<EpsInterworkingInfo>,
@@ -102,12 +102,12 @@ pub struct Amf3GppAccessRegistration {
     pub no_ee_subscription_ind: Option<bool>,
     /// The subscriber
     pub supi: Option<Supi>,
-    /// Where the UDM tells that data were lost
+    /// Where the UDM notifies of lost data
     pub data_restoration_callback_uri: Option<String>,
 }
 
 impl Amf3GppAccessRegistration {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         amf_instance_id: NfInstanceId,
         dereg_callback_uri: String,
@@ -140,7 +140,7 @@ impl Amf3GppAccessRegistration {
     }
 }
 
-/// What changes in an AMF's registration (TS 29.503, 6.2.6).
+/// Changes of an AMF's registration (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -153,14 +153,14 @@ pub struct Amf3GppAccessRegistrationModification {
     pub pei: Option<Pei>,
     /// Whether IMS voice works
     pub ims_vo_ps: Option<ImsVoPs>,
-    /// Which AMF takes over
+    /// The backup AMF
     pub backup_amf_info: Option<Vec<BackupAmfInfo>>,
     /// PDU sessions that may move to EPS
     pub eps_interworking_info: Option<EpsInterworkingInfo>,
 }
 
 impl Amf3GppAccessRegistrationModification {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(guami: Guami) -> Self {
         Amf3GppAccessRegistrationModification {
             guami,
@@ -196,7 +196,7 @@ pub struct EpsIwkPgw {
 }
 
 impl EpsIwkPgw {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(pgw_fqdn: String, smf_instance_id: NfInstanceId) -> Self {
         EpsIwkPgw { pgw_fqdn, smf_instance_id, plmn_id: None }
     }
@@ -221,7 +221,7 @@ pub struct SmfRegistration {
     pub dnn: Option<Dnn>,
     /// The session is for emergency
     pub emergency_services: Option<bool>,
-    /// Where a P-CSCF's restoration is told
+    /// Where the restoration of a P-CSCF is notified
     pub pcscf_restoration_callback_uri: Option<String>,
     /// Network of the SMF
     pub plmn_id: PlmnId,
@@ -229,7 +229,7 @@ pub struct SmfRegistration {
     pub pgw_fqdn: Option<String>,
     /// Address of the PGW
     pub pgw_ip_addr: Option<IpAddress>,
-    /// Where the UDM tells that the SMF no longer serves the session
+    /// Where the UDM notifies that the SMF no longer serves the session
     pub dereg_callback_uri: Option<String>,
     /// Why it registers
     pub registration_reason: Option<RegistrationReason>,
@@ -240,7 +240,7 @@ pub struct SmfRegistration {
 }
 
 impl SmfRegistration {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(
         smf_instance_id: NfInstanceId,
         pdu_session_id: PduSessionId,
@@ -302,7 +302,7 @@ pub struct DeregistrationData {
 }
 
 impl DeregistrationData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dereg_reason: DeregistrationReason) -> Self {
         DeregistrationData {
             dereg_reason,

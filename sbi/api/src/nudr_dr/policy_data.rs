@@ -1,4 +1,4 @@
-//! Policy data as the UDR keeps them (TS 29.519, 5.4.2).
+//! Policy data in the UDR (TS 29.519, 5.4.2).
 use crate::common::{BitRate, DateTime, Dnn, PlmnId, PresenceInfo, Snssai};
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct SmPolicySnssaiData {
 }
 
 impl SmPolicySnssaiData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(snssai: Snssai) -> Self {
         SmPolicySnssaiData { snssai, sm_policy_dnn_data: None }
     }
@@ -83,7 +83,7 @@ pub struct SmPolicyDnnData {
 }
 
 impl SmPolicyDnnData {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(dnn: Dnn) -> Self {
         SmPolicyDnnData {
             dnn,
@@ -110,11 +110,11 @@ impl SmPolicyDnnData {
 pub struct PolicyDataSubscription {
     /// Where notifications go
     pub notification_uri: String,
-    /// What the notifications name
+    /// Correlation identifier of the notifications
     pub notif_id: Option<String>,
-    /// What is watched
+    /// Monitored resources
     pub monitored_resource_uris: Vec<String>,
-    /// The answer is to have the data
+    /// The response is to contain the data
     pub imm_rep: Option<bool>,
     /// When the subscription ends
     pub expiry: Option<DateTime>,
@@ -135,8 +135,8 @@ pub struct PolicyDataChangeNotification {
     pub ue_id: Option<String>,
     /// The network whose data changed
     pub plmn_id: Option<PlmnId>,
-    /// What is gone
+    /// Deleted resources
     pub del_resources: Option<Vec<String>>,
-    /// What the subscriber gave as `notif_id`
+    /// The subscription's `notif_id`
     pub notif_id: Option<String>,
 }

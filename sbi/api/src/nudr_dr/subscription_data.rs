@@ -1,4 +1,4 @@
-//! Subscription data as the UDR keeps them (TS 29.505, 5.4.2).
+//! Subscription data in the UDR (TS 29.505, 5.4.2).
 use crate::common::{DateTime, Gpsi, NotifyItem, SecretText, Supi, TraceData};
 use crate::macros::closed_enum;
 use crate::macros::open_enum;
@@ -22,7 +22,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How sequence numbers are made (TS 33.102, annex C) (TS 29.505, 5.4).
+    /// Sequence number generation (TS 33.102, annex C) (TS 29.505, 5.4).
     pub enum SqnScheme {
         General = "GENERAL",
         NonTimeBased = "NON_TIME_BASED",
@@ -45,9 +45,9 @@ closed_enum! {
 pub struct AuthenticationSubscription {
     /// Method
     pub authentication_method: AuthMethod,
-    /// K in hexadecimal digits, encrypted as `protectionParameterId` says
+    /// K in hexadecimal digits, encrypted as `protectionParameterId` defines
     pub enc_permanent_key: Option<SecretText>,
-    /// How the keys are encrypted; by nothing where absent
+    /// Encryption of the keys; if absent, none
     pub protection_parameter_id: Option<String>,
     /// Sequence number
     pub sequence_number: Option<SequenceNumber>,
@@ -59,7 +59,7 @@ pub struct AuthenticationSubscription {
     pub enc_opc_key: Option<SecretText>,
     /// TOPc in hexadecimal digits, encrypted likewise
     pub enc_topc_key: Option<SecretText>,
-    /// The HSS makes the vectors
+    /// The HSS generates the vectors
     pub vector_generation_in_hss: Option<bool>,
     /// Method for devices behind a residential gateway
     pub n5gc_auth_method: Option<AuthMethod>,
@@ -72,7 +72,7 @@ pub struct AuthenticationSubscription {
 }
 
 impl AuthenticationSubscription {
-    /// The mandatory members; everything else is absent.
+    /// A value with the mandatory members only.
     pub fn new(authentication_method: AuthMethod) -> Self {
         AuthenticationSubscription {
             authentication_method,
@@ -97,7 +97,7 @@ impl AuthenticationSubscription {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SequenceNumber {
-    /// How it is made
+    /// Generation scheme
     pub sqn_scheme: Option<SqnScheme>,
     /// SQN, twelve hexadecimal digits
     pub sqn: Option<String>,
@@ -114,17 +114,17 @@ pub struct SequenceNumber {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionDataSubscriptions {
-    /// The subscriber whose data are watched
+    /// The monitored subscriber
     pub ue_id: Option<String>,
     /// Where notifications go
     pub callback_reference: String,
-    /// Where the NF behind the UDM takes notifications
+    /// Where the NF behind the UDM is notified
     pub original_callback_reference: Option<String>,
-    /// What is watched
+    /// Monitored resources
     pub monitored_resource_uris: Vec<String>,
     /// When the subscription ends
     pub expiry: Option<DateTime>,
-    /// Subscription at the UDM behind this one
+    /// The corresponding subscription at the UDM
     pub sdm_subscription: Option<SdmSubscription>,
     /// Identity of the subscription
     pub subscription_id: Option<String>,
@@ -132,7 +132,7 @@ pub struct SubscriptionDataSubscriptions {
     pub unique_subscription: Option<bool>,
     /// Features of the subscriber
     pub supported_features: Option<String>,
-    /// The answer is to have the data
+    /// The response is to contain the data
     pub immediate_report: Option<bool>,
 }
 
@@ -141,11 +141,11 @@ pub struct SubscriptionDataSubscriptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DataChangeNotify {
-    /// Where the NF behind the UDM takes notifications
+    /// Where the NF behind the UDM is notified
     pub original_callback_reference: Option<Vec<String>>,
     /// The subscriber whose data changed
     pub ue_id: Option<String>,
-    /// What changed
+    /// Changes
     pub notify_items: Option<Vec<NotifyItem>>,
     /// Subscription at the UDM
     pub sdm_subscription: Option<SdmSubscription>,
@@ -175,6 +175,6 @@ pub struct ProvisionedDataSets {
     pub smf_sel_data: Option<SmfSelectionSubscriptionData>,
     /// Session management
     pub sm_data: Option<SmSubsData>,
-    /// What to trace
+    /// Trace data
     pub trace_data: Option<TraceData>,
 }

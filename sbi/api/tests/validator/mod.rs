@@ -4,8 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the validator says of messages: its violations, or `None` where it cannot run here, with a
-/// message why.
+/// The validator's findings; `None`, with a message, if it cannot run here.
 pub fn violations(messages: &[Value]) -> Option<Vec<String>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside_the_workspace = here.join("../../../shared/specs/openapi");
@@ -25,21 +24,22 @@ pub fn violations(messages: &[Value]) -> Option<Vec<String>> {
     };
     let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
     let mut input = running.stdin.take().unwrap();
-    // The validator's output waits in a pipe that may fill while input is still being written.
+    // The validator's output fills a pipe while its input is still being written, so it is read
+    // concurrently.
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = running.wait_with_output().unwrap();
     let written = writer.join().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_string();
     match output.status.code() {
         Some(0 | 1) => {
             written.unwrap();
-            eprintln!("{said}");
+            eprintln!("{stderr}");
             Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_string).collect())
         }
         Some(77) => {
-            eprintln!("{said}");
+            eprintln!("{stderr}");
             None
         }
-        _ => panic!("openapi_validate.py failed: {said}"),
+        _ => panic!("openapi_validate.py failed: {stderr}"),
     }
 }

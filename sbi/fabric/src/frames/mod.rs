@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn responses_survive_a_round_trip_with_their_problem() {
-        let problem = martlet_sbi::Problem::new(404, "USER_NOT_FOUND").detail("nobody");
+        let problem = martlet_sbi::Problem::new(404, "USER_NOT_FOUND").detail("unknown user");
         for form in [Form::Wire, Form::Compact] {
             let mut out = Vec::new();
-            let mut sent = martlet_sbi::Problem::new(404, "USER_NOT_FOUND").detail("nobody");
+            let mut sent = martlet_sbi::Problem::new(404, "USER_NOT_FOUND").detail("unknown user");
             sent.retry_after = Some(3);
             write_response(&Response::problem(sent).located("/x"), form, &mut out).unwrap();
             assert!(

@@ -18,7 +18,10 @@ const THIRD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127
 /// Four tracking areas: the core's UPF serves the first, two others the second and the third, and
 /// none the fourth.
 fn four_areas(config: &mut Config) {
+    // The gNBs share no tracking area.
+    config.amf.n2.xn_neighbours = martlet_amf::XnNeighbours::Any;
     SeparateUpf::add_to_core(config);
+    knows_gnbs(&mut config.upf);
     config.smf.upfs.push(UpfConfig::at(THIRD));
     for (upf, tac) in config.smf.upfs.iter_mut().zip(1..) {
         (upf.tacs, upf.service_area) = (vec![tac], vec![tac]);
@@ -27,8 +30,15 @@ fn four_areas(config: &mut Config) {
     config.amf.tais.extend((2..=4).map(|tac| martlet_amf::TaiConfig { tac, ..first.clone() }));
 }
 
+/// The UPF knows the networks of gNBs: it takes a UE's packets from a gNB that no session has named
+/// yet, before the path switch.
+fn knows_gnbs(config: &mut martlet_upf::UpfConfig) {
+    config.n3.allow = vec!["127.0.0.0/8".parse().expect("a network")];
+}
+
 /// Configures the third UPF, without N6.
 fn third(config: &mut martlet_upf::UpfConfig) {
+    knows_gnbs(config);
     config.n4.address = THIRD;
     config.n3.address.set_ip(THIRD.ip());
     config.n6.mode = martlet_upf::config::N6Mode::None;
@@ -43,7 +53,7 @@ struct Areas {
 
 impl Areas {
     async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Areas> {
-        let second = SeparateUpf::start().await?;
+        let second = SeparateUpf::start_with(knows_gnbs).await?;
         let third = SeparateUpf::start_with(third).await?;
         let core = TestCore::start(sbi, |config| {
             four_areas(config);
@@ -152,10 +162,10 @@ async fn until_packets_pass(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Res
         let sent = async {
             for sequence in 1.. {
                 from.send_ip(1, ping(source, destination, sequence)).await?;
-                let came = tokio::time::timeout(Duration::from_millis(100), to.recv_ip()).await;
-                if came
-                    .is_ok_and(|came| came.is_ok_and(|(_, packet)| sequence_of(&packet).is_some()))
-                {
+                let received = tokio::time::timeout(Duration::from_millis(100), to.recv_ip()).await;
+                if received.is_ok_and(|received| {
+                    received.is_ok_and(|(_, packet)| sequence_of(&packet).is_some())
+                }) {
                     break;
                 }
             }

@@ -14,12 +14,12 @@ use martlet_ran::{Gnb, Ue};
 use martlet_tests::{GATEWAY, MetricDelta, RawGnb, TestCore, cause_of, in_namespace, reaches};
 
 /// A core with a UE at one gNB, and another gNB by hand.
-async fn phone_and_stranger() -> Result<(TestCore, Gnb, Ue, RawGnb)> {
+async fn ue_and_attacker() -> Result<(TestCore, Gnb, Ue, RawGnb)> {
     let core = TestCore::start(Sbi::Local, |_| {}).await?;
     let gnb = core.gnb(1).await?;
     let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-    let stranger = RawGnb::set_up(&core, 2).await?;
-    Ok((core, gnb, ue, stranger))
+    let attacker = RawGnb::set_up(&core, 2).await?;
+    Ok((core, gnb, ue, attacker))
 }
 
 fn from_hex(pdu: Result<NGAP_PDU, Error>) -> Result<Bytes> {
@@ -37,8 +37,8 @@ fn place() -> Result<UserLocationInformation<'static>> {
     Ok(UserLocationInformation::userLocationInformationNR(nr))
 }
 
-/// PATH SWITCH REQUEST of session 1 for a connection.
-fn path_switch(amf_id: u64, ran_id: u32) -> Result<Bytes> {
+/// PATH SWITCH REQUEST of session 1 for a connection, without security capabilities of the UE.
+pub fn path_switch(amf_id: u64, ran_id: u32) -> Result<Bytes> {
     let downlink = GtpTunnel::new([127, 0, 0, 77].into(), 7);
     let transfer =
         SwitchTransfer { downlink, reused: false, security: None, flows: vec![1] }.encode()?;
@@ -131,7 +131,7 @@ fn cancel(amf_id: u64, ran_id: u32) -> Result<Bytes> {
 #[test]
 fn handover_messages_of_unknown_ues_are_rejected() {
     in_namespace(|| async {
-        let (core, _gnb, ue, stranger) = phone_and_stranger().await?;
+        let (core, _gnb, ue, attacker) = ue_and_attacker().await?;
         let unknown = MetricDelta::of("martlet_amf_ngap_errors_total", &[("reason", "ue_ngap_id")]);
         for (name, message) in [
             ("HANDOVER REQUIRED", required(77, 1)?),
@@ -139,8 +139,8 @@ fn handover_messages_of_unknown_ues_are_rejected() {
             ("HANDOVER NOTIFY", notify(77, 1)?),
             ("HANDOVER CANCEL", cancel(77, 1)?),
         ] {
-            stranger.send(message).await?;
-            let answer = stranger.next().await.context(name)?;
+            attacker.send(message).await?;
+            let answer = attacker.next().await.context(name)?;
             ensure!(answer.kind() == Kind::Initiating_ErrorIndication, "{name}: {answer:?}");
             let cause = cause_of(&answer)?;
             ensure!(
@@ -151,8 +151,8 @@ fn handover_messages_of_unknown_ues_are_rejected() {
         ensure!(unknown.get() >= 4.0, "{} errors counted", unknown.get());
         let refused =
             MetricDelta::of("martlet_amf_ngap_errors_total", &[("reason", "path_switch")]);
-        stranger.send(path_switch(77, 1)?).await?;
-        let answer = stranger.next().await?;
+        attacker.send(path_switch(77, 1)?).await?;
+        let answer = attacker.next().await?;
         ensure!(answer.kind() == Kind::Unsuccessful_PathSwitchRequest, "{answer:?}");
         let ids = (answer.ie::<ie::AMF_UE_NGAP_ID>(), answer.ie::<ie::RAN_UE_NGAP_ID>());
         ensure!(matches!(ids, (Some(Ok(AMFUENGAPID(77))), Some(Ok(RANUENGAPID(1))))), "{ids:?}");
@@ -166,13 +166,13 @@ fn handover_messages_of_unknown_ues_are_rejected() {
 #[test]
 fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
     in_namespace(|| async {
-        let (core, gnb, ue, stranger) = phone_and_stranger().await?;
-        let mut said = gnb.subscribe();
+        let (core, gnb, ue, attacker) = ue_and_attacker().await?;
+        let mut messages = gnb.subscribe();
         // The NGAP identifiers of the UE at its gNB.
         ue.release_pdu_session(1).await?;
         let session = ue.establish_pdu_session(martlet_tests::internet()).await?.psi;
         let mut ids = None;
-        while let Ok(message) = said.try_recv() {
+        while let Ok(message) = messages.try_recv() {
             let pdu = NGAP_PDU::decode(&message)?;
             if let (Some(Ok(amf)), Some(Ok(ran))) =
                 (pdu.ie::<ie::AMF_UE_NGAP_ID>(), pdu.ie::<ie::RAN_UE_NGAP_ID>())
@@ -184,16 +184,16 @@ fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
         // The UE is not connected through this gNB.
         for message in [required(amf_id, ran_id)?, cancel(amf_id, ran_id)?, notify(amf_id, ran_id)?]
         {
-            stranger.send(message).await?;
-            let cause = cause_of(&stranger.next().await?)?;
+            attacker.send(message).await?;
+            let cause = cause_of(&attacker.next().await?)?;
             ensure!(
                 cause == Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID),
                 "{cause:?}"
             );
         }
         // It acknowledges a handover that was not requested.
-        stranger.send(acknowledge(amf_id, ran_id)?).await?;
-        ensure!(stranger.next().await?.kind() == Kind::Initiating_ErrorIndication);
+        attacker.send(acknowledge(amf_id, ran_id)?).await?;
+        ensure!(attacker.next().await?.kind() == Kind::Initiating_ErrorIndication);
         // The UE's gNB requires a handover to an unknown target, and cancels a handover that it did
         // not require.
         gnb.send_raw_ngap(1, required(amf_id, ran_id)?).await?;
@@ -202,7 +202,7 @@ fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
         let mut answers = Vec::new();
         while answers.len() < 2 {
             let message =
-                tokio::time::timeout(std::time::Duration::from_secs(5), said.recv()).await??;
+                tokio::time::timeout(std::time::Duration::from_secs(5), messages.recv()).await??;
             let pdu = NGAP_PDU::decode(&message)?;
             match pdu.kind() {
                 Kind::Unsuccessful_HandoverPreparation => {

@@ -34,20 +34,20 @@ fn ues_of_an_aborted_gnb_become_idle_and_are_deregistered() {
         let core = TestCore::start(Sbi::Http, with_short_timers).await?;
         let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let lost = ues(&core, &gnb, 1..=3).await?;
-        let kept = ues(&core, &other, 4..=4).await?;
+        let unaffected = ues(&core, &other, 4..=4).await?;
         gnb.vanish();
         core.until("three UEs are in CM-IDLE", |c| {
             (c.gnbs, c.registered, c.connected, c.user_planes) == (1, 4, 1, 4)
         })
         .await?;
-        reaches(&kept[0], 1, GATEWAY).await?;
+        reaches(&unaffected[0], 1, GATEWAY).await?;
         // The implicit deregistration timer removes them.
         core.until("three UEs are deregistered", |c| {
             (c.contexts, c.sessions, c.addresses, c.user_planes) == (1, 1, 1, 1)
         })
         .await?;
-        reaches(&kept[0], 1, GATEWAY).await?;
-        kept[0].deregister().await?;
+        reaches(&unaffected[0], 1, GATEWAY).await?;
+        unaffected[0].deregister().await?;
         core.until_all_released().await?;
         drop(lost);
         core.sbi_record

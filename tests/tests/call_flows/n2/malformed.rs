@@ -18,8 +18,8 @@ async fn indicated(gnb: &RawGnb, cause: Cause) -> Result<()> {
         answer.kind() == Kind::Initiating_ErrorIndication,
         "expected ERROR INDICATION: {answer:?}"
     );
-    let said = cause_of(&answer)?;
-    ensure!(said == cause, "expected {cause:?}: {said:?}");
+    let reported = cause_of(&answer)?;
+    ensure!(reported == cause, "expected {cause:?}: {reported:?}");
     Ok(())
 }
 

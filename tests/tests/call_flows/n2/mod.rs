@@ -1,5 +1,6 @@
 //! NG interface procedures (TS 38.413, 8).
 pub mod amf_status;
+pub mod element_order;
 pub mod gnb_failure;
 pub mod malformed;
 pub mod nas_non_delivery;

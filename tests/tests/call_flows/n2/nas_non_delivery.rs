@@ -22,13 +22,13 @@ fn undelivered_nas_is_sent_again_after_the_handover() {
         let (ue, _) = core.ue_with_session(&here, 1).await?;
         let mut other = [1, 2];
         for case in ["N2", "Xn", "target full", "cancelled"] {
-            let mut heard = [&here, &there].map(|gnb| gnb.subscribe());
+            let mut messages = [&here, &there].map(|gnb| gnb.subscribe());
             ue.withhold_nas(1).await?;
             core.subscribe(1, |subscriber| {
                 subscriber.service_area = Some(ServiceArea::Allowed(vec![other[0]]))
             })?;
             // The gNB has received CONFIGURATION UPDATE COMMAND and does not deliver it.
-            let [one, two] = &mut heard;
+            let [one, two] = &mut messages;
             tokio::select! {
                 message = one.recv() => drop(message?),
                 message = two.recv() => drop(message?),

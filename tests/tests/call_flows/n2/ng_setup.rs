@@ -2,8 +2,10 @@
 use crate::session::rejection::slice_of_type;
 use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_ran::{Gnb, GnbError, RegistrationType};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+use martlet_ngap::NgapPduKind as Kind;
+use martlet_ran::{Gnb, GnbError};
+use martlet_tests::{GATEWAY, RawGnb, TestCore, in_namespace, internet, reaches};
+use std::time::Duration;
 
 #[test]
 fn ng_setup_fails_for_an_unknown_plmn_or_slice() {
@@ -27,29 +29,22 @@ fn ng_setup_fails_for_an_unknown_plmn_or_slice() {
     });
 }
 
+/// An association that got NG SETUP FAILURE stays for the time to wait, in spite of the time limit
+/// for NG SETUP.
 #[test]
-fn ng_setup_of_a_restarted_gnb_replaces_its_association() {
+fn rejected_gnb_may_set_up_again_on_its_association() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let gnb = core.gnb(1).await?;
-        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        // It connects again before the AMF has detected the failure.
-        let again = Gnb::connect({
-            let mut config = core.gnb_config(1);
-            (config.n2_local, config.n3) = (core.gnb_config(2).n2_local, core.gnb_config(2).n3);
-            config
-        })
-        .await?;
-        core.until("one gNB is connected and its UE is in CM-IDLE", |c| {
-            (c.gnbs, c.registered, c.connected) == (1, 1, 0)
-        })
-        .await?;
-        ue.wait_idle().await?;
-        ue.move_to(&again).await?;
-        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        reaches(&ue, 1, GATEWAY).await?;
-        ue.deregister().await?;
-        core.until_all_released().await
+        let core =
+            TestCore::start(Sbi::Local, |config| config.amf.n2.setup_timeout_ms = 200).await?;
+        let gnb = RawGnb::connect(&core, 1).await?;
+        gnb.send(gnb.ng_setup("999", 1)).await?;
+        let failure = gnb.next().await?;
+        ensure!(failure.kind() == Kind::Unsuccessful_NGSetup, "{failure:?}");
+        ensure!(gnb.is_silent(Duration::from_secs(1)).await, "the association has ended");
+        gnb.send(gnb.ng_setup("001", 1)).await?;
+        let response = gnb.next().await?;
+        ensure!(response.kind() == Kind::Successful_NGSetup, "{response:?}");
+        Ok(())
     });
 }
 

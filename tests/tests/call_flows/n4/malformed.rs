@@ -9,17 +9,22 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
-pub const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
+pub const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
 pub const UPF: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 8805);
 const SMF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7)), 8805);
 
-/// A PFCP peer whose messages the test writes.
-struct Stranger(UdpSocket);
+/// Requests of others than the core's SMF are answered, too.
+pub fn allow_all(config: &mut martlet::config::Config) {
+    config.upf.n4.allow = vec!["127.0.0.0/8".parse().expect("a network")];
+}
 
-impl Stranger {
-    async fn open() -> Result<Stranger> {
-        Ok(Stranger(UdpSocket::bind((STRANGER, 8805)).await?))
+/// A PFCP peer whose messages the test writes.
+struct Attacker(UdpSocket);
+
+impl Attacker {
+    async fn open() -> Result<Attacker> {
+        Ok(Attacker(UdpSocket::bind((ATTACKER, 8805)).await?))
     }
 
     /// Sends bytes and returns the answer, if any.
@@ -52,7 +57,7 @@ pub fn raw(message_type: u8, seid: Option<u64>, sequence: u32, elements: &[u8]) 
 const NODE_ID: [u8; 9] = [0, 60, 0, 5, 0, 127, 0, 0, 99];
 
 /// Checks the answers to bytes that are not valid PFCP messages.
-async fn check_junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
+async fn check_junk(attacker: &Attacker, to: SocketAddr) -> Result<()> {
     for junk in [
         &b""[..],
         b"\x20",
@@ -60,16 +65,16 @@ async fn check_junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
         b"\x21\x32\x00\x04\x00\x00\x00\x00",
         b"\x20\xf0\x00\x04\x00\x00\x01\x00",
     ] {
-        ensure!(stranger.request(to, junk).await?.is_none(), "{junk:02x?} must not be answered");
+        ensure!(attacker.request(to, junk).await?.is_none(), "{junk:02x?} must not be answered");
     }
     // Another version: Version Not Supported, with the sequence number of the request.
-    let answer = stranger
+    let answer = attacker
         .answer(to, b"\x40\x01\x00\x0c\x00\x00\x07\x00\x00\x60\x00\x04\x00\x00\x00\x01")
         .await?;
     ensure!(answer == Packet::node(7, VersionNotSupported {}), "{answer:?}");
     // A heartbeat needs no association.
     let beat = Packet::node(8, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
-    let answer = stranger.answer(to, &beat).await?;
+    let answer = attacker.answer(to, &beat).await?;
     ensure!(
         matches!(answer.message, Message::HeartbeatResponse(_)) && answer.sequence == 8,
         "{answer:?}"
@@ -80,39 +85,39 @@ async fn check_junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
 #[test]
 fn upf_answers_invalid_requests_with_their_cause() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start(Sbi::Local, allow_all).await?;
         let bystander = Bystander::at(&core).await?;
-        let (stranger, dropped) =
-            (Stranger::open().await?, MetricDelta::of("martlet_upf_n4_dropped_total", &[]));
-        check_junk(&stranger, UPF).await?;
+        let (attacker, dropped) =
+            (Attacker::open().await?, MetricDelta::of("martlet_upf_n4_dropped_total", &[]));
+        check_junk(&attacker, UPF).await?;
         ensure!(dropped.get() >= 4.0, "drops are not counted");
 
         // A heartbeat response has no cause, so a heartbeat without its time stamp is dropped.
-        ensure!(stranger.request(UPF, &raw(1, None, 20, &[])).await?.is_none());
+        ensure!(attacker.request(UPF, &raw(1, None, 20, &[])).await?.is_none());
         // An association setup without a recovery time stamp.
-        let answer = stranger.answer(UPF, &raw(5, None, 21, &NODE_ID)).await?;
+        let answer = attacker.answer(UPF, &raw(5, None, 21, &NODE_ID)).await?;
         let Message::AssociationSetupResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::MANDATORY_IE_MISSING, "{answer:?}");
         // Session requests without an association, for an unknown session, and with a malformed
         // element.
-        let node_id = NodeId::Ip(STRANGER.into());
+        let node_id = NodeId::Ip(ATTACKER.into());
         let establishment =
             [&NODE_ID[..], &[0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0, 5, 127, 0, 0, 99]].concat();
-        let answer = stranger.answer(UPF, &raw(50, Some(0), 22, &establishment)).await?;
+        let answer = attacker.answer(UPF, &raw(50, Some(0), 22, &establishment)).await?;
         ensure!(answer.seid == Some(5), "wrong SEID: {answer:?}");
         let Message::SessionEstablishmentResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
-        let answer = stranger.answer(UPF, &raw(54, Some(42), 23, &[])).await?;
+        let answer = attacker.answer(UPF, &raw(54, Some(42), 23, &[])).await?;
         let Message::SessionDeletionResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND, "{answer:?}");
         let broken = [&NODE_ID[..], &[0, 57, 0, 2, 2, 0]].concat();
-        let answer = stranger.answer(UPF, &raw(50, Some(0), 24, &broken)).await?;
+        let answer = attacker.answer(UPF, &raw(50, Some(0), 24, &broken)).await?;
         let Message::SessionEstablishmentResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
@@ -122,7 +127,7 @@ fn upf_answers_invalid_requests_with_their_cause() {
         );
         // The release of an association that does not exist.
         let release = Packet::node(25, AssociationReleaseRequestMessage { node_id }).encode();
-        let answer = stranger.answer(UPF, &release).await?;
+        let answer = attacker.answer(UPF, &release).await?;
         let Message::AssociationReleaseResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
@@ -134,14 +139,14 @@ fn upf_answers_invalid_requests_with_their_cause() {
 #[test]
 fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start(Sbi::Local, allow_all).await?;
         let bystander = Bystander::at(&core).await?;
-        let stranger = Stranger::open().await?;
+        let attacker = Attacker::open().await?;
         let (malformed, foreign) = (
             MetricDelta::of("martlet_smf_n4_total", &[("event", "malformed")]),
             MetricDelta::of("martlet_smf_n4_total", &[("event", "report for unknown session")]),
         );
-        check_junk(&stranger, SMF).await?;
+        check_junk(&attacker, SMF).await?;
 
         // A report of an unknown session.
         let report = |report_type| SessionReportRequest {
@@ -161,7 +166,7 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
             Ok(())
         };
         not_found(
-            stranger
+            attacker
                 .answer(SMF, &Packet::session(42, 20, report(ReportType::DLDR)).encode())
                 .await?,
         )?;
@@ -169,15 +174,15 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
         let seid =
             core.status("upf")["sessions"][0]["cpSeid"].as_u64().context("the SMF's SEID")?;
         not_found(
-            stranger
+            attacker
                 .answer(SMF, &Packet::session(seid, 21, report(ReportType::ERIR)).encode())
                 .await?,
         )?;
         ensure!(foreign.get() >= 2.0, "the errors are not counted");
         // A report without its mandatory element.
-        let answer = stranger.answer(SMF, &raw(56, Some(42), 22, &[])).await?;
+        let answer = attacker.answer(SMF, &raw(56, Some(42), 22, &[])).await?;
         not_found(answer)?;
-        let answer = stranger.answer(SMF, &raw(12, None, 23, &NODE_ID)).await?;
+        let answer = attacker.answer(SMF, &raw(12, None, 23, &NODE_ID)).await?;
         let Message::NodeReportResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
@@ -188,19 +193,19 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
         ensure!(malformed.get() >= 5.0, "the errors are not counted");
         // Requests that only a UPF accepts, or only from configured UPFs.
         let setup = [&NODE_ID[..], &[0, 96, 0, 4, 0, 0, 0, 1]].concat();
-        let answer = stranger.answer(SMF, &raw(5, None, 24, &setup)).await?;
+        let answer = attacker.answer(SMF, &raw(5, None, 24, &setup)).await?;
         let Message::AssociationSetupResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::SERVICE_NOT_SUPPORTED, "{answer:?}");
         let update = raw(7, None, 25, &NODE_ID);
-        let answer = stranger.answer(SMF, &update).await?;
+        let answer = attacker.answer(SMF, &update).await?;
         let Message::AssociationUpdateResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
         ensure!(
-            stranger.request(SMF, &raw(54, Some(seid), 26, &[])).await?.is_none(),
+            attacker.request(SMF, &raw(54, Some(seid), 26, &[])).await?.is_none(),
             "the SMF answered a session deletion"
         );
         bystander.expect_core_works().await

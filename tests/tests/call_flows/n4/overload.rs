@@ -1,6 +1,6 @@
 //! More PFCP messages than a UPF can handle.
 use crate::bystander::Bystander;
-use crate::n4::malformed::{STRANGER, UPF};
+use crate::n4::malformed::{ATTACKER, UPF};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_pfcp::Packet;
@@ -13,9 +13,9 @@ use tokio::net::UdpSocket;
 #[test]
 fn pfcp_flood_disturbs_no_session() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start(Sbi::Local, crate::n4::malformed::allow_all).await?;
         let bystander = Bystander::at(&core).await?;
-        let stranger = UdpSocket::bind((STRANGER, 8805)).await?;
+        let attacker = UdpSocket::bind((ATTACKER, 8805)).await?;
         let (mut sent, mut answers) = (0, 0);
         let mut buffer = [0; 4096];
         for round in 0..20_u32 {
@@ -30,12 +30,12 @@ fn pfcp_flood_disturbs_no_session() {
                     1 => crate::n4::malformed::raw(54, Some(u64::from(sequence)), sequence, &[]),
                     _ => vec![0x20; 30],
                 };
-                if stranger.send_to(&bytes, UPF).await.is_ok() {
+                if attacker.send_to(&bytes, UPF).await.is_ok() {
                     sent += 1;
                 }
             }
             bystander.expect_undisturbed().await?;
-            while stranger.try_recv(&mut buffer).is_ok() {
+            while attacker.try_recv(&mut buffer).is_ok() {
                 answers += 1;
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 fn config(n: u64) -> UpConfig {
     let mut config =
-        UpConfig::new("http://127.0.0.17:7777/namf-callback/v1/up-status/somebody".into());
+        UpConfig::new("http://127.0.0.17:7777/namf-callback/v1/up-status/unknown".into());
     config.supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n).parse().ok();
     config
 }

@@ -33,8 +33,8 @@ fn location_is_reported_at_once_and_the_last_known_one_when_idle() {
         let ask = || {
             let (amf, asked) = (&amf, asked.clone());
             async move {
-                let said = amf.provide_location_info("imsi-001010000000001", asked).await;
-                said.map_err(|problem| anyhow::anyhow!("{problem}"))
+                let result = amf.provide_location_info("imsi-001010000000001", asked).await;
+                result.map_err(|problem| anyhow::anyhow!("{problem}"))
             }
         };
         let here = ask().await?;
@@ -72,9 +72,9 @@ async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<A
 }
 
 /// Waits until the gNB receives another LOCATION REPORTING CONTROL.
-async fn asked(heard: &mut broadcast::Receiver<Bytes>) -> Result<()> {
+async fn asked(messages: &mut broadcast::Receiver<Bytes>) -> Result<()> {
     let control = async {
-        while NGAP_PDU::decode(&heard.recv().await?)?.kind()
+        while NGAP_PDU::decode(&messages.recv().await?)?.kind()
             != NgapPduKind::Initiating_LocationReportingControl
         {}
         anyhow::Ok(())
@@ -104,6 +104,8 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
             let mut tai = config.amf.tais[0].clone();
             tai.tac = 2;
             config.amf.tais.push(tai);
+            // The gNBs share no tracking area.
+            config.amf.n2.xn_neighbours = martlet_amf::XnNeighbours::Any;
         })
         .await?;
         let one = core.gnb(7).await?;
@@ -136,7 +138,7 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         let wrong = |problem: Problem| anyhow::anyhow!("{problem}");
 
         // The current cell, and then each change.
-        let mut heard = one.subscribe();
+        let mut messages = one.subscribe();
         let mut event = AmfEvent::new(AmfEventType::LocationReport);
         event.immediate_flag = Some(true);
         let made = amf.create_subscription(subscription(event)).await.map_err(wrong)?;
@@ -144,7 +146,7 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'),
             "the current state is not reported"
         );
-        asked(&mut heard).await?;
+        asked(&mut messages).await?;
         ue.change_cell(2).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'),
@@ -161,7 +163,7 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "Xn");
         ue.release_to_idle().await?;
         reaches(&ue, 1, GATEWAY).await?;
-        asked(&mut heard).await?;
+        asked(&mut messages).await?;
         ue.change_cell(4).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'),
@@ -173,7 +175,7 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
             amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404),
             "the subscription still exists"
         );
-        asked(&mut heard).await?;
+        asked(&mut messages).await?;
         ue.change_cell(5).await?;
 
         // Presence in the second tracking area: now and with each change, up to the requested

@@ -17,8 +17,9 @@ fn best_available_method_is_used() {
             let tdoa = |config: &mut PositioningConfig| {
                 (config.environment.dl_tdoa, config.environment.timing_deviation_m) = (true, 1.0);
             };
-            let (_ue, _positioning) =
-                testbed.phone_that(n, there, true, carrier, testbed.trust()?, tdoa).await?;
+            let (_ue, _positioning) = testbed
+                .positioning_ue_with(n, there, true, carrier, testbed.trust()?, tdoa)
+                .await?;
             let (found, method, within) = testbed.locate(n).await?;
             let error = found.distance(&there);
             ensure!(
@@ -26,11 +27,11 @@ fn best_available_method_is_used() {
                 "{method} {error} {within}"
             );
 
-            let told = testbed
+            let result = testbed
                 .core
                 .query(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n))
                 .await?;
-            ensure!(told["userPlane"].is_object() == carrier, "wrong carrier: {told}");
+            ensure!(result["userPlane"].is_object() == carrier, "wrong carrier: {result}");
 
             // A GNSS receiver with a deviation of 3 m; it writes its true position to a file.
             let folder = std::env::temp_dir();
@@ -38,8 +39,9 @@ fn best_available_method_is_used() {
                 config.environment.gnss_deviation_m = Some(3.0);
                 config.truth = Some(folder.clone());
             };
-            let (_ue, _positioning) =
-                testbed.phone_that(n + 1, there, true, carrier, testbed.trust()?, gnss).await?;
+            let (_ue, _positioning) = testbed
+                .positioning_ue_with(n + 1, there, true, carrier, testbed.trust()?, gnss)
+                .await?;
             let (found, method, within) = testbed.locate(n + 1).await?;
             let error = found.distance(&there);
             ensure!(

@@ -36,7 +36,7 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
         ensure!(lmf_has_both());
 
         // An unknown session, and LPP with wrong lengths: ignored; the connection is kept.
-        let session = Message::Uplink(transport(&[0, 1, 1], b"nobody")).encode()?;
+        let session = Message::Uplink(transport(&[0, 1, 1], b"unknown")).encode()?;
         let lengths = Message::Uplink(transport(&[0, 9, 1], b"1")).encode()?;
         for (why, bytes) in [("unknown_session", session.clone()), ("lpp_payload", lengths)] {
             let counted = refused(why);
@@ -98,8 +98,9 @@ fn failed_position_calculation_is_reported_and_counted() {
             let lost = |config: &mut PositioningConfig| {
                 config.environment = RadioEnvironment::at(there, plmn, others, PathLoss::default());
             };
-            let (_ue, positioning) =
-                testbed.phone_that(n, there, true, lcs_upp, testbed.trust()?, lost).await?;
+            let (_ue, positioning) = testbed
+                .positioning_ue_with(n, there, true, lcs_upp, testbed.trust()?, lost)
+                .await?;
             let labels = [("carrier", carrier), ("result", "POSITIONING_FAILED")];
             let counted = MetricDelta::of("martlet_lmf_requests_total", &labels);
             let error = testbed.locate(n).await.unwrap_err().to_string();

@@ -123,7 +123,7 @@ impl Testbed {
         lpp: bool,
         lcs_upp: bool,
     ) -> Result<(Ue, Positioning)> {
-        self.phone_that_trusts(n, at, lpp, lcs_upp, self.trust()?).await
+        self.positioning_ue_that_trusts(n, at, lpp, lcs_upp, self.trust()?).await
     }
 
     /// The trust anchor for the LMF.
@@ -131,7 +131,7 @@ impl Testbed {
         Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: lmf().to_string() })
     }
 
-    async fn phone_that_trusts(
+    async fn positioning_ue_that_trusts(
         &self,
         n: u64,
         at: GeoPoint,
@@ -139,10 +139,10 @@ impl Testbed {
         lcs_upp: bool,
         trust: Trust,
     ) -> Result<(Ue, Positioning)> {
-        self.phone_that(n, at, lpp, lcs_upp, trust, |_| {}).await
+        self.positioning_ue_with(n, at, lpp, lcs_upp, trust, |_| {}).await
     }
 
-    async fn phone_that(
+    async fn positioning_ue_with(
         &self,
         n: u64,
         at: GeoPoint,

@@ -43,8 +43,9 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
     let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
     let there = place(120.0, 140.0);
     for (n, user_plane) in [(1, true), (2, false)] {
-        let (_ue, _positioning) =
-            testbed.phone_that(n, there, true, user_plane, testbed.trust()?, round_trips).await?;
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(n, there, true, user_plane, testbed.trust()?, round_trips)
+            .await?;
         let (found, method, within) = testbed.locate(n).await?;
         let error = found.distance(&there);
         ensure!(
@@ -71,8 +72,9 @@ fn too_few_round_trips_fall_back_to_another_method() {
     in_namespace(|| async {
         let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) =
-            testbed.phone_that(1, there, true, true, testbed.trust()?, round_trips).await?;
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(1, there, true, true, testbed.trust()?, round_trips)
+            .await?;
         let (found, method, within) = testbed.locate(1).await?;
         ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
         Ok(())
@@ -84,7 +86,7 @@ async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
     let there = place(120.0, 140.0);
     let noisy = |config: &mut PositioningConfig| config.environment.path_loss.deviation_db = 1.0;
     let (_ue, _positioning) =
-        testbed.phone_that(1, there, false, false, testbed.trust()?, noisy).await?;
+        testbed.positioning_ue_with(1, there, false, false, testbed.trust()?, noisy).await?;
     let (found, method, within) = testbed.locate(1).await?;
     ensure!(
         method == "NR_ECID" && found.distance(&there) < within,
@@ -117,11 +119,12 @@ fn nrppa_encoding_equals_pycrate() {
         .await?;
         let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) =
-            testbed.phone_that(1, there, true, false, testbed.trust()?, round_trips).await?;
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(1, there, true, false, testbed.trust()?, round_trips)
+            .await?;
         testbed.locate(1).await?;
         let (_silent, _) =
-            testbed.phone_that(2, there, false, false, testbed.trust()?, |_| {}).await?;
+            testbed.positioning_ue_with(2, there, false, false, testbed.trust()?, |_| {}).await?;
         testbed.locate(2).await?;
         other.shutdown().await;
         testbed.gnb.shutdown().await;
@@ -162,10 +165,11 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
         let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) =
-            testbed.phone_that(1, there, true, true, testbed.trust()?, round_trips).await?;
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(1, there, true, true, testbed.trust()?, round_trips)
+            .await?;
         testbed.locate(1).await?;
-        let (garbage, nobody) = (refused("nrppa_malformed"), refused("nrppa_unknown_transaction"));
+        let (garbage, unknown) = (refused("nrppa_malformed"), refused("nrppa_unknown_transaction"));
         // Bytes that are not NRPPa, an unexpected response, and an unknown routing ID.
         let answer = vec![0x20, 0x10, 0x00, 0x7f, 0xff, 0x04, 0x00, 0x00, 0x01, 0x00];
         for message in [vec![0xff; 5], vec![], answer] {
@@ -178,17 +182,17 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             );
             other.send_raw_ngap(0, pdu?.encode()?).await?;
         }
-        let told = || {
+        let all_counted = || {
             refused("nrppa_malformed") + refused("nrppa_unknown_transaction")
-                >= garbage + nobody + 3.0
+                >= garbage + unknown + 3.0
         };
         for _ in 0..100 {
-            if told() {
+            if all_counted() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        ensure!(told(), "the rejections are not counted");
+        ensure!(all_counted(), "the rejections are not counted");
         let (found, method, _) = testbed.locate(1).await?;
         ensure!(method == "MULTI-RTT" && found.distance(&there) < 5.0, "{method}");
         Ok(())

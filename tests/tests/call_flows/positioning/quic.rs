@@ -17,14 +17,14 @@ impl Testbed {
         Testbed::start(Sbi::Local, move |config| config.lmf.user_plane.channel = channel).await
     }
 
-    async fn phone_over(
+    async fn positioning_ue_over(
         &self,
         n: u64,
         at: GeoPoint,
         channels: &[Kind],
     ) -> Result<(Ue, Positioning)> {
         let able = |config: &mut PositioningConfig| config.channels = channels.to_vec();
-        self.phone_that(n, at, true, true, self.trust()?, able).await
+        self.positioning_ue_with(n, at, true, true, self.trust()?, able).await
     }
 }
 
@@ -33,7 +33,7 @@ fn ue_is_located_over_quic() {
     in_namespace(|| async {
         let testbed = Testbed::with_channel("quinn").await?;
         let there = place(120.0, 140.0);
-        let (_ue, positioning) = testbed.phone_over(1, there, OVER_QUIC).await?;
+        let (_ue, positioning) = testbed.positioning_ue_over(1, there, OVER_QUIC).await?;
         // Other tests in this process add to the metrics, too.
         let quic = channels(Kind::Quinn);
         let (found, method, within) = testbed.locate(1).await?;
@@ -47,13 +47,13 @@ fn ue_is_located_over_quic() {
             "the channel is not QUIC"
         );
         // The answer names the channel.
-        let told = testbed.core.query("locate/imsi-001010000000001").await?;
-        let over = &told["userPlane"];
+        let result = testbed.core.query("locate/imsi-001010000000001").await?;
+        let over = &result["userPlane"];
         ensure!(
             over["channel"] == "quinn"
                 && over["transport"] == "QUIC over UDP"
                 && over["why"].is_string(),
-            "{told}"
+            "{result}"
         );
         // Later requests use the same connection and no NAS.
         let transfers = testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer");
@@ -91,7 +91,7 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
         let places = [place(50.0, 60.0), place(300.0, 20.0), place(150.0, 300.0)];
         let mut ues = Vec::new();
         for ((n, there), over) in (1..).zip(places).zip([WHATEVER, &[Kind::Rustls], OVER_QUIC]) {
-            ues.push(testbed.phone_over(n, there, over).await?);
+            ues.push(testbed.positioning_ue_over(n, there, over).await?);
             testbed.locate(n).await?;
         }
         // A UE with both uses QUIC.
@@ -104,17 +104,17 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
         let refused = || metric("martlet_lmf_rejected_total", &[("reason", "unknown_binding")]);
         let (before, trust) = (refused(), testbed.trust()?);
         let answer = tokio::task::spawn_blocking(move || -> Result<Vec<u8>> {
-            let door = std::net::SocketAddr::from((lmf(), 9127));
-            let nobody = std::net::UdpSocket::bind("0.0.0.0:0")?;
+            let lmf_address = std::net::SocketAddr::from((lmf(), 9127));
+            let unused_port = std::net::UdpSocket::bind("0.0.0.0:0")?;
             for length in [1, 20, 1200] {
-                nobody.send_to(&vec![0xc3; length], door)?;
+                unused_port.send_to(&vec![0xc3; length], lmf_address)?;
             }
             let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
             ensure!(
-                connect(Kind::Quinn, door, &other, &Options::default()).is_err(),
+                connect(Kind::Quinn, lmf_address, &other, &Options::default()).is_err(),
                 "an untrusted certificate was accepted"
             );
-            let mut channel = connect(Kind::Quinn, door, &trust, &Options::default())?;
+            let mut channel = connect(Kind::Quinn, lmf_address, &trust, &Options::default())?;
             channel.send(&unknown)?;
             let mut answer = Vec::new();
             while channel.receive(&mut answer).unwrap_or(false) {}
@@ -141,7 +141,8 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
 fn ue_falls_back_to_tls_when_the_lmf_has_no_quic() {
     in_namespace(|| async {
         let testbed = Testbed::with_channel("rustls").await?;
-        let (_ue, positioning) = testbed.phone_over(1, place(50.0, 60.0), WHATEVER).await?;
+        let (_ue, positioning) =
+            testbed.positioning_ue_over(1, place(50.0, 60.0), WHATEVER).await?;
         let start = std::time::Instant::now();
         testbed.locate(1).await?;
         // The closed port is reported by ICMP, so the UE does not wait for a timeout.

@@ -19,16 +19,16 @@ fn refused() -> f64 {
 }
 
 /// Sends bytes over TLS. Returns what the LMF sends until it closes the connection.
-fn say(trust: &Trust, said: &[u8]) -> Result<Vec<u8>> {
+fn exchange(trust: &Trust, message: &[u8]) -> Result<Vec<u8>> {
     let options = Options { timeout: LIMIT, ..Options::default() };
-    let mut channel = connect(Kind::Rustls, door(), trust, &options)?;
-    channel.send(said)?;
+    let mut channel = connect(Kind::Rustls, lmf_address(), trust, &options)?;
+    channel.send(message)?;
     let mut answer = Vec::new();
     while channel.receive(&mut answer).unwrap_or(false) {}
     Ok(answer)
 }
 
-fn door() -> SocketAddr {
+fn lmf_address() -> SocketAddr {
     (lmf(), 9127).into()
 }
 
@@ -49,20 +49,19 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         // No TLS, a truncated TLS handshake, and a client that does not trust the certificate.
         let before = refused();
         apart(|| {
-            for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[22, 3, 1, 2, 0, 1]] {
-                let mut stream = TcpStream::connect(door())?;
-                stream.write_all(said)?;
+            for message in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[22, 3, 1, 2, 0, 1]] {
+                let mut stream = TcpStream::connect(lmf_address())?;
+                stream.write_all(message)?;
                 stream.shutdown(std::net::Shutdown::Write)?;
                 let _ = stream.read_to_end(&mut Vec::new());
             }
             let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
-            ensure!(say(&other, b"x").is_err(), "an untrusted certificate was accepted");
+            ensure!(exchange(&other, b"x").is_err(), "an untrusted certificate was accepted");
             Ok(())
         })
         .await?;
 
-        // Over TLS: an identity that nobody was given, a message before any identity, a message
-        // that is none.
+        // Over TLS: an unknown identity, a message before any identity, and a malformed message.
         let unknown =
             Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("no identity")?)
                 .encode()?;
@@ -72,16 +71,17 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         let (known, cut) = (trust.clone(), unknown.clone());
         apart(move || {
             ensure!(
-                say(&known, &unknown)? == [0x45],
+                exchange(&known, &unknown)? == [0x45],
                 "the unknown binding identity is not rejected"
             );
             ensure!(
-                say(&known, &uplink)?.is_empty() && say(&known, &[0x99; 300])?.is_empty(),
+                exchange(&known, &uplink)?.is_empty() && exchange(&known, &[0x99; 300])?.is_empty(),
                 "the connection is not closed"
             );
             // A message truncated at each byte.
             for at in 1..cut.len() {
-                let mut channel = connect(Kind::Rustls, door(), &known, &Options::default())?;
+                let mut channel =
+                    connect(Kind::Rustls, lmf_address(), &known, &Options::default())?;
                 channel.send(&cut[..at])?;
                 channel.close()?;
             }

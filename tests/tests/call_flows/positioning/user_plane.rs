@@ -86,7 +86,8 @@ fn ue_that_does_not_trust_the_lmf_is_located_over_nas() {
         let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
-        let (_ue, positioning) = testbed.phone_that_trusts(1, there, true, true, other).await?;
+        let (_ue, positioning) =
+            testbed.positioning_ue_that_trusts(1, there, true, true, other).await?;
         // The UE reports this over NAS, over which it is then located.
         let before = served("control plane");
         let (found, _, within) = testbed.locate(1).await?;

@@ -131,7 +131,7 @@ fn changed_slices_are_sent_to_a_registered_ue() {
         let refused = ue.establish_pdu_session(request(OTHER)).await;
         ensure!(refused.is_err(), "{refused:?}");
 
-        // It is added again while the UE is idle. The UE is told at its next connection and
+        // It is added again while the UE is idle. The UE is notified at its next connection and
         // requests it.
         ue.release_to_idle().await?;
         core.subscribe(1, with_other_slice)?;

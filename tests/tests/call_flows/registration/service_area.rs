@@ -72,7 +72,7 @@ fn ue_in_a_non_allowed_area_is_registered_without_service() {
             refused.as_ref().is_err_and(|error| error.cause() == Some(28)),
             "session in a non-allowed area: {refused:?}"
         );
-        // The subscription now allows the area; the UE is told.
+        // The subscription now allows the area; the UE is notified.
         core.subscribe(1, |_| {})?;
         until(&ue, "no area is restricted", |given| given.without_service.is_empty()).await?;
         reaches(&ue, 1, GATEWAY).await?;

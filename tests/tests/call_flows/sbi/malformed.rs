@@ -157,10 +157,10 @@ fn invalid_requests_are_answered_with_problem_details() {
         ] {
             let mut stream = tokio::net::TcpStream::connect("127.0.0.17:7777").await?;
             stream.write_all(junk).await?;
-            let mut said = Vec::new();
+            let mut response = Vec::new();
             let ended = tokio::time::timeout(
                 std::time::Duration::from_secs(5),
-                stream.read_to_end(&mut said),
+                stream.read_to_end(&mut response),
             )
             .await;
             ensure!(ended.is_ok(), "the connection stays open");

@@ -74,10 +74,10 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
         let plain = ask(peer(None, "http://127.0.0.12:7777")?).await;
         ensure!(plain.as_ref().is_err_and(|problem| problem.transport.is_some()), "{plain:?}");
         let others = Folder::new("others")?;
-        let stranger = ask(peer(Some(load(&folder.0, &others.0, "amf")?), udm)?).await;
+        let attacker = ask(peer(Some(load(&folder.0, &others.0, "amf")?), udm)?).await;
         ensure!(
-            stranger.as_ref().is_err_and(|problem| problem.transport.is_some()),
-            "{stranger:?}"
+            attacker.as_ref().is_err_and(|problem| problem.transport.is_some()),
+            "{attacker:?}"
         );
         let tls = load(&folder.0, &folder.0, "amf")?;
         let known = ask(peer(Some(tls.clone()), udm)?).await;

@@ -432,10 +432,10 @@ fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
             || metric("martlet_amf_ngap_errors_total", &[("reason", "security_capabilities")]);
         for (gnb, capability) in [(&other, Some((0x80, 0x80))), (&one, None)] {
             let before = differs();
-            let mut heard = gnb.subscribe();
+            let mut messages = gnb.subscribe();
             ue.xn_handover(gnb, XnHandoverPlan { capability, ..XnHandoverPlan::default() }).await?;
-            let told = loop {
-                let message = heard.recv().await?;
+            let indicated = loop {
+                let message = messages.recv().await?;
                 let pdu = NGAP_PDU::decode(&message)?;
                 if pdu.kind() == NgapPduKind::Successful_PathSwitchRequest {
                     break pdu.ie::<ie::UESecurityCapabilities>().transpose()?.map(|own| {
@@ -447,7 +447,10 @@ fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
                 }
             };
             // The UE has NEA1 to NEA3 and NIA1 to NIA3.
-            ensure!(told == Some((0xe0, 0xe0)), "PATH SWITCH REQUEST ACKNOWLEDGE: {told:02x?}");
+            ensure!(
+                indicated == Some((0xe0, 0xe0)),
+                "PATH SWITCH REQUEST ACKNOWLEDGE: {indicated:02x?}"
+            );
             ensure!(capability.is_none() || differs() > before, "the mismatch is not counted");
             reaches(&ue, 1, GATEWAY).await?;
         }
@@ -510,25 +513,25 @@ fn ts_33_512_4_2_2_6_2_security_capabilities_for_the_access_stratum() {
         for (nea, nia) in [(0xf0, 0x70), (0xa0, 0x60), (0xe0, 0x20)] {
             let mut config = core.ue_config(1);
             (config.nea, config.nia) = (nea, nia);
-            let mut heard = gnb.subscribe();
+            let mut messages = gnb.subscribe();
             let ue = gnb.new_ue(config)?;
             ue.register().await?;
-            let told = loop {
-                let message = heard.recv().await?;
+            let indicated = loop {
+                let message = messages.recv().await?;
                 let pdu = NGAP_PDU::decode(&message)?;
                 if pdu.kind() == NgapPduKind::Initiating_InitialContextSetup {
-                    let told = pdu
+                    let indicated = pdu
                         .ie::<ie::UESecurityCapabilities>()
                         .transpose()?
                         .context("UE Security Capabilities")?;
-                    let integrity = told.nr_integrity_protection_algorithms.0.as_octets()[0];
-                    break (told.nr_encryption_algorithms.0.as_octets()[0], integrity);
+                    let integrity = indicated.nr_integrity_protection_algorithms.0.as_octets()[0];
+                    break (indicated.nr_encryption_algorithms.0.as_octets()[0], integrity);
                 }
             };
             // The bitmap of NGAP begins with algorithm 1.
             ensure!(
-                told == (nea << 1, nia << 1),
-                "the UE sent ({nea:02x}, {nia:02x}), the gNB received {told:02x?}"
+                indicated == (nea << 1, nia << 1),
+                "the UE sent ({nea:02x}, {nia:02x}), the gNB received {indicated:02x?}"
             );
             ue.deregister().await?;
         }

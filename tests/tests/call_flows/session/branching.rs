@@ -63,6 +63,8 @@ fn classifier(via: std::net::SocketAddr) -> BranchingConfig {
 fn classified_here(config: &mut Config, via: std::net::SocketAddr) {
     config.smf.branching = vec![classifier(via)];
     config.amf.tais.push(TaiConfig { tac: 2, ..config.amf.tais[0].clone() });
+    // The gNBs share no tracking area.
+    config.amf.n2.xn_neighbours = martlet_amf::XnNeighbours::Any;
     (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
 }
 

@@ -213,8 +213,8 @@ fn rated(name: &str, from: Ipv4Addr, rating_group: u32) -> martlet_pcf::FlowConf
 async fn send_between(from: (&Ue, Ipv4Addr), to: (&Ue, Ipv4Addr), count: u16) -> Result<u64> {
     for n in 0..count {
         from.0.send_ip(1, ping(from.1, to.1, n)).await?;
-        let came = tokio::time::timeout(std::time::Duration::from_millis(300), to.0.recv_ip());
-        if came.await.is_err() {
+        let received = tokio::time::timeout(std::time::Duration::from_millis(300), to.0.recv_ip());
+        if received.await.is_err() {
             return Ok(n.into());
         }
     }

@@ -8,7 +8,8 @@ use martlet_ran::ue::{PduSession, PduSessionRequest};
 use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{TestCore, in_namespace, internet, run, without_switch};
-use martlet_upf::config::EthernetConfig;
+use martlet_upf::config::{AllowedService, EthernetConfig};
+use std::net::IpAddr;
 
 /// Address of the host behind the TAP device.
 const DN_HOST: [u8; 4] = [10, 9, 0, 1];
@@ -65,6 +66,8 @@ fn ethernet_frames_are_switched_between_ues_and_n6() {
             });
             config.upf.n6.ethernet =
                 vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+            // The host is this machine.
+            config.upf.n6.allow.push(AllowedService::all(IpAddr::from([10, 9, 0, 1]).into()));
             config.pcf.flows = vec![FlowConfig {
                 name: "clock".into(),
                 dnn: "lan".into(),
@@ -123,10 +126,10 @@ fn ethernet_frames_are_switched_between_ues_and_n6() {
         ensure!(woken.starts_with(&mac_two), "{woken:02x?}");
         two.send_ip(1, forged).await?;
         two.send_ip(1, [&mac_one[..], &mac_two, &[0x88, 0xb5], b"honest"].concat()).await?;
-        let heard =
+        let received =
             receives(&one, "a frame of the other UE", |frame| frame[12..14] == [0x88, 0xb5])
                 .await?;
-        ensure!(heard.ends_with(b"honest"), "{heard:02x?}");
+        ensure!(received.ends_with(b"honest"), "{received:02x?}");
         // An IP session beside the Ethernet session.
         two.establish_pdu_session(internet()).await?;
         one.deregister().await?;

@@ -17,6 +17,8 @@ fn two_areas(config: &mut Config) {
     config.smf.upfs[0].tacs = vec![1];
     config.smf.upfs[1].tacs = vec![2];
     config.amf.tais.push(TaiConfig { tac: 2, ..config.amf.tais[0].clone() });
+    // The gNBs share no tracking area.
+    config.amf.n2.xn_neighbours = martlet_amf::XnNeighbours::Any;
     config.smf.ssc3_s = 1;
 }
 
@@ -66,14 +68,14 @@ fn ssc_mode_decides_whether_the_upf_is_relocated() {
         // Mode 3: the new session is established first.
         let making = session_after_move(&core, &here, &there, 3, SscModeValue::Ssc3).await?;
         let mut events = making.subscribe().await?;
-        let told = async {
+        let notified = async {
             loop {
                 if let UeEvent::Nas(Event::SessionModified { psi: 1, .. }) = events.recv().await? {
                     return Ok::<_, anyhow::Error>(());
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(5), told)
+        tokio::time::timeout(Duration::from_secs(5), notified)
             .await
             .context("the UE receives no modification")??;
         let next = making

@@ -42,8 +42,8 @@ fn unstructured_data_is_exchanged_with_the_server() {
         let (length, from) = socket.recv_from(&mut buffer)?;
         ensure!(&buffer[..length] == b"21.5 degrees", "{:02x?}", &buffer[..length]);
         // Datagrams of other peers and from other ports are dropped.
-        let stranger = UdpSocket::bind("[fd45::1]:4001")?;
-        stranger.send_to(b"boo", from)?;
+        let other_host = UdpSocket::bind("[fd45::1]:4001")?;
+        other_host.send_to(b"boo", from)?;
         socket.send_to(b"thank you", from)?;
         let (_, answer) = one.recv_ip().await?;
         ensure!(&answer[..] == b"thank you", "{answer:02x?}");

@@ -1,4 +1,4 @@
-//! GTP-U from a stranger, to the UPF (TS 29.281, 7).
+//! GTP-U of an unknown peer to the UPF (TS 29.281, 7).
 use crate::bystander::Bystander;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -8,9 +8,9 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
-const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
 
-/// What comes next, if anything does.
+/// The next datagram, if one arrives.
 async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
     let mut buffer = [0; 4096];
     match tokio::time::timeout(Duration::from_millis(300), socket.recv(&mut buffer)).await {
@@ -22,12 +22,17 @@ async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
 #[test]
 fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.upf.n3.restoration_s = 0).await?;
+        // Peers are all: strangers would get no answers.
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.upf.n3.restoration_s = 0;
+            config.upf.n3.allow = vec!["0.0.0.0/0".parse().expect("a network")];
+        })
+        .await?;
         let bystander = Bystander::at(&core).await?;
         // With a switch, N3 is a wire of its own.
         let upf = core.config().upf.n3.address;
-        let stranger = if upf.ip().is_loopback() { STRANGER } else { SwitchWiring::gnb(50) };
-        let socket = UdpSocket::bind((stranger, 2152)).await?;
+        let attacker = if upf.ip().is_loopback() { ATTACKER } else { SwitchWiring::gnb(50) };
+        let socket = UdpSocket::bind((attacker, 2152)).await?;
         let drops = |reason: &'static str| {
             let core = &core;
             move || core.status("upf")["drops"][reason].as_u64().unwrap_or(0)
@@ -69,8 +74,7 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
         eventually("junk is counted", counted, || core.status("upf").to_string()).await?;
         ensure!(next(&socket).await?.is_none(), "junk has no answer");
 
-        // A stranger that says that the witness's gNB does not know the witness's tunnel is not
-        // heeded.
+        // An Error Indication of an unknown peer about the bystander's tunnel is ignored.
         let remote =
             core.status("upf")["sessions"][0]["remote"][0].as_str().unwrap_or_default().to_string();
         let teid = remote
@@ -79,7 +83,7 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
             .next()
             .and_then(|teid| u32::from_str_radix(teid, 16).ok());
         let teid = teid.with_context(|| format!("the gNB's tunnel: {remote}"))?;
-        socket.send_to(&martlet_gtpu::error_indication(teid, stranger.into()), upf).await?;
+        socket.send_to(&martlet_gtpu::error_indication(teid, attacker.into()), upf).await?;
         // Nor does a packet with a foreign source address pass in the witness's own tunnel.
         let local = core.status("upf")["sessions"][0]["localTeids"][0]
             .as_str()

@@ -35,7 +35,7 @@ async fn is_paged(core: &TestCore, ue: (&Ue, Ipv4Addr), by: (&Ue, Ipv4Addr)) -> 
     ue.0.release_to_idle().await?;
     core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
     by.0.send_ip(1, ping(by.1, ue.1, 7)).await?;
-    let comes = async {
+    let received = async {
         loop {
             let (_, packet) = ue.0.recv_ip().await?;
             if packet.get(12..16) == Some(&by.1.octets()) {
@@ -43,7 +43,9 @@ async fn is_paged(core: &TestCore, ue: (&Ue, Ipv4Addr), by: (&Ue, Ipv4Addr)) -> 
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), comes).await.context("the packet that waited")?
+    tokio::time::timeout(Duration::from_secs(10), received)
+        .await
+        .context("the packet that waited")?
 }
 
 #[test]

@@ -11,20 +11,24 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// A UE with an interface in a network namespace.
-struct Phone {
+struct UeNamespace {
     ue: Ue,
     namespace: String,
 }
 
-impl Phone {
-    async fn start(core: &TestCore, gnb: &martlet_ran::Gnb, n: u64) -> Result<(Phone, IpAddr)> {
+impl UeNamespace {
+    async fn start(
+        core: &TestCore,
+        gnb: &martlet_ran::Gnb,
+        n: u64,
+    ) -> Result<(UeNamespace, IpAddr)> {
         let namespace = unique_namespace("ue");
         let ue = gnb.new_ue_in(core.ue_config(n), Netns::Named(namespace.clone()))?;
         let address = core.register_with_session(&ue).await?;
-        Ok((Phone { ue, namespace }, address.into()))
+        Ok((UeNamespace { ue, namespace }, address.into()))
     }
 
-    /// Runs a program in the UE's namespace; what it says.
+    /// Runs a program in the UE's namespace and returns its output.
     async fn run(&self, words: &str) -> Result<String> {
         let inside = ["netns", "exec", &self.namespace].into_iter().chain(words.split(' '));
         run("ip", &inside.collect::<Vec<_>>()).await
@@ -32,15 +36,15 @@ impl Phone {
 
     /// Bytes that iperf3 brought to the other end.
     async fn iperf3(&self, options: &str) -> Result<u64> {
-        let said = self
+        let output = self
             .run(&format!(
                 "iperf3 --client {DN_HOST} --time 1 --connect-timeout 3000 --json {options}"
             ))
             .await?;
-        let report: serde_json::Value = serde_json::from_str(&said)?;
+        let report: serde_json::Value = serde_json::from_str(&output)?;
         report["end"]["sum_received"]["bytes"]
             .as_u64()
-            .with_context(|| format!("what iperf3 says: {said}"))
+            .with_context(|| format!("output of iperf3: {output}"))
     }
 }
 
@@ -48,7 +52,7 @@ fn tools_are_installed() -> bool {
     ["ping", "iperf3", "curl", "ip"].into_iter().all(martlet_tests::is_installed)
 }
 
-/// Pings of the smallest and the largest size, a download, and TCP both ways.
+/// Pings of the smallest and the largest size, a download, and TCP in both directions.
 async fn traffic(mode: N6Mode) -> Result<()> {
     let core = TestCore::start(Sbi::Local, |config| {
         config.upf.n6.mode = mode;
@@ -60,15 +64,15 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     .await?;
     let host = DataNetworkHost::connect(mode == N6Mode::Routing).await?;
     let gnb = core.gnb(1).await?;
-    let (ue, address) = Phone::start(&core, &gnb, 1).await?;
+    let (ue, address) = UeNamespace::start(&core, &gnb, 1).await?;
     for words in [
         format!("ping -n -c 3 -l 3 -i 1 -W 2 {GATEWAY}"),
         format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}"),
         // 28 bytes of headers make it the session's MTU.
         format!("ping -n -c 2 -l 2 -i 1 -W 2 -s 1372 -M do {DN_HOST}"),
     ] {
-        let said = ue.run(&words).await?;
-        ensure!(said.contains(" 0% packet loss"), "{said}");
+        let output = ue.run(&words).await?;
+        ensure!(output.contains(" 0% packet loss"), "{output}");
     }
 
     let seen = serve_http(host.listen(8080)?, 1 << 20);
@@ -76,8 +80,8 @@ async fn traffic(mode: N6Mode) -> Result<()> {
         "curl --silent --show-error --max-time 10 --output /dev/null \
          --write-out %{{size_download}} http://{DN_HOST}:8080/"
     );
-    let said = ue.run(&url).await?;
-    ensure!(said == (1 << 20).to_string(), "curl got {said} bytes");
+    let output = ue.run(&url).await?;
+    ensure!(output == (1 << 20).to_string(), "curl got {output} bytes");
     let from = seen.recv()?;
     let due = if mode == N6Mode::Routing { address } else { N6_GATEWAY.into() };
     ensure!(from == due, "the host sees {due}: {from}");
@@ -92,16 +96,16 @@ async fn traffic(mode: N6Mode) -> Result<()> {
         "the UPF carried it: {counters}"
     );
 
-    // While the UE is idle, its program's packets bring the user plane back. What iperf3 has
-    // left on its way is to arrive before: it would wait for the UE with the pings, and be
-    // more at once than the UE's queue takes.
+    // While the UE is idle, packets of its programs activate the user plane. Packets that iperf3
+    // left in flight must arrive first: they would be buffered with the pings and overflow the UE's
+    // queue.
     tokio::time::sleep(Duration::from_millis(500)).await;
     ue.ue.release_to_idle().await?;
     let before = core.status("upf");
-    let said = ue.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}")).await?;
+    let output = ue.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}")).await?;
     ensure!(
-        said.contains(" 0% packet loss"),
-        "{said}\nbefore {before}\nafter {}",
+        output.contains(" 0% packet loss"),
+        "{output}\nbefore {before}\nafter {}",
         core.status("upf")
     );
     // The interface goes with its session.
@@ -128,8 +132,8 @@ fn applications_reach_the_data_network_with_routing() {
     }
 }
 
-/// Rounds in which a UE is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for
-/// whoever looks for a rare loss.
+/// Rounds in which a UE is activated by its own packets: a few by default, `MARTLET_ROUNDS` to
+/// search for a rare loss.
 #[test]
 fn packets_that_trigger_paging_are_not_lost() {
     if !tools_are_installed() {
@@ -140,7 +144,7 @@ fn packets_that_trigger_paging_are_not_lost() {
             TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::Routing).await?;
         let _host = DataNetworkHost::connect(true).await?;
         let gnb = core.gnb(1).await?;
-        let (ue, _) = Phone::start(&core, &gnb, 1).await?;
+        let (ue, _) = UeNamespace::start(&core, &gnb, 1).await?;
         // Close upon each other, so that some come while the tunnel does. `ping` waits for the last
         // one for twice as long as an answer took so far, and for the time between two
         // packets: a session that moves onto a switch has its packets held for longer.
@@ -150,9 +154,13 @@ fn packets_that_trigger_paging_are_not_lost() {
         for round in 0..rounds {
             ue.ue.release_to_idle().await?;
             let before = core.status("upf");
-            let said = ue.run(&format!("ping -n -c 20 {pace} -W 5 {DN_HOST}")).await?;
-            let whole = said.contains(" 0% packet loss");
-            ensure!(whole, "round {round}: {said}\nbefore {before}\nafter {}", core.status("upf"));
+            let output = ue.run(&format!("ping -n -c 20 {pace} -W 5 {DN_HOST}")).await?;
+            let whole = output.contains(" 0% packet loss");
+            ensure!(
+                whole,
+                "round {round}: {output}\nbefore {before}\nafter {}",
+                core.status("upf")
+            );
         }
         ue.ue.deregister().await?;
         core.until_all_released().await
@@ -169,13 +177,13 @@ fn data_network_reaches_an_idle_ue() {
             TestCore::start(Sbi::Http, |config| config.upf.n6.mode = N6Mode::Routing).await?;
         let host = DataNetworkHost::connect(true).await?;
         let gnb = core.gnb(1).await?;
-        let (ue, address) = Phone::start(&core, &gnb, 1).await?;
+        let (ue, address) = UeNamespace::start(&core, &gnb, 1).await?;
         ue.ue.release_to_idle().await?;
         core.until("the UE is in CM-IDLE", |counts| counts.connected == 0).await?;
         // The first ping pages it.
-        let said = host.run(&format!("ping -n -c 3 -l 3 -i 1 -W 3 {address}")).await?;
-        ensure!(said.contains(" 0% packet loss"), "{said}");
-        ensure!(core.counts().connected == 1, "the UE has come: {:?}", core.counts());
+        let output = host.run(&format!("ping -n -c 3 -l 3 -i 1 -W 3 {address}")).await?;
+        ensure!(output.contains(" 0% packet loss"), "{output}");
+        ensure!(core.counts().connected == 1, "the UE is connected: {:?}", core.counts());
         ue.ue.deregister().await?;
         core.until_all_released().await
     });
@@ -189,16 +197,16 @@ fn ues_reach_each_other_and_each_session_has_an_interface() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::None).await?;
         let gnb = core.gnb(1).await?;
-        let (one, of_one) = Phone::start(&core, &gnb, 1).await?;
-        let (two, of_two) = Phone::start(&core, &gnb, 2).await?;
+        let (one, of_one) = UeNamespace::start(&core, &gnb, 1).await?;
+        let (two, of_two) = UeNamespace::start(&core, &gnb, 2).await?;
         two.ue.establish_pdu_session(internet()).await?;
         for (ue, way) in [
             (&one, format!("-I pdu1 {of_two}")),
             (&two, format!("-I pdu1 {of_one}")),
             (&two, format!("-I pdu2 {of_one}")),
         ] {
-            let said = ue.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {way}")).await?;
-            ensure!(said.contains(" 0% packet loss"), "{said}");
+            let output = ue.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {way}")).await?;
+            ensure!(output.contains(" 0% packet loss"), "{output}");
         }
         Ok(())
     });

@@ -1,8 +1,7 @@
 //! Conformance suite for datapaths: [`checks`] run on a [`Rig`].
 //!
-//! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A
-//! check panics where the datapath does not do what [`Datapath`](crate::Datapath)
-//! promises.
+//! A rig puts a datapath between a gNB and a host of the data network, and lets a check act as
+//! both. A check panics if the datapath violates the contract of [`Datapath`](crate::Datapath).
 use crate::counters::DropReason;
 use crate::{Change, DatapathError, Event};
 use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
@@ -23,7 +22,7 @@ use waiting::{await_buffered, idle};
 /// One check.
 pub type Check<R> = fn(&mut R);
 
-/// All checks, by name. Each wants a rig of its own.
+/// All checks by name. Each needs a new rig.
 pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
     vec![
         ("uplink packets lose their tunnel", uplink_packets_lose_their_tunnel),
@@ -33,33 +32,39 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ),
         ("echo is answered", echo_is_answered),
         ("an unknown tunnel is indicated", an_unknown_tunnel_is_indicated),
-        ("an extension header that must be understood is told", an_extension_header_is_told),
+        (
+            "an unknown extension header that requires comprehension is reported",
+            an_unknown_extension_header_is_reported,
+        ),
         ("a foreign source does not pass", a_foreign_source_does_not_pass),
-        ("bytes that are nothing do no harm", bytes_that_are_nothing_do_no_harm),
-        ("a tunnel within a tunnel leads nowhere", a_tunnel_within_a_tunnel_leads_nowhere),
+        ("malformed bytes are ignored", bytes_that_are_nothing_do_no_harm),
+        ("a tunnel within a tunnel is dropped", a_tunnel_within_a_tunnel_leads_nowhere),
         ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
         ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
         ("the QoS flow of a packet selects its rule", the_qos_flow_selects_the_rule),
-        ("packets wait and leave in order", waiting::packets_wait_and_leave_in_order),
-        ("a notification is repeated when asked", waiting::a_notification_is_repeated_when_asked),
+        ("packets are buffered and released in order", waiting::packets_wait_and_leave_in_order),
+        ("a notification is repeated on request", waiting::a_notification_is_repeated_when_asked),
         ("the buffer is bounded", waiting::the_buffer_is_bounded),
-        ("what waits is dropped when asked", waiting::what_waits_is_dropped_when_asked),
+        (
+            "buffered packets are dropped on request",
+            waiting::buffered_packets_are_dropped_on_request,
+        ),
         ("end markers follow the last packet", end_markers_follow_the_last_packet),
         (
-            "forwarded data go back to the access, and their end marker",
+            "forwarded data and their end marker return to the access network",
             forwarded_data_go_back_to_the_access,
         ),
-        ("usage is counted and told", usage::usage_is_counted_and_told),
+        ("usage is counted and reported", usage::usage_is_counted_and_reported),
         ("a quota stops packets", usage::a_quota_stops_packets),
-        ("an Error Indication is told", an_error_indication_is_told),
-        ("a removed session is gone", a_removed_session_is_gone),
+        ("an Error Indication is reported", an_error_indication_is_reported),
+        ("a removed session has no effect", a_removed_session_has_no_effect),
         (
             "tunnels and addresses belong to one session",
             tunnels_and_addresses_belong_to_one_session,
         ),
         ("UEs reach each other", ues_reach_each_other),
-        ("a UE that asks is told its prefix", a_ue_is_told_its_prefix),
+        ("a UE that solicits gets its prefix", a_ue_gets_its_prefix),
     ]
 }
 
@@ -68,10 +73,10 @@ const TEID: u32 = 0x0101_0101;
 const REMOTE: u32 = 0xa0a0_a0a0;
 
 fn apply(rig: &mut impl Rig, session: &Session) {
-    rig.datapath().apply(&Change::to(session)).expect("the datapath takes the session");
+    rig.datapath().apply(&Change::to(session)).expect("the datapath accepts the session");
 }
 
-/// A session as an SMF makes it, in the datapath.
+/// Creates the session in the datapath, as an SMF does.
 fn established(rig: &mut impl Rig) -> Session {
     let session = session(rig, 1, TEID, rig.ue());
     apply(rig, &session);
@@ -83,14 +88,13 @@ fn send_uplink(rig: &mut impl Rig, qfi: u8, port: u16, payload: &[u8]) {
     rig.send_n3(&g_pdu(TEID, Some(qfi), &packet));
 }
 
-/// Waits until all that was sent on N3 has been dealt with: an echo is answered after what came
-/// before it.
+/// Waits until all packets sent on N3 are processed: the response to an echo request follows them.
 fn settle(rig: &mut impl Rig) {
     rig.send_n3(&martlet_gtpu::echo_request(1));
     assert_eq!(rig.receive_n3(), Some(martlet_gtpu::echo_response(1)));
 }
 
-/// What came through the tunnel of the session: payload and QoS flow.
+/// The payload and QoS flow of the next packet in the session's tunnel.
 fn downlink(rig: &mut impl Rig) -> Option<(Vec<u8>, u8)> {
     let bytes = rig.receive_n3()?;
     let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
@@ -107,7 +111,7 @@ fn uplink_packets_lose_their_tunnel<R: Rig>(rig: &mut R) {
     established(rig);
     send_uplink(rig, 1, 7000, b"up");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
-    // Without a PDU session container, and with bytes behind the message.
+    // Without a PDU session container, and with bytes after the message.
     let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"plain");
     let mut bytes = g_pdu(TEID, None, &packet);
     bytes.extend([0xff; 3]);
@@ -131,8 +135,8 @@ fn downlink_packets_get_their_tunnel_and_qos_flow<R: Rig>(rig: &mut R) {
     assert!(pdu.container.is_some_and(|container| container.rqi));
 }
 
-/// ROUTER SOLICITATION and what comes back (RFC 4861, 4.1 and 4.2).
-fn a_ue_is_told_its_prefix<R: Rig>(rig: &mut R) {
+/// Router Solicitation and Router Advertisement (RFC 4861, 4.1 and 4.2).
+fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
     const PREFIX: u64 = 0xfd45_0000_0000_0077;
     let mut session = session(rig, 1, TEID, rig.ue());
     session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(PREFIX)));
@@ -147,11 +151,14 @@ fn a_ue_is_told_its_prefix<R: Rig>(rig: &mut R) {
     let bytes = rig.receive_n3().expect("an advertisement");
     let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
     assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
-    let told = pdu.payload;
-    assert_eq!((&told[6..8], &told[24..40], told[40]), (&[58, 255][..], &own.octets()[..], 134));
+    let payload = pdu.payload;
+    assert_eq!(
+        (&payload[6..8], &payload[24..40], payload[40]),
+        (&[58, 255][..], &own.octets()[..], 134)
+    );
     assert!(
-        told.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
-        "{told:02x?}"
+        payload.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
+        "{payload:02x?}"
     );
     settle(rig);
 }
@@ -169,7 +176,7 @@ fn an_unknown_tunnel_is_indicated<R: Rig>(rig: &mut R) {
     assert_eq!(decode(&bytes), Ok(Message::ErrorIndication { teid: 0xdead, peer: rig.n3() }));
 }
 
-fn an_extension_header_is_told<R: Rig>(rig: &mut R) {
+fn an_unknown_extension_header_is_reported<R: Rig>(rig: &mut R) {
     established(rig);
     // A PDCP PDU number, which only gNBs exchange.
     rig.send_n3(&[0x34, 255, 0, 8, 1, 1, 1, 1, 0, 0, 0, 0xc0, 1, 0, 0, 0]);
@@ -207,7 +214,7 @@ fn bytes_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
     ] {
         rig.send_n3(bytes);
     }
-    // A tunnel with what is no IP packet, or one that is cut off.
+    // A tunnel with a payload that is not an IP packet, and with a truncated one.
     for inner in [
         &[][..],
         &[0x45],
@@ -226,7 +233,7 @@ fn a_tunnel_within_a_tunnel_leads_nowhere<R: Rig>(rig: &mut R) {
     let second = session(rig, 2, 0x0202_0202, other);
     apply(rig, &second);
     let IpAddr::V4(n3) = rig.n3() else { return };
-    // In the name of another UE; and that the tunnel of one is gone.
+    // With another UE's source address; and in a removed tunnel.
     let stolen =
         g_pdu(0x0202_0202, Some(1), &udp_packet((other, 9000), (rig.remote(), 7000), b"stolen"));
     let gone = martlet_gtpu::error_indication(REMOTE, rig.gnb());
@@ -272,7 +279,7 @@ fn a_bit_rate_of_zero_stops_its_direction<R: Rig>(rig: &mut R) {
 
 fn the_first_rule_by_precedence_counts<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
-    // What goes to or comes from port 7001 is dropped, by rules that come before the others.
+    // Packets to and from port 7001 are dropped by rules with a higher precedence.
     let drop = Far::new(9, Action::Drop);
     session.fars.insert(9, drop);
     let description = Some("permit out 17 from any 7001 to assigned".to_string());
@@ -282,7 +289,7 @@ fn the_first_rule_by_precedence_counts<R: Rig>(rig: &mut R) {
         let pdr = Pdr { id, precedence: 10, far: 9, filters, ..session.pdrs[&of].clone() };
         session.pdrs.insert(id, pdr);
     }
-    session.resolve(&RuleLimits::default()).expect("rules that fit together");
+    session.resolve(&RuleLimits::default()).expect("consistent rules");
     apply(rig, &session);
     send_uplink(rig, 1, 7001, b"dropped");
     send_uplink(rig, 1, 7000, b"kept");
@@ -301,8 +308,8 @@ fn the_qos_flow_selects_the_rule<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"of its flow"[..]));
 }
 
-/// While a UE is handed over, what still comes to its old gNB goes through the UPF to its new one
-/// (TS 23.502, 4.9.1.3).
+/// During a handover, packets that still arrive at the source gNB are forwarded through the UPF to
+/// the target gNB (TS 23.502, 4.9.1.3).
 fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
     const FORWARDING: u32 = 0x0202_0202;
     let mut session = established(rig);
@@ -325,7 +332,7 @@ fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
     };
     session.fars.insert(7, far);
     session.pdrs.insert(7, pdr);
-    session.resolve(&Default::default()).expect("rules that fit together");
+    session.resolve(&Default::default()).expect("consistent rules");
     apply(rig, &session);
     let packet = udp_packet((rig.remote(), 7000), (rig.ue(), 9000), b"forwarded");
     rig.send_n3(&g_pdu(FORWARDING, Some(9), &packet));
@@ -338,8 +345,8 @@ fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
         decode(&rig.receive_n3().expect("an End Marker")),
         Ok(Message::EndMarker { teid: 0xcccc })
     );
-    // Nobody gets into the data network this way, and the UE's own address is still checked in its
-    // own tunnel.
+    // This path does not lead into the data network, and the source address is still checked in the
+    // UE's own tunnel.
     let packet = udp_packet((rig.remote(), 9000), (rig.remote(), 7000), b"foreign");
     rig.send_n3(&g_pdu(TEID, Some(1), &packet));
     settle(rig);
@@ -349,7 +356,7 @@ fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
 fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     rig.send_n6(7000, b"last");
-    // It is on its way before the path is switched, which is when the marker has to follow it.
+    // Sent before the path switch, so that the end marker must follow it.
     for _ in 0..200 {
         if rig.datapath().counters().downlink_packets.get() == 1 {
             break;
@@ -369,14 +376,14 @@ fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
     assert!(matches!(decode(&bytes), Ok(Message::GPdu(pdu)) if pdu.teid == 0xbbbb));
 }
 
-fn an_error_indication_is_told<R: Rig>(rig: &mut R) {
+fn an_error_indication_is_reported<R: Rig>(rig: &mut R) {
     established(rig);
     rig.send_n3(&martlet_gtpu::error_indication(REMOTE, rig.gnb()));
     let event = rig.event();
     assert_eq!(event, Some(Event::ErrorIndication { peer: rig.gnb(), teid: REMOTE }));
 }
 
-fn a_removed_session_is_gone<R: Rig>(rig: &mut R) {
+fn a_removed_session_has_no_effect<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     idle(rig, &mut session);
     rig.send_n6(7000, b"dropped");
@@ -390,8 +397,8 @@ fn a_removed_session_is_gone<R: Rig>(rig: &mut R) {
     // Its tunnel and address are free.
     let again = super::conformance::session(rig, 2, TEID, rig.ue());
     apply(rig, &again);
-    send_uplink(rig, 1, 7000, b"anew");
-    assert_eq!(rig.receive_n6().as_deref(), Some(&b"anew"[..]));
+    send_uplink(rig, 1, 7000, b"again");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"again"[..]));
 }
 
 fn tunnels_and_addresses_belong_to_one_session<R: Rig>(rig: &mut R) {

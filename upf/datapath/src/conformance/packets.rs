@@ -32,5 +32,5 @@ pub fn payload_of(packet: &[u8]) -> Option<&[u8]> {
 /// An uplink G-PDU.
 pub fn g_pdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
     let header = g_pdu_header(teid, qfi.map(PduSessionContainer::uplink), packet.len());
-    [header.expect("a packet that fits").as_slice(), packet].concat()
+    [header.expect("a valid packet").as_slice(), packet].concat()
 }

@@ -5,7 +5,7 @@ use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId};
 use martlet_upf_rules::*;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A datapath with its surroundings, made anew for each check.
+/// A datapath with its peers, created for each check.
 pub trait Rig {
     /// The datapath.
     fn datapath(&mut self) -> &mut dyn Datapath;
@@ -19,13 +19,13 @@ pub trait Rig {
     fn remote(&self) -> Ipv4Addr;
     /// The gNB sends a datagram to the GTP-U port.
     fn send_n3(&mut self, datagram: &[u8]);
-    /// What the gNB receives next at its GTP-U port; `None` if nothing comes.
+    /// The next datagram at the gNB's GTP-U port; `None` after a timeout.
     fn receive_n3(&mut self) -> Option<Vec<u8>>;
     /// The host sends a UDP packet from this port, 7000 or 7001, to port 9000 of the UE.
     fn send_n6(&mut self, port: u16, payload: &[u8]);
-    /// The payload of what the host receives next at these ports; `None` if nothing comes.
+    /// The payload of the next packet at the host's ports; `None` after a timeout.
     fn receive_n6(&mut self) -> Option<Vec<u8>>;
-    /// The next event; `None` if none comes.
+    /// The next event; `None` after a timeout.
     fn event(&mut self) -> Option<Event>;
 }
 

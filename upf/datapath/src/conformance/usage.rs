@@ -1,4 +1,4 @@
-//! What sessions use: counted, told, and limited.
+//! Usage of sessions: counted, reported and limited.
 use super::{apply, downlink, established, send_uplink};
 use crate::conformance::Rig;
 use crate::{Event, Reached};
@@ -27,7 +27,7 @@ pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>
     session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
 }
 
-pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
+pub(super) fn usage_is_counted_and_reported<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     measure(&mut session, Some(200), None);
     apply(rig, &session);
@@ -39,22 +39,22 @@ pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
         rig.send_n6(7000, &[b'd'; 72]);
         assert!(downlink(rig).is_some());
     }
-    let told = Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold };
-    assert_eq!(rig.event(), Some(told.clone()));
+    let reached = Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold };
+    assert_eq!(rig.event(), Some(reached.clone()));
     let usage = rig.datapath().take_usage(1, &[1]);
     let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
     assert_eq!((usage.uplink_bytes, usage.downlink_bytes), (100, 200));
     assert_eq!((usage.uplink_packets, usage.downlink_packets), (1, 2));
     assert!(usage.first <= usage.last && usage.first.is_some());
     assert_eq!(rig.event(), None);
-    // The threshold counts anew; other rules of the session changing does not disturb it.
+    // The threshold starts again; changes of the session's other rules do not affect it.
     rig.send_n6(7000, &[b'd'; 72]);
     assert!(downlink(rig).is_some());
     session.qers.get_mut(&1).expect("QER 1").qfi = Some(3);
     apply(rig, &session);
     rig.send_n6(7000, &[b'd'; 72]);
     assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(3));
-    assert_eq!(rig.event(), Some(told));
+    assert_eq!(rig.event(), Some(reached));
     let rest = rig.datapath().remove(1);
     assert_eq!(
         rest.first().map(|usage| (usage.uplink_bytes, usage.downlink_bytes)),
@@ -72,7 +72,7 @@ pub(super) fn a_quota_stops_packets<R: Rig>(rig: &mut R) {
     send_uplink(rig, 1, 7000, b"beyond");
     let urr = session.urrs.get_mut(&1).expect("URR 1");
     urr.quota_given += 1;
-    // What came before the new quota was refused.
+    // Packets before the new quota were dropped.
     for _ in 0..200 {
         if rig.datapath().counters().drops(crate::counters::DropReason::Quota).get() == 1 {
             break;

@@ -1,10 +1,10 @@
-//! Packets that wait for a UE that is idle.
+//! Buffering of packets for an idle UE.
 use super::{apply, established, payload, send_uplink};
 use crate::conformance::Rig;
 use crate::{Change, Event};
 use martlet_upf_rules::*;
 
-/// Has downlink packets wait.
+/// Makes the session buffer downlink packets.
 pub(super) fn idle(rig: &mut impl Rig, session: &mut Session) {
     session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: true };
     apply(rig, session);
@@ -15,7 +15,7 @@ pub(super) fn wake(rig: &mut impl Rig, session: &mut Session) {
     apply(rig, session);
 }
 
-/// Waits until that many packets wait.
+/// Waits until this number of packets is buffered.
 pub(super) fn await_buffered(rig: &mut impl Rig, seid: u64, packets: usize) {
     for _ in 0..200 {
         if rig.datapath().buffered(seid).packets == packets {
@@ -23,7 +23,7 @@ pub(super) fn await_buffered(rig: &mut impl Rig, seid: u64, packets: usize) {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("{packets} packets should wait, there are {:?}", rig.datapath().buffered(seid));
+    panic!("{packets} packets should be buffered, there are {:?}", rig.datapath().buffered(seid));
 }
 
 pub(super) fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
@@ -52,7 +52,7 @@ pub(super) fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
     await_buffered(rig, 1, 1);
     assert!(
         matches!(rig.event(), Some(Event::DownlinkData { .. })),
-        "a new time of idleness is notified anew"
+        "a new idle period is notified again"
     );
     assert_eq!(rig.event(), None);
 }
@@ -100,7 +100,7 @@ pub(super) fn the_buffer_is_bounded<R: Rig>(rig: &mut R) {
     }
 }
 
-pub(super) fn what_waits_is_dropped_when_asked<R: Rig>(rig: &mut R) {
+pub(super) fn buffered_packets_are_dropped_on_request<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     idle(rig, &mut session);
     rig.send_n6(7000, b"dropped");

@@ -28,7 +28,7 @@ impl Draw {
         Draw(StdRng::seed_from_u64(seed), false)
     }
 
-    /// Whether nothing in the last packet was spoiled.
+    /// Whether the last packet was well-formed.
     pub fn was_whole(&mut self) -> bool {
         !std::mem::take(&mut self.1)
     }
@@ -181,7 +181,7 @@ impl Draw {
             };
             session.urrs.insert(id, urr);
         }
-        session.resolve(&RuleLimits::default()).expect("rules that fit together");
+        session.resolve(&RuleLimits::default()).expect("consistent rules");
         session
     }
 

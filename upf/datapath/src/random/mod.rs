@@ -39,7 +39,7 @@ pub enum Out {
     /// To the data network; without the checksum of its header and its TTL, which are the kernel's
     /// affair in one of them.
     Network(Vec<u8>),
-    /// In a tunnel: to whom, and the GTP-U message.
+    /// In a tunnel: the destination, and the GTP-U message.
     Tunnel(IpAddr, Vec<u8>),
 }
 
@@ -89,8 +89,7 @@ pub fn outer6(datagram: &[u8]) -> Vec<u8> {
     [&[2; 12][..], &[0x86, 0xdd], &ip, &udp, datagram].concat()
 }
 
-/// A packet from the data network: as a machine has forwarded it, and in the frame in which it came
-/// there.
+/// A packet from the data network: forwarded by a machine, and in its original frame.
 pub fn from_network(packet: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut aged = packet.to_vec();
     let protocol = if packet[0] >> 4 == 4 {

@@ -1,6 +1,5 @@
-//! Packets of N6 written to a file that Wireshark and tcpdump read (draft-ietf-opsawg-pcap), as
-//! they are on N6: from UEs once they have left their tunnel and are translated, for UEs before any
-//! of it.
+//! Captures of N6 packets to a file for Wireshark and tcpdump (draft-ietf-opsawg-pcap). Packets are
+//! captured as they are on N6: from UEs after decapsulation and translation, to UEs before either.
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 use serde::Serialize;
@@ -155,7 +154,7 @@ impl Shared {
         self.status.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// How far it is.
+    /// The capture's progress.
     pub fn status(&self) -> CaptureStatus {
         self.lock().clone()
     }
@@ -171,7 +170,7 @@ impl Shared {
     }
 
     /// Updates the progress.
-    pub fn tell(&self, (packets, bytes): (u64, u64), dropped: u64, ended: Option<String>) {
+    pub fn update(&self, (packets, bytes): (u64, u64), dropped: u64, ended: Option<String>) {
         let status = &mut *self.lock();
         (status.packets, status.bytes, status.dropped) = (packets, bytes, dropped);
         status.ended = ended;

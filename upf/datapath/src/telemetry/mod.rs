@@ -57,15 +57,15 @@ pub struct TableUsage {
 /// counted as forwarded and could not leave is among the drops, too.
 pub fn balance(counters: &Counters, waiting: u64) -> (u64, u64) {
     let drops: u64 = DropReason::ALL.iter().map(|reason| counters.drops(*reason).get()).sum();
-    let came = counters.received_packets.get()
+    let received = counters.received_packets.get()
         + counters.switched_packets.get()
         + counters.lost_packets.get();
-    let gone = counters.uplink_packets.get()
+    let sent_or_dropped = counters.uplink_packets.get()
         + counters.downlink_packets.get()
         + drops
         + counters.passed_packets.get()
         + counters.answered_packets.get()
         + counters.signalling_packets.get()
         + waiting;
-    (came, gone)
+    (received, sent_or_dropped)
 }

@@ -3,7 +3,7 @@ use martlet_gtpu::Message;
 use martlet_upf_rules::Flow;
 use std::fmt::Write as _;
 
-/// Bytes of the link header with its tags, and the protocol behind it.
+/// Bytes of the link header with its tags, and the protocol after it.
 fn link(frame: &[u8]) -> Option<(usize, u16)> {
     let word = |at: usize| {
         frame.get(at..at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok()).map(u16::from_be_bytes)
@@ -81,17 +81,17 @@ fn of_flow(out: &mut String, flow: &Flow, packet: &[u8], start: usize) {
     let _ = write!(out, ", {} bytes", flow.length);
 }
 
-/// Tunnel and packet of a G-PDU, whose end may be cut off.
+/// Tunnel and packet of a G-PDU, which may be truncated.
 fn tunnel(message: &[u8]) -> Option<(u32, &[u8])> {
     if message.get(1) != Some(&255) {
         return None;
     }
-    let said = usize::from(u16::from_be_bytes(message.get(2..4)?.try_into().ok()?)) + 8;
+    let length = usize::from(u16::from_be_bytes(message.get(2..4)?.try_into().ok()?)) + 8;
     let mut whole = message.to_vec();
-    whole.resize(said.max(message.len()), 0);
+    whole.resize(length.max(message.len()), 0);
     match martlet_gtpu::decode(&whole) {
         Ok(Message::GPdu(pdu)) => {
-            let at = (said.min(whole.len())).checked_sub(pdu.payload.len())?;
+            let at = (length.min(whole.len())).checked_sub(pdu.payload.len())?;
             Some((pdu.teid, message.get(at..)?))
         }
         _ => Some((u32::from_be_bytes(message.get(4..8)?.try_into().ok()?), &[])),
@@ -117,10 +117,10 @@ mod tests {
             &g_pdu(7, Some(1), &inner),
         );
         let frame = ethernet(&outer);
-        let told = "GTP-U 192.168.70.2 > 192.168.70.1 TEID 0x00000007: UDP 10.45.0.2:9000 > \
+        let expected = "GTP-U 192.168.70.2 > 192.168.70.1 TEID 0x00000007: UDP 10.45.0.2:9000 > \
                     10.98.0.2:7000, 328 bytes";
-        assert_eq!(summary(&frame, frame.len() as u32), told);
-        assert_eq!(summary(&frame[..128], frame.len() as u32), told);
+        assert_eq!(summary(&frame, frame.len() as u32), expected);
+        assert_eq!(summary(&frame[..128], frame.len() as u32), expected);
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub struct TraceRequest {
     pub forwarded: bool,
 }
 
-/// A packet, and what became of it.
+/// A packet and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traced {
     /// Nanoseconds since the machine started.
@@ -41,7 +41,7 @@ pub struct TraceBatch {
 
 impl Traced {
     /// As JSON with its rules. `session` is the matched session.
-    pub fn told(&self, session: Option<&Session>) -> Value {
+    pub fn describe(&self, session: Option<&Session>) -> Value {
         let pdr = self.pdr.and_then(|id| session?.pdrs.get(&id));
         let hex: String = self.frame.iter().map(|byte| format!("{byte:02x}")).collect();
         json!({
@@ -67,7 +67,7 @@ fn why(reason: DropReason, session: Option<&Session>, pdr: Option<u16>) -> Strin
     let found = pdr.and_then(|id| session?.pdrs.get(&id));
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     match (reason, found) {
-        (DropReason::Action, Some(pdr)) => format!("FAR {} says so", pdr.far),
+        (DropReason::Action, Some(pdr)) => format!("FAR {} drops it", pdr.far),
         (DropReason::Gate, Some(pdr)) => {
             let closed = pdr.qers.iter().filter(|id| {
                 session.and_then(|s| s.qers.get(id)).is_some_and(|qer| !qer.passes(pdr.direction()))
@@ -86,7 +86,7 @@ fn why(reason: DropReason, session: Option<&Session>, pdr: Option<u16>) -> Strin
         }
         (DropReason::Quota, Some(pdr)) => format!("a quota of URR {} is used up", list(&pdr.urrs)),
         (DropReason::BufferFull, Some(pdr)) => {
-            format!("FAR {} says to buffer, and the buffer is full", pdr.far)
+            format!("FAR {} buffers it, and the buffer is full", pdr.far)
         }
         _ => reason.explanation().into(),
     }

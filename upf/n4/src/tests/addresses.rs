@@ -1,4 +1,4 @@
-//! Addresses of UEs that the UPF gives out.
+//! UE addresses that the UPF allocates.
 use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
@@ -6,7 +6,7 @@ use martlet_upf_config::DnnConfig;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
 use std::net::Ipv4Addr;
 
-/// A UPF that has five addresses to give.
+/// A UPF with a pool of five addresses.
 fn giving() -> Smf {
     let mut smf = Smf::with(|config| {
         let pools = vec!["10.45.0.0/29".into()];
@@ -74,7 +74,7 @@ fn addresses_are_released_with_their_session() {
         establish(&mut smf, choosing(6, false)).cause,
         Cause::ALL_DYNAMIC_ADDRESSES_ARE_OCCUPIED
     );
-    // One that is refused for another reason keeps none.
+    // A request that is rejected for another reason holds no address.
     smf.delete(seids[2]);
     let mut wrong = choosing(7, false);
     wrong.create_pdrs[1].far_id = Some(FarId(77));
@@ -82,7 +82,7 @@ fn addresses_are_released_with_their_session() {
     let again = establish(&mut smf, choosing(8, false));
     assert_eq!(again.cause, Cause::ACCEPTED);
     assert!(given.contains(&again.created_pdrs[0].ue_ip_addresses[0].ipv4.unwrap()));
-    // The end of the association gives back all of them.
+    // The end of the association frees all of them.
     smf.associate(2);
     for n in 1..=5 {
         assert_eq!(establish(&mut smf, choosing(n, false)).cause, Cause::ACCEPTED);

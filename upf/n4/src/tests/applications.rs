@@ -1,4 +1,4 @@
-//! PFD management: sessions detect what SMFs tell of applications.
+//! PFD management: sessions detect the applications that SMFs provision.
 use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
@@ -11,7 +11,7 @@ fn flows(texts: &[String]) -> PfdContext {
     }
 }
 
-fn told(id: &str, texts: &[String]) -> PfdManagementRequest {
+fn provision(id: &str, texts: &[String]) -> PfdManagementRequest {
     let contexts = if texts.is_empty() { vec![] } else { vec![flows(texts)] };
     PfdManagementRequest {
         applications: vec![ApplicationIdsPfds { application_id: ApplicationId::new(id), contexts }],
@@ -25,7 +25,7 @@ fn manage(smf: &mut Smf, request: PfdManagementRequest) -> PfdManagementResponse
     answer
 }
 
-/// A session whose uplink is of an application alone.
+/// A session whose uplink matches one application only.
 fn detecting(id: &str) -> SessionEstablishmentRequest {
     let mut request = establishment();
     request.create_pdrs[0].pdi.application_id = Some(ApplicationId::new(id));
@@ -40,7 +40,7 @@ fn to_port(port: u16) -> Vec<String> {
 fn a_pdr_follows_the_flows_of_an_application() {
     let mut smf = Smf::associated();
     let accepted = PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None };
-    assert_eq!(manage(&mut smf, told("chat", &to_port(7000))), accepted);
+    assert_eq!(manage(&mut smf, provision("chat", &to_port(7000))), accepted);
     let (_, teid) = smf.establish(detecting("chat"));
     let passes = |smf: &mut Smf, port| {
         let packet = udp_packet((UE, 9000), (smf.bench.remote(), port), b"up");
@@ -49,17 +49,17 @@ fn a_pdr_follows_the_flows_of_an_application() {
     };
     assert!(passes(&mut smf, 7000));
     assert!(!passes(&mut smf, 7001));
-    // The same application is found by something else now.
-    assert_eq!(manage(&mut smf, told("chat", &to_port(7001))), accepted);
+    // The same application now has another flow.
+    assert_eq!(manage(&mut smf, provision("chat", &to_port(7001))), accepted);
     assert!(!passes(&mut smf, 7000));
     assert!(passes(&mut smf, 7001));
-    // Another one's flows are none of its own; and one that is forgotten is not found.
-    assert_eq!(manage(&mut smf, told("news", &to_port(7000))), accepted);
+    // Flows of another application do not match; a removed application is not detected.
+    assert_eq!(manage(&mut smf, provision("news", &to_port(7000))), accepted);
     assert!(!passes(&mut smf, 7000));
-    assert_eq!(manage(&mut smf, told("chat", &[])), accepted);
+    assert_eq!(manage(&mut smf, provision("chat", &[])), accepted);
     assert!(!passes(&mut smf, 7001));
-    // It was only forgotten, and comes back to the session.
-    assert_eq!(manage(&mut smf, told("chat", &to_port(7000))), accepted);
+    // The session still refers to it, so it matches again once provisioned.
+    assert_eq!(manage(&mut smf, provision("chat", &to_port(7000))), accepted);
     assert!(passes(&mut smf, 7000));
     // Without any application, all are forgotten.
     assert_eq!(manage(&mut smf, PfdManagementRequest { applications: vec![] }), accepted);
@@ -83,8 +83,8 @@ fn a_pdr_with_an_unknown_application_is_rejected() {
         (answer.cause, answer.failed_rule),
         (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
     );
-    manage(&mut smf, told("chat", &to_port(7000)));
-    // An application goes alone.
+    manage(&mut smf, provision("chat", &to_port(7000)));
+    // A PDR has either an application or filters.
     let mut both = detecting("chat");
     let flow_description = Some("permit out ip from any to assigned".into());
     both.create_pdrs[0].pdi.sdf_filters =
@@ -99,13 +99,16 @@ fn undetectable_pfds_are_rejected_completely() {
         config.n4.applications = 2;
         config.n4.flows_per_application = 2;
     });
-    // Nobody but an SMF that is associated tells of applications.
-    assert_eq!(manage(&mut smf, told("a", &to_port(1))).cause, Cause::NO_ESTABLISHED_ASSOCIATION);
+    // Only an associated SMF may provision applications.
+    assert_eq!(
+        manage(&mut smf, provision("a", &to_port(1))).cause,
+        Cause::NO_ESTABLISHED_ASSOCIATION
+    );
     smf.associate(1);
     let offending = Some(OffendingIe(PfdContents::TYPE));
-    let wrong = manage(&mut smf, told("a", &["permit sideways".into()]));
+    let wrong = manage(&mut smf, provision("a", &["permit sideways".into()]));
     assert_eq!((wrong.cause, wrong.offending_ie), (Cause::MANDATORY_IE_INCORRECT, offending));
-    let mut named = told("a", &to_port(1));
+    let mut named = provision("a", &to_port(1));
     named.applications[0].contexts[0].contents[0] = PfdContents {
         domain_names: vec![(b"example.com".to_vec(), None)],
         ..PfdContents::default()
@@ -113,10 +116,10 @@ fn undetectable_pfds_are_rejected_completely() {
     let unseen = manage(&mut smf, named);
     assert_eq!((unseen.cause, unseen.offending_ie), (Cause::SERVICE_NOT_SUPPORTED, offending));
     let many: Vec<String> = (1..=3).flat_map(to_port).collect();
-    assert_eq!(manage(&mut smf, told("a", &many)).cause, Cause::NO_RESOURCES_AVAILABLE);
-    // One too many takes those beside it along.
+    assert_eq!(manage(&mut smf, provision("a", &many)).cause, Cause::NO_RESOURCES_AVAILABLE);
+    // Exceeding the limit rejects the whole request.
     let three: Vec<_> =
-        ["a", "b", "c"].iter().flat_map(|id| told(id, &to_port(1)).applications).collect();
+        ["a", "b", "c"].iter().flat_map(|id| provision(id, &to_port(1)).applications).collect();
     assert_eq!(
         manage(&mut smf, PfdManagementRequest { applications: three }).cause,
         Cause::NO_RESOURCES_AVAILABLE
@@ -124,7 +127,7 @@ fn undetectable_pfds_are_rejected_completely() {
     assert_eq!(smf.n4.applications.len(), 0);
 }
 
-/// What a name server answers, as it comes from the data network.
+/// A DNS response as received from the data network.
 fn answered(smf: &mut Smf, server: [u8; 4], name: &str, address: [u8; 4], holds: u32) {
     let message = martlet_upf_rules::dns::testing::message(name, None, &[address.into()], holds);
     let packet =
@@ -167,26 +170,26 @@ fn an_application_is_detected_by_dns_responses() {
         smf.bench.receive_n6().is_some()
     };
     let (one, two, three) = ([192, 0, 2, 1], [192, 0, 2, 2], [192, 0, 2, 3]);
-    assert!(!passes(&mut smf, one), "nothing is known of it yet");
+    assert!(!passes(&mut smf, one), "no address is resolved yet");
     answered(&mut smf, [6, 6, 6, 6], "a.video.example", one, 10);
-    assert!(!passes(&mut smf, one), "nobody believes that server");
+    assert!(!passes(&mut smf, one), "the server is not trusted");
     answered(&mut smf, server, "news.example", one, 10);
     assert!(!passes(&mut smf, one), "another name");
     answered(&mut smf, server, "a.video.example", one, 10);
     assert!(passes(&mut smf, one) && !passes(&mut smf, two));
-    // It holds as long as the configuration has it, if the answer holds for less.
+    // The configured minimum lifetime applies if the TTL is shorter.
     smf.pass(Duration::from_secs(30));
     answered(&mut smf, server, "img7.example", two, 3000);
     assert!(passes(&mut smf, one) && passes(&mut smf, two));
     smf.pass(Duration::from_secs(40));
-    assert!(!passes(&mut smf, one) && passes(&mut smf, two), "the first answer is over");
-    // There is room for two: the one that ends first goes.
+    assert!(!passes(&mut smf, one) && passes(&mut smf, two), "the first response has expired");
+    // There is room for two: the one that expires first is evicted.
     answered(&mut smf, server, "b.video.example", one, 100);
     smf.pass(Duration::from_secs(1));
     answered(&mut smf, server, "c.video.example", three, 5000);
     smf.pass(Duration::from_secs(1));
     assert!(!passes(&mut smf, one) && passes(&mut smf, two) && passes(&mut smf, three));
-    // The same names told again keep what is known, others do not.
+    // Provisioning the same names again preserves resolved addresses; other names do not.
     assert_eq!(
         manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause,
         Cause::ACCEPTED

@@ -1,7 +1,9 @@
 //! Associations and heartbeats.
+use crate::metrics;
 use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
+use std::net::IpAddr;
 use std::time::Duration;
 
 #[test]
@@ -13,12 +15,97 @@ fn association_setup_reports_up_features() {
 }
 
 #[test]
-fn a_new_association_replaces_the_old_one_and_its_sessions() {
+fn a_new_recovery_time_stamp_ends_the_sessions_of_before() {
     let (mut smf, seid, _) = Smf::in_session();
-    // The same recovery time stamp does not save them.
-    assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
+    assert_eq!(smf.associate(2).cause, Cause::ACCEPTED);
     assert_eq!(smf.n4.counts(), (0, 1));
     assert_eq!(smf.delete(seid).cause, Cause::SESSION_CONTEXT_NOT_FOUND);
+}
+
+#[test]
+fn sessions_outlive_another_setup_by_the_same_smf() {
+    let (mut smf, seid, teid) = Smf::in_session();
+    let other = smf.establish(other_session());
+    assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
+    assert_eq!(smf.n4.counts(), (2, 1));
+    // The SMF restores one of them and modifies the other.
+    let mut again = establishment();
+    again.create_pdrs[0].pdi.local_fteid =
+        Some(FTeid::Given { teid, ipv4: Some([127, 0, 0, 8].into()), ipv6: None });
+    let restored = smf.try_establish(again);
+    assert_eq!((restored.cause, smf.n4.counts()), (Cause::ACCEPTED, (2, 1)));
+    assert_eq!(smf.delete(seid).cause, Cause::SESSION_CONTEXT_NOT_FOUND);
+    smf.accepted(other.0, to_gnb(REMOTE));
+    smf.n4.end_stale_sessions(1);
+    assert_eq!(smf.n4.counts(), (2, 1));
+    // Those that it leaves end after the retention time.
+    assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
+    smf.accepted(other.0, to_gnb(REMOTE));
+    smf.n4.end_stale_sessions(1);
+    assert_eq!(smf.n4.counts(), (1, 1));
+    smf.delete(other.0);
+}
+
+/// A session of another UE.
+fn other_session() -> SessionEstablishmentRequest {
+    let mut request = another(CP_SEID + 1);
+    request
+        .create_pdrs
+        .iter_mut()
+        .for_each(|pdr| pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, 3].into()));
+    request
+}
+
+/// A setup request under the node ID of the SMF, from another address; the cause of the answer.
+fn set_up_from(smf: &mut Smf, from: IpAddr, node_id: NodeId, recovery: u32) -> Option<Cause> {
+    let request = AssociationSetupRequest {
+        node_id,
+        recovery: RecoveryTimeStamp(recovery),
+        up_features: None,
+        cp_features: None,
+        retention: None,
+    };
+    smf.sequence += 1;
+    let answers = smf.receive_from(from, &Packet::node(smf.sequence, request).encode());
+    answers.into_iter().find_map(|packet| match packet.message {
+        Message::AssociationSetupResponse(answer) => Some(answer.cause),
+        _ => None,
+    })
+}
+
+#[test]
+fn an_association_belongs_to_its_address() {
+    let (mut smf, seid, _) = Smf::in_session();
+    let neighbour = IpAddr::from([127, 0, 0, 66]);
+    for recovery in [1, 2] {
+        let cause = set_up_from(&mut smf, neighbour, NodeId::Ip(SMF), recovery);
+        assert_eq!((cause, smf.n4.counts()), (Some(Cause::REJECTED), (1, 1)));
+    }
+    smf.accepted(seid, to_gnb(REMOTE));
+    // Once the SMF answers no more, it may have moved; a new start is then the proof.
+    smf.pass(Duration::from_secs(15));
+    let cause = set_up_from(&mut smf, neighbour, NodeId::Ip(SMF), 1);
+    assert_eq!((cause, smf.n4.counts()), (Some(Cause::REJECTED), (1, 1)));
+    let cause = set_up_from(&mut smf, neighbour, NodeId::Ip(SMF), 2);
+    assert_eq!((cause, smf.n4.counts()), (Some(Cause::ACCEPTED), (0, 1)));
+}
+
+#[test]
+fn only_configured_smfs_get_an_association() {
+    let network = "192.0.2.0/24".parse().expect("a network");
+    let mut smf = Smf::with(|config| config.n4.allow = vec![network]);
+    let before = metrics::N4_DROPPED.with_label_values(&["not_allowed"]).get();
+    assert_eq!(set_up_from(&mut smf, SMF, NodeId::Ip(SMF), 1), Some(Cause::REJECTED));
+    let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(1) };
+    assert_eq!(smf.receive(&Packet::node(77, beat).encode()), []);
+    assert_eq!(smf.receive(&Packet::session(0, 78, establishment()).encode()), []);
+    assert_eq!(smf.n4.counts(), (0, 0));
+    assert!(metrics::N4_DROPPED.with_label_values(&["not_allowed"]).get() >= before + 3);
+    let known = IpAddr::from([192, 0, 2, 9]);
+    assert_eq!(set_up_from(&mut smf, known, NodeId::Ip(SMF), 1), Some(Cause::ACCEPTED));
+    // Left empty, they are on this machine.
+    let far = IpAddr::from([192, 0, 2, 9]);
+    assert_eq!(set_up_from(&mut Smf::alone(), far, NodeId::Ip(far), 1), Some(Cause::REJECTED));
 }
 
 #[test]
@@ -66,7 +153,7 @@ fn heartbeats_are_answered_and_detect_a_restart() {
     let expected = HeartbeatResponse { recovery: smf.n4.recovery };
     assert_eq!(smf.node(beat(1)), expected.clone().into());
     assert_eq!(smf.n4.counts(), (1, 1));
-    // Started at another time: what it had is gone.
+    // It restarted: its sessions are removed.
     assert_eq!(smf.node(beat(2)), expected.into());
     assert_eq!(smf.n4.counts(), (0, 0));
 }
@@ -80,7 +167,7 @@ fn sessions_of_an_unreachable_smf_are_removed() {
     };
     let answer = HeartbeatResponse { recovery: RecoveryTimeStamp(1) };
     assert_eq!(smf.receive(&Packet::node(sequence, answer).encode()), []);
-    // The next one is not answered: it is sent three times, a second apart.
+    // The next one gets no response: it is sent three times, one second apart.
     let sent = smf.pass(Duration::from_secs(13));
     assert_eq!(sent.len(), 3, "{sent:?}");
     assert_eq!(smf.n4.counts(), (1, 1));
@@ -119,29 +206,29 @@ fn unsupported_features_are_rejected() {
 #[test]
 fn session_retention_keeps_sessions_over_an_smf_restart() {
     let (mut smf, seid, _) = Smf::in_session();
-    let request = |node_id, retention| AssociationSetupRequest {
+    let request = |node_id, retention, recovery| AssociationSetupRequest {
         node_id,
-        recovery: RecoveryTimeStamp(2),
+        recovery: RecoveryTimeStamp(recovery),
         up_features: None,
         cp_features: None,
         retention,
     };
-    let set_up = |smf: &mut Smf, node_id, retention| {
-        let Message::AssociationSetupResponse(answer) = smf.node(request(node_id, retention))
-        else {
-            panic!()
-        };
+    let set_up = |smf: &mut Smf, node_id, retention: Option<SessionRetention>| {
+        let recovery = if retention.is_some() { 2 } else { 3 };
+        let request = request(node_id, retention, recovery);
+        let Message::AssociationSetupResponse(answer) = smf.node(request) else { panic!() };
         (answer.cause, answer.flags)
     };
     let node = || NodeId::Ip(crate::testing::SMF);
-    let kept = (Cause::ACCEPTED, Some(PfcpAsRspFlags(1)));
-    assert_eq!(set_up(&mut smf, node(), Some(martlet_pfcp::SessionRetention {})), kept);
+    let retained = (Cause::ACCEPTED, Some(PfcpAsRspFlags(1)));
+    assert_eq!(set_up(&mut smf, node(), Some(martlet_pfcp::SessionRetention {})), retained);
     assert_eq!(smf.n4.counts(), (1, 1));
     smf.accepted(seid, to_gnb(REMOTE));
     // The time at which it started is that of now.
     smf.node(HeartbeatRequest { recovery: RecoveryTimeStamp(2) });
     assert_eq!(smf.n4.counts(), (1, 1));
-    // Another node has nothing that could be kept; and who does not ask begins without sessions.
+    // Another node has nothing that could be kept; and who does not ask begins without sessions
+    // once it has started again.
     let other = NodeId::Fqdn("another.smf".into());
     assert_eq!(
         set_up(&mut smf, other, Some(martlet_pfcp::SessionRetention {})),

@@ -32,9 +32,10 @@ fn load_and_overload_are_reported_as_they_change() {
     let (mut last, mut loads, mut overloads) = (SequenceNumber(0), Vec::new(), Vec::new());
     for n in 1..=11 {
         let answer = establish(&mut smf, n);
-        let mut is_told = |number: SequenceNumber| std::mem::replace(&mut last, number) < number;
+        let mut is_reported =
+            |number: SequenceNumber| std::mem::replace(&mut last, number) < number;
         if let Some(load) = answer.load {
-            assert!(is_told(load.sequence_number));
+            assert!(is_reported(load.sequence_number));
             loads.push(load.metric.0);
         }
         overloads.push(answer.overload.map(|overload| (overload.metric.0, overload.timer.span())));
@@ -48,7 +49,7 @@ fn load_and_overload_are_reported_as_they_change() {
     // At 80 per cent, by one per cent, for that is more than none; at 90 by half; at 100 by all.
     assert_eq!(overloads[7..], [Some((1, ten)), Some((50, ten)), Some((100, ten)), None]);
     assert!(overloads[..7].iter().all(Option::is_none));
-    // It is told again before its time is over, and when it ends.
+    // Reported again before it expires, and when it ends.
     smf.pass(Duration::from_secs(6));
     let answer = smf.accepted(seids[0], to_gnb(REMOTE));
     assert_eq!(answer.overload.map(|overload| overload.metric.0), Some(100));
@@ -67,7 +68,7 @@ fn load_is_not_reported_without_the_smf_feature() {
     smf.associate(1);
     let answer = establish(&mut smf, 1);
     assert_eq!((answer.load, answer.overload), (None, None));
-    // It may learn it later.
+    // A small change may be reported later.
     let update = AssociationUpdateRequest {
         node_id: NodeId::Ip(SMF),
         up_features: None,

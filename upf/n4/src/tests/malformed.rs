@@ -1,4 +1,4 @@
-//! What bad input gets.
+//! Responses to malformed input.
 use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
@@ -30,7 +30,7 @@ fn an_unsupported_version_gets_version_not_supported() {
     let mut bytes = raw(1, None, &[0, 96, 0, 4, 0, 0, 0, 1]);
     bytes[0] = 0x40;
     assert_eq!(smf.receive(&bytes), [Packet::node(9, VersionNotSupported {})]);
-    // An answer of another version is no occasion for one.
+    // A response of another version gets no response.
     bytes[1] = 2;
     assert_eq!(smf.receive(&bytes), []);
 }
@@ -44,7 +44,7 @@ fn a_missing_mandatory_ie_is_named() {
         panic!()
     };
     assert_eq!(answer.cause, Cause::MANDATORY_IE_MISSING);
-    // An establishment without its Node ID, whose CP F-SEID tells where the answer goes.
+    // An establishment without Node ID, whose CP F-SEID addresses the response.
     let fseid = [0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0x50, 1, 127, 0, 0, 7];
     let mut bytes = raw(50, Some(0), &fseid);
     bytes[14] = 10;
@@ -92,7 +92,7 @@ fn an_unknown_session_gets_session_context_not_found() {
                 if a.cause == Cause::SESSION_CONTEXT_NOT_FOUND));
     assert_eq!(answer.seid, Some(0));
     assert_eq!(smf.delete(42).cause, Cause::SESSION_CONTEXT_NOT_FOUND);
-    // Even if what is asked of it is malformed.
+    // Even if the request for it is malformed.
     let answers = smf.receive(&raw(52, Some(42), &[0, 10, 0, 6, 0, 108, 0, 2, 0, 1]));
     let [Packet { message: Message::SessionModificationResponse(answer), .. }] = &answers[..]
     else {
@@ -107,7 +107,7 @@ fn unexpected_requests_are_dropped() {
     let (mut smf, seid, _) = Smf::in_session();
     let report = super::super::report::report(ReportType::DLDR);
     assert_eq!(smf.receive(&Packet::session(seid, 3, report).encode()), []);
-    // So is an answer to nothing.
+    // So is an unsolicited response.
     let answer = SessionReportResponse { cause: Cause::ACCEPTED, offending_ie: None, flags: None };
     assert_eq!(smf.receive(&Packet::session(seid, 3, answer).encode()), []);
 }

@@ -1,4 +1,4 @@
-//! N4 with an SMF made by hand, above the forwarder of the `kernel` datapath without its sockets.
+//! N4 with a handwritten SMF, on the forwarder of the `kernel` datapath without its sockets.
 mod addresses;
 mod applications;
 mod associations;

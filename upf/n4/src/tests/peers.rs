@@ -1,5 +1,5 @@
-//! Messages of those who have no business with a session, and messages that come again or in
-//! another order: nothing is disturbed, and nothing is left behind.
+//! Messages of peers that do not own a session, and duplicated or reordered messages: they affect
+//! nothing and leave nothing behind.
 use crate::metrics;
 use crate::testing::*;
 use martlet_pfcp::ie::*;
@@ -18,7 +18,7 @@ fn an_unassociated_peer_cannot_change_sessions() {
     let (mut smf, seid, teid) = Smf::in_session();
     let before = dropped("unknown_peer");
     let node_id = || NodeId::Ip(SMF);
-    // It says that it is the SMF, and knows its session's identifiers.
+    // It claims to be the SMF, and uses its session's identifiers.
     let mut other = establishment();
     other.cp_fseid = FSeid::new(9, UNKNOWN_PEER);
     let cause_of = |sent: Vec<Packet>| match &sent[..] {
@@ -56,12 +56,12 @@ fn an_unassociated_peer_cannot_change_sessions() {
     for (packet, cause) in requests {
         assert_eq!(cause_of(smf.receive_from(UNKNOWN_PEER, &packet.encode())), cause, "{packet:?}");
     }
-    // A malformed one does not even learn that the session is there.
+    // The response to a malformed one does not reveal that the session exists.
     let malformed = Header { message_type: 52, seid: Some(seid), sequence: 7, priority: None };
     let malformed = malformed.encode(|out| out.extend([0, 10, 0, 6, 0, 108, 0, 2, 0, 1]));
     let sent = smf.receive_from(UNKNOWN_PEER, &malformed);
     assert_eq!((sent[0].seid, cause_of(sent)), (Some(0), Cause::SESSION_CONTEXT_NOT_FOUND));
-    // A heartbeat anyone may ask for; what it says of a restart is not the SMF's word.
+    // Any peer may send a heartbeat; its recovery time stamp is not that of the SMF.
     let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(999) };
     assert_eq!(smf.receive_from(UNKNOWN_PEER, &Packet::node(8, beat).encode()).len(), 1);
     assert_eq!(smf.n4.counts(), (1, 1));
@@ -87,14 +87,14 @@ fn an_associated_smf_can_take_over_a_session() {
     };
     let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 2, idle()).encode());
     assert_eq!(cause(sent), (Some(0), Cause::SESSION_CONTEXT_NOT_FOUND));
-    // With its own end it is the session's SMF from here on (TS 29.244, 5.22.2).
+    // With its own F-SEID it owns the session from now on (TS 29.244, 5.22.2).
     let change =
         SessionModificationRequest { cp_fseid: Some(FSeid::new(77, UNKNOWN_PEER)), ..idle() };
     let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 3, change).encode());
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
     let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 4, to_gnb(REMOTE)).encode());
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
-    // The association of before takes nothing of it along as it ends.
+    // The release of the previous association does not remove the session.
     let release = AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF) };
     smf.receive(&Packet::node(9, release).encode());
     let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 5, idle()).encode());
@@ -104,7 +104,7 @@ fn an_associated_smf_can_take_over_a_session() {
 #[test]
 fn a_late_establishment_retransmission_creates_no_second_session() {
     let mut smf = Smf::without_heartbeats();
-    // Nothing in it belongs to one session alone but the CP function's end.
+    // Only the CP function's F-SEID belongs to one session.
     let mut request = establishment();
     for pdr in &mut request.create_pdrs {
         pdr.pdi.ue_ip_addresses[0].ipv4 = Some(UE);
@@ -146,7 +146,7 @@ fn sequence_numbers_need_no_order() {
         assert_eq!(smf.receive(&Packet::node(sequence, answer).encode()), []);
     }
     assert!(dropped("unexpected") >= before + 3);
-    // An answer of a stranger to a request of ours is none.
+    // A response of another peer to our request is ignored.
     let sent = smf.pass(Duration::from_secs(10));
     let answer = HeartbeatResponse { recovery: RecoveryTimeStamp(42) };
     assert_eq!(

@@ -31,7 +31,7 @@ fn a_stopping_upf_waits_for_smfs_to_move_sessions() {
     assert_eq!(request.release_period.unwrap().span(), Some(Duration::from_secs(20)));
     let answer = AssociationUpdateResponse { node_id: NodeId::Ip(SMF), cause: Cause::ACCEPTED };
     assert_eq!(smf.receive(&Packet::node(sent[0].sequence, answer).encode()), []);
-    // Traffic goes on, and there are no new sessions.
+    // Traffic continues, and new sessions are rejected.
     let packet = udp_packet((UE, 9000), (smf.bench.remote(), 7000), b"up");
     smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
     assert!(smf.bench.receive_n6().is_some());
@@ -101,7 +101,7 @@ fn usage_is_reported_before_an_association_is_released() {
         let answer =
             SessionReportResponse { cause: Cause::ACCEPTED, offending_ie: None, flags: None };
         let after = smf.receive(&Packet::session(1, packet.sequence, answer).encode());
-        // Behind the last of them: all is reported.
+        // After the last of them, the end of the reports follows.
         assert_eq!(after.len(), n);
         if let Some(last) = after.first() {
             assert_eq!(update_of(last).release_request, Some(ie::AssociationReleaseRequest(2)));

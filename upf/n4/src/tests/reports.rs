@@ -1,4 +1,4 @@
-//! Downlink data, Error Indications and idleness told to the SMF.
+//! Reports of downlink data, Error Indications and inactivity to the SMF.
 use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
@@ -25,7 +25,7 @@ fn downlink_data_is_reported_once_and_leaves_in_order() {
     for n in 0..3 {
         assert_eq!(smf.bench.receive_n3().unwrap().last(), Some(&n));
     }
-    // Nothing is repeated: it was answered.
+    // Nothing is retransmitted after the response.
     assert_eq!(smf.pass(Duration::from_secs(5)), []);
 }
 
@@ -115,7 +115,7 @@ fn an_error_indication_is_reported_to_the_smf_of_its_tunnel() {
     let IpAddr::V4(gnb) = GNB else { unreachable!() };
     let remote = FTeid::Given { teid: REMOTE, ipv4: Some(gnb), ipv6: None };
     assert_eq!(report.error_indication.as_ref().unwrap().remote_fteids, [remote]);
-    // One about a tunnel that nobody has.
+    // A report about an unknown tunnel.
     smf.bench.send_n3(&martlet_gtpu::error_indication(REMOTE + 1, GNB));
     assert_eq!(smf.reports().len(), 0);
 }
@@ -133,10 +133,11 @@ fn inactivity_is_reported_once_until_there_is_traffic() {
             .count()
     };
     assert_eq!(idle(smf.pass(Duration::from_secs(29))), 0);
-    // It is sent three times, since nobody answers.
+    // Sent three times without a response.
     assert_eq!(idle(smf.pass(Duration::from_secs(4))), 3);
     assert_eq!(idle(smf.pass(Duration::from_secs(120))), 0);
-    // The forwarder looks at the real clock, which stands far behind; traffic is later than none.
+    // The forwarder uses the real clock, which is behind the test's; any traffic is later than
+    // none.
     let packet = udp_packet((UE, 9000), (smf.bench.remote(), 7000), b"up");
     smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
     assert!(idle(smf.pass(Duration::from_secs(40))) > 0);

@@ -6,7 +6,7 @@ use martlet_pfcp::*;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
 
 #[test]
-fn a_session_carries_packets_both_ways() {
+fn a_session_forwards_packets_in_both_directions() {
     let (mut smf, _, teid) = Smf::in_session();
     let packet = udp_packet((UE, 9000), (smf.bench.remote(), 7000), b"up");
     smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
@@ -74,7 +74,7 @@ fn an_f_teid_of_the_smf_must_be_ours_and_free() {
     );
 }
 
-/// What is wrong with a request, its cause, the element and the rule at fault.
+/// An invalid request, its cause, the offending IE and the failed rule.
 type Wrong = (fn(&mut SessionEstablishmentRequest), Cause, Option<u16>, Option<FailedRuleId>);
 
 #[test]
@@ -181,7 +181,7 @@ fn inconsistent_rules_are_rejected_completely() {
         );
     }
     assert_eq!(smf.n4.counts(), (0, 1));
-    // Nothing is left behind: the session that was meant is made.
+    // No state is left: the corrected session is established.
     smf.establish(establishment());
 }
 
@@ -218,7 +218,7 @@ fn a_rejected_modification_changes_nothing() {
         (missing.cause, missing.failed_rule),
         (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Far(77)))
     );
-    // A PDR needs it.
+    // A PDR refers to it.
     let needed = smf.modify(seid, remove(1));
     assert_eq!(
         (needed.cause, needed.failed_rule),

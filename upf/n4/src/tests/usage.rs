@@ -15,7 +15,7 @@ fn total(report: &UsageReport) -> Option<u64> {
     report.volume?.octets[0]
 }
 
-/// Reports among what was sent, each once however often it was sent.
+/// The usage reports among the sent messages, without retransmissions.
 fn usage(sent: Vec<Packet>) -> Vec<UsageReport> {
     let mut reports: Vec<(u32, UsageReport)> = sent
         .into_iter()
@@ -169,9 +169,9 @@ fn usage_of_a_removed_urr_is_reported() {
         remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }],
         ..Default::default()
     };
-    let told = smf.accepted(seid, remove).usage_reports;
+    let reports = smf.accepted(seid, remove).usage_reports;
     assert_eq!(
-        (told[0].trigger, told[0].volume.unwrap().octets[0]),
+        (reports[0].trigger, reports[0].volume.unwrap().octets[0]),
         (UsageReportTrigger::TERMR, Some(100))
     );
     up(&mut smf, teid);
@@ -202,8 +202,8 @@ fn consecutive_deletions_are_answered_in_order() {
     let delete =
         |sequence, seid| Packet::session(seid, sequence, SessionDeletionRequest {}).encode();
     let heartbeat = Packet::node(905, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
-    // The second one comes twice, and after the third one its session is asked for once more,
-    // behind another request.
+    // The second one is duplicated; and after the third, another request for its session follows
+    // one for another session.
     let all = [
         delete(901, seids[0]),
         delete(902, seids[1]),

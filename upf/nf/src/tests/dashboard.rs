@@ -1,4 +1,4 @@
-//! Every query of the Grafana dashboard asks for what a UPF with traffic really exports.
+//! Every query of the Grafana dashboard matches metrics that a UPF with traffic exports.
 use crate::metrics;
 use crate::thermal;
 use martlet_board::BoardConfig;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana/martlet-upf.json");
 
-/// Labels of the samples of each metric, as somebody reads them who scrapes this process.
+/// The labels of the samples of each metric in a scrape of this process.
 type Exported = BTreeMap<String, Vec<BTreeMap<String, String>>>;
 
 fn exported() -> Exported {
@@ -68,7 +68,7 @@ fn matches(matcher: &Matcher, labels: &BTreeMap<String, String>) -> bool {
     }
 }
 
-/// What is wrong with a query.
+/// The fault of a query, if any.
 fn faults(query: &str, legend: &str, exported: &Exported) -> Vec<String> {
     let text = query.replace("$__rate_interval", "5m").replace("$instance", ".*");
     let expr = match parser::parse(&text) {
@@ -93,25 +93,23 @@ fn faults(query: &str, legend: &str, exported: &Exported) -> Vec<String> {
             continue;
         };
         known.extend(samples.iter().flat_map(|labels| labels.keys().cloned()));
-        // Who scrapes adds the instance.
+        // The scraper adds the label `instance`.
         for matcher in vector.matchers.matchers.iter().filter(|matcher| matcher.name != "instance")
         {
             if !samples
                 .iter()
                 .any(|labels| labels.contains_key(&matcher.name) && matches(matcher, labels))
             {
-                faults.push(format!("{query}: nothing of {name} has {matcher}"));
+                faults.push(format!("{query}: no sample of {name} has {matcher}"));
             }
         }
     }
     wanted.remove("instance");
-    faults.extend(
-        wanted.difference(&known).map(|label| format!("{query}: there is no label {label}")),
-    );
+    faults.extend(wanted.difference(&known).map(|label| format!("{query}: unknown label {label}")));
     faults
 }
 
-/// A UPF on a hot board, with a session whose packets pass, are dropped and wait.
+/// A UPF on a hot board, with a session whose packets are forwarded, dropped and buffered.
 fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
     let mut smf = Smf::associated();
     let (_, teid) = smf.establish(establishment());

@@ -15,7 +15,7 @@ const SPEED: f64 = 100.0;
 /// Bits per second with which the board is at full load, and which the UE sends.
 const FULL: f64 = 4e6;
 
-/// What became of a board under full load for some of its seconds.
+/// The outcome of a board under full load for some simulated seconds.
 struct Outcome {
     hottest: f64,
     throttled_ms: u64,
@@ -67,7 +67,7 @@ async fn burden(governed: bool, seconds: f64) -> Outcome {
     outcome
 }
 
-/// Sends full load from the UE, whatever the CPU has time for.
+/// Sends full load from the UE, limited by the CPU.
 fn send(mut bench: Bench, teid: u32, stop: &AtomicBool) {
     let packet = udp_packet((UE, 9000), (bench.remote(), 7000), &[0; 972]);
     let message = g_pdu(teid, Some(9), &packet);
@@ -90,13 +90,9 @@ fn the_governor_keeps_the_board_below_the_set_point() {
     assert!(without.throttled_ms > 1000 && without.hottest >= 79.0, "{} ms", without.throttled_ms);
     assert_eq!((without.shaped, without.acted), (0, false));
     assert_eq!(with.throttled_ms, 0, "{} °C", with.hottest);
-    assert!(
-        with.hottest < 75.5,
-        "{} °C, of which a sensor of half a kelvin can see no more",
-        with.hottest
-    );
+    assert!(with.hottest < 75.5, "{} °C, beyond the resolution of the sensor", with.hottest);
     assert!(with.acted && with.shaped > 0 && with.forwarded > 0);
-    // All of it is among the metrics.
+    // All of it is exported as metrics.
     let names: Vec<String> =
         prometheus::gather().iter().map(|family| family.name().to_string()).collect();
     for name in [

@@ -48,7 +48,7 @@ pub(super) const CLASS_NAMES: [&str; 3] = ["guaranteed", "lowest", "other"];
 
 static BOARD: Mutex<Weak<Board>> = Mutex::new(Weak::new());
 
-/// Shows a board for as long as it lives; the last one, where there are several.
+/// Exports the metrics of a board while it exists; of the last one if there are several.
 pub(super) fn show(board: &Arc<Board>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -98,7 +98,7 @@ impl Collector for Sensed {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        // One after the other: who comes in between would find nothing.
+        // One scrape at a time: a concurrent one would find the readings taken.
         let _one = self.collecting.lock().unwrap_or_else(PoisonError::into_inner);
         let board = BOARD.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         self.all().into_iter().for_each(GaugeVec::reset);

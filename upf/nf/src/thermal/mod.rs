@@ -1,5 +1,5 @@
-//! The board under the UPF: its sensors among the metrics, a simulated one where there is none, and
-//! the thermal governor.
+//! The board of the UPF: its sensors' metrics, a simulated board where it has none, and the thermal
+//! governor.
 mod metrics;
 mod simulated;
 mod task;
@@ -12,15 +12,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whoever asks sooner gets the last reading again.
+/// Within this time, the last reading is returned again.
 const FRESH: Duration = Duration::from_millis(200);
 
-/// Sensors that several look at.
+/// Sensors shared by several readers.
 pub(crate) struct Board(Mutex<(Sensors, Reading, Option<Instant>)>);
 
 impl Board {
-    /// The board with its sensors below a root; it is among the metrics for as long as somebody
-    /// keeps it.
+    /// The board with the sensors below a root folder; its metrics are exported until it is
+    /// dropped.
     pub fn new(root: PathBuf) -> Arc<Board> {
         let board = Arc::new(Board(Mutex::new((Sensors::at(root), Reading::default(), None))));
         board.look(Duration::ZERO);
@@ -33,19 +33,19 @@ impl Board {
         if at.is_none_or(|at| at.elapsed() >= fresh) {
             let cpu = last.cpu;
             *last = sensors.read();
-            // Two readings within one tick of the clock say nothing of the CPU.
+            // Two readings within one clock tick have no CPU load.
             last.cpu = last.cpu.or(cpu);
             *at = Some(Instant::now());
         }
         last.clone()
     }
 
-    /// What its sensors say at this moment.
+    /// Reads the sensors now.
     pub fn look_now(&self) -> Reading {
         self.look(Duration::ZERO)
     }
 
-    /// What its sensors say.
+    /// The sensors' readings.
     pub fn reading(&self) -> Reading {
         self.look(FRESH)
     }

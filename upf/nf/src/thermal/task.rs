@@ -1,8 +1,8 @@
-//! The governor at work: looks at the board, and has the datapath shape flows.
+//! The governor's task: reads the board and makes the datapath shape flows.
 use super::metrics::{ACTIONS, ALLOWED, BATCHING, CLASS_NAMES, LIMIT, MODEL, PREDICTED, SET_POINT};
 use super::{Board, simulated};
 use martlet_board::governor::CLASSES;
-use martlet_board::{Decision, Governor, GovernorConfig, Seen};
+use martlet_board::{Decision, Governor, GovernorConfig, Sample};
 use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::Shaping;
 use martlet_upf_datapath::counters::DropReason;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Looks between two lines of the log while something is done.
+/// Control periods between two log lines while the governor limits flows.
 const LOOKS_A_LINE: u32 = 30;
 
-/// What board and governor know of the datapath, and others of them.
+/// The governor's view of the datapath, and its state for other tasks.
 pub(crate) struct Shared {
     n4: Weak<Mutex<N4>>,
     pub board: Arc<Board>,
@@ -43,7 +43,7 @@ impl Shared {
         self.throttled_ms.load(Ordering::Relaxed)
     }
 
-    /// What is told of the governor.
+    /// The governor's state for status and metrics.
     pub fn top(&self) -> Value {
         let Some((decision, set_point)) =
             *self.decision.lock().unwrap_or_else(PoisonError::into_inner)
@@ -72,8 +72,8 @@ impl Shared {
     }
 }
 
-/// Shows the board, and starts what the configuration asks for. What is started ends with the set
-/// that this gives.
+/// Exports the board's metrics and starts the configured tasks, which end when the returned set is
+/// dropped.
 pub(crate) fn run(
     config: &UpfConfig,
     n4: &Arc<Mutex<N4>>,
@@ -130,15 +130,15 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
         (bytes, at) = (sums, now);
         let Some(n4) = shared.n4.upgrade() else { return };
         let drops = n4.lock().unwrap_or_else(PoisonError::into_inner).drops(DropReason::Thermal);
-        let met = dropped.replace(drops).is_some_and(|before| drops > before);
-        let decision = governor.look(&Seen { temperature, load, rates, met });
+        let limited = dropped.replace(drops).is_some_and(|before| drops > before);
+        let decision = governor.step(&Sample { temperature, load, rates, limited });
         n4.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .shape(&Shaping { limits: decision.limits, batching: decision.batching });
         shared.batching.store(decision.batching, Ordering::Relaxed);
         *shared.decision.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((decision, config.set_point));
-        tell(&governor, &decision);
+        update(&governor, &decision);
         looks += 1;
         let changed = (decision.batching, decision.limits.map(|limit| limit.is_some()))
             != (last.batching, last.limits.map(|limit| limit.is_some()));
@@ -154,7 +154,7 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
 }
 
 /// Shows a decision among the metrics.
-fn tell(governor: &Governor, decision: &Decision) {
+fn update(governor: &Governor, decision: &Decision) {
     let was = BATCHING.get() > 0.0;
     if was != decision.batching {
         ACTIONS.with_label_values(&[if decision.batching { "batch" } else { "unbatch" }]).inc();

@@ -1,5 +1,5 @@
-//! The surroundings of programs: two links, to a gNB and to a host of the data network, whose
-//! neighbours are known.
+//! A datapath between two veth links, to a gNB and to a host of the data network, with static
+//! neighbour entries.
 use super::{in_namespace, run};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId};
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -14,12 +14,12 @@ pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
-/// Another UE, and its TEIDs: here, and at the gNB.
+/// Another UE, and its TEIDs at the UPF and at the gNB.
 pub const OTHER_UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 pub const OTHER_TEID: u32 = 0x0202;
 pub const OTHER_GNB_TEID: u32 = 0xcccc;
 
-/// One of the links, with the link addresses of its ends.
+/// A link, with the MAC addresses of its ends.
 pub struct Link {
     pub ifindex: u32,
     pub own: [u8; 6],
@@ -27,7 +27,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Makes a link, of which `NAMEa` is ours with an address, and `NAMEb` leads to a neighbour.
+    /// Creates a link. The UPF's end `NAMEa` has the address; `NAMEb` leads to a neighbour.
     pub fn new(name: &str, number: u8, address: Ipv4Addr, neighbour: Ipv4Addr) -> Link {
         let (own, peer) = ([2, 0, 0, 0, number, 1], [2, 0, 0, 0, number, 2]);
         let text = |a: [u8; 6]| a.map(|byte| format!("{byte:02x}")).join(":");
@@ -62,7 +62,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Runs a test with one, in a namespace of its own.
+    /// Runs a test in a namespace of its own.
     pub fn each(test: impl FnOnce(Bench) + Send + 'static) {
         in_namespace(|| test(Bench::new(|_| {})));
     }
@@ -71,7 +71,7 @@ impl Bench {
         Self::measuring(0, change)
     }
 
-    /// The same with programs that measure, of so many sessions.
+    /// As [`Bench::new`], with programs that measure, for a number of sessions.
     pub fn measuring(sessions: u32, change: impl FnOnce(&mut UpfConfig)) -> Bench {
         let n3 = Link::new("n3", 1, N3, GNB);
         let n6 = Link::new("n6", 2, Ipv4Addr::new(10, 98, 0, 1), HOST);
@@ -80,7 +80,7 @@ impl Bench {
         config.n6.mode = N6Mode::Routing;
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
-        // A program that is run on a frame does not redirect it.
+        // BPF_PROG_TEST_RUN executes no redirect.
         config.xdp.sockets = 0;
         change(&mut config);
         let (datapath, signals) =
@@ -88,19 +88,19 @@ impl Bench {
         Bench { datapath, n3, n6, signals }
     }
 
-    /// Our address on N3.
+    /// The UPF's address on N3.
     pub fn n3(&self) -> Ipv4Addr {
         N3
     }
 
-    /// The session of the UE, in the datapath.
+    /// Creates the UE's session.
     pub fn session(&mut self) -> Session {
         let session = self.session_of(1, 0x0101_0101, UE);
         self.apply(&session);
         session
     }
 
-    /// The session of the other UE, beside the first one's.
+    /// Creates the other UE's session.
     pub fn other_session(&mut self) {
         let mut session = self.session_of(2, OTHER_TEID, OTHER_UE);
         session.fars.get_mut(&2).unwrap().tunnel =
@@ -109,10 +109,10 @@ impl Bench {
     }
 
     pub fn apply(&mut self, session: &Session) {
-        self.datapath.apply(&Change::to(session)).expect("the datapath takes the session");
+        self.datapath.apply(&Change::to(session)).expect("the datapath accepts the session");
     }
 
-    /// A session with one PDR each way, QoS flow 9, and TEID 0xa0a0a0a0 at the gNB.
+    /// A session with one PDR per direction, QoS flow 9, and TEID 0xa0a0a0a0 at the gNB.
     pub fn session_of(&self, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
         let gnb = IpAddr::V4(GNB);
         let mut session = Session::new(seid, FSeid::new(seid, gnb), NodeId::Ip(gnb));
@@ -156,7 +156,7 @@ impl Bench {
         session
     }
 
-    /// What the datapath tells within a moment.
+    /// The next event of the datapath, if there is one shortly.
     pub fn event(&mut self) -> Option<Event> {
         let deadline = Instant::now() + Duration::from_millis(300);
         while Instant::now() < deadline {
@@ -168,12 +168,12 @@ impl Bench {
         None
     }
 
-    /// What becomes of a frame from the gNB.
+    /// Runs the programs on a frame from the gNB.
     pub fn run_n3(&self, frame: &[u8]) -> (Verdict, Vec<u8>) {
         self.datapath.try_frame(self.n3.ifindex, frame).expect("the programs run")
     }
 
-    /// What becomes of a frame from the data network.
+    /// Runs the programs on a frame from the data network.
     pub fn run_n6(&self, frame: &[u8]) -> (Verdict, Vec<u8>) {
         self.datapath.try_frame(self.n6.ifindex, frame).expect("the programs run")
     }
@@ -183,12 +183,12 @@ impl Bench {
     }
 }
 
-/// A frame.
+/// Builds a frame.
 pub fn ethernet(to: [u8; 6], from: [u8; 6], protocol: u16, packet: &[u8]) -> Vec<u8> {
     [&to[..], &from, &protocol.to_be_bytes(), packet].concat()
 }
 
-/// A UDP packet over IPv4 as the programs make them: no identification, no checksum of UDP.
+/// A UDP packet over IPv4 as the programs build them: without identification and UDP checksum.
 pub fn udp4(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
     let mut packet = martlet_upf::conformance::udp_packet(from, to, payload);
     packet[4..8].fill(0);
@@ -197,7 +197,7 @@ pub fn udp4(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u
 }
 
 pub mod ip4 {
-    /// Writes the checksum of an IPv4 header.
+    /// Sets the checksum of an IPv4 header.
     pub fn set_checksum(packet: &mut [u8]) {
         packet[10..12].fill(0);
         let header = usize::from(packet[0] & 0x0f) * 4;

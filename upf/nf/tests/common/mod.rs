@@ -1,5 +1,5 @@
-//! A network namespace with a host of the data network in it.
-#![allow(dead_code)] // each test program uses its part
+//! A network namespace with a host of the data network.
+#![allow(dead_code)] // each test program uses a part
 pub mod links;
 pub mod peers;
 pub mod rig;
@@ -11,20 +11,20 @@ use std::process::Command;
 /// The host in the data network.
 pub const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
-/// Runs a program that has to succeed.
+/// Runs a program that must succeed.
 pub fn run(program: &str, arguments: &str) {
     let status =
         Command::new(program).args(arguments.split(' ')).status().expect("the program runs");
     assert!(status.success(), "{program} {arguments}");
 }
 
-/// Runs a test on a thread of its own, in a new network namespace that ends with it. Without the
-/// right to make one, or without TUN devices, the test is skipped, visibly.
+/// Runs a test on a thread in a new network namespace, which is removed afterwards. Without
+/// permission to create one, or without TUN devices, the test prints that it was skipped.
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!(
-                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+                "SKIPPED: a network namespace cannot be created ({error}); run the tests as root"
             );
             return;
         }

@@ -17,10 +17,10 @@ pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 
-/// Something comes within this time, if it comes at all.
+/// Time limit for an expected packet.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A named network namespace at the end of a link, gone with this.
+/// A named network namespace at the end of a link, removed on drop.
 pub struct Peer(pub String);
 
 impl Drop for Peer {
@@ -30,7 +30,7 @@ impl Drop for Peer {
 }
 
 impl Peer {
-    /// Makes a link `NAMEa`, whose other end, `NAMEb`, is in a namespace of its own.
+    /// Creates a link `NAMEa`; its other end `NAMEb` is in a namespace of its own.
     pub fn connect(name: &str, ours: Ipv4Addr, theirs: Ipv4Addr) -> Peer {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let netns = format!(
@@ -46,19 +46,19 @@ impl Peer {
         run("ip", &format!("-n {netns} addr add {theirs}/24 dev {name}b"));
         run("ip", &format!("-n {netns} link set {name}b up"));
         run("ip", &format!("-n {netns} link set lo up"));
-        // Packets that programs redirect are taken only with it; and programs do not complete
+        // Redirected packets are accepted only with GRO; and programs do not complete partial
         // checksums.
         let device = format!("{name}b");
         peer.within(move || {
-            martlet_interface::turn(&device, Feature::GenericReceive, true)
+            martlet_interface::set_feature(&device, Feature::GenericReceive, true)
                 .expect("receive offload");
-            martlet_interface::turn(&device, Feature::TransmitChecksums, false)
-                .expect("no checksums of others");
+            martlet_interface::set_feature(&device, Feature::TransmitChecksums, false)
+                .expect("checksum offload cannot be disabled");
         });
         peer
     }
 
-    /// Does something in the namespace.
+    /// Runs a closure in the namespace.
     pub fn within<T: Send + 'static>(&self, act: impl FnOnce() -> T + Send + 'static) -> T {
         let path = format!("/run/netns/{}", self.0);
         let thread = std::thread::spawn(move || {
@@ -70,9 +70,9 @@ impl Peer {
     }
 }
 
-/// Gives a socket room for so many bytes of packets that nobody has read yet.
-pub fn room(socket: &UdpSocket, bytes: libc::c_int) {
-    // SAFETY: the option is an integer, which outlives the call; the socket is open.
+/// Sets the receive buffer of a socket, in bytes.
+pub fn set_receive_buffer(socket: &UdpSocket, bytes: libc::c_int) {
+    // SAFETY: the option is an integer that outlives the call; the socket is open.
     let set = unsafe {
         let value = (&raw const bytes).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, value, 4)
@@ -80,7 +80,7 @@ pub fn room(socket: &UdpSocket, bytes: libc::c_int) {
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// A datapath with both at its sides.
+/// A datapath between the gNB and the host.
 pub struct PeersRig {
     sockets: SocketRig,
     pub access: Peer,
@@ -94,7 +94,7 @@ impl PeersRig {
         run("ip", &format!("-n {} route add 10.45.0.0/16 via 10.98.0.1", network.0));
         let gnb = access.within(|| UdpSocket::bind((GNB, 2152)).expect("the gNB's port"));
         gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
-        room(&gnb, 16 << 20);
+        set_receive_buffer(&gnb, 16 << 20);
         let host = |port| {
             let socket =
                 network.within(move || UdpSocket::bind((HOST, port)).expect("the host's port"));
@@ -113,7 +113,7 @@ impl PeersRig {
         PeersRig { sockets, access, network }
     }
 
-    /// Leaves the gNB's port to somebody else.
+    /// Closes the gNB's socket, so that another process can bind the port.
     pub fn release_gnb(&mut self) {
         self.sockets.gnb = self.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
     }

@@ -1,7 +1,7 @@
-//! The surroundings of a datapath as sockets of the same network namespace.
+//! A datapath whose gNB and host are sockets in the same network namespace.
 use super::REMOTE;
 use martlet_upf::Signals;
-use martlet_upf::config::{N6Mode, UpfConfig};
+use martlet_upf::config::{AllowedService, N6Mode, UpfConfig};
 use martlet_upf::conformance::Rig;
 use martlet_upf::datapath::{Datapath, Event};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -11,20 +11,20 @@ pub const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 pub const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
-/// Something comes within this time, if it comes at all.
+/// Time limit for an expected packet.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Who is who around a datapath.
+/// The addresses around a datapath.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses {
     pub n3: Ipv4Addr,
     pub gnb: Ipv4Addr,
     pub ue: Ipv4Addr,
-    /// Of the data network.
+    /// The host in the data network.
     pub host: Ipv4Addr,
 }
 
-/// On this machine.
+/// The addresses on the loopback interface.
 pub const HERE: Addresses = Addresses { n3: N3, gnb: GNB, ue: UE, host: REMOTE };
 
 /// A datapath with a gNB and a host that are sockets.
@@ -32,13 +32,13 @@ pub struct SocketRig {
     pub datapath: Box<dyn Datapath>,
     pub signals: Signals,
     pub gnb: UdpSocket,
-    /// Ports 7000 and what follows.
+    /// UDP ports from 7000 on.
     pub hosts: Vec<UdpSocket>,
     pub at: Addresses,
 }
 
 impl SocketRig {
-    /// The datapath that `config` asks for.
+    /// Opens the datapath of `config`.
     pub fn new(config: UpfConfig) -> Self {
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
@@ -82,11 +82,11 @@ impl Rig for SocketRig {
         from_any(&self.hosts, TIMEOUT)
     }
     fn event(&mut self) -> Option<Event> {
-        told(&mut self.signals)
+        next_event(&mut self.signals)
     }
 }
 
-/// What comes to a gNB, if it is the UPF's.
+/// The next datagram at a gNB, if the UPF sent it.
 pub fn from_upf(gnb: &UdpSocket, n3: Ipv4Addr) -> Option<Vec<u8>> {
     let mut buffer = [0; 9216];
     let (length, from) = gnb.recv_from(&mut buffer).ok()?;
@@ -94,22 +94,22 @@ pub fn from_upf(gnb: &UdpSocket, n3: Ipv4Addr) -> Option<Vec<u8>> {
     Some(buffer[..length].to_vec())
 }
 
-/// What comes first to any of some sockets that do not wait.
-pub fn from_any(sockets: &[UdpSocket], patience: Duration) -> Option<Vec<u8>> {
+/// The first datagram at any of some non-blocking sockets.
+pub fn from_any(sockets: &[UdpSocket], limit: Duration) -> Option<Vec<u8>> {
     let mut buffer = [0; 9216];
-    within(patience, || {
-        let came = sockets.iter().find_map(|socket| socket.recv_from(&mut buffer).ok());
-        came.map(|(length, _)| buffer[..length].to_vec())
+    within(limit, || {
+        let received = sockets.iter().find_map(|socket| socket.recv_from(&mut buffer).ok());
+        received.map(|(length, _)| buffer[..length].to_vec())
     })
 }
 
-/// What a datapath tells. It does so just after the packet that caused it has left.
-pub fn told(signals: &mut Signals) -> Option<Event> {
+/// The next event of a datapath, which may follow shortly after the packet that caused it.
+pub fn next_event(signals: &mut Signals) -> Option<Event> {
     within(Duration::from_millis(300), || signals.events.try_recv().ok())
 }
 
-fn within<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + patience;
+fn within<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         if let Some(found) = look() {
             return Some(found);
@@ -119,10 +119,16 @@ fn within<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<
     None
 }
 
-/// A UPF that routes, and complains from its start.
+/// A UPF that routes between UEs and sends Error Indications from its start.
 pub fn config() -> UpfConfig {
     let mut config = UpfConfig::default();
     config.n6.mode = N6Mode::Routing;
     config.n3.restoration_s = 0;
+    opened(config, REMOTE)
+}
+
+/// The host of the data network has its address on this machine, which UEs reach only so.
+pub fn opened(mut config: UpfConfig, host: Ipv4Addr) -> UpfConfig {
+    config.n6.allow.push(AllowedService::all(IpAddr::V4(host).into()));
     config
 }

@@ -1,6 +1,6 @@
-// An SMF by other hands: PFCP as go-pfcp writes and reads it. It plays its part of N4 with a UPF at 127.0.0.8, from
-// 127.0.0.7 (SMF) and 127.0.0.2 (gNB), beside a host at 10.99.0.1. Each line printed is `STEP VALUE …`;
-// outside_go_smf.rs knows what they have to be.
+// An SMF on the independent PFCP implementation go-pfcp. It exercises N4 with a UPF at 127.0.0.8,
+// from 127.0.0.7 (SMF) and 127.0.0.2 (gNB), with a host at 10.99.0.1. Each line of output is `STEP
+// VALUE …`; outside_go_smf.rs has the expected lines.
 package main
 
 import (
@@ -34,11 +34,11 @@ type smf struct {
 	socket   *net.UDPConn
 	sequence uint32
 	started  time.Time
-	// Requests of the UPF that came while an answer was waited for.
+	// Requests of the UPF that were received while waiting for a response.
 	requests []message.Message
-	// Heartbeats of the UPF that were answered.
+	// Number of the UPF's heartbeats that were answered.
 	beats int
-	// What was told of load and overload last.
+	// The last load and overload reports.
 	load, overload uint8
 }
 
@@ -50,7 +50,7 @@ func (s *smf) send(m message.Message) {
 	must(s.socket.Write(octets))
 }
 
-// read gives the next message; nothing where none comes in time.
+// read returns the next message, or nil after a timeout.
 func (s *smf) read(timeout time.Duration) message.Message {
 	octets := make([]byte, 65535)
 	s.socket.SetReadDeadline(time.Now().Add(timeout))
@@ -66,13 +66,14 @@ func (s *smf) next() uint32 {
 	return s.sequence
 }
 
-// answer waits for the response to a request, and keeps requests of the UPF for later; heartbeats it answers at once.
+// answer waits for the response to a request. It queues requests of the UPF and answers heartbeats
+// at once.
 func (s *smf) answer() message.Message {
 	for {
 		m := s.read(patience)
 		switch m := m.(type) {
 		case nil:
-			panic("the UPF does not answer")
+			panic("no response from the UPF")
 		case *message.HeartbeatRequest:
 			s.beats++
 			s.send(message.NewHeartbeatResponse(m.Sequence(), ie.NewRecoveryTimeStamp(s.started)))
@@ -105,12 +106,12 @@ func (s *smf) ask(m message.Message) message.Message {
 	return s.answer()
 }
 
-// request gives the next request of the UPF that is no heartbeat.
+// request returns the next request of the UPF that is not a heartbeat.
 func (s *smf) request() message.Message {
 	for len(s.requests) == 0 {
 		m := s.read(patience)
 		if m == nil {
-			panic("the UPF asks for nothing")
+			panic("no request from the UPF")
 		}
 		if beat, ok := m.(*message.HeartbeatRequest); ok {
 			s.beats++
@@ -124,7 +125,8 @@ func (s *smf) request() message.Message {
 	return m
 }
 
-// report waits for a session report of a kind, answers it, and gives it. Others on the way are answered, too.
+// report waits for a session report of a type, answers it and returns it. It also answers others
+// before it.
 func (s *smf) report(upSeid uint64, kind func(*ie.IE) bool) *message.SessionReportRequest {
 	for {
 		r := s.request().(*message.SessionReportRequest)
@@ -138,8 +140,8 @@ func (s *smf) report(upSeid uint64, kind func(*ie.IE) bool) *message.SessionRepo
 
 func nodeID() *ie.IE { return ie.NewNodeID(smfAddress, "", "") }
 
-// One PDR each way, of UEs whose address the UPF chooses. The first session's uplink is of an application alone, and is
-// measured.
+// One PDR per direction, for UEs whose address the UPF allocates. The first session's uplink
+// matches one application only, and is measured.
 func establishment(sequence uint32, cpSeid uint64, application string) message.Message {
 	uplink := []*ie.IE{
 		ie.NewSourceInterface(ie.SrcInterfaceAccess),
@@ -180,10 +182,10 @@ func udp(address string, port int) *net.UDPConn {
 	return must(net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(address), Port: port}))
 }
 
-func checksum(octets []byte) uint16 {
+func checksum(data []byte) uint16 {
 	var sum uint32
-	for i := 0; i < len(octets); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(octets[i:]))
+	for i := 0; i < len(data); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(data[i:]))
 	}
 	for sum>>16 != 0 {
 		sum = sum&0xffff + sum>>16
@@ -222,7 +224,7 @@ func received(socket *net.UDPConn, timeout time.Duration) string {
 
 func cause(i *ie.IE) uint8 { return must(i.Cause()) }
 
-// What the UPF chose: tunnel and address of the UE.
+// The TEID and UE address that the UPF allocated.
 func created(r *message.SessionEstablishmentResponse) (teid uint32, ues []net.IP) {
 	for _, pdr := range r.CreatedPDR {
 		for _, i := range must(pdr.CreatedPDR()) {
@@ -264,9 +266,9 @@ func main() {
 		return message.NewPFDManagementRequest(s.next(),
 			ie.NewApplicationIDsPFDs(ie.NewApplicationID("chat"), ie.NewPFDContext(contents)))
 	}
-	told := s.ask(pfd("permit out 17 from any 7000 to assigned", "")).(*message.PFDManagementResponse)
+	provisioned := s.ask(pfd("permit out 17 from any 7000 to assigned", "")).(*message.PFDManagementResponse)
 	unseen := s.ask(pfd("", "example.com")).(*message.PFDManagementResponse)
-	say("pfds", cause(told.Cause), cause(unseen.Cause), must(unseen.OffendingIE.OffendingIE()))
+	say("pfds", cause(provisioned.Cause), cause(unseen.Cause), must(unseen.OffendingIE.OffendingIE()))
 
 	unknown := s.ask(establishment(s.next(), 1, "news")).(*message.SessionEstablishmentResponse)
 	say("unknown-application", cause(unknown.Cause), must(unknown.FailedRuleID.FailedRuleID()))
@@ -275,14 +277,14 @@ func main() {
 	upSeid := must(made.UPFSEID.FSEID()).SEID
 	say("session", cause(made.Cause), made.SEID(), len(ues), ues[0].Equal(ues[1]), ues[0])
 
-	// Of the application it passes, and of another it does not.
+	// The packet of the application passes, the other one does not.
 	toUpf(uplink(teid, ues[0], 7000, "one"))
 	say("application", received(host, patience))
 	other := udp(hostAddress, 7001)
 	toUpf(uplink(teid, ues[0], 7001, "two"))
 	say("no-application", received(other, 300*time.Millisecond))
 
-	// What comes for the UE waits, and is told.
+	// The downlink packet is buffered and reported.
 	must(host.WriteToUDP([]byte("page"), &net.UDPAddr{IP: ues[0], Port: 9000}))
 	downlink := s.report(upSeid, (*ie.IE).HasDLDR)
 	for _, i := range must(downlink.DownlinkDataReport.DownlinkDataReport()) {
@@ -294,7 +296,7 @@ func main() {
 	paged := received(gnb, patience)
 	say("modified", cause(modified.Cause), paged[len(paged)-4:])
 
-	// More than the threshold of 100 octets.
+	// More than the threshold of 100 bytes.
 	toUpf(uplink(teid, ues[0], 7000, "0123456789012345678901234567890123456789012345678901234567890123456789"))
 	received(host, patience)
 	usage := s.report(upSeid, (*ie.IE).HasUSAR)
@@ -311,7 +313,7 @@ func main() {
 	say("idle", cause(timed.(*message.SessionModificationResponse).Cause), s.report(upSeid, (*ie.IE).HasUPIR).SEID())
 	s.ask(message.NewSessionModificationRequest(0, 0, upSeid, s.next(), 0, ie.NewUserPlaneInactivityTimer(0)))
 
-	// As many as there is room for, a window of them at a time; then one more.
+	// Sessions up to the limit, several requests at a time; then one more.
 	seids := make([]uint64, 0, crowd)
 	addresses := map[string]bool{ues[0].String(): true}
 	window := func(count int, send func(n int), take func(message.Message)) {
@@ -349,7 +351,7 @@ func main() {
 		})
 	say("crowd-gone", changed, gone)
 
-	// What is wrong gets its cause, or no answer, and the session goes on.
+	// Invalid requests get their cause or no response, and the session continues.
 	ghost := s.ask(message.NewSessionDeletionRequest(0, 0, seids[0], s.next(), 0)).(*message.SessionDeletionResponse)
 	short := s.ask(message.NewSessionModificationRequest(0, 0, upSeid, s.next(), 0,
 		ie.NewUpdateFAR(ie.New(ie.FARID, []byte{0, 1})))).(*message.SessionModificationResponse)
@@ -361,7 +363,7 @@ func main() {
 	toUpf(uplink(teid, ues[0], 7000, "still"))
 	say("still", version.MessageTypeName(), received(host, patience), s.beats > 0)
 
-	// The association is prepared for its release: usage comes first.
+	// The UPF prepares the association release: usage reports come first.
 	prepared := s.ask(message.NewAssociationUpdateRequest(s.next(), nodeID(), ie.NewPFCPAUReqFlags(1)))
 	last := s.report(upSeid, (*ie.IE).HasUSAR)
 	all := s.request().(*message.AssociationUpdateRequest)
@@ -371,7 +373,7 @@ func main() {
 	say("prepared", cause(prepared.(*message.AssociationUpdateResponse).Cause), trigger[2],
 		all.PFCPAssociationReleaseRequest.HasURSS())
 
-	// The UPF is told to end, and asks first.
+	// The UPF is terminated, and requests the release first.
 	say("ready")
 	leave := s.request().(*message.AssociationUpdateRequest)
 	s.send(message.NewAssociationUpdateResponse(leave.Sequence(), nodeID(), accepted))

@@ -1,25 +1,25 @@
-//! Packets that follow what their rule noted of the flow before (`bpf/nat_rule_cache.h`).
+//! Packets that use the flow cached in their rule (`bpf/nat_rule_cache.h`).
 use super::*;
 use martlet_upf::rules::Tunnel;
 use martlet_upf_xdp::types::rule;
 
 const SERVERS: [u16; 2] = [7000, 7001];
 
-/// The rule that packets find by a key, as it is in packets.
+/// The rule of a lookup key in packet byte order.
 fn rule_of(bench: &Bench, key: [u8; 4]) -> rule {
     let rules = &bench.datapath.programs().rules;
     let key = u32::from_ne_bytes(key);
     (0..rules.entries() as u32).map(|n| rules.read(n)).find(|rule| rule.key == key).expect("a rule")
 }
 
-/// What the rules of the UE noted: of packets from it, and for it.
+/// The flows cached in the UE's uplink and downlink rules.
 fn notes(bench: &Bench) -> [(u32, u32); 2] {
     let (from, to) = (rule_of(bench, TEID.to_be_bytes()), rule_of(bench, UE.octets()));
     [(from.teid, from.peer4), (to.ue4, 0)]
 }
 
 #[test]
-fn packets_follow_the_flow_that_their_rule_noted() {
+fn packets_use_the_flow_cached_in_their_rule() {
     each(
         |_| {},
         |bench| {
@@ -31,8 +31,8 @@ fn packets_follow_the_flow_that_their_rule_noted() {
             }
             let noted = notes(&bench);
             assert!(noted[0].0 != 0 && noted[0].1 != 0 && noted[1].0 != 0, "{noted:?}");
-            // From the same port and from another, to one server and to another, in turns; and TCP
-            // beside UDP.
+            // From the same port and from another one, to alternating servers; and TCP as well as
+            // UDP.
             for n in 0..12u16 {
                 let (ue, public) = ((UE, 9000 + n % 3), (PUBLIC, 9000 + n % 3));
                 let host = (HOST, SERVERS[usize::from(n / 2 % 2)]);
@@ -51,7 +51,7 @@ fn packets_follow_the_flow_that_their_rule_noted() {
                     }
                 }
             }
-            // Who was never sent to is a stranger to a port whose flow is noted, too.
+            // A host that the UE did not send to is rejected, although the port's flow is cached.
             for far in [(HOST, 7002), (GNB, 7000)] {
                 assert_eq!(down(&bench, &udp(far, (PUBLIC, 9000), b"x")).0, Verdict::Pass);
             }
@@ -60,7 +60,7 @@ fn packets_follow_the_flow_that_their_rule_noted() {
 }
 
 #[test]
-fn two_ues_with_the_same_port_have_their_own_notes() {
+fn two_ues_with_the_same_port_have_separate_caches() {
     each(
         |_| {},
         |mut bench| {
@@ -93,7 +93,7 @@ fn two_ues_with_the_same_port_have_their_own_notes() {
 }
 
 #[test]
-fn notes_go_with_their_rules() {
+fn caches_are_removed_with_their_rules() {
     each(
         |_| {},
         |mut bench| {
@@ -105,7 +105,7 @@ fn notes_go_with_their_rules() {
                 }
             };
             talk(&bench);
-            // The gNB has another end of the tunnel now: the very next packet goes there.
+            // The gNB's tunnel endpoint changed: the very next packet is sent to the new one.
             for teid in [0xaaaa, 0xbbbb, 0xcccc] {
                 let mut session = bench.session_of(1, TEID, UE);
                 session.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid, peer: GNB.into() });
@@ -119,7 +119,7 @@ fn notes_go_with_their_rules() {
                     assert_eq!(out(&bench, &udp(ue, host, b"x")), aged(udp(public, host, b"x")));
                 }
             }
-            // Another session gets the address, and nothing of the flow of the one before.
+            // Another session gets the address, but no flow of the previous one.
             bench.datapath.remove(1);
             assert_eq!(down(&bench, &udp(host, public, b"x")).0, Verdict::Drop);
             bench.apply(&bench.session_of(2, TEID, UE));
@@ -130,7 +130,7 @@ fn notes_go_with_their_rules() {
 }
 
 #[test]
-fn flows_live_for_as_long_as_packets_follow_notes() {
+fn packets_refresh_cached_flows() {
     each(
         |config| {
             let nat = &mut config.xdp.nat;
@@ -142,7 +142,7 @@ fn flows_live_for_as_long_as_packets_follow_notes() {
             let wait = |ms| std::thread::sleep(Duration::from_millis(ms));
             out(&bench, &udp(ue, host, b"x"));
             assert!(passes(&udp(host, public, b"x")));
-            // Packets of one direction, one after the other, keep it alive in both.
+            // Packets of one direction keep the flow alive in both.
             for _ in 0..120 {
                 out(&bench, &udp(ue, host, b"x"));
                 wait(20);
@@ -152,7 +152,7 @@ fn flows_live_for_as_long_as_packets_follow_notes() {
                 wait(20);
             }
             assert_eq!(out(&bench, &udp(ue, host, b"x")), aged(udp(public, host, b"x")));
-            // What is noted is not longer than its flow.
+            // A cached flow does not outlive the flow.
             wait(2400);
             assert!(!passes(&udp(host, public, b"x")));
         },

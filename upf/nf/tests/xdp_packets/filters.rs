@@ -1,4 +1,4 @@
-//! Which rule a packet finds: filters, and precedence.
+//! The rule of a packet: filters and precedence.
 use super::*;
 
 #[test]
@@ -58,7 +58,7 @@ fn of_many_rules_the_first_by_precedence_counts() {
         let filters: Vec<(&str, SdfFilter)> =
             texts.iter().map(|text| (text.as_str(), SdfFilter::default())).collect();
         let mut session = with_filters(&bench, &filters);
-        // The last of them lets pass what the others drop.
+        // The rule of lowest precedence forwards what the others drop.
         let pdr = session.pdrs.get_mut(&69).unwrap();
         (pdr.far, pdr.precedence) = (1, 0);
         session.pdrs.get_mut(&68).unwrap().rules = session.pdrs[&69].rules.clone();
@@ -77,7 +77,7 @@ fn of_many_rules_the_first_by_precedence_counts() {
                 "{port}"
             );
         }
-        // A later fragment has no ports, and meets the rule for all.
+        // A later fragment has no ports, and matches the default rule.
         let mut fragment = udp_packet(UP, (HOST, 7000), b"x");
         fragment[6..8].copy_from_slice(&[0, 2]);
         ip4::set_checksum(&mut fragment);

@@ -2,10 +2,10 @@
 use super::*;
 
 #[test]
-fn a_rate_lets_its_share_pass_and_no_more() {
+fn a_rate_limit_is_met() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
-        // 8 kbit/s are 1,000 bytes a second; the burst is one packet of the largest size.
+        // 8 kbit/s are 1,000 bytes per second; the burst is one packet of the largest size.
         let rate = BitRate { uplink: 8_000, downlink: 0 };
         session.qers.get_mut(&1).unwrap().mbr = Some(rate);
         bench.apply(&session);
@@ -22,7 +22,7 @@ fn a_rate_lets_its_share_pass_and_no_more() {
 }
 
 #[test]
-fn what_one_rate_refuses_costs_the_other_nothing() {
+fn packets_dropped_by_one_rate_are_not_charged_to_the_other() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
         let rate = |uplink| Some(BitRate { uplink, downlink: 0 });
@@ -34,11 +34,11 @@ fn what_one_rate_refuses_costs_the_other_nothing() {
         let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
         let passed =
             |bench: &Bench, n| (0..n).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
-        // Both have a burst of 65 such packets. The narrower one is empty first, and 135 are
-        // refused.
+        // Both have a burst of 65 such packets. The lower rate is exhausted first, and 135 packets
+        // are dropped.
         assert!((65..=66).contains(&passed(&bench, 200)));
-        // Without it the other has nothing left of its burst either, and had it paid for those, it
-        // would be in debt.
+        // Without the lower rate, the other one has no burst left either; had it been charged for
+        // the dropped packets, it would be in debt.
         session.pdrs.get_mut(&1).unwrap().qers = vec![1];
         bench.apply(&session);
         std::thread::sleep(std::time::Duration::from_millis(1600));
@@ -48,9 +48,9 @@ fn what_one_rate_refuses_costs_the_other_nothing() {
 }
 
 #[test]
-fn limits_that_are_far_away_are_met_to_the_byte() {
+fn distant_limits_are_met_to_the_byte() {
     Bench::each(|mut bench| {
-        // Both begin so far away that packets are not counted against them one by one.
+        // Both start so far from their limit that packets are not counted one by one.
         const PACKET: u64 = 1400;
         const PACKETS: u64 = 210_000;
         let mut session = bench.session_of(1, TEID, UE);
@@ -60,7 +60,7 @@ fn limits_that_are_far_away_are_met_to_the_byte() {
         let send = |bench: &Bench, packets: u64| {
             (0..packets).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count() as u64
         };
-        // A breath before the end, as the last bytes of a limit never come at once.
+        // A short wait before the end, since the last bytes of a limit are granted with a delay.
         assert_eq!(send(&bench, 150_000), 150_000);
         std::thread::sleep(std::time::Duration::from_millis(100));
         assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);

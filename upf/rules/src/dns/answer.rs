@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The port of name servers.
 pub const DNS_PORT: u16 = 53;
-/// Records of one answer that are looked at.
+/// Limit of records that are read per response.
 const MOST_RECORDS: usize = 64;
 /// Bytes of a name, and jumps within one.
 const LONGEST: usize = 255;
@@ -12,14 +12,14 @@ const MOST_JUMPS: usize = 16;
 /// Addresses in a DNS response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// The name that was asked for, and those that it stands for, in lower case.
+    /// The queried name and the aliases that led to the addresses, in lower case.
     pub names: Vec<String>,
     /// Addresses, with the seconds for which they hold.
     pub addresses: Vec<(IpAddr, u32)>,
 }
 
-/// The answer in an IP packet that comes from a name server, with the server's address. `None`
-/// where it is none, is cut off, says that there is no such name, or tells no address.
+/// Parses the response in an IP packet from a name server; also returns the server's address.
+/// `None` if it is malformed, truncated, an error, or without an address.
 pub fn answer_in(packet: &[u8]) -> Option<(IpAddr, Answer)> {
     let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
     let (server, header): (IpAddr, usize) = match packet.first()? >> 4 {
@@ -62,7 +62,7 @@ fn read(message: &[u8]) -> Option<Answer> {
         let holds = u32::from_be_bytes(message.get(behind + 4..behind + 8)?.try_into().ok()?);
         let data = message.get(behind + 10..behind + 10 + length)?;
         at = behind + 10 + length;
-        // What is said of other names is nobody's question.
+        // Records of names that were not queried are ignored.
         if class != 1 || !answer.names.contains(&owner) {
             continue;
         }
@@ -80,7 +80,7 @@ fn read(message: &[u8]) -> Option<Answer> {
     (!answer.addresses.is_empty()).then_some(answer)
 }
 
-/// A name, and where the message goes on behind it.
+/// Reads a name; also returns the offset after it.
 fn name(message: &[u8], start: usize) -> Option<(String, usize)> {
     let (mut at, mut behind, mut jumps) = (start, None, 0);
     let mut name = String::new();

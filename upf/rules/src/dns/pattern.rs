@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 /// Bytes of a compiled expression.
 const LARGEST: usize = 64 << 10;
 
-/// What names an application's hosts have.
+/// A pattern of the domain names of an application's hosts.
 #[derive(Debug, Clone)]
 pub struct NamePattern {
     text: String,
@@ -28,7 +28,7 @@ impl Hash for NamePattern {
     }
 }
 
-/// What is wrong with a pattern.
+/// Why a pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is neither a domain name nor a regular expression: {why}")]
 pub struct NameError {
@@ -40,7 +40,7 @@ impl NamePattern {
     /// Reads one.
     ///
     /// # Errors
-    /// It is neither a name nor an expression, or an expression that needs too much memory.
+    /// Neither a name nor an expression, or an expression that needs too much memory.
     pub fn read(bytes: &[u8]) -> Result<NamePattern, NameError> {
         let text = String::from_utf8_lossy(bytes);
         let plain = text
@@ -54,7 +54,7 @@ impl NamePattern {
         }
         let expression = match (plain, text.strip_prefix("*.")) {
             (true, _) => None,
-            // Not an expression, yet what people write.
+            // Not a regular expression, but in common use.
             (_, Some(below)) => Some(format!(r"[^.]+(\.[^.]+)*\.{}", regex::escape(below))),
             (_, None) => Some(text.clone()),
         };
@@ -97,12 +97,12 @@ mod tests {
             expression.matches("img12.example.net")
                 && !expression.matches("img12.example.net.evil.org")
         );
-        // The whole name matches, or nothing does.
+        // The whole name must match.
         assert!(!of(r"a\.example|b\.example").matches("xb.example"));
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn invalid_patterns_are_rejected() {
         for wrong in ["", "(", "a{1000000}", "[z-a].example"] {
             assert!(NamePattern::read(wrong.as_bytes()).is_err(), "{wrong}");
         }

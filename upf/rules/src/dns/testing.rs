@@ -11,8 +11,7 @@ fn labels(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// An answer with a canonical name, whose address it tells; names are compressed as servers do
-/// it.
+/// A response with a canonical name and its address; names are compressed as servers do.
 pub fn message(
     question: &str,
     canonical: Option<&str>,

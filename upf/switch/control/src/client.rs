@@ -14,24 +14,24 @@ use tonic::transport::Channel;
 /// Errors of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// There is no switch.
-    #[error("no switch answers at {0}: start one with martlet switch run")]
+    /// No switch responds.
+    #[error("no switch responds at {0}: start one with martlet switch run")]
     Absent(SocketAddr),
     /// Another controller is primary.
     #[error(
-        "another controller is primary, with election {0}: give --election {next} to replace it",
+        "another controller is primary with election ID {0}: use --election {next} to replace it",
         next = .0 + 1
     )]
     NotPrimary(u64),
     /// The switch runs another P4 program.
     #[error(
-        "the switch runs another program than this martlet knows: both have to be of one version"
+        "the switch runs another P4 program than this martlet expects: use the same version of both"
     )]
     OtherProgram,
-    /// Updates were refused: the index of each, from 0, and why.
-    #[error("{}", .0.first().map_or("the write was refused", |(_, why)| why))]
+    /// Updates were rejected: the index of each, from 0, and the cause.
+    #[error("{}", .0.first().map_or("the write was rejected", |(_, why)| why))]
     Refused(Vec<(usize, String)>),
-    /// Anything else.
+    /// The request failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -92,17 +92,17 @@ impl Client {
     /// Becomes the primary controller, with this election ID, or, without one, where there is no
     /// primary.
     pub async fn lead(&mut self, election: Option<u64>) -> Result<(), ClientError> {
-        let mut asked = election.unwrap_or(1);
-        // An earlier stream of ours may still hold this election ID for a moment.
-        let mut patience = if self._stream.take().is_some() { 100 } else { 0 };
-        // Two rounds: the first one tells the highest election ID so far.
+        let mut requested = election.unwrap_or(1);
+        // Our previous stream may still have this election ID for a moment.
+        let mut retries = if self._stream.take().is_some() { 100 } else { 0 };
+        // Two rounds: the first one returns the highest election ID so far.
         let mut rounds = 0;
         while rounds < 2 {
             let (sender, receiver) = mpsc::channel(16);
             let arbitration = m::MasterArbitrationUpdate {
                 device_id: self.device,
                 role: None,
-                election_id: Some(m::Uint128 { high: 0, low: asked }),
+                election_id: Some(m::Uint128 { high: 0, low: requested }),
                 status: None,
             };
             let update = Some(stream_request::Update::Arbitration(arbitration));
@@ -113,38 +113,40 @@ impl Client {
                 .await
                 .map_err(failed)?
                 .into_inner();
-            let answer = match stream.message().await {
-                Ok(answer) => answer,
-                Err(status) if status.code() == tonic::Code::InvalidArgument && patience > 0 => {
-                    patience -= 1;
+            let response = match stream.message().await {
+                Ok(response) => response,
+                Err(status) if status.code() == tonic::Code::InvalidArgument && retries > 0 => {
+                    retries -= 1;
                     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                     continue;
                 }
                 // Another controller has this election ID: try the next higher one.
                 Err(status) if status.code() == tonic::Code::InvalidArgument => {
-                    return Err(ClientError::NotPrimary(asked));
+                    return Err(ClientError::NotPrimary(requested));
                 }
                 Err(status) => return Err(failed(status)),
             };
             rounds += 1;
-            let Some(stream_response::Update::Arbitration(answer)) =
-                answer.and_then(|answer| answer.update)
+            let Some(stream_response::Update::Arbitration(response)) =
+                response.and_then(|response| response.update)
             else {
-                return Err(ClientError::Failed("the switch did not answer the election".into()));
+                return Err(ClientError::Failed(
+                    "the switch did not respond to the arbitration".into(),
+                ));
             };
-            let highest = answer.election_id.unwrap_or_default();
-            match answer.status.map_or(0, |status| status.code) {
+            let highest = response.election_id.unwrap_or_default();
+            match response.status.map_or(0, |status| status.code) {
                 0 => {
                     self.election = highest;
                     self._stream = Some((sender, stream));
                     return Ok(());
                 }
                 // There is no primary: the next election ID becomes it.
-                5 if election.is_none() => asked = highest.low + 1,
+                5 if election.is_none() => requested = highest.low + 1,
                 _ => return Err(ClientError::NotPrimary(highest.low)),
             }
         }
-        Err(ClientError::NotPrimary(asked))
+        Err(ClientError::NotPrimary(requested))
     }
 
     /// Writes entries, atomically with respect to packets.
@@ -242,8 +244,8 @@ impl Client {
         let request = m::ReadRequest { device_id: self.device, entities, role: String::new() };
         let mut stream = self.rpc.read(request).await.map_err(failed)?.into_inner();
         let mut found = Vec::new();
-        while let Some(answer) = stream.message().await.map_err(failed)? {
-            found.extend(answer.entities.into_iter().filter_map(|entity| entity.entity));
+        while let Some(response) = stream.message().await.map_err(failed)? {
+            found.extend(response.entities.into_iter().filter_map(|entity| entity.entity));
         }
         Ok(found)
     }
@@ -276,17 +278,17 @@ impl Client {
             return Ok(Vec::new());
         }
         let counter_id = self.program.info.counters[0].id;
-        let asked = |index: &u32| {
+        let request_of = |index: &u32| {
             let index = Some(m::Index { index: (*index).into() });
             let entry = m::CounterEntry { counter_id, index, data: None };
             m::Entity { entity: Some(entity::Entity::Counter(entry)) }
         };
-        let entities = indexes.iter().map(asked).collect();
+        let entities = indexes.iter().map(request_of).collect();
         let request = m::ReadRequest { device_id: self.device, entities, role: String::new() };
         let mut stream = self.rpc.read(request).await.map_err(failed)?.into_inner();
         let mut counts = Vec::with_capacity(indexes.len());
-        while let Some(answer) = stream.message().await.map_err(failed)? {
-            for entity in answer.entities {
+        while let Some(response) = stream.message().await.map_err(failed)? {
+            for entity in response.entities {
                 if let Some(entity::Entity::Counter(entry)) = entity.entity {
                     let data = entry.data.unwrap_or_default();
                     counts.push((data.packet_count as u64, data.byte_count as u64));
@@ -295,9 +297,9 @@ impl Client {
         }
         match counts.len() == indexes.len() {
             true => Ok(counts),
-            false => Err(ClientError::Failed(
-                "the switch did not tell all counters that it was asked for".into(),
-            )),
+            false => {
+                Err(ClientError::Failed("the switch did not return all requested counters".into()))
+            }
         }
     }
 
@@ -309,14 +311,14 @@ impl Client {
     ) -> Result<Vec<(u32, u64, u64)>, ClientError> {
         let Some(counter) = self.program.info.counters.iter().find(|counter| counter.alias == name)
         else {
-            return Err(ClientError::Failed(format!("there is no counter {name:?}")));
+            return Err(ClientError::Failed(format!("counter {name:?} does not exist")));
         };
-        let asked = m::CounterEntry {
+        let requested = m::CounterEntry {
             counter_id: counter.id,
             index: index.map(|index| m::Index { index: index.into() }),
             data: None,
         };
-        let found = self.read(entity::Entity::Counter(asked)).await?;
+        let found = self.read(entity::Entity::Counter(requested)).await?;
         let counts = found.into_iter().filter_map(|entity| match entity {
             entity::Entity::Counter(entry) => {
                 let (index, data) = (entry.index?.index as u32, entry.data?);

@@ -3,7 +3,7 @@
 //! The switch counts from 0 at each start. A memory-mapped file has each counter's last polled
 //! value, and a restart continues from it. The kernel writes the file, so a killed process loses
 //! only what it counted since the last poll, and nothing that a reader has seen.
-use crate::error::{Code, WriteError, refuse};
+use crate::error::{Code, TargetError, WriteError, refuse};
 use crate::model::Target;
 use martlet_p4c_swx::P4Info;
 use std::collections::BTreeSet;
@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Count {
     /// Packets.
     pub packets: u64,
-    /// Octets.
-    pub octets: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// The file, with a slot per counter.
-struct Kept {
+struct Stored {
     file: Option<std::fs::File>,
     /// By array and index: the base value (from the file, or set by a controller) minus what the
     /// switch had counted at that time.
@@ -34,10 +34,10 @@ struct Kept {
 pub struct Counters {
     info: P4Info,
     target: Arc<dyn Target>,
-    kept: Mutex<Kept>,
+    stored: Mutex<Stored>,
 }
 
-const OCTETS: u64 = 16;
+const SLOT: u64 = 16;
 
 impl Counters {
     /// The counters of a switch that has just started. Creates the file if it is missing.
@@ -57,23 +57,23 @@ impl Counters {
         let mut last: Vec<Vec<Count>> =
             sizes.iter().map(|size| vec![Count::default(); *size]).collect();
         if let Some(file) = &file {
-            let all = sizes.iter().sum::<usize>() * OCTETS as usize;
-            let mut octets = vec![0; all];
-            let there = (file.metadata()?.len() as usize).min(all);
-            file.read_exact_at(&mut octets[..there], 0)?;
+            let all = sizes.iter().sum::<usize>() * SLOT as usize;
+            let mut bytes = vec![0; all];
+            let present = (file.metadata()?.len() as usize).min(all);
+            file.read_exact_at(&mut bytes[..present], 0)?;
             file.set_len(all as u64)?;
-            let mut pairs = octets.chunks_exact(OCTETS as usize).map(|pair| Count {
-                packets: u64::from_le_bytes(pair[..8].try_into().expect("8 octets")),
-                octets: u64::from_le_bytes(pair[8..].try_into().expect("8 octets")),
+            let mut pairs = bytes.chunks_exact(SLOT as usize).map(|pair| Count {
+                packets: u64::from_le_bytes(pair[..8].try_into().expect("8 bytes")),
+                bytes: u64::from_le_bytes(pair[8..].try_into().expect("8 bytes")),
             });
             for (base, last) in base.iter_mut().zip(&mut last) {
                 for ((base, last), count) in base.iter_mut().zip(last.iter_mut()).zip(&mut pairs) {
                     *last = count;
-                    *base = (count.packets.into(), count.octets.into());
+                    *base = (count.packets.into(), count.bytes.into());
                 }
             }
         }
-        Ok(Counters { info, target, kept: Mutex::new(Kept { file, base, last }) })
+        Ok(Counters { info, target, stored: Mutex::new(Stored { file, base, last }) })
     }
 
     fn check(&self, counter: usize, index: u32) -> Result<(), WriteError> {
@@ -82,7 +82,7 @@ impl Counters {
             true => Ok(()),
             false => refuse(
                 Code::InvalidArgument,
-                format!("{} has the counters 0 to {}", array.alias, array.size - 1),
+                format!("the counters of {} are 0 to {}", array.alias, array.size - 1),
             ),
         }
     }
@@ -90,33 +90,37 @@ impl Counters {
     /// Reads a counter.
     pub fn read(&self, counter: usize, index: u32) -> Result<Count, WriteError> {
         self.check(counter, index)?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        self.look(&mut kept, counter, index)
-            .map_err(|message| WriteError { code: Code::Internal, message })
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.poll_one(&mut stored, counter, index)?)
     }
 
-    fn look(&self, kept: &mut Kept, counter: usize, index: u32) -> Result<Count, String> {
-        let (packets, octets) = self.target.counter(counter, index)?;
+    fn poll_one(
+        &self,
+        stored: &mut Stored,
+        counter: usize,
+        index: u32,
+    ) -> Result<Count, TargetError> {
+        let (packets, bytes) = self.target.counter(counter, index)?;
         let n = index as usize;
-        let base = kept.base[counter][n];
+        let base = stored.base[counter][n];
         let whole = |base: i128, counted: u64| (base + i128::from(counted)).max(0) as u64;
-        let count = Count { packets: whole(base.0, packets), octets: whole(base.1, octets) };
-        if count != kept.last[counter][n] {
-            kept.last[counter][n] = count;
-            self.keep(kept, counter, n, count);
+        let count = Count { packets: whole(base.0, packets), bytes: whole(base.1, bytes) };
+        if count != stored.last[counter][n] {
+            stored.last[counter][n] = count;
+            self.store(stored, counter, n, count);
         }
         Ok(count)
     }
 
-    fn keep(&self, kept: &Kept, counter: usize, n: usize, count: Count) {
-        if let Some(file) = &kept.file {
+    fn store(&self, stored: &Stored, counter: usize, n: usize, count: Count) {
+        if let Some(file) = &stored.file {
             let before: u64 =
                 self.info.counters[..counter].iter().map(|array| u64::from(array.size)).sum();
-            let octets = [count.packets.to_le_bytes(), count.octets.to_le_bytes()].concat();
-            if let Err(error) = file.write_all_at(&octets, (before + n as u64) * OCTETS) {
+            let bytes = [count.packets.to_le_bytes(), count.bytes.to_le_bytes()].concat();
+            if let Err(error) = file.write_all_at(&bytes, (before + n as u64) * SLOT) {
                 tracing::warn!(
                     %error,
-                    "a counter is not kept: it may go backwards when the switch starts anew"
+                    "counter not stored: it may decrease after a restart of the switch"
                 );
             }
         }
@@ -125,30 +129,27 @@ impl Counters {
     /// Sets a counter, which continues from there.
     pub fn write(&self, counter: usize, index: u32, to: Count) -> Result<(), WriteError> {
         self.check(counter, index)?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (packets, octets) = self
-            .target
-            .counter(counter, index)
-            .map_err(|message| WriteError { code: Code::Internal, message })?;
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let (packets, bytes) = self.target.counter(counter, index)?;
         let n = index as usize;
-        kept.base[counter][n] = (
+        stored.base[counter][n] = (
             i128::from(to.packets) - i128::from(packets),
-            i128::from(to.octets) - i128::from(octets),
+            i128::from(to.bytes) - i128::from(bytes),
         );
-        kept.last[counter][n] = to;
-        self.keep(&kept, counter, n, to);
+        stored.last[counter][n] = to;
+        self.store(&stored, counter, n, to);
         Ok(())
     }
 
     /// Polls some counters of each array, which bounds the loss when the process is killed.
-    pub fn look_at(&self, indexes: &BTreeSet<u32>) {
+    pub fn poll(&self, indexes: &BTreeSet<u32>) {
         let indexes: Vec<u32> = indexes.iter().copied().collect();
         for (counter, array) in self.info.counters.iter().enumerate() {
             for some in indexes.chunks(1024) {
-                // Readers come in between.
-                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                // Readers may take the lock between two chunks.
+                let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
                 for index in some.iter().filter(|index| **index < array.size) {
-                    if self.look(&mut kept, counter, *index).is_err() {
+                    if self.poll_one(&mut stored, counter, *index).is_err() {
                         return;
                     }
                 }

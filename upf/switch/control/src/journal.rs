@@ -16,12 +16,12 @@ impl Journal {
     /// Opens a journal and returns its updates. A truncated write at its end is dropped, since its
     /// sender got no response.
     pub fn open(path: &Path) -> std::io::Result<(Journal, Vec<Update>)> {
-        let octets = match std::fs::read(path) {
-            Ok(octets) => octets,
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         let mut updates = Vec::new();
         while !rest.is_empty() {
             let before = rest;
@@ -30,7 +30,7 @@ impl Journal {
                 Err(error) => {
                     tracing::warn!(
                         %error, lost = before.len(),
-                        "the end of the switch's journal was cut off"
+                        "journal truncated: its last write is dropped"
                     );
                     break;
                 }
@@ -54,10 +54,10 @@ impl Journal {
 
     /// Appends a write.
     pub fn append<'a>(&self, updates: impl Iterator<Item = &'a Update>) {
-        let kept = updates.filter(|update| {
+        let stored = updates.filter(|update| {
             !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) }))
         });
-        let request = WriteRequest { updates: kept.cloned().collect(), ..Default::default() };
+        let request = WriteRequest { updates: stored.cloned().collect(), ..Default::default() };
         if request.updates.is_empty() {
             return;
         }
@@ -65,16 +65,16 @@ impl Journal {
         if let Err(error) = file.write_all(&request.encode_length_delimited_to_vec()) {
             tracing::warn!(
                 %error, path = %self.path.display(),
-                "a write is not kept: it is lost when the switch ends"
+                "write not journalled: it is lost when the switch ends"
             );
         }
     }
 
-    /// Forgets everything.
+    /// Empties the journal.
     pub fn clear(&self) {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = file.set_len(0) {
-            tracing::warn!(%error, "the switch's journal cannot be emptied");
+            tracing::warn!(%error, "cannot truncate the journal");
         }
     }
 }
@@ -106,7 +106,7 @@ fn compact(updates: Vec<Update>) -> Vec<Update> {
             last.insert(key, (n, update));
         }
     }
-    let mut left: Vec<(usize, Update)> = last.into_values().collect();
-    left.sort_by_key(|(n, _)| *n);
-    left.into_iter().map(|(_, update)| update).collect()
+    let mut remaining: Vec<(usize, Update)> = last.into_values().collect();
+    remaining.sort_by_key(|(n, _)| *n);
+    remaining.into_iter().map(|(_, update)| update).collect()
 }

@@ -1,7 +1,7 @@
 //! The kinds of rules of RPI's language, and their words.
-/// Where the value of a word goes.
+/// The destination of a word's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Destination {
     /// A field of the table's key.
     Key(&'static str),
     /// A parameter of the action.
@@ -57,7 +57,7 @@ impl Form {
 /// The default of an omitted word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
-    /// It has to be there.
+    /// None: the word is required.
     Required,
     /// This number.
     Is(u64),
@@ -72,8 +72,8 @@ pub enum Absent {
 pub struct Word {
     /// The word.
     pub word: &'static str,
-    /// Where its value goes.
-    pub place: Place,
+    /// The destination of its value.
+    pub destination: Destination,
     /// How it is written.
     pub form: Form,
     /// Its default.
@@ -96,23 +96,33 @@ pub struct Kind {
 }
 
 const fn key(word: &'static str, field: &'static str, form: Form) -> Word {
-    Word { word, place: Place::Key(field), form, absent: Absent::Required }
+    Word { word, destination: Destination::Key(field), form, absent: Absent::Required }
 }
 const fn open_key(word: &'static str, field: &'static str, form: Form) -> Word {
-    Word { word, place: Place::Key(field), form, absent: Absent::Anything }
+    Word { word, destination: Destination::Key(field), form, absent: Absent::Anything }
 }
 const fn argument(word: &'static str, parameter: &'static str, form: Form) -> Word {
-    Word { word, place: Place::Argument(parameter), form, absent: Absent::Required }
+    Word { word, destination: Destination::Argument(parameter), form, absent: Absent::Required }
 }
 const fn halves(word: &'static str, high: &'static str, low: &'static str) -> Word {
-    Word { word, place: Place::Halves(high, low), form: Form::Address6, absent: Absent::Required }
+    Word {
+        word,
+        destination: Destination::Halves(high, low),
+        form: Form::Address6,
+        absent: Absent::Required,
+    }
 }
 const fn optional(word: &'static str, value: u64) -> Word {
-    Word { word, place: Place::Argument(word), form: Form::Number, absent: Absent::Is(value) }
+    Word {
+        word,
+        destination: Destination::Argument(word),
+        form: Form::Number,
+        absent: Absent::Is(value),
+    }
 }
 const COUNTER: Word = Word {
     word: "counter",
-    place: Place::Argument("counter"),
+    destination: Destination::Argument("counter"),
     form: Form::Number,
     absent: Absent::FreeCounter,
 };
@@ -123,14 +133,22 @@ const VIA_V6: Word = argument("via-v6", "next_hop_v6", Form::Number);
 const PREFIX_KEY: Word = key("prefix", "prefix", Form::Prefix6);
 const PREFIX: Word = argument("prefix", "prefix", Form::Prefix6);
 /// A UE may have an IPv4 address and an IPv6 prefix.
-const UE_BESIDE: Word =
-    Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
+const OPTIONAL_UE: Word = Word {
+    word: "ue",
+    destination: Destination::Argument("ue"),
+    form: Form::Address,
+    absent: Absent::Is(0),
+};
 const SESSION: Word = argument("session", "session", Form::Number);
 const OF_SESSION: Word = key("session", "session", Form::Number);
 const OF_APPLICATION: Word = key("application", "application", Form::Number);
 
-const PRIORITY: Word =
-    Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) };
+const PRIORITY: Word = Word {
+    word: "priority",
+    destination: Destination::Priority,
+    form: Form::Number,
+    absent: Absent::Is(1),
+};
 const TUNNEL: Word = argument("teid", "teid", Form::Number);
 const FROM: Word = argument("from", "source", Form::Address);
 const TO: Word = argument("to", "destination", Form::Address);
@@ -142,7 +160,7 @@ const TOS: Word = optional("tos", 0);
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "decap",
-        help: "packets of a tunnel, from a UE, to the data network",
+        help: "uplink: tunnelled packets of a UE, to the data network",
         table: "gtp_decap",
         action: "decap",
         words: &[
@@ -156,7 +174,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "decap-filtered",
-        help: "as decap, where applications say more",
+        help: "as decap, with application filters",
         table: "gtp_decap",
         action: "decap_filtered",
         words: &[
@@ -168,13 +186,13 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "decap-v6",
-        help: "as decap, of a UE with a prefix of IPv6, alone or beside an address",
+        help: "as decap, for a UE with an IPv6 prefix, with or without an IPv4 address",
         table: "gtp_decap",
         action: "decap_v6",
         words: &[
             key("teid", "teid", Form::Number),
             PREFIX,
-            UE_BESIDE,
+            OPTIONAL_UE,
             VIA,
             VIA_V6,
             COUNTER,
@@ -184,28 +202,28 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "decap-filtered-v6",
-        help: "as decap-v6, where applications say more",
+        help: "as decap-v6, with application filters",
         table: "gtp_decap",
         action: "decap_filtered_v6",
-        words: &[key("teid", "teid", Form::Number), PREFIX, UE_BESIDE, SESSION, METER],
+        words: &[key("teid", "teid", Form::Number), PREFIX, OPTIONAL_UE, SESSION, METER],
     },
     Kind {
         name: "encap",
-        help: "packets for a UE, into a tunnel to its gNB",
+        help: "downlink: packets to a UE, into a tunnel to its gNB",
         table: "gtp_encap",
         action: "encap",
         words: &[key("ue", "ue", Form::Address), TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "encap6",
-        help: "as encap, into a tunnel over IPv6, whose ends are a peer6",
+        help: "as encap, into a tunnel over IPv6 with the endpoints of a peer6",
         table: "gtp_encap",
         action: "encap6",
         words: &[key("ue", "ue", Form::Address), TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "peer6",
-        help: "the ends of tunnels over IPv6; numbers begin at 1",
+        help: "endpoints of tunnels over IPv6; numbers begin at 1",
         table: "ipv6_peers",
         action: "tunnel6",
         words: &[
@@ -216,35 +234,35 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "encap-filtered",
-        help: "as encap, where applications say more",
+        help: "as encap, with application filters",
         table: "gtp_encap",
         action: "encap_filtered",
         words: &[key("ue", "ue", Form::Address), SESSION, METER],
     },
     Kind {
         name: "encap-v6",
-        help: "as encap, of packets of IPv6",
+        help: "as encap, for IPv6 packets",
         table: "gtp_encap_v6",
         action: "encap",
         words: &[PREFIX_KEY, TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "encap6-v6",
-        help: "as encap6, of packets of IPv6",
+        help: "as encap6, for IPv6 packets",
         table: "gtp_encap_v6",
         action: "encap6",
         words: &[PREFIX_KEY, TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "encap-filtered-v6",
-        help: "as encap-filtered, of packets of IPv6",
+        help: "as encap-filtered, for IPv6 packets",
         table: "gtp_encap_v6",
         action: "encap_filtered",
         words: &[PREFIX_KEY, SESSION, METER],
     },
     Kind {
         name: "hop",
-        help: "a next hop: how packets leave",
+        help: "a next hop: link-layer addresses and port",
         table: "l2_forward",
         action: "l2",
         words: &[
@@ -256,7 +274,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "application",
-        help: "packets of a session that are of an application",
+        help: "assigns packets of a session to an application",
         table: "applications",
         action: "application",
         words: &[
@@ -271,7 +289,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "application-v6",
-        help: "as application, of packets of IPv6",
+        help: "as application, for IPv6 packets",
         table: "applications_v6",
         action: "application",
         words: &[
@@ -279,7 +297,7 @@ pub const KINDS: &[Kind] = &[
             open_key("session", "session", Form::Number),
             Word {
                 word: "remote",
-                place: Place::KeyHalves("remote_high", "remote_low"),
+                destination: Destination::KeyHalves("remote_high", "remote_low"),
                 form: Form::Network6,
                 absent: Absent::Anything,
             },
@@ -291,42 +309,42 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "uplink",
-        help: "what becomes of an application's packets from a UE",
+        help: "forwards an application's uplink packets",
         table: "uplink_terminations",
         action: "uplink_forward",
         words: &[OF_SESSION, OF_APPLICATION, VIA, COUNTER, METER],
     },
     Kind {
         name: "uplink-v6",
-        help: "as uplink, of a UE with a prefix of IPv6",
+        help: "as uplink, for a UE with an IPv6 prefix",
         table: "uplink_terminations",
         action: "uplink_forward_v6",
         words: &[OF_SESSION, OF_APPLICATION, VIA, VIA_V6, COUNTER, METER],
     },
     Kind {
         name: "uplink-closed",
-        help: "an application's packets from a UE are dropped",
+        help: "drops an application's uplink packets",
         table: "uplink_terminations",
         action: "gate_closed",
         words: &[OF_SESSION, OF_APPLICATION, COUNTER],
     },
     Kind {
         name: "downlink",
-        help: "what becomes of an application's packets for a UE",
+        help: "forwards an application's downlink packets",
         table: "downlink_terminations",
         action: "downlink_forward",
         words: &[OF_SESSION, OF_APPLICATION, TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "downlink6",
-        help: "as downlink, into a tunnel over IPv6, whose ends are a peer6",
+        help: "as downlink, into a tunnel over IPv6 with the endpoints of a peer6",
         table: "downlink_terminations",
         action: "downlink_forward6",
         words: &[OF_SESSION, OF_APPLICATION, TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "downlink-closed",
-        help: "an application's packets for a UE are dropped",
+        help: "drops an application's downlink packets",
         table: "downlink_terminations",
         action: "gate_closed",
         words: &[OF_SESSION, OF_APPLICATION, COUNTER],

@@ -23,7 +23,7 @@ pub mod ranges;
 pub mod rules;
 pub mod tables;
 
-pub use error::{BatchError, Code, WriteError};
+pub use error::{BatchError, Code, TableError, TargetError, WriteError};
 pub use model::Target;
 pub use tables::Tables;
 

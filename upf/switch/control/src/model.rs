@@ -1,4 +1,5 @@
 //! Entries and updates, and the targets that apply them.
+use crate::error::TargetError;
 
 /// How one field of a key is matched. Values are as wide as the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,9 +17,9 @@ pub enum FieldMatch {
 /// The key of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// One for each field.
+    /// One per field of the key.
     pub fields: Vec<FieldMatch>,
-    /// The highest matches first; 0 where the table is exact.
+    /// The highest one matches first; 0 where the table is exact.
     pub priority: u32,
 }
 
@@ -36,20 +37,20 @@ pub struct Call {
 pub struct TableEntry {
     /// Index of the table in the program.
     pub table: usize,
-    /// What it matches.
+    /// The key.
     pub key: Key,
-    /// What is done then.
+    /// The action.
     pub call: Call,
-    /// The controller's own metadata.
+    /// Metadata of the controller.
     pub metadata: Vec<u8>,
 }
 
 /// The kind of update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// There is none yet.
+    /// Insert a new entry.
     Insert,
-    /// There is one.
+    /// Modify an existing entry.
     Modify,
     /// Delete an existing entry.
     Delete,
@@ -58,7 +59,7 @@ pub enum Operation {
 /// One change that a controller requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The entry; a deletion ignores its action.
     pub entry: TableEntry,
@@ -84,9 +85,9 @@ pub struct RawEntry {
 pub struct Change {
     /// Index of the table in the program.
     pub table: usize,
-    /// What is there.
+    /// The existing entry.
     pub before: Option<RawEntry>,
-    /// What shall be.
+    /// The new entry.
     pub after: Option<RawEntry>,
 }
 
@@ -106,15 +107,20 @@ pub type MeterSetting = (usize, u32, Option<(u64, u64)>);
 /// A switch that applies checked changes.
 pub trait Target: Send + Sync {
     /// Applies all changes atomically with respect to packets, or none.
-    fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), String>;
+    fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), TargetError>;
     /// Sets the default action of a table.
-    fn set_default(&self, table: usize, call: &Call) -> Result<(), String>;
+    fn set_default(&self, table: usize, call: &Call) -> Result<(), TargetError>;
     /// Packets and bytes of a counter since the switch started.
-    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), String>;
+    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), TargetError>;
     /// Sets a meter: rate in bytes per second and burst in bytes; `None` is unlimited.
-    fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), String>;
+    fn set_meter(
+        &self,
+        meter: usize,
+        index: u32,
+        rate: Option<(u64, u64)>,
+    ) -> Result<(), TargetError>;
     /// Sends a frame out of a port.
-    fn send(&self, port: u32, frame: &[u8]) -> Result<(), String>;
+    fn send(&self, port: u32, frame: &[u8]) -> Result<(), TargetError>;
     /// Takes a frame for the controller, with its ingress port.
     fn receive(&self) -> Option<(u32, Vec<u8>)>;
     /// Number of ports, without the controller's.

@@ -7,7 +7,7 @@ use crate::tables::highest_qfi;
 use martlet_p4c_swx::{P4Info, p4info};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub use crate::kinds::{Absent, Form, KINDS, Kind, Place, Word};
+pub use crate::kinds::{Absent, Destination, Form, KINDS, Kind, Word};
 
 /// An error in a line, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub use crate::kinds::{Absent, Form, KINDS, Kind, Place, Word};
 pub struct RuleError {
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong, and what is right.
+    /// What is wrong, and what is valid.
     pub message: String,
 }
 
@@ -61,7 +61,7 @@ fn number(text: &str) -> Option<u64> {
 /// A value as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
-    /// A value as a match: exact unless its form says otherwise.
+    /// A value as a match: exact unless its form is a prefix or range.
     Match(FieldMatch),
     /// Address and prefix length.
     Wide(u128, u32),
@@ -89,7 +89,7 @@ fn read(form: Form, text: &str) -> Option<Read> {
             text.parse::<Ipv6Addr>().ok().map(|address| Read::Wide(address.to_bits(), 128))
         }
         Form::Network6 => network6(text, 128).map(|(bits, length)| Read::Wide(bits, length)),
-        // Of a UE, and no other.
+        // A prefix of a UE: 64 bits.
         Form::Prefix6 => network6(text, 64)
             .filter(|(bits, length)| *length == 64 && half(*bits, false) == 0)
             .map(|(bits, _)| Read::Match(FieldMatch::Exact(half(bits, true)))),
@@ -97,7 +97,7 @@ fn read(form: Form, text: &str) -> Option<Read> {
     }
 }
 
-/// Parses a value as a match: exact unless its form says otherwise.
+/// Parses a value as a match: exact unless its form is a prefix or range.
 fn value(form: Form, text: &str) -> Option<FieldMatch> {
     let exact = |value: Option<u64>| value.map(FieldMatch::Exact);
     match form {
@@ -108,14 +108,14 @@ fn value(form: Form, text: &str) -> Option<FieldMatch> {
         Form::Address6 | Form::Network6 | Form::Prefix6 => None,
         Form::Mac => {
             let parts: Vec<&str> = text.split(':').collect();
-            let octets: Option<Vec<u64>> = parts
+            let bytes: Option<Vec<u64>> = parts
                 .iter()
                 .map(|part| (part.len() == 2).then(|| u64::from_str_radix(part, 16).ok()).flatten())
                 .collect();
             exact(
-                octets
-                    .filter(|octets| octets.len() == 6)
-                    .map(|octets| octets.iter().fold(0, |all, octet| all << 8 | octet)),
+                bytes
+                    .filter(|bytes| bytes.len() == 6)
+                    .map(|bytes| bytes.iter().fold(0, |all, byte| all << 8 | byte)),
             )
         }
         Form::Prefix => {
@@ -143,7 +143,7 @@ pub fn kind(column: usize, name: &str) -> Result<&'static Kind, RuleError> {
     let names = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
     match KINDS.iter().find(|kind| kind.name == name) {
         Some(kind) => Ok(kind),
-        None => wrong(column, format!("{name:?} is no kind of rule: {}", names())),
+        None => wrong(column, format!("{name:?} is not a kind of rule: use one of {}", names())),
     }
 }
 
@@ -156,7 +156,7 @@ pub fn parse(
     free: FreeCounter<'_>,
 ) -> Result<TableEntry, RuleError> {
     let Some(((column, name), pairs)) = given.split_first() else {
-        return wrong(end, "a kind of rule is missing: decap, encap, hop and so on");
+        return wrong(end, "the kind of rule is missing: decap, encap, hop and so on");
     };
     let kind = kind(*column, name)?;
     let table = info
@@ -174,18 +174,24 @@ pub fn parse(
         let (column, text) = pair[0];
         let Some(word) = kind.words.iter().find(|word| word.word == text) else {
             let known: Vec<&str> = kind.words.iter().map(|word| word.word).collect();
-            return wrong(column, format!("{} has no {text:?}: {}", kind.name, known.join(", ")));
+            return wrong(
+                column,
+                format!("{} has no word {text:?}: use one of {}", kind.name, known.join(", ")),
+            );
         };
         if found.iter().any(|(other, ..)| other.word == word.word) {
-            return wrong(column, format!("{text} is given twice"));
+            return wrong(column, format!("{text} occurs twice"));
         }
         let Some((at, written)) = pair.get(1) else {
-            return wrong(end, format!("{text} needs a value, as {}", word.form.example()));
+            return wrong(end, format!("{text} needs a value, such as {}", word.form.example()));
         };
         let Some(read) = read(word.form, written) else {
             return wrong(
                 *at,
-                format!("{written:?} is no value of {text}: write one as {}", word.form.example()),
+                format!(
+                    "{written:?} is not a value of {text}: write one such as {}",
+                    word.form.example()
+                ),
             );
         };
         check_width(info, table, action, word, *at, &read)?;
@@ -200,34 +206,39 @@ pub fn parse(
             return Ok(Some(*read));
         }
         match described.absent {
-            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => {
+            _ if deletion
+                && matches!(
+                    described.destination,
+                    Destination::Argument(_) | Destination::Halves(..)
+                ) =>
+            {
                 exact(0)
             }
             Absent::Is(value) => exact(value),
             Absent::Anything => Ok(None),
             Absent::FreeCounter => match free() {
                 Some(counter) => exact(counter),
-                None => wrong(end, "no counter is free: name one, or delete rules"),
+                None => wrong(end, "no counter is free: specify one, or delete rules"),
             },
             Absent::Required => wrong(
                 end,
-                format!("{} needs {word}, as {word} {}", kind.name, described.form.example()),
+                format!("{} needs {word}, such as {word} {}", kind.name, described.form.example()),
             ),
         }
     };
     let mut fields = Vec::new();
     for described in &info.tables[table].keys {
-        let word = kind.words.iter().find(|word| match word.place {
-            Place::Key(name) => name == described.name,
-            Place::KeyHalves(high, low) => high == described.name || low == described.name,
+        let word = kind.words.iter().find(|word| match word.destination {
+            Destination::Key(name) => name == described.name,
+            Destination::KeyHalves(high, low) => high == described.name || low == described.name,
             _ => false,
         });
         let read = match word {
             Some(word) => of(word.word)?,
             None => None,
         };
-        fields.push(match (read, word.map(|word| word.place)) {
-            (Some(Read::Wide(bits, length)), Some(Place::KeyHalves(name, _))) => {
+        fields.push(match (read, word.map(|word| word.destination)) {
+            (Some(Read::Wide(bits, length)), Some(Destination::KeyHalves(name, _))) => {
                 let high = name == described.name;
                 FieldMatch::Ternary(half(bits, high), half(mask6(length), high))
             }
@@ -237,24 +248,24 @@ pub fn parse(
     }
     let mut arguments = Vec::new();
     for parameter in &info.actions[action].parameters {
-        let word = kind.words.iter().find(|word| match word.place {
-            Place::Argument(name) => name == parameter.name,
-            Place::Halves(high, low) => high == parameter.name || low == parameter.name,
+        let word = kind.words.iter().find(|word| match word.destination {
+            Destination::Argument(name) => name == parameter.name,
+            Destination::Halves(high, low) => high == parameter.name || low == parameter.name,
             _ => false,
         });
         let read = match word {
             Some(word) => of(word.word)?,
             None => None,
         };
-        arguments.push(match (read, word.map(|word| word.place)) {
-            (Some(Read::Wide(bits, _)), Some(Place::Halves(name, _))) => {
+        arguments.push(match (read, word.map(|word| word.destination)) {
+            (Some(Read::Wide(bits, _)), Some(Destination::Halves(name, _))) => {
                 half(bits, name == parameter.name)
             }
             (Some(Read::Match(FieldMatch::Exact(value))), _) => value,
             _ => 0,
         });
     }
-    let priority = match kind.words.iter().find(|word| word.place == Place::Priority) {
+    let priority = match kind.words.iter().find(|word| word.destination == Destination::Priority) {
         Some(word) => match of(word.word)? {
             Some(Read::Match(FieldMatch::Exact(value))) => value as u32,
             _ => 0,
@@ -279,14 +290,15 @@ pub fn blamed(given: &[(usize, &str)], message: &str) -> usize {
         .next()
         .and_then(|text| text.split_once('.'))
         .map(|(_, name)| name);
-    let is_named = |word: &Word| match word.place {
-        Place::Key(name) | Place::Argument(name) => named == Some(name),
-        Place::Halves(high, low) | Place::KeyHalves(high, low) => {
+    let is_named = |word: &Word| match word.destination {
+        Destination::Key(name) | Destination::Argument(name) => named == Some(name),
+        Destination::Halves(high, low) | Destination::KeyHalves(high, low) => {
             named == Some(high) || named == Some(low)
         }
-        Place::Priority => message.contains("priority"),
+        Destination::Priority => message.contains("priority"),
     };
-    let is_key = |word: &Word| matches!(word.place, Place::Key(_) | Place::KeyHalves(..));
+    let is_key =
+        |word: &Word| matches!(word.destination, Destination::Key(_) | Destination::KeyHalves(..));
     let of = |wanted: &dyn Fn(&Word) -> bool| {
         let pair = pairs
             .chunks(2)
@@ -315,23 +327,23 @@ fn check_width(
         }
         Read::Wide(..) => return Ok(()),
     };
-    let bits = match word.place {
-        Place::Key(name) => {
+    let bits = match word.destination {
+        Destination::Key(name) => {
             info.tables[table].keys.iter().find(|key| key.name == name).map(|key| key.bits)
         }
-        Place::Argument(name) => {
+        Destination::Argument(name) => {
             info.actions[action].parameters.iter().find(|p| p.name == name).map(|p| p.bits)
         }
-        Place::Halves(..) | Place::KeyHalves(..) => None,
-        Place::Priority => Some(24),
+        Destination::Halves(..) | Destination::KeyHalves(..) => None,
+        Destination::Priority => Some(24),
     };
     let bits = bits.unwrap_or(64);
-    let most = match word.place {
-        Place::Argument("qfi") => Some(("a QoS flow", highest_qfi(&info.actions[action]))),
-        Place::Argument("counter") => {
+    let most = match word.destination {
+        Destination::Argument("qfi") => Some(("a QFI", highest_qfi(&info.actions[action]))),
+        Destination::Argument("counter") => {
             info.counters.first().map(|of| ("a counter", u64::from(of.size) - 1))
         }
-        Place::Argument("meter") => {
+        Destination::Argument("meter") => {
             info.meters.first().map(|of| ("a meter", u64::from(of.size) - 1))
         }
         _ => None,
@@ -339,7 +351,7 @@ fn check_width(
     if let (Read::Match(FieldMatch::Exact(value)), Some((what, most))) = (Read::Match(*read), most)
         && value > most
     {
-        return wrong(column, format!("{what} has a number from 0 to {most}, and {value} is none"));
+        return wrong(column, format!("{what} has to be a number from 0 to {most}, not {value}"));
     }
     let largest = match *read {
         FieldMatch::Exact(value) | FieldMatch::Lpm(value, _) | FieldMatch::Ternary(value, _) => {
@@ -401,11 +413,13 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
             action.parameters.iter().position(|p| p.name == name).map(|n| entry.call.arguments[n])
         };
         let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
-        let read = match word.place {
-            Place::Key(name) => Read::Match(of_key(name)?),
-            Place::Argument(name) => Read::Match(FieldMatch::Exact(of_action(name)?)),
-            Place::Halves(high, low) => Read::Wide(wide(of_action(high)?, of_action(low)?), 128),
-            Place::KeyHalves(high, low) => {
+        let read = match word.destination {
+            Destination::Key(name) => Read::Match(of_key(name)?),
+            Destination::Argument(name) => Read::Match(FieldMatch::Exact(of_action(name)?)),
+            Destination::Halves(high, low) => {
+                Read::Wide(wide(of_action(high)?, of_action(low)?), 128)
+            }
+            Destination::KeyHalves(high, low) => {
                 let (FieldMatch::Ternary(high, high_mask), FieldMatch::Ternary(low, low_mask)) =
                     (of_key(high)?, of_key(low)?)
                 else {
@@ -418,7 +432,7 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
                 }
                 Read::Wide(wide(high, low), length)
             }
-            Place::Priority => Read::Match(FieldMatch::Exact(entry.key.priority.into())),
+            Destination::Priority => Read::Match(FieldMatch::Exact(entry.key.priority.into())),
         };
         let all = matches!(
             read,
@@ -453,7 +467,7 @@ fn written(word: &Word, read: FieldMatch) -> String {
         }
         (Form::Mac, FieldMatch::Exact(value)) => value.to_be_bytes()[2..]
             .iter()
-            .map(|octet| format!("{octet:02x}"))
+            .map(|byte| format!("{byte:02x}"))
             .collect::<Vec<_>>()
             .join(":"),
         (_, FieldMatch::Lpm(value, length)) => format!("{}/{length}", address(value)),
@@ -498,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_read_and_written_alike() {
+    fn rules_are_parsed_and_formatted_alike() {
         for line in [
             "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9 qfi 5",
             "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
@@ -532,24 +546,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_stands_for_itself() {
+    fn omitted_words_have_defaults() {
         let entry = read("decap teid 1 ue 10.60.0.1 via 1").unwrap();
         assert_eq!(entry.call.arguments, [0x0a3c_0001, 42, 0, 1, 0]);
     }
 
     #[test]
-    fn an_error_says_where_it_is() {
+    fn errors_have_their_position() {
         for (line, column, part) in [
-            ("tunnel teid 1", 1, "no kind of rule"),
-            ("decap teid x ue 10.60.0.1 via 1", 12, "no value of teid"),
+            ("tunnel teid 1", 1, "not a kind of rule"),
+            ("decap teid x ue 10.60.0.1 via 1", 12, "not a value of teid"),
             ("decap teid 0x100000000 ue 10.60.0.1 via 1", 12, "32 bits"),
-            ("decap teid 1 ue 10.60.0 via 1", 17, "no value of ue"),
+            ("decap teid 1 ue 10.60.0 via 1", 17, "not a value of ue"),
             ("decap teid 1 ue 10.60.0.1", 26, "needs via"),
             ("decap teid 1 teid 2", 14, "twice"),
-            ("decap teid 1 colour 2", 14, "has no \"colour\""),
+            ("decap teid 1 colour 2", 14, "has no word \"colour\""),
             ("decap teid", 11, "needs a value"),
-            ("peer6 number 1 from 10.0.0.1 to fd70::2", 21, "no value of from"),
-            ("encap6 ue 10.60.0.1 teid 1 peer fd70::1 qfi 9 via 1", 33, "no value of peer"),
+            ("peer6 number 1 from 10.0.0.1 to fd70::2", 21, "not a value of from"),
+            ("encap6 ue 10.60.0.1 teid 1 peer fd70::1 qfi 9 via 1", 33, "not a value of peer"),
             (
                 "encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1",
                 55,
@@ -558,13 +572,13 @@ mod tests {
             ("decap teid 1 ue 10.60.0.1 via 1 qfi 64", 37, "from 0 to 63"),
             ("application application 1 remote 10.1.0.0/8", 34, "write 10.0.0.0/8"),
             ("application-v6 application 1 remote 2001:db8::1/32", 37, "write 2001:db8::/32"),
-            ("encap-filtered-v6 prefix 2001:db8::1 session 1", 26, "no value of prefix"),
-            ("encap-filtered-v6 prefix 2001:db8::/48 session 1", 26, "no value of prefix"),
+            ("encap-filtered-v6 prefix 2001:db8::1 session 1", 26, "not a value of prefix"),
+            ("encap-filtered-v6 prefix 2001:db8::/48 session 1", 26, "not a value of prefix"),
             ("application application 1 ports 90-80", 33, "empty"),
             (
                 "hop number 1 source 02:00:00:00:00 destination 02:00:00:00:00:02 port 1",
                 21,
-                "no value of source",
+                "not a value of source",
             ),
         ] {
             let error = read(line).expect_err(line);

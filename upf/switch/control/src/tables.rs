@@ -20,7 +20,7 @@ pub fn highest_qfi(action: &Action) -> u64 {
 /// The configured meters: array and index, rate in bytes per second and burst in bytes.
 pub type Meters = BTreeMap<(usize, u32), (u64, u64)>;
 
-/// What is in a switch.
+/// The content of a switch.
 #[derive(Default)]
 struct State {
     /// By table.
@@ -87,7 +87,7 @@ impl Tables {
         self.commit(&mut state, staged).map_err(|(table, error)| {
             let last = updates.len().saturating_sub(1);
             BatchError(vec![(
-                table.map_or(last, |table| self.without_room(&state, updates, table)),
+                table.map_or(last, |table| self.first_excess(&state, updates, table)),
                 error,
             )])
         })
@@ -114,7 +114,7 @@ impl Tables {
 
     /// The first update of a batch that exceeds its table's size; deletions of the batch count
     /// first.
-    fn without_room(&self, state: &State, updates: &[Update], table: usize) -> usize {
+    fn first_excess(&self, state: &State, updates: &[Update], table: usize) -> usize {
         let of = |operation| {
             move |(_, update): &(usize, &Update)| {
                 update.operation == operation && update.entry.table == table
@@ -122,12 +122,12 @@ impl Tables {
         };
         let deleted = updates.iter().enumerate().filter(of(Operation::Delete)).count();
         let size = self.program.info.tables[table].size as usize;
-        let room = (size + deleted).saturating_sub(state.entries[table].len());
+        let space = (size + deleted).saturating_sub(state.entries[table].len());
         let mut inserted = updates.iter().enumerate().filter(of(Operation::Insert)).map(|(n, _)| n);
         // Entries with ranges need several slots: then the last one is reported.
         inserted
             .clone()
-            .nth(room)
+            .nth(space)
             .or_else(|| inserted.next_back())
             .unwrap_or(updates.len().saturating_sub(1))
     }
@@ -140,13 +140,13 @@ impl Tables {
         if update.operation != Operation::Delete {
             self.check_call(table, &entry.call, false)?;
         }
-        let place = (entry.table, entry.key.clone());
-        let there = match staged.get(&place) {
+        let position = (entry.table, entry.key.clone());
+        let exists = match staged.get(&position) {
             Some(staged) => staged.is_some(),
             None => state.entries[entry.table].contains_key(&entry.key),
         };
         let name = &table.alias;
-        match (update.operation, there) {
+        match (update.operation, exists) {
             (Operation::Insert, true) => {
                 return refuse(
                     Code::AlreadyExists,
@@ -156,8 +156,8 @@ impl Tables {
             (Operation::Modify | Operation::Delete, false) => {
                 return refuse(Code::NotFound, format!("{name} has no entry with this key"));
             }
-            (Operation::Delete, true) => staged.insert(place, None),
-            _ => staged.insert(place, Some(entry.clone())),
+            (Operation::Delete, true) => staged.insert(position, None),
+            _ => staged.insert(position, Some(entry.clone())),
         };
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Tables {
                     if value & !mask != 0 {
                         return refuse(
                             Code::InvalidArgument,
-                            format!("{name}.{of}: the value has bits where the mask has none"),
+                            format!("{name}.{of}: the value has bits outside of its mask"),
                         );
                     }
                 }
@@ -232,7 +232,7 @@ impl Tables {
                 (_, kind) => {
                     return refuse(
                         Code::InvalidArgument,
-                        format!("{name}.{of} is matched by {}", kind.names().0),
+                        format!("{name}.{of} has the match kind {}", kind.names().0),
                     );
                 }
             }
@@ -240,15 +240,15 @@ impl Tables {
         match (masked, key.priority) {
             (true, 0) => refuse(
                 Code::InvalidArgument,
-                format!("entries of {name} need a priority, from 1 to {HIGHEST_PRIORITY}"),
+                format!("entries of {name} need a priority from 1 to {HIGHEST_PRIORITY}"),
             ),
             (true, priority) if priority > HIGHEST_PRIORITY => refuse(
                 Code::InvalidArgument,
-                format!("the priority {priority} is above {HIGHEST_PRIORITY}, the highest"),
+                format!("the priority {priority} exceeds the maximum of {HIGHEST_PRIORITY}"),
             ),
             (false, 1..) => refuse(
                 Code::InvalidArgument,
-                format!("entries of {name} have no priority: it is exact"),
+                format!("entries of the exact table {name} have no priority"),
             ),
             _ => Ok(()),
         }
@@ -263,7 +263,7 @@ impl Tables {
         if !allowed {
             return refuse(
                 Code::InvalidArgument,
-                format!("{} is no action of {} here", action.alias, table.alias),
+                format!("{} is not a valid action of {} here", action.alias, table.alias),
             );
         }
         if call.arguments.len() != action.parameters.len() {
@@ -287,21 +287,14 @@ impl Tables {
                 let ports = self.target.ports();
                 return refuse(
                     Code::InvalidArgument,
-                    format!(
-                        "{}.{of}: there is no port {value}: ports are 0 to {}",
-                        action.alias,
-                        ports - 1
-                    ),
+                    format!("{}.{of}: no port {value}: ports are 0 to {}", action.alias, ports - 1),
                 );
             }
             if of == "qfi" && *value > highest_qfi(action) {
                 let most = highest_qfi(action);
                 return refuse(
                     Code::InvalidArgument,
-                    format!(
-                        "{}.{of}: a QoS flow has a number from 0 to {most}, and {value} is none",
-                        action.alias
-                    ),
+                    format!("{}.{of}: {value} is not a QFI from 0 to {most}", action.alias),
                 );
             }
             // An index beyond an array would wrap and hit another counter.
@@ -314,7 +307,7 @@ impl Tables {
                 return refuse(
                     Code::InvalidArgument,
                     format!(
-                        "{}.{of}: {value} is beyond {}, which has {}",
+                        "{}.{of}: {value} is beyond {}, which has {} elements",
                         action.alias, array.alias, array.size
                     ),
                 );
@@ -350,7 +343,7 @@ impl Tables {
                 after: after.as_ref().and_then(raw),
             });
         }
-        // A deletion makes room for the rest of the batch.
+        // Deletions first: they free space for the rest of the batch.
         changes.sort_by_key(|change| change.after.is_some());
         for (table, more) in more.iter().enumerate() {
             let described = &self.program.info.tables[table];
@@ -358,28 +351,27 @@ impl Tables {
                 let (name, size) = (&described.alias, described.size);
                 return full(
                     Some(table),
-                    format!("{name} has room for {size} entries, and these would be more"),
+                    format!("{name} has space for {size} entries: delete some first"),
                 );
             }
         }
         let mut rebuilds = Vec::new();
         for table in masked {
-            let here = |(of, _): &&(usize, Key)| *of == table;
-            let kept = state.entries[table]
+            let in_table = |(of, _): &&(usize, Key)| *of == table;
+            let unchanged = state.entries[table]
                 .values()
                 .filter(|entry| !staged.contains_key(&(table, entry.key.clone())));
             let new = staged
                 .iter()
-                .filter(|(place, _)| here(place))
+                .filter(|(key, _)| in_table(key))
                 .filter_map(|(_, entry)| entry.as_ref());
             let mut entries: Vec<RawEntry> =
-                kept.chain(new).flat_map(|entry| self.raw(entry)).collect();
+                unchanged.chain(new).flat_map(|entry| self.raw(entry)).collect();
             let described = &self.program.info.tables[table];
             if entries.len() > described.size as usize {
                 let (name, size, n) = (&described.alias, described.size, entries.len());
                 let message = format!(
-                    "{name} has room for {size} entries; with their ranges taken apart these are \
-                     {n}"
+                    "{name} has space for {size} entries; with ranges expanded these are {n}"
                 );
                 return full(Some(table), message);
             }
@@ -388,9 +380,7 @@ impl Tables {
             });
             rebuilds.push(Rebuild { table, entries });
         }
-        if let Err(why) = self.target.commit(&changes, &rebuilds) {
-            return full(None, why);
-        }
+        self.target.commit(&changes, &rebuilds).map_err(|error| (None, error.into()))?;
         for rebuild in &rebuilds {
             state.expanded[rebuild.table] = rebuild.entries.len();
         }
@@ -455,9 +445,7 @@ impl Tables {
         let set = call.clone().unwrap_or_else(program);
         self.check_call(described, &set, true)?;
         let mut state = self.state();
-        if let Err(why) = self.target.set_default(table, &set) {
-            return refuse(Code::Internal, why);
-        }
+        self.target.set_default(table, &set)?;
         state.defaults[table] = call;
         Ok(())
     }
@@ -496,12 +484,12 @@ impl Tables {
             return None;
         }
         let actions = &self.program.info.actions;
-        let place = |action: usize| {
+        let parameter = |action: usize| {
             actions[action].parameters.iter().position(|parameter| parameter.name == "counter")
         };
-        let places: Vec<Option<usize>> = (0..actions.len()).map(place).collect();
+        let positions: Vec<Option<usize>> = (0..actions.len()).map(parameter).collect();
         let counter = |entry: &TableEntry| {
-            entry.call.arguments.get(places[entry.call.action]?).map(|n| *n as u32)
+            entry.call.arguments.get(positions[entry.call.action]?).map(|n| *n as u32)
         };
         Some(state.entries.iter().flat_map(|table| table.values()).filter_map(counter).collect())
     }
@@ -529,19 +517,17 @@ impl Tables {
         if index >= array.size {
             return refuse(
                 Code::InvalidArgument,
-                format!("{} has the meters 0 to {}", array.alias, array.size - 1),
+                format!("the meters of {} are 0 to {}", array.alias, array.size - 1),
             );
         }
         if rate.is_some_and(|(rate, burst)| rate == 0 || burst == 0) {
             return refuse(
                 Code::InvalidArgument,
-                "a meter has a rate and a burst of at least 1 octet",
+                "a meter needs a rate and a burst of at least 1 byte",
             );
         }
         let mut state = self.state();
-        if let Err(why) = self.target.set_meter(meter, index, rate) {
-            return refuse(Code::Internal, why);
-        }
+        self.target.set_meter(meter, index, rate)?;
         match rate {
             Some(rate) => drop(state.meters.insert((meter, index), rate)),
             None => drop(state.meters.remove(&(meter, index))),

@@ -1,23 +1,23 @@
-//! Usage of a session's rules that the switch counted, or that was taken from the native UPF when
-//! the session moved: what has not been reported yet.
+//! Usage that the switch counted for a session's URRs, or that was taken from the native UPF when
+//! the session moved, until it is reported.
 use martlet_pfcp::ie::ReportingTriggers;
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::tally::{Tally, place};
 use martlet_upf_rules::{Direction, Session, Urr, VolumeLimit};
 use std::time::SystemTime;
 
-/// What one usage reporting rule has counted beside what the native UPF has.
+/// The account of one URR, in addition to the native UPF's count.
 #[derive(Debug, Clone)]
 pub(super) struct Account {
     pub urr: u32,
     since: Tally,
-    /// Bytes on the switch since the quota was given.
+    /// Bytes on the switch since the quota was granted.
     quota: [u64; 2],
-    /// Bytes on the native UPF since then, as far as they have been taken from it.
+    /// Bytes on the native UPF since the quota was granted, as far as they were taken from it.
     native_quota: [u64; 2],
     quota_given: u32,
-    /// The threshold was told of.
-    told: bool,
+    /// The threshold was reported.
+    reported: bool,
 }
 
 impl Account {
@@ -28,50 +28,50 @@ impl Account {
             quota: [0; 2],
             native_quota: [0; 2],
             quota_given: urr.quota_given,
-            told: false,
+            reported: false,
         }
     }
 
-    /// The switch has forwarded so many packets and bytes, some time between the two.
+    /// Adds packets and bytes that the switch forwarded between two points in time.
     pub fn count(
         &mut self,
         direction: Direction,
-        news: (u64, u64),
+        delta: (u64, u64),
         since: SystemTime,
         now: SystemTime,
     ) {
-        self.since.add(direction, news.1, news.0, since, now);
-        self.quota[place(direction)] += news.1;
+        self.since.add(direction, delta.1, delta.0, since, now);
+        self.quota[place(direction)] += delta.1;
     }
 
-    /// Takes over what the native UPF has counted.
-    pub fn carry(&mut self, usage: &Usage) {
+    /// Adds usage taken from the native UPF.
+    pub fn take_native_usage(&mut self, usage: &Usage) {
         self.since.add_usage(usage);
         self.native_quota[0] += usage.uplink_bytes;
         self.native_quota[1] += usage.downlink_bytes;
     }
 
-    /// Gives it all, and starts anew.
+    /// Returns and resets the usage.
     pub fn take(&mut self) -> Usage {
-        self.told = false;
+        self.reported = false;
         self.since.take(self.urr)
     }
 
-    /// Its threshold is reached, and this is the first time that it is seen.
+    /// Whether the threshold is reached for the first time.
     pub fn reaches_threshold(&mut self, urr: &Urr) -> bool {
         let reached = urr.triggers.has(ReportingTriggers::VOLTH)
             && urr
                 .volume_threshold
                 .is_some_and(|limit| limit.reached(self.since.bytes()[0], self.since.bytes()[1]));
-        reached && !std::mem::replace(&mut self.told, true)
+        reached && !std::mem::replace(&mut self.reported, true)
     }
 
-    /// The threshold was told of, and the event found no room.
-    pub fn tell_again(&mut self) {
-        self.told = false;
+    /// The report of the threshold was not accepted: report it again.
+    pub fn retry_report(&mut self) {
+        self.reported = false;
     }
 
-    /// Bytes that may still pass before the quota is used up; `None` without one.
+    /// Bytes left until the quota is exhausted; `None` without a quota.
     pub fn quota_left(&self, urr: &Urr) -> Option<u64> {
         let used = [self.quota[0] + self.native_quota[0], self.quota[1] + self.native_quota[1]];
         let limit = urr.volume_quota?;
@@ -91,12 +91,12 @@ impl Account {
     }
 }
 
-/// Accounts of a session.
+/// The accounts of a session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Accounts(Vec<Account>);
 
 impl Accounts {
-    /// The account of a rule, made if it is not there.
+    /// The account of a URR, created if missing.
     pub fn of(&mut self, urr: &Urr) -> &mut Account {
         let at = match self.0.iter().position(|account| account.urr == urr.id) {
             Some(at) => at,
@@ -116,7 +116,8 @@ impl Accounts {
         self.0.is_empty()
     }
 
-    /// New rules: those that are gone have no accounts, and quotas that were given anew count anew.
+    /// Follows changed rules: accounts of removed URRs are removed, and a renewed quota resets its
+    /// counts.
     pub fn follow(&mut self, session: &Session) {
         self.0.retain_mut(|account| {
             let Some(urr) = session.urrs.get(&account.urr) else { return false };
@@ -128,8 +129,8 @@ impl Accounts {
         });
     }
 
-    /// The session for the native UPF: what it counts by itself reaches what is left of each limit
-    /// when all together reaches the limit.
+    /// The session for the native UPF, whose limits are reduced by what was counted elsewhere.
+    /// `None` if no limit changes.
     pub fn adjusted(&self, session: &Session) -> Option<Session> {
         let counts =
             |account: &&Account| account.since.bytes() != [0; 2] || account.quota != [0; 2];
@@ -145,15 +146,15 @@ impl Accounts {
         let mut adjusted = session.clone();
         for account in &self.0 {
             let Some(urr) = adjusted.urrs.get_mut(&account.urr) else { continue };
-            // What was told of already, and not asked for yet, is not told of a second time.
-            let threshold = urr.volume_threshold.filter(|_| !account.told);
+            // A reported threshold is not reported a second time.
+            let threshold = urr.volume_threshold.filter(|_| !account.reported);
             urr.volume_threshold = Account::less(threshold, account.since.bytes());
             urr.volume_quota = Account::less(urr.volume_quota, account.quota);
         }
         Some(adjusted)
     }
 
-    /// Adds what has not been reported to what the native UPF gives, and starts anew.
+    /// Adds the unreported usage to that of the native UPF, and resets it.
     pub fn add_to(&mut self, usage: &mut Vec<Usage>, wanted: impl Fn(u32) -> bool) {
         for account in self.0.iter_mut().filter(|account| wanted(account.urr)) {
             let own = account.take();
@@ -161,7 +162,7 @@ impl Accounts {
                 usage.push(own);
                 continue;
             };
-            // What was taken from the native UPF is no more in its count, but is of the quota.
+            // Usage taken from the native UPF leaves its count, but still counts for the quota.
             account.native_quota[0] += native.uplink_bytes;
             account.native_quota[1] += native.downlink_bytes;
             let mut both = Tally::default();
@@ -210,29 +211,29 @@ mod tests {
     }
 
     #[test]
-    fn both_paths_make_one_volume_and_reach_one_limit() {
+    fn usage_of_both_paths_counts_against_one_limit() {
         let urr = urr(1000, 5000);
         let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let mut session = Session::new(1, FSeid::new(1, ip), NodeId::Ip(ip));
         session.urrs.insert(1, urr.clone());
         let mut accounts = Accounts::default();
-        // Before the move, on it, and then.
-        accounts.of(&urr).carry(&usage(100));
+        // Before the move, during it, and on the switch.
+        accounts.of(&urr).take_native_usage(&usage(100));
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(500);
         accounts.of(&urr).count(Direction::Downlink, (2, 300), now, now);
         assert_eq!(accounts.of(&urr).quota_left(&urr), Some(4600));
-        let native = accounts.adjusted(&session).expect("there is something to take off");
+        let native = accounts.adjusted(&session).expect("limits change");
         assert_eq!(native.urrs[&1].volume_threshold.unwrap().total, Some(600));
-        // The native UPF counts its own part of the quota on.
+        // The native UPF still counts its own share of the quota.
         assert_eq!(native.urrs[&1].volume_quota.unwrap().total, Some(4700));
         assert!(!accounts.of(&urr).reaches_threshold(&urr));
         accounts.of(&urr).count(Direction::Downlink, (2, 600), now, now);
         assert!(accounts.of(&urr).reaches_threshold(&urr));
         assert!(!accounts.of(&urr).reaches_threshold(&urr), "once");
-        let native = accounts.adjusted(&session).expect("there is something to take off");
+        let native = accounts.adjusted(&session).expect("limits change");
         assert_eq!(
             native.urrs[&1].volume_threshold, None,
-            "the native UPF does not tell of it either"
+            "the native UPF does not report it either"
         );
         let mut all = vec![usage(7)];
         accounts.add_to(&mut all, |_| true);
@@ -242,7 +243,7 @@ mod tests {
         );
         assert_eq!(all[0].first, usage(7).first);
         assert_eq!(all[0].last, Some(now));
-        // What was reported counts for the quota alone.
+        // Reported usage counts for the quota only.
         assert_eq!(accounts.of(&urr).quota_left(&urr), Some(5000 - 1007));
         let native = accounts.adjusted(&session).expect("the quota");
         assert_eq!(native.urrs[&1].volume_threshold.unwrap().total, Some(1000));

@@ -1,5 +1,5 @@
-//! The thread that talks to the switch, and starts it where the configuration says so. Others ask
-//! it and wait, for a moment at most: a switch that does not answer is one that is not there.
+//! The thread with the P4Runtime connection to the switch, which also starts the switch if
+//! configured. Requests have a timeout, after which the switch counts as lost.
 use super::process::Process;
 use martlet_switch_control::client::{Client, ClientError};
 use martlet_switch_control::model::{MeterSetting, TableEntry, Update};
@@ -12,46 +12,45 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long an answer may take.
+/// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What is asked of the switch.
-pub(super) enum Ask {
-    /// Connect anew, and become its controller.
+/// A request to the switch.
+pub(super) enum Request {
+    /// Reconnect, and become the primary controller.
     Connect,
-    /// Write all, or nothing.
+    /// Write all updates atomically.
     Write(Vec<Update>),
-    /// Set meters: array, index, bytes in a second and at once.
+    /// Set meters: array, index, rate in bytes per second and burst in bytes.
     Meters(Vec<MeterSetting>),
-    /// Packets and bytes of counters of rules.
+    /// Read packets and bytes of rule counters.
     Counts(Vec<u32>),
-    /// All entries.
+    /// Read all entries.
     Entries,
 }
 
-/// What it said.
+/// The reply to a request.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum Reply {
     Done,
     Counts(Vec<(u64, u64)>),
     Entries(Vec<TableEntry>),
-    /// It does not do it, and is as it was.
+    /// The switch rejected the request and is unchanged.
     Refused(String),
-    /// It is not there.
+    /// The switch is unreachable.
     Lost(String),
 }
 
-type Job = (Ask, SyncSender<Told>);
+type Job = (Request, SyncSender<Reply>);
 
-/// A way to ask it.
+/// A handle of the thread.
 pub(super) struct Controller {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Controller {
-    /// Starts the thread and, where the configuration says so, the switch. Waits for neither to be
-    /// ready.
+    /// Starts the thread and, if configured, the switch. Does not wait until they are ready.
     pub fn start(config: &SwitchConfig) -> Result<Controller, OpenError> {
         let (jobs, receive) = mpsc::channel::<Job>(16);
         let (ready, started) = sync_channel(1);
@@ -84,12 +83,12 @@ impl Controller {
         Ok(Controller { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Asks, and waits.
-    pub fn ask(&self, ask: Ask) -> Told {
-        let lost = || Told::Lost("its controller has ended".into());
+    /// Sends a request and waits for the reply.
+    pub fn request(&self, request: Request) -> Reply {
+        let lost = || Reply::Lost("the controller thread has ended".into());
         let Some(jobs) = &self.jobs else { return lost() };
         let (answer, receive) = sync_channel(1);
-        if jobs.try_send((ask, answer)).is_err() {
+        if jobs.try_send((request, answer)).is_err() {
             return lost();
         }
         receive.recv_timeout(TIMEOUT + Duration::from_millis(500)).unwrap_or_else(|_| lost())
@@ -112,30 +111,31 @@ async fn serve(
     mut process: Option<Process>,
 ) {
     let mut client: Option<Client> = None;
-    while let Some((ask, answer)) = jobs.recv().await {
-        if let (Ask::Connect, Some(process)) = (&ask, &mut process) {
+    while let Some((request, answer)) = jobs.recv().await {
+        if let (Request::Connect, Some(process)) = (&request, &mut process) {
             process.keep_alive();
         }
-        let told = match tokio::time::timeout(TIMEOUT, carry_out(ask, &mut client, address, device))
-            .await
-        {
-            Ok(told) => told,
-            Err(_) => Told::Lost(format!("no answer within {TIMEOUT:?}")),
-        };
-        if let Told::Lost(_) = told {
+        let reply =
+            match tokio::time::timeout(TIMEOUT, execute(request, &mut client, address, device))
+                .await
+            {
+                Ok(reply) => reply,
+                Err(_) => Reply::Lost(format!("no answer within {TIMEOUT:?}")),
+            };
+        if let Reply::Lost(_) = reply {
             client = None;
         }
-        let _ = answer.send(told);
+        let _ = answer.send(reply);
     }
 }
 
-async fn carry_out(
-    ask: Ask,
+async fn execute(
+    request: Request,
     client: &mut Option<Client>,
     address: SocketAddr,
     device: u64,
-) -> Told {
-    if let Ask::Connect = ask {
+) -> Reply {
+    if let Request::Connect = request {
         *client = None;
         let connected = async {
             let mut client = Client::connect(address, device).await?;
@@ -145,37 +145,37 @@ async fn carry_out(
         return match connected.await {
             Ok(connected) => {
                 *client = Some(connected);
-                Told::Done
+                Reply::Done
             }
-            Err(error) => Told::Lost(error.to_string()),
+            Err(error) => Reply::Lost(error.to_string()),
         };
     }
-    let Some(client) = client else { return Told::Lost("there is no connection".into()) };
-    match once(&ask, client).await {
-        // Somebody else led it for a while, as a person with `martlet switch`; they have gone, or
-        // they have not.
-        Told::Lost(why) if why.contains("primary controller") => match client.lead(None).await {
-            Ok(()) => once(&ask, client).await,
-            Err(error) => Told::Refused(error.to_string()),
+    let Some(client) = client else { return Reply::Lost("there is no connection".into()) };
+    match once(&request, client).await {
+        // Another controller, such as `martlet switch`, was primary for a while: become primary
+        // again if possible.
+        Reply::Lost(why) if why.contains("primary controller") => match client.lead(None).await {
+            Ok(()) => once(&request, client).await,
+            Err(error) => Reply::Refused(error.to_string()),
         },
-        told => told,
+        reply => reply,
     }
 }
 
-async fn once(ask: &Ask, client: &mut Client) -> Told {
-    let outcome = match ask {
-        Ask::Connect => return Told::Done,
-        Ask::Write(updates) => client.write(updates).await.map(|()| Told::Done),
-        Ask::Meters(meters) => client.set_meters(meters).await.map(|()| Told::Done),
-        Ask::Counts(indexes) => client.counts(indexes).await.map(Told::Counts),
-        Ask::Entries => client.entries(None).await.map(Told::Entries),
+async fn once(request: &Request, client: &mut Client) -> Reply {
+    let outcome = match request {
+        Request::Connect => return Reply::Done,
+        Request::Write(updates) => client.write(updates).await.map(|()| Reply::Done),
+        Request::Meters(meters) => client.set_meters(meters).await.map(|()| Reply::Done),
+        Request::Counts(indexes) => client.counts(indexes).await.map(Reply::Counts),
+        Request::Entries => client.entries(None).await.map(Reply::Entries),
     };
     outcome.unwrap_or_else(|error| match error {
-        ClientError::Refused(why) => Told::Refused(
+        ClientError::Refused(why) => Reply::Refused(
             why.first().map_or_else(String::new, |(n, why)| format!("update {n}: {why}")),
         ),
-        // A batch with more errors than a header holds has the first in its message.
-        ClientError::Failed(why) if why.starts_with("update ") => Told::Refused(why),
-        other => Told::Lost(other.to_string()),
+        // If a batch has more errors than fit into a header, the first one is in the message.
+        ClientError::Failed(why) if why.starts_with("update ") => Reply::Refused(why),
+        other => Reply::Lost(other.to_string()),
     })
 }

@@ -1,12 +1,12 @@
-//! The same rules and the same packets for the datapath `kernel` and for the pipeline of the switch
-//! on both of its engines, drawn at random: what the switch forwards has to be what `kernel` makes
-//! of it, and so has what it counts; all else it hands to the native side as it came.
-//! `MARTLET_DIFFERENTIAL` is how many sets of rules are drawn, `MARTLET_SEED` where it begins.
+//! Differential test of the datapath `kernel` and the switch's pipeline on both engines, with
+//! random rules and packets. Packets that the switch forwards, and their usage, have to be equal to
+//! those of `kernel`; all other packets have to reach the native side unchanged.
+//! `MARTLET_DIFFERENTIAL` is the number of rule sets, `MARTLET_SEED` the first seed.
 //!
-//! `kernel` and `xdp` are compared in `xdp/differential.rs`, with the same packets and rules.
+//! `xdp/differential.rs` compares `kernel` and `xdp` with the same packets and rules.
 use super::neighbours::Hop;
 use super::plan::{Next, Plan, Version};
-use super::tables::{ACCESS, CORE, Placed, Tables, Ues};
+use super::tables::{ACCESS, CORE, Installed, Tables, Ues};
 use martlet_gtpu::{Message, decode};
 use martlet_p4c_swx::Program;
 use martlet_switch_control::model::{Operation, Target, Update};
@@ -29,19 +29,18 @@ use std::time::Duration;
 const NATIVE_N3: u32 = 2;
 const NATIVE_N6: u32 = 3;
 
-/// The native datapath without sockets, and a switch without interfaces: on DPDK, and in the
-/// kernel.
+/// The native datapath without sockets, and a switch without interfaces, on DPDK and in the kernel.
 struct Pair {
     kernel: Bench,
     switch: Arc<Switch>,
     xdp: Option<Arc<XdpSwitch>>,
-    /// Of both engines.
+    /// The tables of both engines.
     written: Vec<martlet_switch_control::Tables>,
     tables: Tables,
 }
 
-/// The engine in the kernel, where programs may be loaded.
-fn in_the_kernel() -> Option<Arc<XdpSwitch>> {
+/// The XDP engine, where programs may be loaded.
+fn xdp_engine() -> Option<Arc<XdpSwitch>> {
     match XdpSwitch::new() {
         Ok(switch) => Some(Arc::new(switch)),
         Err(error) => {
@@ -58,7 +57,7 @@ impl Pair {
         let program: Arc<Program> = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
         let switch = Switch::new(program.clone(), Ports::Rings, Engine::best()).expect("a switch");
         let switch = Arc::new(switch);
-        let xdp = in_the_kernel();
+        let xdp = xdp_engine();
         let mut targets: Vec<Arc<dyn Target>> =
             vec![Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"))];
         targets.extend(xdp.clone().map(|xdp| xdp as Arc<dyn Target>));
@@ -90,7 +89,7 @@ impl Pair {
                 write(&[Update { operation: Operation::Insert, entry }]);
             }
         }
-        // Switching between UEs is the native side's.
+        // Packets between UEs go to the native side.
         let n3 = N3Config {
             address: (N3, martlet_gtpu::PORT).into(),
             address6: Some(n3_ip6()),
@@ -105,15 +104,18 @@ impl Pair {
         }
     }
 
-    fn write(&self, operation: Operation, placed: &Placed) {
-        let updates: Vec<Update> =
-            placed.entries.iter().map(|entry| Update { operation, entry: entry.clone() }).collect();
+    fn write(&self, operation: Operation, installed: &Installed) {
+        let updates: Vec<Update> = installed
+            .entries
+            .iter()
+            .map(|entry| Update { operation, entry: entry.clone() })
+            .collect();
         self.written
             .iter()
             .for_each(|of| of.write(&updates).expect("entries that the switch takes"));
     }
 
-    /// Packets and bytes of a rule: on both engines the same.
+    /// Packets and bytes of a rule, equal on both engines.
     fn counter(&self, index: u32) -> (u64, u64) {
         let all = self.written.iter().map(|of| of.target().counter(0, index).expect("a counter"));
         let all: Vec<(u64, u64)> = all.collect();
@@ -121,32 +123,32 @@ impl Pair {
         all[0]
     }
 
-    fn put_on(&mut self, session: &Session) -> Option<Placed> {
-        // Which rates and quotas bind is a matter of time and of the manager.
+    fn activate(&mut self, session: &Session) -> Option<Installed> {
+        // Rates and quotas depend on time, and are not compared.
         if session.urrs.values().any(|urr| urr.volume_quota.is_some()) {
             return None;
         }
         let plan = Plan::of(session).ok()?;
-        let nowhere = Hop { source: 0, destination: 0 };
-        let mut hop = |port, to| self.tables.hop(port, to, nowhere).expect("there").0;
+        let unused = Hop { source: 0, destination: 0 };
+        let mut hop = |port, to| self.tables.hop(port, to, unused).expect("there").0;
         let hop = HashMap::from([
             (Next::Gnb(GNB.into()), hop(ACCESS, GNB.into())),
             (Next::Gnb(gnb6().into()), hop(ACCESS, gnb6().into())),
             (Next::Network(Version::V4), hop(CORE, HOST.into())),
             (Next::Network(Version::V6), hop(CORE, host6().into())),
         ]);
-        let mut placed = self.tables.place(&plan, &hop).expect("room");
-        for of in &mut placed.counted {
-            // Counters go on from wherever they are.
+        let mut installed = self.tables.allocate(&plan, &hop).expect("room");
+        for of in &mut installed.counted {
+            // Counters continue from their current values.
             (of.packets, of.bytes) = self.counter(of.index);
         }
-        for (array, index, rate) in &placed.meters {
+        for (array, index, rate) in &installed.meters {
             self.written
                 .iter()
                 .for_each(|of| of.target().set_meter(*array, *index, *rate).expect("a meter"));
         }
-        self.write(Operation::Insert, &placed);
-        Some(placed)
+        self.write(Operation::Insert, &installed);
+        Some(installed)
     }
 
     fn of_kernel(&mut self) -> Out {
@@ -164,17 +166,17 @@ impl Pair {
         }
     }
 
-    /// What the switch makes of a frame, on either engine; `None` where the native side gets it, as
-    /// it came, or its meters drop it.
+    /// The result of the switch for a frame, equal on both engines; `None` if the frame reaches the
+    /// native side unchanged or a meter drops it.
     fn of_switch(&self, port: u32, frame: &[u8]) -> Option<Out> {
         let out = self.of_swx(port, frame);
         if let Some(xdp) = &self.xdp {
-            let other = match xdp.through(port, frame).expect("the program runs") {
-                (Outcome::Past, _) => None,
+            let other = match xdp.run_frame(port, frame).expect("the program runs") {
+                (Outcome::Bypassed, _) => None,
                 (Outcome::Out(to), left) => left_by(port, frame, to, &left),
-                (Outcome::Gone, _) => panic!("one frame became none: {frame:02x?}"),
+                (Outcome::Dropped, _) => panic!("one frame became none: {frame:02x?}"),
             };
-            assert_eq!(out, other, "the engines swx, and xdp: {frame:02x?}");
+            assert_eq!(out, other, "the engines swx and xdp differ: {frame:02x?}");
         }
         out
     }
@@ -195,16 +197,15 @@ impl Pair {
     }
 }
 
-/// The port of the native side for what comes in by another.
+/// The native port of an ingress port.
 fn native_of(port: u32) -> u32 {
     if port == ACCESS { NATIVE_N3 } else { NATIVE_N6 }
 }
 
-/// What a frame has become that came in by one port and left by another; `None` where the native
-/// side gets it, as it came.
+/// The result for a frame that left through a port; `None` if it reached the native side unchanged.
 fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
     if to == native_of(port) {
-        assert!(left.starts_with(&frame[..left.len().min(frame.len())]), "as it came");
+        assert!(left.starts_with(&frame[..left.len().min(frame.len())]), "unchanged");
         return None;
     }
     let packet = &left[14..];
@@ -228,9 +229,8 @@ fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
     })
 }
 
-/// Has a session less of what keeps it off the switch, where most of those that are drawn at random
-/// stay.
-fn tame(session: &mut Session) {
+/// Removes most of what prevents random sessions from being offloaded.
+fn simplify(session: &mut Session) {
     for urr in session.urrs.values_mut() {
         urr.volume_quota = None;
     }
@@ -242,7 +242,7 @@ fn tame(session: &mut Session) {
     }
 }
 
-/// Bytes and packets by usage reporting rule, from UEs and to them.
+/// Bytes and packets by URR, uplink and downlink.
 type Counts = BTreeMap<u32, [u64; 4]>;
 
 fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
@@ -251,9 +251,9 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
     for n in 0..SESSIONS {
         let mut session = draw.session(n);
         if draw.chance(80) {
-            tame(&mut session);
+            simplify(&mut session);
         }
-        // The gNB of every third one has IPv6 on N3.
+        // The gNB of every third session uses IPv6 on N3.
         for far in session.fars.values_mut().filter(|_| (seed + u64::from(n)).is_multiple_of(3)) {
             far.tunnel = far.tunnel.map(|tunnel| Tunnel { peer: gnb6().into(), ..tunnel });
         }
@@ -261,10 +261,10 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
             .datapath()
             .apply(&Change::to(&session))
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let placed = pair.put_on(&session);
-        sessions.push((session, placed));
+        let installed = pair.activate(&session);
+        sessions.push((session, installed));
     }
-    // What `kernel` counted of packets that the switch forwarded.
+    // Usage counted by `kernel` for packets that the switch forwarded.
     let mut due: Vec<Counts> = vec![Counts::new(); sessions.len()];
     let (mut forwarded, mut by_switch) = (0, 0);
     for nth in 0..PACKETS {
@@ -277,7 +277,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
         let (kernel, switch) = match up {
             true => {
                 pair.kernel.send_n3(&packet);
-                // Every third one comes over IPv6.
+                // Every third packet arrives over IPv6.
                 let frame = if nth % 3 == 0 { outer6(&packet) } else { outer(&packet) };
                 (pair.of_kernel(), pair.of_switch(ACCESS, &frame))
             }
@@ -292,7 +292,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
         by_switch += 1;
         assert_eq!(
             kernel, switch,
-            "kernel, and switch: seed {seed}, packet {nth}, uplink {up}, whole {whole}: \
+            "kernel and switch differ: seed {seed}, packet {nth}, uplink {up}, whole {whole}: \
              {packet:02x?}\n{sessions:#?}"
         );
         for ((session, _), due) in sessions.iter().zip(&mut due) {
@@ -308,11 +308,11 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
             }
         }
     }
-    for ((session, placed), mut due) in sessions.into_iter().zip(due) {
+    for ((session, installed), mut due) in sessions.into_iter().zip(due) {
         pair.kernel.datapath().remove(session.seid);
-        let Some(placed) = placed else { continue };
+        let Some(installed) = installed else { continue };
         let mut counted = Counts::new();
-        for of in &placed.counted {
+        for of in &installed.counted {
             let (packets, bytes) = pair.counter(of.index);
             let (packets, bytes) = (packets - of.packets, bytes - of.bytes);
             let at = usize::from(of.direction == martlet_upf_rules::Direction::Downlink);
@@ -329,16 +329,16 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
             "usage, by kernel and switch: seed {seed}, session {}",
             session.seid
         );
-        pair.write(Operation::Delete, &placed);
-        pair.tables.free(&placed);
+        pair.write(Operation::Delete, &installed);
+        pair.tables.free(&installed);
     }
     (forwarded, by_switch)
 }
 
-/// Runs a test in a process of its own: DPDK takes memory of the process that it is started in and
-/// never gives it back, which the tests beside it would have to do without.
-fn in_its_own_process(test: &str, act: impl FnOnce()) {
-    const MARK: &str = "MARTLET_TEST_IN_ITS_OWN_PROCESS";
+/// Runs a test in a process of its own: DPDK allocates memory of its process and never frees it,
+/// which would slow down the other tests.
+fn in_own_process(test: &str, act: impl FnOnce()) {
+    const MARK: &str = "MARTLET_TEST_OWN_PROCESS";
     if std::env::var(MARK).is_ok_and(|name| name == test) {
         return act();
     }
@@ -348,19 +348,19 @@ fn in_its_own_process(test: &str, act: impl FnOnce()) {
         .env(MARK, test)
         .output()
         .expect("this program runs");
-    let said = format!(
+    let output_text = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    println!("{said}");
-    assert!(output.status.success() && said.contains("1 passed"), "{}", output.status);
+    println!("{output_text}");
+    assert!(output.status.success() && output_text.contains("1 passed"), "{}", output.status);
 }
 
 #[test]
 fn kernel_and_switch_agree_on_random_rules_and_packets() {
     const NAME: &str = "differential::kernel_and_switch_agree_on_random_rules_and_packets";
-    in_its_own_process(NAME, compare);
+    in_own_process(NAME, compare);
 }
 
 fn compare() {
@@ -375,8 +375,5 @@ fn compare() {
         "of {} packets, {forwarded} were forwarded, {by_switch} of them by the switch",
         sets * PACKETS as u64
     );
-    assert!(
-        by_switch * 20 > forwarded,
-        "a part of the packets is the switch's, or nothing would be compared"
-    );
+    assert!(by_switch * 20 > forwarded, "too few packets were forwarded by the switch to compare");
 }

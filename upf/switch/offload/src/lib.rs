@@ -1,18 +1,18 @@
-//! The `switch` datapath: a native one (`kernel` or `xdp`), and a programmable switch in its wires
-//! that takes sessions off it.
+//! The `switch` datapath: a native datapath (`kernel` or `xdp`) with a programmable switch in its
+//! wires, to which sessions are offloaded.
 //!
-//! | file | what it is |
+//! | module | content |
 //! | --- | --- |
-//! | `plan` | what of a session a switch can carry |
-//! | `policy` | which sessions it carries |
+//! | `plan` | the part of a session that a switch can forward |
+//! | `policy` | selects the sessions to offload |
 //! | `account` | usage of both paths as one |
-//! | `tables`, `neighbours` | a plan as entries of the switch's tables, and where frames leave to |
-//! | `controller`, `process` | who talks to the switch, and starts it |
-//! | `state`, `manager` | sessions on either path, and how they move |
-//! | `rest` | how often the switch is asked what it has counted |
+//! | `tables`, `neighbours` | a plan as table entries; next hops |
+//! | `controller`, `process` | the connection to the switch, and its process |
+//! | `state`, `manager` | the path of each session, and moves between paths |
+//! | `poll_backoff` | the interval of counter polls |
 //!
-//! N4's rules are always in the native datapath, whole: it carries what the switch does not know,
-//! and everything when there is no switch. The switch itself is in `upf/switch`.
+//! N4 rules are always complete in the native datapath, which forwards what the switch cannot, and
+//! everything while there is no switch. The switch itself is in `upf/switch`.
 mod account;
 mod controller;
 #[cfg(test)]
@@ -21,8 +21,8 @@ mod manager;
 mod neighbours;
 mod plan;
 mod policy;
+mod poll_backoff;
 mod process;
-mod rest;
 mod state;
 mod tables;
 
@@ -37,42 +37,42 @@ use martlet_upf_datapath::{
     Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping, Usage,
 };
 use prometheus::{IntGauge, register_int_gauge};
-use state::{State, Surroundings};
-use std::net::Ipv6Addr;
+use state::{Environment, State};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 use tables::{Tables, Ues};
 
 static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries")
+    register_int_gauge!("martlet_upf_switch_sessions", "Sessions offloaded to the switch")
         .expect("registered once")
 });
 
 /// The datapath of a switch with a native one behind it.
 pub struct SwitchDatapath {
-    // In the order in which they end: nothing moves any more when the switch goes.
+    // Fields are dropped in this order: the manager ends before the switch.
     _manager: Manager,
     state: Arc<Mutex<State>>,
 }
 
 impl SwitchDatapath {
-    /// Starts the switch where the configuration says so, and the offload manager. The switch may
-    /// come later, and go.
+    /// Starts the switch, if configured, and the offload manager. The switch may connect later, and
+    /// disconnect.
     ///
     /// # Errors
-    /// The switch's program cannot be started: what a person can do.
+    /// The switch process or a thread cannot be started.
     pub fn open(
         native: Box<dyn Datapath>,
         config: &UpfConfig,
     ) -> Result<SwitchDatapath, OpenError> {
-        // Before it is used under a lock that who gathers metrics waits for.
+        // Initialised here, since its first use is under a lock that metrics collection needs.
         LazyLock::force(&SESSIONS);
         let program = martlet_p4c_swx::compile(martlet_switch_control::UPF)
             .map_err(|error| OpenError::Switch(format!("upf.p4:{error}")))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
         let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
-        let surroundings = Surroundings {
+        let environment = Environment {
             netns: [config.n3.netns.clone(), config.n6.netns.clone()],
             ues: match locally {
                 true => Ues { v4: covering(&config.pools()), v6: covering_v6(&config.pools6()) },
@@ -83,14 +83,14 @@ impl SwitchDatapath {
         };
         let controller = Controller::start(&config.switch)?;
         let tables = Tables::new(program.info, config.n3.addresses(), burst);
-        let state = State::new(native, controller, tables, config.switch.clone(), surroundings);
+        let state = State::new(native, controller, tables, config.switch.clone(), environment);
         let state = Arc::new(Mutex::new(state));
         let manager = Manager::start(&state)?;
         Ok(SwitchDatapath { _manager: manager, state })
     }
 }
 
-/// The smallest network that has all pools in it, and its mask.
+/// The smallest network that contains all pools, with its mask.
 fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
     let mask = |prefix: u32| u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
     let first = pools.first()?;
@@ -103,13 +103,13 @@ fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
     if prefix < 8 {
         tracing::warn!(
             prefix,
-            "the pools of UEs lie far apart: packets to all between them stay on the native path"
+            "UE pools are far apart: packets to addresses between them stay on the native path"
         );
     }
     Some((network, mask(prefix)))
 }
 
-/// The same of pools of IPv6, by the upper halves of addresses.
+/// The same for IPv6 pools, by the upper halves of addresses.
 fn covering_v6(pools: &[(Ipv6Addr, u8)]) -> Option<(u64, u64)> {
     let high = |address: Ipv6Addr| (address.to_bits() >> 64) as u64;
     let mask = |prefix: u32| u64::MAX.checked_shl(64 - prefix).unwrap_or(0);
@@ -122,8 +122,8 @@ fn covering_v6(pools: &[(Ipv6Addr, u8)]) -> Option<(u64, u64)> {
     if prefix < 16 {
         tracing::warn!(
             prefix,
-            "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native \
-             path"
+            "IPv6 pools of UEs are far apart: packets to addresses between them stay on the \
+             native path"
         );
     }
     Some((network, mask(prefix)))
@@ -168,6 +168,10 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.buffered(seid)
     }
 
+    fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
+        lock(&self.state).native.set_peers(changes);
+    }
+
     fn events(&self) -> EventSender {
         lock(&self.state).native.events()
     }
@@ -206,7 +210,7 @@ impl Datapath for SwitchDatapath {
 
     fn details(&self) -> serde_json::Value {
         let state = lock(&self.state);
-        let happened = &state.happened;
+        let statistics = &state.statistics;
         serde_json::json!({
             "native": {"name": state.native.name(), "details": state.native.details()},
             "switch": {
@@ -214,12 +218,12 @@ impl Datapath for SwitchDatapath {
                 "policy": state.config.policy,
                 "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions,
                     "known": state.known.len()},
-                "bytes": happened.bytes,
-                "movedOn": happened.moved_on,
-                "movedOff": happened.moved_off,
-                "failed": happened.failed,
-                "connections": happened.connections,
-                "lastFailure": happened.why,
+                "bytes": statistics.bytes,
+                "movedOn": statistics.moved_on,
+                "movedOff": statistics.moved_off,
+                "failed": statistics.failed,
+                "connections": statistics.connections,
+                "lastFailure": statistics.why,
             },
         })
     }

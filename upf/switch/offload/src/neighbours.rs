@@ -1,5 +1,5 @@
-//! The next hops of the native UPF: how frames leave to an address, by the kernel's routes and
-//! neighbours in the network namespace of the calling thread.
+//! Next hops from the kernel's routes and neighbours in the network namespace of the calling
+//! thread.
 use super::plan::Version;
 use martlet_upf_kernel::netlink::Netlink;
 use nix::ifaddrs::getifaddrs;
@@ -7,7 +7,7 @@ use nix::net::if_::if_nametoindex;
 use std::fs::read_to_string;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6, UdpSocket};
 
-/// The link addresses of a frame to a next hop.
+/// The link-layer addresses of frames to a next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Hop {
     pub source: u64,
@@ -15,28 +15,30 @@ pub(super) struct Hop {
 }
 
 /// Why there is no next hop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Away {
-    /// There is no way there.
-    NoWay(String),
-    /// There is one, and the neighbour was asked for its link address.
-    NotYet(String),
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoHop {
+    /// The neighbour is not resolved yet; resolution was triggered.
+    #[error("the link-layer address of {0} is not resolved yet")]
+    Unresolved(IpAddr),
+    #[error("there is no route to {0}")]
+    NoRoute(IpAddr),
+    #[error("there is no default route: set upf.switch.{0} to the router towards the data network")]
+    NoDefaultRoute(&'static str),
+    #[error("{0} has no link-layer address")]
+    NoLinkAddress(String),
+    #[error("{what}: {cause}")]
+    System { what: String, cause: String },
+    #[error("all next hops of the switch are in use: lower upf.switch.sessions")]
+    NoNumber,
 }
 
-impl From<String> for Away {
-    fn from(why: String) -> Away {
-        Away::NoWay(why)
+impl NoHop {
+    pub fn system(what: impl Into<String>, cause: impl std::fmt::Display) -> NoHop {
+        NoHop::System { what: what.into(), cause: cause.to_string() }
     }
 }
 
-impl std::fmt::Display for Away {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Away::NoWay(why) | Away::NotYet(why)) = self;
-        f.write_str(why)
-    }
-}
-
-/// A route: interface, network and mask, next hop (none for what is on the link), metric.
+/// A route: interface, network and mask, gateway (none if on-link), metric.
 #[derive(Debug, PartialEq, Eq)]
 struct Route {
     interface: String,
@@ -45,7 +47,7 @@ struct Route {
     metric: u32,
 }
 
-/// The kernel's table, as `/proc/net/route` shows it: numbers in the byte order of the machine.
+/// The routing table in the format of `/proc/net/route`, with numbers in host byte order.
 fn routes(table: &str) -> Vec<Route> {
     let route = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -78,7 +80,7 @@ fn mac(text: &str) -> Option<u64> {
     (parts.len() == 6).then(|| parts.into_iter().fold(0, |all, part| all << 8 | part))
 }
 
-/// The link address of a neighbour, in a table as `/proc/net/arp` shows it.
+/// The link-layer address of a neighbour from a table in the format of `/proc/net/arp`.
 fn neighbour(table: &str, interface: &str, address: Ipv4Addr) -> Option<u64> {
     const COMPLETE: u32 = 2;
     table.lines().skip(1).find_map(|line| {
@@ -98,13 +100,13 @@ fn link_address(interface: &str) -> Option<u64> {
     })
 }
 
-fn table(name: &str) -> Result<String, String> {
+fn table(name: &str) -> Result<String, NoHop> {
     let path = format!("/proc/thread-self/net/{name}");
-    read_to_string(&path).map_err(|error| format!("{path}: {error}"))
+    read_to_string(&path).map_err(|error| NoHop::system(path, error))
 }
 
-/// The router of the default route.
-pub(super) fn default_router(version: Version) -> Result<IpAddr, String> {
+/// The gateway of the default route.
+pub(super) fn default_router(version: Version) -> Result<IpAddr, NoHop> {
     let (found, setting) = match version {
         Version::V4 => {
             let all = routes(&table("route")?).into_iter().filter(|route| route.network.1 == 0);
@@ -122,15 +124,10 @@ pub(super) fn default_router(version: Version) -> Result<IpAddr, String> {
             )
         }
     };
-    found.ok_or_else(|| {
-        format!(
-            "there is no default route: set upf.switch.{setting} to the router towards the data \
-             network"
-        )
-    })
+    found.ok_or(NoHop::NoDefaultRoute(setting))
 }
 
-/// A route of IPv6: interface, network and length of its prefix, router where there is one, metric.
+/// An IPv6 route: interface, network and prefix length, gateway if any, metric.
 struct Route6 {
     interface: String,
     network: (u128, u32),
@@ -138,7 +135,7 @@ struct Route6 {
     metric: u32,
 }
 
-/// The kernel's table, as `/proc/net/ipv6_route` shows it.
+/// The routing table in the format of `/proc/net/ipv6_route`.
 fn routes6(table: &str) -> Vec<Route6> {
     const UP: u32 = 1;
     const REJECT: u32 = 0x200;
@@ -156,11 +153,10 @@ fn routes6(table: &str) -> Vec<Route6> {
     table.lines().filter_map(route).collect()
 }
 
-/// The route to an IPv6 address: interface, and router where there is one.
+/// The route to an IPv6 address: interface, and gateway if any.
 fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
     let mut routes = routes6(table);
-    // Every link has link-local addresses: that of a router is on the link of the routes through
-    // it.
+    // Every link has link-local addresses: a gateway's is on the link of the routes through it.
     if to.is_unicast_link_local()
         && let Some(through) = routes.iter().find(|route| route.router == Some(to))
     {
@@ -175,10 +171,9 @@ fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
     Some((best.interface, best.router))
 }
 
-/// How frames leave to an address. Where the neighbour is not known, asks for it, so that it may be
-/// the next time.
-pub(super) fn hop(to: IpAddr) -> Result<Hop, Away> {
-    let no_route = || format!("there is no route to {to}");
+/// The next hop to an address. Triggers resolution of an unresolved neighbour.
+pub(super) fn hop(to: IpAddr) -> Result<Hop, NoHop> {
+    let no_route = || NoHop::NoRoute(to);
     let (interface, next, found) = match to {
         IpAddr::V4(to) => {
             let route = route_to(routes(&table("route")?), to).ok_or_else(no_route)?;
@@ -190,17 +185,16 @@ pub(super) fn hop(to: IpAddr) -> Result<Hop, Away> {
             let (interface, router) = route6_to(&table("ipv6_route")?, to).ok_or_else(no_route)?;
             let next = router.unwrap_or(to);
             let found =
-                neighbour6(&interface, next).map_err(|error| format!("{interface}: {error}"))?;
+                neighbour6(&interface, next).map_err(|error| NoHop::system(&interface, error))?;
             (interface, IpAddr::V6(next), found)
         }
     };
-    let source =
-        link_address(&interface).ok_or_else(|| format!("{interface} has no link address"))?;
+    let source = link_address(&interface).ok_or_else(|| NoHop::NoLinkAddress(interface.clone()))?;
     match found {
         Some(destination) => Ok(Hop { source, destination }),
         None => {
-            ask_for(next, &interface);
-            Err(Away::NotYet(format!("the link address of {next} is not known yet")))
+            resolve(next, &interface);
+            Err(NoHop::Unresolved(next))
         }
     }
 }
@@ -210,8 +204,8 @@ fn neighbour6(interface: &str, address: Ipv6Addr) -> std::io::Result<Option<u64>
     Ok(found.map(|bytes| bytes.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte))))
 }
 
-/// Has the kernel find out the link address of a neighbour.
-fn ask_for(next: IpAddr, interface: &str) {
+/// Makes the kernel resolve a neighbour.
+fn resolve(next: IpAddr, interface: &str) {
     const DISCARD: u16 = 9;
     let _ = match next {
         IpAddr::V4(next) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
@@ -235,7 +229,7 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn the_longest_route_leads() {
+    fn the_longest_prefix_wins() {
         let to = |address: [u8; 4]| route_to(routes(ROUTES), address.into()).expect("a route");
         assert_eq!(to([192, 168, 70, 2]).interface, "n3");
         assert_eq!(to([192, 168, 70, 2]).gateway, None);
@@ -247,7 +241,7 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
     }
 
     #[test]
-    fn the_longest_route_of_ipv6_leads() {
+    fn the_longest_ipv6_prefix_wins() {
         let line = |network: &str, prefix: &str, router: &str, flags: &str, interface: &str| {
             let none = "00000000000000000000000000000000";
             let router = if router.is_empty() { none } else { router };
@@ -267,7 +261,7 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
     }
 
     #[test]
-    fn a_neighbour_counts_once_its_address_is_known() {
+    fn only_complete_neighbours_are_used() {
         let table = "IP address       HW type     Flags       HW address            Mask     \
                      Device
 10.99.0.1        0x1         0x2         02:00:00:00:00:01     *        n6

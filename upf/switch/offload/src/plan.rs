@@ -1,9 +1,8 @@
-//! What of a session a switch can carry: its rules, in the terms of the switch's tables. Knows no
-//! numbers of counters, meters and next hops yet.
+//! The part of a session that a switch can forward, in the terms of the switch's tables, without
+//! numbers of counters, meters and next hops.
 //!
-//! What the tables cannot tell apart stays with the native UPF: the switch hands on what meets no
-//! rule. So a filter that looks at more than the switch does becomes one that takes more in, and
-//! leads there.
+//! Packets that the tables cannot distinguish stay with the native UPF, which gets all packets
+//! without a rule. A filter that the switch cannot express is widened and leads to the native UPF.
 use martlet_pfcp::ie::Interface;
 use martlet_upf_rules::{
     Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, SessionKind, Side, Tunnel,
@@ -12,87 +11,112 @@ use martlet_upf_rules::{
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which packets of a session.
+/// Why a switch cannot forward a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unsupported {
+    #[error("the session is not of type IP, or has framed routes")]
+    NotPlainIp,
+    #[error("the UE has several addresses of one IP version")]
+    SeveralAddresses,
+    #[error("the session has no uplink tunnel, or several")]
+    Tunnels,
+    #[error("uplink packets of the session return to the access side")]
+    ReturnsToAccess,
+    #[error("a bit rate is 0")]
+    ZeroRate,
+    #[error("no packets of the session are currently forwarded by rules that a switch supports")]
+    NothingForwarded,
+    #[error("a bit rate applies to packets on both paths")]
+    RateOverBothPaths,
+    #[error("more than two bit rates apply to a packet")]
+    ThreeRates,
+    #[error("FAR {0} does not exist")]
+    NoFar(u32),
+    #[error("uplink: {0}; downlink: {1}")]
+    Both(Box<Unsupported>, Box<Unsupported>),
+}
+
+/// IP version of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Version {
     V4,
     V6,
 }
 
-/// What a UE has: an address, a prefix of 64 bits by its upper half, or both.
+/// The addresses of a UE: an IPv4 address, the upper half of an IPv6 prefix of 64 bits, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ue {
     pub v4: Option<Ipv4Addr>,
     pub v6: Option<u64>,
 }
 
-/// Where frames leave to.
+/// Next hop of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Next {
     Gnb(IpAddr),
-    /// The data network, with packets of this version.
+    /// The data network, for packets of this version.
     Network(Version),
 }
 
-/// A session on a switch; one of its ways at least is there.
+/// A session on a switch, with at least one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub ue: Ue,
-    /// From the UE.
-    pub uplink: Option<Way>,
-    /// To the UE.
-    pub downlink: Option<Way>,
+    /// Packets from the UE.
+    pub uplink: Option<DirectionPlan>,
+    /// Packets to the UE.
+    pub downlink: Option<DirectionPlan>,
 }
 
 /// One direction of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Way {
-    /// The tunnel from the UE; none where packets are for it.
+pub(super) struct DirectionPlan {
+    /// The TEID of the tunnel from the UE; none for downlink.
     pub teid: Option<u32>,
-    /// The QER whose bit rate holds for all rules together.
+    /// The QER whose bit rate is shared by all rules.
     pub rate: Option<Rate>,
-    /// In the order in which they match.
+    /// In matching order.
     pub rules: Vec<Rule>,
 }
 
-/// A maximum bit rate of a QER.
+/// The maximum bit rate of a QER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rate {
     pub qer: u32,
-    /// Bits in a second.
+    /// Bits per second.
     pub bits: u64,
 }
 
-/// A PDR of one direction, or a part of one.
+/// A PDR of one direction, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     pub pdr: u16,
     pub urrs: Vec<u32>,
-    /// One of these matches.
+    /// Alternatives.
     pub matches: Vec<Match>,
     pub towards: Towards,
-    /// A bit rate beside that of all rules.
+    /// A bit rate in addition to the shared one.
     pub rate: Option<Rate>,
 }
 
-/// Where packets go.
+/// Destination of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Towards {
-    /// To the native UPF.
+    /// The native UPF.
     Native,
-    /// Out to the data network.
+    /// The data network.
     Network,
-    /// Into a tunnel, with the byte of the container that has the QoS flow.
+    /// A tunnel, with the QFI byte of the container.
     Gnb { tunnel: u32, peer: IpAddr, qfi: u8 },
 }
 
-/// What of a packet is looked at.
+/// Match fields of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Match {
     pub version: Version,
-    /// Network of the other end, and the length of its prefix.
+    /// Remote network and prefix length.
     pub remote: Option<(IpAddr, u8)>,
-    /// Ports of the other end.
+    /// Remote ports.
     pub ports: Option<(u16, u16)>,
     pub protocol: Option<u8>,
     pub qfi: Option<u8>,
@@ -117,16 +141,16 @@ impl Ue {
         }
     }
 
-    /// Its addresses; of a prefix, the first.
+    /// The UE's addresses; of a prefix, the first one.
     pub fn addresses(&self) -> BTreeSet<IpAddr> {
         let v6 = self.v6.map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64));
         self.v4.map(IpAddr::from).into_iter().chain(v6.map(IpAddr::from)).collect()
     }
 }
 
-impl Way {
-    /// Whether one entry says it all.
-    pub fn is_simple(&self) -> bool {
+impl DirectionPlan {
+    /// Whether a single entry expresses the direction.
+    pub fn is_single_entry(&self) -> bool {
         let [rule] = &self.rules[..] else { return false };
         let Some(qfi) = rule.matches.first().map(|first| first.qfi) else { return false };
         let whole = |of: &Match| *of == Match { qfi, ..Match::all(of.version) };
@@ -135,28 +159,26 @@ impl Way {
             && rule.matches.len() == self.versions().len()
     }
 
-    /// Of the packets that any rule takes.
+    /// The versions of packets that any rule matches.
     pub fn versions(&self) -> BTreeSet<Version> {
         self.rules.iter().flat_map(|rule| &rule.matches).map(|of| of.version).collect()
     }
 
-    /// The same for packets of one version, where that is any.
-    fn only(&self, version: Version) -> Option<Way> {
-        let mut way = self.clone();
-        way.rules.iter_mut().for_each(|rule| rule.matches.retain(|of| of.version == version));
-        way.rules.retain(|rule| !rule.matches.is_empty());
-        way.rules.iter().any(|rule| rule.towards != Towards::Native).then_some(way)
+    /// The part for packets of one version, if any.
+    fn only(&self, version: Version) -> Option<DirectionPlan> {
+        let mut part = self.clone();
+        part.rules.iter_mut().for_each(|rule| rule.matches.retain(|of| of.version == version));
+        part.rules.retain(|rule| !rule.matches.is_empty());
+        part.rules.iter().any(|rule| rule.towards != Towards::Native).then_some(part)
     }
 }
 
 impl Plan {
-    /// The plan of a session, or why a switch cannot carry it.
-    pub fn of(session: &Session) -> Result<Plan, String> {
+    /// The plan of a session, or why a switch cannot forward it.
+    pub fn of(session: &Session) -> Result<Plan, Unsupported> {
         if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.extras.is_some())
         {
-            return Err("it carries frames, bytes without a form, or packets of networks behind \
-                        the UE"
-                .into());
+            return Err(Unsupported::NotPlainIp);
         }
         let mut ue = Ue { v4: None, v6: None };
         for address in session.ue_addresses() {
@@ -165,33 +187,35 @@ impl Plan {
                 UeAddress::V6(prefix) => ue.v6.replace(prefix).is_some(),
             };
             if another {
-                return Err("it has several addresses of one version".into());
+                return Err(Unsupported::SeveralAddresses);
             }
         }
-        let way = |direction| way(session, &ue, direction);
-        match (way(Direction::Uplink), way(Direction::Downlink)) {
+        let part = |direction| plan_direction(session, &ue, direction);
+        match (part(Direction::Uplink), part(Direction::Downlink)) {
             (Err(up), Err(down)) => {
-                Err(if up == down { up } else { format!("uplink: {up}; downlink: {down}") })
+                Err(if up == down { up } else { Unsupported::Both(up.into(), down.into()) })
             }
             (up, down) => Ok(Plan { ue, uplink: up.ok(), downlink: down.ok() }),
         }
     }
 
-    /// Both ways, with their directions.
-    pub fn ways(&self) -> impl Iterator<Item = (Direction, &Way)> {
-        let ways = [(Direction::Uplink, &self.uplink), (Direction::Downlink, &self.downlink)];
-        ways.into_iter().filter_map(|(direction, way)| way.as_ref().map(|way| (direction, way)))
+    /// The directions that the plan contains.
+    pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionPlan)> {
+        let directions = [(Direction::Uplink, &self.uplink), (Direction::Downlink, &self.downlink)];
+        directions
+            .into_iter()
+            .filter_map(|(direction, part)| part.as_ref().map(|part| (direction, part)))
     }
 
-    /// All that its frames leave to.
+    /// All next hops of the plan.
     pub fn nexts(&self) -> BTreeSet<Next> {
-        let networks = self.uplink.iter().flat_map(Way::versions).map(Next::Network);
+        let networks = self.uplink.iter().flat_map(DirectionPlan::versions).map(Next::Network);
         self.peers().into_iter().map(Next::Gnb).chain(networks).collect()
     }
 
-    /// The same for packets of one version, where that is any.
+    /// The part for packets of one version, if any.
     pub fn only(&self, version: Version) -> Option<Plan> {
-        let of = |way: &Option<Way>| way.as_ref().and_then(|way| way.only(version));
+        let of = |part: &Option<DirectionPlan>| part.as_ref().and_then(|part| part.only(version));
         let ue = match version {
             Version::V4 => Ue { v6: None, ..self.ue },
             Version::V6 => Ue { v4: None, ..self.ue },
@@ -200,17 +224,19 @@ impl Plan {
         (plan.uplink.is_some() || plan.downlink.is_some()).then_some(plan)
     }
 
-    /// The gNBs that it leads to.
+    /// The gNBs of the plan.
     pub fn peers(&self) -> BTreeSet<IpAddr> {
-        let towards = self.ways().flat_map(|(_, way)| way.rules.iter().map(|rule| rule.towards));
+        let towards =
+            self.directions().flat_map(|(_, part)| part.rules.iter().map(|rule| rule.towards));
         towards
             .filter_map(|to| if let Towards::Gnb { peer, .. } = to { Some(peer) } else { None })
             .collect()
     }
 
-    /// Its QoS flows to the UE.
+    /// The QFIs of downlink tunnels.
     pub fn qfis(&self) -> BTreeSet<u8> {
-        let towards = self.ways().flat_map(|(_, way)| way.rules.iter().map(|rule| rule.towards));
+        let towards =
+            self.directions().flat_map(|(_, part)| part.rules.iter().map(|rule| rule.towards));
         towards
             .filter_map(
                 |to| if let Towards::Gnb { qfi, .. } = to { Some(qfi & 0x3f) } else { None },
@@ -219,13 +245,17 @@ impl Plan {
     }
 }
 
-fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> {
+fn plan_direction(
+    session: &Session,
+    ue: &Ue,
+    direction: Direction,
+) -> Result<DirectionPlan, Unsupported> {
     let uplink = direction == Direction::Uplink;
-    let of_way = |pdr: &&Pdr| match uplink {
+    let in_direction = |pdr: &&Pdr| match uplink {
         true => pdr.local.is_some() && pdr.direction() == Direction::Uplink,
         false => pdr.local.is_none(),
     };
-    let mut pdrs: Vec<&Pdr> = session.pdrs.values().filter(of_way).collect();
+    let mut pdrs: Vec<&Pdr> = session.pdrs.values().filter(in_direction).collect();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
     let teid = match uplink {
         false => None,
@@ -234,12 +264,13 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
                 pdrs.iter().filter_map(|pdr| pdr.local).map(|local| local.teid).collect();
             let mut teids = teids.into_iter();
             let (Some(teid), None) = (teids.next(), teids.next()) else {
-                return Err("it has no tunnel of its own, or several".into());
+                return Err(Unsupported::Tunnels);
             };
-            let shared =
-                |pdr: &Pdr| pdr.local.is_some_and(|local| local.teid == teid) && !of_way(&pdr);
+            let shared = |pdr: &Pdr| {
+                pdr.local.is_some_and(|local| local.teid == teid) && !in_direction(&pdr)
+            };
             if session.pdrs.values().any(shared) {
-                return Err("its tunnel carries what goes back to the access".into());
+                return Err(Unsupported::ReturnsToAccess);
             }
             Some(teid)
         }
@@ -256,7 +287,7 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
         let towards = towards(session, pdr, direction)?;
         let own: Vec<Rate> = rates_of(session, pdr, direction).collect();
         if own.iter().any(|rate| rate.bits == 0) {
-            return Err("a bit rate of 0 lets nothing pass".into());
+            return Err(Unsupported::ZeroRate);
         }
         let mut all = false;
         for (exact, matches) in matches(pdr, &versions) {
@@ -269,7 +300,7 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
             break;
         }
     }
-    // What matches nothing goes to the native side anyway.
+    // Packets without a match reach the native side anyway.
     while rules.last().is_some_and(|rule| rule.towards == Towards::Native) {
         if rates.last().is_some_and(|own| {
             own.iter().any(|rate| rates[..rates.len() - 1].iter().flatten().any(|r| r == rate))
@@ -281,26 +312,26 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
     }
     let on_switch = |rule: &Rule| rule.towards != Towards::Native;
     if !rules.iter().any(on_switch) {
-        return Err("none of its packets can be forwarded by a switch now".into());
+        return Err(Unsupported::NothingForwarded);
     }
     let of = |on: bool| {
         rules.iter().zip(&rates).filter(move |(rule, _)| on_switch(rule) == on).map(|(_, own)| own)
     };
     if of(false).flatten().any(|rate| of(true).flatten().any(|other| other.qer == rate.qer)) {
-        return Err("a bit rate holds for packets of it that the switch cannot tell apart".into());
+        return Err(Unsupported::RateOverBothPaths);
     }
     let shared = of(true)
         .next()
         .and_then(|first| first.iter().find(|rate| of(true).all(|own| own.contains(rate))));
     let shared = shared.copied();
     for (rule, own) in rules.iter_mut().zip(&rates) {
-        let mut rest = own.iter().filter(|rate| Some(**rate) != shared);
-        rule.rate = rest.next().copied();
-        if rule.towards != Towards::Native && rest.next().is_some() {
-            return Err("more than two bit rates hold for a packet".into());
+        let mut others = own.iter().filter(|rate| Some(**rate) != shared);
+        rule.rate = others.next().copied();
+        if rule.towards != Towards::Native && others.next().is_some() {
+            return Err(Unsupported::ThreeRates);
         }
     }
-    Ok(Way { teid, rate: shared, rules })
+    Ok(DirectionPlan { teid, rate: shared, rules })
 }
 
 fn rates_of(session: &Session, pdr: &Pdr, direction: Direction) -> impl Iterator<Item = Rate> {
@@ -308,17 +339,17 @@ fn rates_of(session: &Session, pdr: &Pdr, direction: Direction) -> impl Iterator
     qers.filter_map(move |qer| Some(Rate { qer: qer.id, bits: qer.mbr?.of(direction) }))
 }
 
-/// Where packets of a PDR go.
-fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards, String> {
+/// The destination of a PDR's packets.
+fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards, Unsupported> {
     let Some(far) = session.fars.get(&pdr.far) else {
-        return Err(format!("there is no FAR {}", pdr.far));
+        return Err(Unsupported::NoFar(pdr.far));
     };
     let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| session.qers.get(id)).collect();
     let exhausted = |id: &u32| session.urrs.get(id).is_some_and(|urr| urr.time_quota_exhausted);
     if qers.iter().any(|qer| !qer.passes(direction)) || pdr.urrs.iter().any(exhausted) {
         return Ok(Towards::Native);
     }
-    // A packet takes the mark of the first QER that has one.
+    // A packet is marked with the QFI of the first QER that has one.
     let mark =
         qers.iter().find_map(|qer| qer.qfi.map(|qfi| qfi | if qer.reflective { 0x40 } else { 0 }));
     Ok(match (direction, far) {
@@ -344,8 +375,7 @@ fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards
     })
 }
 
-/// What a PDR matches: what the switch can tell as exactly, and what takes in more than the PDR
-/// does.
+/// The matches of a PDR: those that the switch expresses exactly, and wider ones.
 fn matches(pdr: &Pdr, versions: &[Version]) -> Vec<(bool, Vec<Match>)> {
     let (mut exact, mut wider) = (Vec::new(), Vec::new());
     let every = [SdfRule::default()];
@@ -359,7 +389,7 @@ fn matches(pdr: &Pdr, versions: &[Version]) -> Vec<(bool, Vec<Match>)> {
             continue;
         }
         for &qfi in &pdr.qfis {
-            // 0 stands for any in the tables.
+            // 0 means any QFI in the tables.
             let into = if is_exact && qfi != 0 { &mut exact } else { &mut wider };
             into.extend(
                 found.iter().map(|of| Match { qfi: Some(qfi).filter(|qfi| *qfi != 0), ..*of }),
@@ -369,8 +399,8 @@ fn matches(pdr: &Pdr, versions: &[Version]) -> Vec<(bool, Vec<Match>)> {
     [(true, exact), (false, wider)].into_iter().filter(|(_, matches)| !matches.is_empty()).collect()
 }
 
-/// What a filter matches of packets of a version, and whether that is all that it asks for; `None`
-/// where it matches none.
+/// The matches of a filter for packets of a version, and whether they are exact; `None` if it
+/// matches none.
 fn matches_of(filter: &SdfRule, version: Version) -> Option<(bool, Vec<Match>)> {
     let v6 = version == Version::V6;
     let of_others = |side: &Side| {
@@ -396,7 +426,7 @@ fn matches_of(filter: &SdfRule, version: Version) -> Option<(bool, Vec<Match>)> 
         && filter.traffic_class.is_none()
         && filter.security_parameter_index.is_none()
         && filter.flow_label.is_none()
-        // Packets without ports have 0 in the tables: here as there it is no port.
+        // Packets without ports have port 0 in the tables, so port 0 cannot be matched.
         && !filter.remote.ports.iter().any(|range| *range.start() == 0);
     let ports = filter.remote.ports.iter().filter(|range| !range.is_empty());
     let matches = match filter.remote.ports.is_empty() {

@@ -40,7 +40,7 @@ fn qer(id: u32, mbr: Option<u64>) -> Qer {
     Qer { id, gate: GateStatus::default(), mbr, gbr: None, qfi: Some(9), reflective: false }
 }
 
-/// As our SMF makes them: a PDR each way, one QER with the session's bit rate.
+/// A session as our SMF creates it: a PDR per direction, and one QER with the session's bit rate.
 fn session() -> Session {
     let ip = IpAddr::V4(GNB);
     let mut session = Session::new(1, FSeid::new(1, ip), NodeId::Ip(ip));
@@ -53,10 +53,10 @@ fn session() -> Session {
 }
 
 #[test]
-fn a_session_without_filters_is_one_entry_each_way() {
+fn a_session_without_filters_is_one_entry_per_direction() {
     let plan = Plan::of(&session()).unwrap();
     let (up, down) = (plan.uplink.clone().unwrap(), plan.downlink.clone().unwrap());
-    assert!(up.is_simple() && down.is_simple());
+    assert!(up.is_single_entry() && down.is_single_entry());
     assert_eq!((up.teid, down.teid), (Some(TEID), None));
     assert_eq!(plan.ue, Ue { v4: Some(UE), v6: None });
     assert_eq!(up.rules[0].matches, [Match { qfi: Some(9), ..Match::all(Version::V4) }]);
@@ -80,17 +80,17 @@ fn filters_become_applications_in_their_order() {
     let remote = Some(([8, 8, 0, 0].into(), 16));
     let at =
         |ports| Match { remote, ports: Some(ports), protocol: Some(17), ..Match::all(Version::V4) };
-    assert!(!down.is_simple());
+    assert!(!down.is_single_entry());
     assert_eq!(down.rules[0].matches, [at((53, 53)), at((1000, 2000))]);
     assert_eq!((down.rules[0].pdr, down.rules[1].pdr), (12, 2));
-    // The session's rate holds for both, the flow's for one.
+    // The session's rate applies to both, the flow's to one.
     assert_eq!(down.rate.map(|rate| rate.qer), Some(1));
     assert_eq!(down.rules[0].rate.map(|rate| rate.qer), Some(2));
     assert_eq!(down.rules[1].rate, None);
 }
 
 #[test]
-fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
+fn filters_that_tables_cannot_express_lead_to_the_native_upf() {
     let mut session = session();
     session.qers.insert(2, qer(2, None));
     let mut flow = pdr(
@@ -105,7 +105,7 @@ fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
     let found: Vec<(u16, bool)> =
         down.rules.iter().map(|rule| (rule.pdr, rule.towards == Towards::Native)).collect();
     assert_eq!(found, [(12, false), (12, true), (2, false)]);
-    // It takes in more than the filter: whatever port the UE has.
+    // Wider than the filter: the UE port is ignored.
     assert_eq!(
         down.rules[1].matches,
         [Match {
@@ -115,7 +115,7 @@ fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
             ..Match::all(Version::V4)
         }]
     );
-    // A bit rate cannot be kept on both paths together.
+    // A bit rate cannot be enforced on both paths together.
     flow.qers = vec![1];
     session.pdrs.insert(12, flow);
     let plan = Plan::of(&session).unwrap();
@@ -123,7 +123,7 @@ fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
 }
 
 #[test]
-fn what_is_not_forwarded_is_the_native_upfs() {
+fn packets_that_are_not_forwarded_stay_with_the_native_upf() {
     let mut waits = session();
     waits.fars.get_mut(&2).unwrap().action = Action::Buffer { notify: true };
     assert!(Plan::of(&waits).unwrap().downlink.is_none());
@@ -137,7 +137,7 @@ fn what_is_not_forwarded_is_the_native_upfs() {
 }
 
 #[test]
-fn an_address_a_prefix_or_both_are_one_session() {
+fn a_session_has_an_address_a_prefix_or_both() {
     let (mut six, mut both, mut many) = (session(), session(), session());
     six.pdrs.values_mut().for_each(|pdr| pdr.ue = vec![UeAddress::V6(1)]);
     both.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(1)));
@@ -146,21 +146,21 @@ fn an_address_a_prefix_or_both_are_one_session() {
     let (six, both) = (Plan::of(&six).unwrap(), Plan::of(&both).unwrap());
     assert_eq!((six.ue, both.ue), (Ue { v4: None, v6: Some(1) }, Ue { v4: Some(UE), v6: Some(1) }));
     for plan in [&six, &both] {
-        assert!(plan.ways().all(|(_, way)| way.is_simple()));
+        assert!(plan.directions().all(|(_, part)| part.is_single_entry()));
     }
     let networks = [Next::Network(Version::V4), Next::Network(Version::V6)];
     assert_eq!(
         both.nexts(),
         [&[Next::Gnb(GNB.into())][..], &networks].concat().into_iter().collect()
     );
-    // Where there is no way for one version, the other is carried all the same.
+    // Without a route for one version, the other one is still offloaded.
     assert_eq!(both.only(Version::V6), Some(six.clone()));
     assert_eq!(both.only(Version::V4), Plan::of(&session()).ok());
     assert_eq!(six.only(Version::V4), None);
 }
 
 #[test]
-fn filters_of_a_version_are_met_by_its_packets_alone() {
+fn filters_match_packets_of_their_version_only() {
     let mut both = session();
     both.qers.insert(2, qer(2, None));
     let mut flow = pdr(
@@ -185,8 +185,8 @@ fn filters_of_a_version_are_met_by_its_packets_alone() {
 }
 
 #[test]
-fn rules_that_no_packet_reaches_are_left_out() {
+fn unreachable_rules_are_omitted() {
     let mut session = session();
     session.pdrs.insert(20, pdr(20, 300, false, &["permit out 6 from any to 10.45.0.2 80"]));
-    assert!(Plan::of(&session).unwrap().downlink.unwrap().is_simple());
+    assert!(Plan::of(&session).unwrap().downlink.unwrap().is_single_entry());
 }

@@ -1,61 +1,61 @@
-//! Which sessions are on the switch: a decision made anew at each look, from what each of them has
-//! carried since the last. Knows neither the switch nor a clock.
+//! Selects the sessions to offload at each sample, from the bytes that each has transferred since
+//! the last one. No I/O, no clock.
 use martlet_upf_config::{OffloadPolicy, SwitchConfig};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// What was seen of a session at one look.
+/// A sample of a session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub seid: u64,
-    /// Bytes that it has carried since the last look, on whichever path.
+    /// Bytes since the last sample, on either path.
     pub bytes: u64,
-    /// The switch carries it.
+    /// Whether the session is on the switch.
     pub on_switch: bool,
-    /// The policy lets the switch carry it, and the switch can.
+    /// Whether policy and switch allow offloading it.
     pub eligible: bool,
 }
 
-/// What is to be done.
+/// The moves to make.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Decision {
-    /// Off the switch, before anything comes.
+    /// Sessions to withdraw, before any others are offloaded.
     pub off: Vec<u64>,
-    /// Onto it, the heaviest first.
+    /// Sessions to offload, the fastest first.
     pub on: Vec<u64>,
 }
 
-/// What is remembered of a session.
+/// The history of a session.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
-    /// Since when it has been hot without a break.
+struct History {
+    /// Continuously hot since.
     hot: Option<Instant>,
-    /// Since when it has been cold without a break.
+    /// Continuously cold since.
     cold: Option<Instant>,
-    /// When it moved last.
+    /// Time of the last move.
     moved: Option<Instant>,
-    /// Bytes in a second, evened out over some looks.
+    /// Smoothed rate in bytes per second.
     rate: u64,
-    /// Moves that did not come about, one after the other.
+    /// Consecutive failed attempts to move it.
     tries: u8,
 }
 
-/// A session is tried again so often at once.
+/// Attempts without a pause.
 const TRIES: u8 = 5;
 
-/// The rules of the decision, and what it remembers.
+/// The configuration and the history of all sessions.
 pub(super) struct Policy {
     by_heat: bool,
     most: usize,
-    /// Bytes in a second.
+    /// Bytes per second.
     hot: u64,
     cold: u64,
     hot_for: Duration,
     cold_for: Duration,
     stay: Duration,
     displace: u64,
-    seen: HashMap<u64, Seen>,
+    history: HashMap<u64, History>,
     last: Option<Instant>,
 }
 
@@ -72,63 +72,62 @@ impl Policy {
             cold_for: Duration::from_millis(config.cold_ms),
             stay: Duration::from_millis(config.stay_ms),
             displace: config.displace.max(1),
-            seen: HashMap::new(),
+            history: HashMap::new(),
             last: None,
         }
     }
 
-    /// Forgets a session.
+    /// Removes the history of a session.
     pub fn forget(&mut self, seid: u64) {
-        self.seen.remove(&seid);
+        self.history.remove(&seid);
     }
 
-    /// N4 changed a session, which left the switch for it: it may come back at once.
+    /// N4 changed a session, which left the switch for that: it may return at once.
     pub fn released(&mut self, seid: u64) {
-        if let Some(seen) = self.seen.get_mut(&seid) {
-            seen.moved = None;
+        if let Some(history) = self.history.get_mut(&seid) {
+            history.moved = None;
         }
     }
 
-    /// A move that was decided did not come about: the session is taken for one that has just
-    /// moved.
+    /// A move failed: the session is treated as if it had just moved.
     pub fn failed(&mut self, seid: u64, now: Instant) {
-        if let Some(seen) = self.seen.get_mut(&seid) {
-            (seen.moved, seen.tries) = (Some(now), 0);
+        if let Some(history) = self.history.get_mut(&seid) {
+            (history.moved, history.tries) = (Some(now), 0);
         }
     }
 
-    /// A move that was decided did not come about, for a reason that passes: the next look decides
-    /// anew, but for a session that has had its tries.
+    /// A move failed for a temporary reason: it is decided again at the next sample, unless the
+    /// session has used its attempts.
     pub fn again(&mut self, seid: u64, now: Instant) {
         let hot = now.checked_sub(self.hot_for);
-        let Some(seen) = self.seen.get_mut(&seid) else { return };
-        seen.tries += 1;
-        if seen.tries > TRIES {
+        let Some(history) = self.history.get_mut(&seid) else { return };
+        history.tries += 1;
+        if history.tries > TRIES {
             return self.failed(seid, now);
         }
-        (seen.moved, seen.hot) = (None, hot);
+        (history.moved, history.hot) = (None, hot);
     }
 
-    /// A move came about.
+    /// A move succeeded.
     pub fn arrived(&mut self, seid: u64) {
-        if let Some(seen) = self.seen.get_mut(&seid) {
-            seen.tries = 0;
+        if let Some(history) = self.history.get_mut(&seid) {
+            history.tries = 0;
         }
     }
 
-    /// Bytes in a second that a session carries.
+    /// The rate of a session in bytes per second.
     pub fn rate(&self, seid: u64) -> u64 {
-        self.seen.get(&seid).map_or(0, |seen| seen.rate)
+        self.history.get(&seid).map_or(0, |history| history.rate)
     }
 
-    /// Decides, from samples of all sessions.
-    pub fn look(&mut self, now: Instant, samples: &[Sample]) -> Decision {
+    /// Decides from samples of all sessions.
+    pub fn decide(&mut self, now: Instant, samples: &[Sample]) -> Decision {
         let since = self.last.replace(now).map(|last| now.saturating_duration_since(last));
         let mut decision = Decision::default();
-        let (mut there, mut candidates) = (Vec::new(), Vec::new());
+        let (mut offloaded, mut candidates) = (Vec::new(), Vec::new());
         let mut on_switch = 0;
         for sample in samples {
-            let seen = self.seen.entry(sample.seid).or_insert(Seen {
+            let history = self.history.entry(sample.seid).or_insert(History {
                 hot: None,
                 cold: None,
                 moved: None,
@@ -138,46 +137,46 @@ impl Policy {
             let mut hot = false;
             if let Some(since) = since.filter(|since| !since.is_zero()) {
                 let rate = (u128::from(sample.bytes) * 1_000_000_000 / since.as_nanos()) as u64;
-                seen.rate = (seen.rate + rate) / 2;
-                // It was so all the time since the last look, or it would not have come to this
-                // rate.
+                history.rate = (history.rate + rate) / 2;
+                // The rate applies to the whole interval.
                 let began = now - since;
                 hot = rate >= self.hot;
-                seen.hot = hot.then(|| seen.hot.unwrap_or(began));
-                seen.cold = (rate < self.cold).then(|| seen.cold.unwrap_or(began));
+                history.hot = hot.then(|| history.hot.unwrap_or(began));
+                history.cold = (rate < self.cold).then(|| history.cold.unwrap_or(began));
             }
             let rests =
-                seen.moved.is_some_and(|moved| now.saturating_duration_since(moved) < self.stay);
+                history.moved.is_some_and(|moved| now.saturating_duration_since(moved) < self.stay);
             let for_long = |since: Option<Instant>, long| {
                 since.is_some_and(|s| now.saturating_duration_since(s) >= long)
             };
             if sample.on_switch {
-                let cold = self.by_heat && !rests && for_long(seen.cold, self.cold_for);
+                let cold = self.by_heat && !rests && for_long(history.cold, self.cold_for);
                 if !sample.eligible || cold {
                     decision.off.push(sample.seid);
-                    seen.moved = Some(now);
+                    history.moved = Some(now);
                 } else {
                     on_switch += 1;
                     if !rests {
-                        there.push((seen.rate, sample.seid));
+                        offloaded.push((history.rate, sample.seid));
                     }
                 }
             } else if sample.eligible
                 && !rests
-                && (!self.by_heat || hot && for_long(seen.hot, self.hot_for))
+                && (!self.by_heat || hot && for_long(history.hot, self.hot_for))
             {
-                candidates.push((seen.rate, sample.seid));
+                candidates.push((history.rate, sample.seid));
             }
         }
         candidates.sort_unstable_by_key(|candidate| Reverse(*candidate));
-        // The lightest last, to be taken from there.
-        there.sort_unstable_by_key(|session| Reverse(*session));
+        // The slowest last, where candidates for eviction are taken from.
+        offloaded.sort_unstable_by_key(|session| Reverse(*session));
         for (rate, seid) in candidates {
             if on_switch >= self.most {
-                let lighter =
-                    there.last().filter(|(other, _)| other.saturating_mul(self.displace) < rate);
+                let lighter = offloaded
+                    .last()
+                    .filter(|(other, _)| other.saturating_mul(self.displace) < rate);
                 let Some((_, other)) = lighter.copied() else { break };
-                there.pop();
+                offloaded.pop();
                 decision.off.push(other);
                 self.moved(other, now);
                 on_switch -= 1;
@@ -190,8 +189,8 @@ impl Policy {
     }
 
     fn moved(&mut self, seid: u64, now: Instant) {
-        if let Some(seen) = self.seen.get_mut(&seid) {
-            (seen.moved, seen.hot, seen.cold) = (Some(now), None, None);
+        if let Some(history) = self.history.get_mut(&seid) {
+            (history.moved, history.hot, history.cold) = (Some(now), None, None);
         }
     }
 }
@@ -200,8 +199,8 @@ impl Policy {
 mod tests {
     use super::*;
 
-    /// Sessions, what each carries in bits a second, and a clock.
-    struct World {
+    /// Sessions with their bit rates, and a clock.
+    struct Simulation {
         policy: Policy,
         now: Instant,
         on: Vec<u64>,
@@ -211,10 +210,10 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(100);
 
-    impl World {
-        fn new(config: SwitchConfig) -> World {
+    impl Simulation {
+        fn new(config: SwitchConfig) -> Simulation {
             let policy = Policy::new(&config);
-            World {
+            Simulation {
                 policy,
                 now: Instant::now(),
                 on: vec![],
@@ -223,7 +222,7 @@ mod tests {
             }
         }
 
-        fn look(&mut self) -> Decision {
+        fn step(&mut self) -> Decision {
             self.now += STEP;
             let mut seids: Vec<u64> = self.rates.keys().copied().collect();
             seids.sort_unstable();
@@ -234,14 +233,14 @@ mod tests {
                 eligible: (self.eligible)(seid),
             };
             let samples: Vec<Sample> = seids.into_iter().map(sample).collect();
-            let decision = self.policy.look(self.now, &samples);
+            let decision = self.policy.decide(self.now, &samples);
             self.on.retain(|seid| !decision.off.contains(seid));
             self.on.extend(&decision.on);
             decision
         }
 
-        fn looks(&mut self, n: usize) -> usize {
-            (0..n).filter(|_| self.look() != Decision::default()).count()
+        fn steps(&mut self, n: usize) -> usize {
+            (0..n).filter(|_| self.step() != Decision::default()).count()
         }
     }
 
@@ -250,112 +249,113 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_becomes_hot_is_on_its_way_within_half_a_second() {
-        let mut world = World::new(config(10));
-        world.rates.insert(1, 1_000_000);
-        assert_eq!(world.looks(20), 0);
-        world.rates.insert(1, 50_000_000);
-        let hot = world.now;
-        while world.look().on.is_empty() {
-            assert!(world.now - hot < Duration::from_secs(1));
+    fn a_hot_session_moves_within_half_a_second() {
+        let mut simulation = Simulation::new(config(10));
+        simulation.rates.insert(1, 1_000_000);
+        assert_eq!(simulation.steps(20), 0);
+        simulation.rates.insert(1, 50_000_000);
+        let hot = simulation.now;
+        while simulation.step().on.is_empty() {
+            assert!(simulation.now - hot < Duration::from_secs(1));
         }
-        assert!(world.now - hot <= Duration::from_millis(300), "{:?}", world.now - hot);
+        assert!(simulation.now - hot <= Duration::from_millis(300), "{:?}", simulation.now - hot);
     }
 
     #[test]
     fn a_short_burst_moves_nothing() {
-        let mut world = World::new(config(10));
+        let mut simulation = Simulation::new(config(10));
         for _ in 0..50 {
-            world.rates.insert(1, 50_000_000);
-            world.look();
-            world.rates.insert(1, 0);
-            assert_eq!(world.looks(2), 0);
+            simulation.rates.insert(1, 50_000_000);
+            simulation.step();
+            simulation.rates.insert(1, 0);
+            assert_eq!(simulation.steps(2), 0);
         }
-        assert!(world.on.is_empty());
+        assert!(simulation.on.is_empty());
     }
 
     #[test]
-    fn it_stays_until_it_has_been_cold_for_long() {
-        let mut world = World::new(config(10));
-        world.rates.insert(1, 50_000_000);
-        world.looks(5);
-        assert_eq!(world.on, [1]);
-        // Between cold and hot it stays, for ever.
-        world.rates.insert(1, 5_000_000);
-        assert_eq!(world.looks(600), 0);
-        world.rates.insert(1, 100_000);
-        assert_eq!(world.looks(49), 0);
-        world.looks(3);
-        assert!(world.on.is_empty());
+    fn a_session_stays_until_it_was_cold_for_long() {
+        let mut simulation = Simulation::new(config(10));
+        simulation.rates.insert(1, 50_000_000);
+        simulation.steps(5);
+        assert_eq!(simulation.on, [1]);
+        // Between cold and hot it stays.
+        simulation.rates.insert(1, 5_000_000);
+        assert_eq!(simulation.steps(600), 0);
+        simulation.rates.insert(1, 100_000);
+        assert_eq!(simulation.steps(49), 0);
+        simulation.steps(3);
+        assert!(simulation.on.is_empty());
     }
 
     #[test]
-    fn a_full_table_has_the_heaviest_and_does_not_flap() {
-        let mut world = World::new(config(3));
+    fn a_full_switch_has_the_fastest_sessions_and_does_not_flap() {
+        let mut simulation = Simulation::new(config(3));
         for seid in 1..=10 {
-            world.rates.insert(seid, 10_000_000 + seid * 1_000_000);
+            simulation.rates.insert(seid, 10_000_000 + seid * 1_000_000);
         }
-        world.looks(30);
-        world.on.sort_unstable();
-        assert_eq!(world.on, [8, 9, 10]);
-        // What is but a little heavier moves nobody.
-        world.rates.insert(1, 30_000_000);
-        assert_eq!(world.looks(100), 0);
-        // What is much heavier takes the place of the lightest.
-        world.rates.insert(1, 90_000_000);
-        let before = world.looks(100);
-        world.on.sort_unstable();
-        assert_eq!((before, &world.on[..]), (1, &[1, 9, 10][..]));
+        simulation.steps(30);
+        simulation.on.sort_unstable();
+        assert_eq!(simulation.on, [8, 9, 10]);
+        // A slightly faster session evicts none.
+        simulation.rates.insert(1, 30_000_000);
+        assert_eq!(simulation.steps(100), 0);
+        // A much faster session evicts the slowest.
+        simulation.rates.insert(1, 90_000_000);
+        let before = simulation.steps(100);
+        simulation.on.sort_unstable();
+        assert_eq!((before, &simulation.on[..]), (1, &[1, 9, 10][..]));
     }
 
     #[test]
-    fn with_another_policy_all_that_may_be_there_is() {
-        let mut world = World::new(SwitchConfig { policy: OffloadPolicy::All, ..config(100) });
-        world.eligible = |seid| seid % 2 == 0;
+    fn other_policies_offload_all_eligible_sessions() {
+        let mut simulation =
+            Simulation::new(SwitchConfig { policy: OffloadPolicy::All, ..config(100) });
+        simulation.eligible = |seid| seid % 2 == 0;
         for seid in 1..=20 {
-            world.rates.insert(seid, 0);
+            simulation.rates.insert(seid, 0);
         }
-        world.look();
-        assert_eq!(world.on.len(), 10);
-        assert_eq!(world.looks(1000), 0, "idle as they are, they stay");
-        world.eligible = |_| false;
-        world.look();
-        assert!(world.on.is_empty());
+        simulation.step();
+        assert_eq!(simulation.on.len(), 10);
+        assert_eq!(simulation.steps(1000), 0, "idle sessions stay");
+        simulation.eligible = |_| false;
+        simulation.step();
+        assert!(simulation.on.is_empty());
     }
 
     #[test]
-    fn one_that_failed_is_not_tried_at_once() {
-        let mut world = World::new(config(10));
-        world.rates.insert(1, 50_000_000);
-        world.looks(3);
-        assert_eq!(world.on, [1]);
-        world.on.clear();
-        world.policy.failed(1, world.now);
-        assert_eq!(world.looks(9), 0);
-        assert_eq!(world.looks(4), 1);
+    fn a_failed_move_is_not_retried_at_once() {
+        let mut simulation = Simulation::new(config(10));
+        simulation.rates.insert(1, 50_000_000);
+        simulation.steps(3);
+        assert_eq!(simulation.on, [1]);
+        simulation.on.clear();
+        simulation.policy.failed(1, simulation.now);
+        assert_eq!(simulation.steps(9), 0);
+        assert_eq!(simulation.steps(4), 1);
     }
 
     #[test]
-    fn what_passes_is_tried_again_at_once_and_not_for_ever() {
-        let mut world = World::new(config(10));
-        world.rates.insert(1, 50_000_000);
-        world.looks(3);
+    fn temporary_failures_are_retried_a_limited_number_of_times() {
+        let mut simulation = Simulation::new(config(10));
+        simulation.rates.insert(1, 50_000_000);
+        simulation.steps(3);
         for _ in 0..TRIES {
-            assert_eq!(world.on, [1]);
-            world.on.clear();
-            world.policy.again(1, world.now);
-            world.look();
+            assert_eq!(simulation.on, [1]);
+            simulation.on.clear();
+            simulation.policy.again(1, simulation.now);
+            simulation.step();
         }
-        assert_eq!(world.on, [1]);
-        world.on.clear();
-        world.policy.again(1, world.now);
-        assert_eq!(world.looks(9), 0, "it has had its tries");
-        assert_eq!(world.looks(4), 1);
-        // What came about gives it all of them anew.
-        world.policy.arrived(1);
-        world.on.clear();
-        world.policy.again(1, world.now);
-        world.look();
-        assert_eq!(world.on, [1]);
+        assert_eq!(simulation.on, [1]);
+        simulation.on.clear();
+        simulation.policy.again(1, simulation.now);
+        assert_eq!(simulation.steps(9), 0, "the attempts are used");
+        assert_eq!(simulation.steps(4), 1);
+        // A successful move resets the attempts.
+        simulation.policy.arrived(1);
+        simulation.on.clear();
+        simulation.policy.again(1, simulation.now);
+        simulation.step();
+        assert_eq!(simulation.on, [1]);
     }
 }

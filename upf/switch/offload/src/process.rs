@@ -8,30 +8,31 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to end by itself.
+/// Time limit for a graceful end.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const NAME: &str = "martlet-switch";
 
-/// A process that starts the switch anew whenever it fails; it ends with this, and with this
-/// process, however that ends.
+/// A running switch process, restarted when it fails. It ends when this is dropped, and with this
+/// process.
 pub(super) struct Process {
     command: Command,
     child: Child,
     started: Instant,
 }
 
-/// Beside this program, or one folder up, where the tests of a build have it; else on the path.
+/// The program next to this one, or one folder up, where tests of a build have it; else from the
+/// PATH.
 fn program(run: &SwitchRun) -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
-    let non_ip =
+    let adjacent =
         own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME)).find(|path| path.is_file());
-    run.program.clone().or(non_ip).unwrap_or_else(|| NAME.into())
+    run.program.clone().or(adjacent).unwrap_or_else(|| NAME.into())
 }
 
 fn spawn(command: &mut Command) -> Result<Child, OpenError> {
     command.spawn().map_err(|error| {
         OpenError::Switch(format!(
-            "the switch {} cannot be started ({error}): build martlet-switch, or set \
+            "cannot start the switch {} ({error}): build martlet-switch, or set \
              upf.switch.run.program",
             command.get_program().to_string_lossy()
         ))
@@ -66,13 +67,13 @@ impl Process {
         if let Some(spin) = run.spin_us {
             command.args(["--spin-us", &spin.to_string()]);
         }
-        // It ends at the end of this pipe, and so does not outlive us, however we end.
+        // The switch ends at the end of this pipe, and so does not outlive us.
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         let child = spawn(&mut command)?;
         Ok(Process { command, child, started: Instant::now() })
     }
 
-    /// Starts it again if it has given up.
+    /// Restarts the process if it has ended.
     pub fn keep_alive(&mut self) {
         if let Ok(Some(status)) = self.child.try_wait()
             && self.started.elapsed() > Duration::from_secs(1)

@@ -1,8 +1,8 @@
-//! A plan as entries of the switch's tables, with counters, meters and next hops of its own.
+//! A plan as table entries of the switch, with counters, meters and next hops.
 //!
-//! Numbers are given from the highest down: people who write rules by hand begin with the lowest.
+//! Numbers are allocated from the highest down: manual rules use the lowest ones.
 use super::neighbours::Hop;
-use super::plan::{Match, Next, Plan, Rate, Rule, Towards, Version, Way};
+use super::plan::{DirectionPlan, Match, Next, Plan, Rate, Rule, Towards, Version};
 use martlet_p4c_swx::P4Info;
 use martlet_switch_control::model::{
     Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update,
@@ -12,38 +12,51 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// Ports of the switch, as `martlet-switch` has them.
+/// Ports of the switch, equal to those of `martlet-switch`.
 pub(super) const ACCESS: u32 = 0;
 pub(super) const CORE: u32 = 1;
-/// What our entries have as their metadata.
+/// Metadata of our entries.
 pub(super) const OURS: &[u8] = b"upf";
-/// A meter lets one packet of the largest size through at once at least, as the native UPFs do.
+/// A meter passes at min one packet of the maximum size, as in the native UPFs.
 const SMALLEST_BURST: u64 = 65_535;
-/// Sessions with filters have numbers of 31 bits, and one more for the direction.
+/// Sessions with filters have numbers of 31 bits; one more bit is the direction.
 const LAST_SESSION: u32 = 0x7fff_ffff;
 const PRIORITY: u32 = 1 << 20;
 
-/// Numbers that nobody has.
+/// Why a session cannot be installed in the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum CannotInstall {
+    #[error("all {0} of the switch are in use: lower upf.switch.sessions")]
+    Exhausted(&'static str),
+    #[error("the gNB has an {0} address on N3, and this UPF has none: add one to upf.n3")]
+    NoN3Address(&'static str),
+    #[error("a next hop of the session is not resolved")]
+    UnknownHop,
+    #[error("the plan has no rule")]
+    EmptyPlan,
+}
+
+/// A pool of free numbers.
 struct Free {
     next: u32,
-    least: u32,
-    back: Vec<u32>,
+    min: u32,
+    returned: Vec<u32>,
 }
 
 impl Free {
-    fn below(end: u32, least: u32) -> Free {
-        Free { next: end, least, back: Vec::new() }
+    fn below(end: u32, min: u32) -> Free {
+        Free { next: end, min, returned: Vec::new() }
     }
 
     fn take(&mut self) -> Option<u32> {
-        self.back.pop().or_else(|| {
-            self.next = self.next.checked_sub(1).filter(|next| *next >= self.least)?;
+        self.returned.pop().or_else(|| {
+            self.next = self.next.checked_sub(1).filter(|next| *next >= self.min)?;
             Some(self.next)
         })
     }
 }
 
-/// A counter of a rule, with what of it has been seen.
+/// A rule's counter, with its last values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counted {
     pub index: u32,
@@ -53,33 +66,33 @@ pub(super) struct Counted {
     pub bytes: u64,
 }
 
-/// A session in the tables.
+/// The entries of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct Installed {
     pub entries: Vec<TableEntry>,
-    /// The same entrances, while its packets wait.
+    /// The entries of the same keys that hold packets.
     pub holds: Vec<TableEntry>,
     pub counted: Vec<Counted>,
     pub meters: Vec<MeterSetting>,
     sessions: Vec<u32>,
 }
 
-/// Where packets of one direction of a session come in: table and key, for each version.
-fn lookup_keys(plan: &Plan, way: &Way) -> Vec<(&'static str, u64)> {
-    if let Some(teid) = way.teid {
+/// The keys by which packets of one direction enter the tables: table and key, per version.
+fn lookup_keys(plan: &Plan, part: &DirectionPlan) -> Vec<(&'static str, u64)> {
+    if let Some(teid) = part.teid {
         return vec![("gtp_decap", teid.into())];
     }
     let of = |version| match version {
         Version::V4 => plan.ue.v4.map(|ue| ("gtp_encap", ue.to_bits().into())),
         Version::V6 => plan.ue.v6.map(|prefix| ("gtp_encap_v6", prefix)),
     };
-    way.versions().into_iter().filter_map(of).collect()
+    part.versions().into_iter().filter_map(of).collect()
 }
 
-/// The first arguments of actions at the end of a tunnel: whether they are those with a prefix, and
-/// what of the UE may be a source; 0 is nothing.
-fn of_ue(plan: &Plan, way: &Way) -> (bool, Vec<u64>) {
-    let versions = way.versions();
+/// The first arguments of decapsulation actions: whether the variant with a prefix is used, and the
+/// allowed source addresses; 0: none.
+fn of_ue(plan: &Plan, part: &DirectionPlan) -> (bool, Vec<u64>) {
+    let versions = part.versions();
     let v4 =
         plan.ue.v4.filter(|_| versions.contains(&Version::V4)).map_or(0, |ue| ue.to_bits().into());
     match plan.ue.v6.filter(|_| versions.contains(&Version::V6)) {
@@ -92,22 +105,22 @@ fn over_ipv6(rule: &Rule) -> bool {
     matches!(rule.towards, Towards::Gnb { peer: IpAddr::V6(_), .. })
 }
 
-/// The two halves of an address, or of a mask.
+/// The two halves of an address or mask.
 fn halves(bits: u128) -> [u64; 2] {
     [(bits >> 64) as u64, bits as u64]
 }
 
-/// Networks of UEs, by address and mask; of IPv6, the upper halves.
+/// The UEs' networks: address and mask; for IPv6, of the upper halves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ues {
     pub v4: Option<(u32, u32)>,
     pub v6: Option<(u64, u64)>,
 }
 
-/// What is in use of the switch, and what its program has.
+/// The allocated resources of the switch, and its program.
 pub(super) struct Tables {
     info: P4Info,
-    /// Our addresses of N3, of either version.
+    /// Our N3 addresses.
     n3: (Option<Ipv4Addr>, Option<Ipv6Addr>),
     burst: Duration,
     counters: Free,
@@ -128,7 +141,7 @@ impl Tables {
         let meters = [info.meters[0].size, info.meters[1].size];
         Tables {
             counters: Free::below(info.counters[0].size, 0),
-            // 0 is no meter.
+            // 0: no meter.
             meters: meters.map(|size| Free::below(size, 1)),
             sessions: Free::below(LAST_SESSION, 1),
             hop_numbers: Free::below(hops, 0),
@@ -168,8 +181,8 @@ impl Tables {
         self.entry(table, fields, 0, action, arguments)
     }
 
-    /// What all packets are told apart by first: UEs' addresses and our own of N3, to which packets
-    /// of UEs stay with the native UPF, and the longest packet that fits into a tunnel.
+    /// Settings of the ports: UEs' networks and our N3 addresses, to which packets from UEs stay
+    /// with the native UPF, and the longest packet that fits into a tunnel.
     pub fn ports(&self, ues: &Ues, longest: u16) -> Vec<Update> {
         let (network, mask) = ues.v4.unwrap_or((u32::MAX, u32::MAX));
         let (network6, mask6) = ues.v6.unwrap_or((u64::MAX, u64::MAX));
@@ -186,17 +199,17 @@ impl Tables {
         ]
     }
 
-    /// The next hop to an address, and its entries if it is new.
+    /// The next hop to an address, with its entries if it is new.
     pub fn hop(
         &mut self,
         port: u32,
         to: IpAddr,
         hop: Hop,
-    ) -> Result<(u32, Vec<TableEntry>), String> {
+    ) -> Result<(u32, Vec<TableEntry>), CannotInstall> {
         if let Some((number, _)) = self.hops.get(&(port, to)) {
             return Ok((*number, Vec::new()));
         }
-        let number = self.hop_numbers.take().ok_or("the table of next hops is full")?;
+        let number = self.hop_numbers.take().ok_or(CannotInstall::Exhausted("next hops"))?;
         self.hops.insert((port, to), (number, hop));
         let entries =
             [Some(self.hop_entry(number, hop, port)), self.tunnel_entry(number, port, to)];
@@ -212,15 +225,15 @@ impl Tables {
         )
     }
 
-    /// The ends of tunnels to a gNB over IPv6: they have the number of the next hop to it, and one
-    /// more, for 0 is none.
+    /// The endpoints of a tunnel over IPv6. Their number is that of the next hop plus one, since 0
+    /// means none.
     fn tunnel_entry(&self, number: u32, port: u32, to: IpAddr) -> Option<TableEntry> {
         let (IpAddr::V6(to), Some(own), ACCESS) = (to, self.n3.1, port) else { return None };
         let ends = [halves(own.to_bits()), halves(to.to_bits())].concat();
         Some(self.exact("ipv6_peers", &[u64::from(number) + 1], "tunnel6", &ends))
     }
 
-    /// Entries of all next hops.
+    /// The entries of all next hops.
     pub fn hop_entries(&self) -> Vec<TableEntry> {
         let of = |((port, to), (number, hop)): (&(u32, IpAddr), &(u32, Hop))| {
             [Some(self.hop_entry(*number, *hop, *port)), self.tunnel_entry(*number, *port, *to)]
@@ -228,7 +241,7 @@ impl Tables {
         self.hops.iter().flat_map(of).flatten().collect()
     }
 
-    /// A next hop has another link address: its entry, where that is so.
+    /// The changed entry of a next hop with a new link-layer address.
     pub fn renew_hop(&mut self, port: u32, to: IpAddr, hop: Hop) -> Option<TableEntry> {
         let (number, known) = self.hops.get_mut(&(port, to))?;
         if std::mem::replace(known, hop) == hop {
@@ -238,52 +251,55 @@ impl Tables {
         Some(self.hop_entry(number, hop, port))
     }
 
-    /// All that frames leave to.
+    /// The addresses of all next hops.
     pub fn hop_targets(&self) -> Vec<(u32, IpAddr)> {
         self.hops.keys().copied().collect()
     }
 
-    /// Makes the entries of a session. `hop` gives the number of the next hop to a gNB, or to the
-    /// data network.
-    pub fn place(&mut self, plan: &Plan, hop: &HashMap<Next, u32>) -> Result<Placed, String> {
-        let mut placed = Placed {
+    /// Allocates the entries of a session. `hop` has the numbers of next hops.
+    pub fn allocate(
+        &mut self,
+        plan: &Plan,
+        hop: &HashMap<Next, u32>,
+    ) -> Result<Installed, CannotInstall> {
+        let mut installed = Installed {
             entries: Vec::new(),
             holds: Vec::new(),
             counted: Vec::new(),
             meters: Vec::new(),
             sessions: Vec::new(),
         };
-        for (_, way) in plan.ways() {
-            if let Err(why) = self.place_way(plan, way, hop, &mut placed) {
-                self.free(&placed);
+        for (_, part) in plan.directions() {
+            if let Err(why) = self.allocate_direction(plan, part, hop, &mut installed) {
+                self.free(&installed);
                 return Err(why);
             }
         }
-        Ok(placed)
+        Ok(installed)
     }
 
-    fn place_way(
+    fn allocate_direction(
         &mut self,
         plan: &Plan,
-        way: &Way,
+        part: &DirectionPlan,
         hop: &HashMap<Next, u32>,
-        placed: &mut Placed,
-    ) -> Result<(), String> {
-        let lookup_keys = lookup_keys(plan, way);
+        installed: &mut Installed,
+    ) -> Result<(), CannotInstall> {
+        let lookup_keys = lookup_keys(plan, part);
         let terminations =
-            if way.teid.is_some() { "uplink_terminations" } else { "downlink_terminations" };
-        let holding = if way.teid.is_some() { "hold_uplink" } else { "hold_downlink" };
+            if part.teid.is_some() { "uplink_terminations" } else { "downlink_terminations" };
+        let holding = if part.teid.is_some() { "hold_uplink" } else { "hold_downlink" };
         for (table, key) in &lookup_keys {
-            placed.holds.push(self.exact(table, &[*key], holding, &[]));
+            installed.holds.push(self.exact(table, &[*key], holding, &[]));
         }
-        let session_meter = self.meter(0, way.rate, placed)?;
-        if way.is_simple() {
-            let [rule] = &way.rules[..] else { return Err("a plan that is none".into()) };
+        let session_meter = self.meter(0, part.rate, installed)?;
+        if part.is_single_entry() {
+            let [rule] = &part.rules[..] else { return Err(CannotInstall::EmptyPlan) };
             let qfi = rule.matches.first().and_then(|m| m.qfi).unwrap_or(0);
-            let tail = self.forwarding(rule, way, hop, session_meter, placed)?;
-            let (action, arguments) = match way.teid {
+            let tail = self.forwarding(rule, part, hop, session_meter, installed)?;
+            let (action, arguments) = match part.teid {
                 Some(_) => {
-                    let (v6, ue) = of_ue(plan, way);
+                    let (v6, ue) = of_ue(plan, part);
                     (
                         if v6 { "decap_v6" } else { "decap" },
                         [&ue[..], &tail, &[qfi.into()]].concat(),
@@ -292,18 +308,18 @@ impl Tables {
                 None => (if over_ipv6(rule) { "encap6" } else { "encap" }, tail),
             };
             let of = |(table, key): &(&str, u64)| self.exact(table, &[*key], action, &arguments);
-            placed.entries.extend(lookup_keys.iter().map(of));
+            installed.entries.extend(lookup_keys.iter().map(of));
             return Ok(());
         }
-        let session = self.sessions.take().ok_or("no number of a session is free")?;
-        placed.sessions.push(session);
-        let number = session << 1 | u32::from(way.teid.is_none());
+        let session = self.sessions.take().ok_or(CannotInstall::Exhausted("session numbers"))?;
+        installed.sessions.push(session);
+        let number = session << 1 | u32::from(part.teid.is_none());
         let mut application_meters: HashMap<u32, u64> = HashMap::new();
         let mut rank = 0;
-        for (n, rule) in way.rules.iter().enumerate() {
+        for (n, rule) in part.rules.iter().enumerate() {
             let application = n as u32 + 1;
             for of in &rule.matches {
-                placed.entries.push(self.application(number, application, PRIORITY - rank, of));
+                installed.entries.push(self.application(number, application, PRIORITY - rank, of));
                 rank += 1;
             }
             if rule.towards == Towards::Native {
@@ -314,73 +330,73 @@ impl Tables {
                 Some(rate) => match application_meters.get(&rate.qer) {
                     Some(meter) => *meter,
                     None => {
-                        let meter = self.meter(1, Some(rate), placed)?;
+                        let meter = self.meter(1, Some(rate), installed)?;
                         application_meters.insert(rate.qer, meter);
                         meter
                     }
                 },
             };
-            let arguments = self.forwarding(rule, way, hop, meter, placed)?;
-            let action = match (way.teid, over_ipv6(rule)) {
-                (Some(_), _) if way.versions().contains(&Version::V6) => "uplink_forward_v6",
+            let arguments = self.forwarding(rule, part, hop, meter, installed)?;
+            let action = match (part.teid, over_ipv6(rule)) {
+                (Some(_), _) if part.versions().contains(&Version::V6) => "uplink_forward_v6",
                 (Some(_), _) => "uplink_forward",
                 (None, false) => "downlink_forward",
                 (None, true) => "downlink_forward6",
             };
-            placed.entries.push(self.exact(
+            installed.entries.push(self.exact(
                 terminations,
                 &[number.into(), application.into()],
                 action,
                 &arguments,
             ));
         }
-        let rest = [number.into(), session_meter];
-        let (action, arguments) = match way.teid {
+        let tail = [number.into(), session_meter];
+        let (action, arguments) = match part.teid {
             Some(_) => {
-                let (v6, ue) = of_ue(plan, way);
-                (if v6 { "decap_filtered_v6" } else { "decap_filtered" }, [&ue[..], &rest].concat())
+                let (v6, ue) = of_ue(plan, part);
+                (if v6 { "decap_filtered_v6" } else { "decap_filtered" }, [&ue[..], &tail].concat())
             }
-            None => ("encap_filtered", rest.to_vec()),
+            None => ("encap_filtered", tail.to_vec()),
         };
         let of = |(table, key): &(&str, u64)| self.exact(table, &[*key], action, &arguments);
-        placed.entries.extend(lookup_keys.iter().map(of));
+        installed.entries.extend(lookup_keys.iter().map(of));
         Ok(())
     }
 
-    /// What an action has as its arguments from the tunnel on: tunnel, counter, meter, next hop.
+    /// The forwarding arguments of an action: tunnel, counter, meter, next hop.
     fn forwarding(
         &mut self,
         rule: &Rule,
-        way: &Way,
+        part: &DirectionPlan,
         hop: &HashMap<Next, u32>,
         meter: u64,
-        placed: &mut Placed,
-    ) -> Result<Vec<u64>, String> {
-        let direction = if way.teid.is_some() { Direction::Uplink } else { Direction::Downlink };
-        let index = self.counters.take().ok_or("no counter is free")?;
-        placed.counted.push(Counted {
+        installed: &mut Installed,
+    ) -> Result<Vec<u64>, CannotInstall> {
+        let direction = if part.teid.is_some() { Direction::Uplink } else { Direction::Downlink };
+        let index = self.counters.take().ok_or(CannotInstall::Exhausted("counters"))?;
+        installed.counted.push(Counted {
             index,
             direction,
             urrs: rule.urrs.clone(),
             packets: 0,
             bytes: 0,
         });
-        let known = |next: Next| hop.get(&next).copied().ok_or("a next hop is not known");
+        let known = |next: Next| hop.get(&next).copied().ok_or(CannotInstall::UnknownHop);
         Ok(match rule.towards {
             Towards::Gnb { tunnel, peer: IpAddr::V4(peer), qfi } => {
                 let hop = known(Next::Gnb(peer.into()))?;
-                let own = self.n3.0.ok_or("its gNB has IPv4 on N3, and this UPF has not")?;
+                let own = self.n3.0.ok_or(CannotInstall::NoN3Address("IPv4"))?;
                 let ends = [own.to_bits(), peer.to_bits()].map(u64::from);
                 [&[tunnel.into()], &ends[..], &[qfi.into(), 0, index.into(), meter, hop.into()]]
                     .concat()
             }
             Towards::Gnb { tunnel, peer: IpAddr::V6(peer), qfi } => {
                 let hop = known(Next::Gnb(peer.into()))?;
-                self.n3.1.ok_or("its gNB has IPv6 on N3, and this UPF has not")?;
+                self.n3.1.ok_or(CannotInstall::NoN3Address("IPv6"))?;
                 vec![tunnel.into(), u64::from(hop) + 1, qfi.into(), index.into(), meter, hop.into()]
             }
             _ => {
-                let versions = way.versions();
+                let versions = part.versions();
                 let of = |version| {
                     if versions.contains(&version) { known(Next::Network(version)) } else { Ok(0) }
                 };
@@ -397,14 +413,14 @@ impl Tables {
         &mut self,
         array: usize,
         rate: Option<Rate>,
-        placed: &mut Placed,
-    ) -> Result<u64, String> {
+        installed: &mut Installed,
+    ) -> Result<u64, CannotInstall> {
         let Some(rate) = rate else { return Ok(0) };
-        let index = self.meters[array].take().ok_or("no meter is free")?;
+        let index = self.meters[array].take().ok_or(CannotInstall::Exhausted("meters"))?;
         let bytes = (rate.bits / 8).max(1);
         let burst = u128::from(bytes) * self.burst.as_micros() / 1_000_000;
         let burst = u64::try_from(burst).unwrap_or(u64::MAX).max(SMALLEST_BURST);
-        placed.meters.push((array, index, Some((bytes, burst))));
+        installed.meters.push((array, index, Some((bytes, burst))));
         Ok(index.into())
     }
 
@@ -437,12 +453,12 @@ impl Tables {
         self.entry(table, fields, priority, "application", &[application.into()])
     }
 
-    /// A session is no longer in the tables: its numbers are free.
-    pub fn free(&mut self, placed: &Placed) {
-        self.counters.back.extend(placed.counted.iter().map(|counted| counted.index));
-        for (array, index, _) in &placed.meters {
-            self.meters[*array].back.push(*index);
+    /// Frees the numbers of a session that left the tables.
+    pub fn free(&mut self, installed: &Installed) {
+        self.counters.returned.extend(installed.counted.iter().map(|counted| counted.index));
+        for (array, index, _) in &installed.meters {
+            self.meters[*array].returned.push(*index);
         }
-        self.sessions.back.extend(&placed.sessions);
+        self.sessions.returned.extend(&installed.sessions);
     }
 }

@@ -28,7 +28,7 @@ impl Lowering {
                 if let Some(direction) = &parameter.direction {
                     return error(
                         direction.at,
-                        "parameters of actions come from the controller, and have no direction",
+                        "parameters of actions come from the controller: write no direction",
                     );
                 }
                 if self.roles.contains_key(&parameter.name.text)
@@ -52,7 +52,7 @@ impl Lowering {
             self.code = Code::default();
             let done = self.code.label();
             self.statements(&action.body, &done)?;
-            self.code.place(done);
+            self.code.set_label(done);
             self.prefetch(action, &control.apply)?;
             self.code.push("return".into());
             let alias = action.name.text.clone();
@@ -89,7 +89,7 @@ impl Lowering {
                     && counted.last().is_some_and(|(last, _)| last == counter)
                 {
                     self.code.push(format!("regprefetch {counter}_packets {field}"));
-                    self.code.push(format!("regprefetch {counter}_octets {field}"));
+                    self.code.push(format!("regprefetch {counter}_bytes {field}"));
                     break;
                 }
             }

@@ -1,25 +1,6 @@
-//! Instructions with labels, and their optimisation.
+//! A builder of instructions with labels, and their optimisation.
+use crate::instructions::{Line, Op};
 use std::collections::{BTreeMap, BTreeSet};
-
-#[derive(Debug, Clone)]
-pub(crate) enum Op {
-    Plain(String),
-    /// Instruction, label, operands.
-    Jump(&'static str, String, String),
-}
-
-impl Op {
-    /// An unconditional transfer: the next instruction is reachable only by its label.
-    pub(crate) fn ends(&self) -> bool {
-        match self {
-            Op::Plain(text) => text.starts_with("tx ") || text == "drop" || text == "return",
-            Op::Jump(name, ..) => *name == "jmp",
-        }
-    }
-}
-
-/// An instruction and its labels.
-pub(crate) type Line = (Vec<String>, Op);
 
 /// A builder of instructions.
 #[derive(Debug, Default)]
@@ -37,7 +18,7 @@ impl Code {
     }
 
     /// Sets a label on the next instruction.
-    pub fn place(&mut self, label: String) {
+    pub fn set_label(&mut self, label: String) {
         self.pending.push(label);
     }
 
@@ -54,22 +35,22 @@ impl Code {
     /// The text of the instructions: jumps to jumps are resolved, jumps to the next line and
     /// unreachable lines removed, and a line has one label at most.
     pub fn finish(mut self) -> Vec<String> {
-        self.tidy();
+        self.optimise();
         self.text()
     }
 
     /// The same for a pipeline, with one region per table (see [`crate::regions`]).
     pub fn finish_in_regions(mut self) -> Vec<String> {
-        self.tidy();
-        self.lines = crate::regions::written_out(self.lines);
-        self.tidy();
+        self.optimise();
+        self.lines = crate::regions::duplicate(self.lines);
+        self.optimise();
         self.text()
     }
 
-    fn tidy(&mut self) {
-        debug_assert!(self.pending.is_empty(), "a label at the end labels nothing");
+    fn optimise(&mut self) {
+        debug_assert!(self.pending.is_empty(), "a label without an instruction");
         loop {
-            self.shorten();
+            self.resolve_jumps();
             if !self.remove_useless() {
                 break;
             }
@@ -95,17 +76,17 @@ impl Code {
     }
 
     /// Gives each line one label, and resolves each jump.
-    fn shorten(&mut self) {
-        let mut places = BTreeMap::new();
+    fn resolve_jumps(&mut self) {
+        let mut positions = BTreeMap::new();
         for (n, (labels, _)) in self.lines.iter().enumerate() {
-            places.extend(labels.iter().map(|label| (label.clone(), n)));
+            positions.extend(labels.iter().map(|label| (label.clone(), n)));
         }
         let end_of = |label: &String| {
-            let mut n = places[label];
+            let mut n = positions[label];
             // Bounded: only a looping program has looping jumps, and the subset has no loops.
             for _ in 0..self.lines.len() {
                 match &self.lines[n].1 {
-                    Op::Jump("jmp", to, _) => n = places[to],
+                    Op::Jump("jmp", to, _) => n = positions[to],
                     _ => break,
                 }
             }
@@ -130,23 +111,23 @@ impl Code {
     fn remove_useless(&mut self) -> bool {
         let before = self.lines.len();
         let used = self.used();
-        let mut kept: Vec<Line> = Vec::with_capacity(before);
+        let mut retained: Vec<Line> = Vec::with_capacity(before);
         let mut reached = true;
         for (mut labels, op) in std::mem::take(&mut self.lines) {
             reached |= labels.iter().any(|label| used.contains(label));
             if !reached {
                 continue;
             }
-            while let Some((_, Op::Jump(_, to, _))) = kept.last()
+            while let Some((_, Op::Jump(_, to, _))) = retained.last()
                 && labels.contains(to)
             {
                 // Its labels move to the next line.
-                labels.extend(kept.pop().expect("the last").0);
+                labels.extend(retained.pop().expect("the last").0);
             }
             reached = !op.ends();
-            kept.push((labels, op));
+            retained.push((labels, op));
         }
-        self.lines = kept;
+        self.lines = retained;
         self.lines.len() < before
     }
 
@@ -164,16 +145,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jumps_go_to_where_they_end() {
+    fn jumps_are_resolved_to_their_final_target() {
         let mut code = Code::default();
         let (a, b, c) = (code.label(), code.label(), code.label());
         code.jump("jmpeq", &a, "m.x 1".into());
         code.jump("jmp", &c, String::new());
-        code.push("nothing reaches this".into());
-        code.place(a);
+        code.push("unreachable".into());
+        code.set_label(a);
         code.jump("jmp", &b, String::new());
-        code.place(b);
-        code.place(c);
+        code.set_label(b);
+        code.set_label(c);
         code.push("tx m.egress_port".into());
         assert_eq!(code.finish(), ["tx m.egress_port"]);
     }

@@ -9,7 +9,7 @@ impl Lowering {
             && deparser.tables.is_empty()
             && deparser.instances.is_empty())
         {
-            return error(deparser.name.at, "a deparser emits headers, and nothing else");
+            return error(deparser.name.at, "a deparser may only emit headers");
         }
         for statement in &deparser.apply {
             match statement {
@@ -26,23 +26,23 @@ impl Lowering {
                             self.header_type(&path[1])?;
                             self.code.push(format!("emit h.{}", path[1].text));
                         }
-                        _ => return error(path[0].at, "emit takes one header"),
+                        _ => return error(path[0].at, "emit needs one header"),
                     }
                 }
                 Statement::Call(other) => {
-                    return error(other.at(), "a deparser emits headers, and nothing else");
+                    return error(other.at(), "a deparser may only emit headers");
                 }
                 Statement::Assign(path, _) => {
-                    return error(path[0].at, "a deparser emits headers, and nothing else");
+                    return error(path[0].at, "a deparser may only emit headers");
                 }
                 Statement::If(condition, ..) => {
                     return error(
                         condition.at(),
-                        "a deparser emits the headers that are valid: write no condition",
+                        "a deparser emits valid headers only: write no condition",
                     );
                 }
                 Statement::Return(at) => {
-                    return error(*at, "a deparser emits headers, and nothing else");
+                    return error(*at, "a deparser may only emit headers");
                 }
             }
         }

@@ -16,17 +16,17 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a program is refused: the first error.
+/// The first error of a program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {message}")]
 pub struct CompileError {
-    /// Where.
+    /// The position.
     pub at: Position,
     /// The error, and what to write instead if that is known.
     pub message: String,
 }
 
-/// An error at a place.
+/// An error at a position.
 pub(crate) fn error<T>(at: Position, message: impl Into<String>) -> Result<T, CompileError> {
     Err(CompileError { at, message: message.into() })
 }

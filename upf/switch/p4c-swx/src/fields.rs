@@ -15,7 +15,7 @@ impl Lowering {
     /// The SWX field of a path, and its width.
     pub fn field(&self, path: &[Name]) -> Result<(String, u32)> {
         let first = &path[0];
-        let unknown = |name: &Name| error(name.at, format!("{:?} is not known here", name.text));
+        let unknown = |name: &Name| error(name.at, format!("unknown name {:?}", name.text));
         if let [only] = path
             && let Some((name, bits)) = self.arguments.iter().find(|(name, _)| *name == only.text)
         {
@@ -55,7 +55,7 @@ impl Lowering {
     pub fn header_type(&self, header: &Name) -> Result<&str> {
         match self.headers.iter().find(|(name, _)| *name == header.text) {
             Some((_, of)) => Ok(of),
-            None => error(header.at, format!("there is no header {:?}", header.text)),
+            None => error(header.at, format!("header {:?} is not declared", header.text)),
         }
     }
 

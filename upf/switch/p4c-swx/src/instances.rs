@@ -17,13 +17,13 @@ impl Lowering {
         for instance in &control.instances {
             self.names.take(&instance.name)?;
             let Some(size) = instance.arguments.first() else {
-                return error(instance.name.at, "write how many: Counter<bit<32>>(1024) name;");
+                return error(instance.name.at, "write the size: Counter<bit<32>>(1024) name;");
             };
             let size = self.size(size)?;
             if let Some(more) = instance.arguments.get(1) {
                 return error(
                     more.at(),
-                    "counters count packets and octets, meters count octets: write the size alone",
+                    "counters count packets and bytes, meters bytes: write the size only",
                 );
             }
             let alias = instance.name.text.clone();
@@ -61,9 +61,9 @@ impl Lowering {
 
     pub(crate) fn size(&self, size: &Expression) -> Result<u32> {
         match self.names.number(size, None)? {
-            0 => error(size.at(), "a size is at least 1"),
+            0 => error(size.at(), "the size has to be at least 1"),
             size_ if size_ > LARGEST => {
-                error(size.at(), format!("{size_} is more than {LARGEST}, the most there may be"))
+                error(size.at(), format!("{size_} exceeds the maximum of {LARGEST}"))
             }
             size_ => Ok(size_ as u32),
         }

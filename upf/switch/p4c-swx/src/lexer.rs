@@ -1,14 +1,14 @@
 //! Source text to tokens.
 use crate::error::{CompileError, Position, error};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A name or keyword.
     Name(String),
     /// A number, with its width in bits if given: `16w0x800`.
     Number(Option<u32>, u64),
-    /// A text in quotation marks.
+    /// A string in quotation marks.
     Text(String),
     /// An operator or bracket.
     Sign(&'static str),
@@ -19,9 +19,9 @@ pub enum Kind {
 /// A token and its position.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Where it begins.
+    /// The position of its first character.
     pub at: Position,
 }
 
@@ -65,7 +65,8 @@ impl Lexer<'_> {
         taken
     }
 
-    /// Skips blanks, comments, and `#include` lines such as `<core.p4>`, whose content is built in.
+    /// Skips whitespace, comments, and `#include` lines such as `<core.p4>`, whose content is built
+    /// in.
     fn skip(&mut self) -> Result<(), CompileError> {
         loop {
             let at = self.at;
@@ -104,7 +105,7 @@ impl Lexer<'_> {
         let text = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         let wrong = || CompileError {
             at,
-            message: format!("{text} is no number: write one as 42, 0x2a or 16w0x2a"),
+            message: format!("{text} is not a number: write one such as 42, 0x2a or 16w0x2a"),
         };
         let (width, digits) = match text.split_once('w') {
             Some((width, digits)) => (Some(width.parse::<u32>().map_err(|_| wrong())?), digits),
@@ -136,7 +137,7 @@ impl Lexer<'_> {
             self.next();
             let text = self.take_while(|c| c != '"' && c != '\n');
             if self.next() != Some('"') {
-                return error(at, "this text is not closed: write \" at its end");
+                return error(at, "this string is not closed: write \" at its end");
             }
             return Ok(Token { kind: Kind::Text(text), at });
         }
@@ -157,7 +158,7 @@ pub fn tokens(source: &str) -> Result<Vec<Token>, CompileError> {
     if source.len() > LONGEST {
         return error(
             Position { line: 1, column: 1 },
-            format!("the program is longer than {LONGEST} octets"),
+            format!("the program exceeds {LONGEST} bytes"),
         );
     }
     let mut lexer = Lexer { rest: source, at: Position { line: 1, column: 1 } };
@@ -179,8 +180,8 @@ mod tests {
     #[test]
     fn positions_count_lines_and_columns() {
         let tokens = tokens("/* a\n b */ x\n  = 16w0x800;").unwrap();
-        let places: Vec<_> = tokens.iter().map(|t| (t.at.line, t.at.column)).collect();
-        assert_eq!(places, [(2, 7), (3, 3), (3, 5), (3, 13), (3, 14)]);
+        let positions: Vec<_> = tokens.iter().map(|t| (t.at.line, t.at.column)).collect();
+        assert_eq!(positions, [(2, 7), (3, 3), (3, 5), (3, 13), (3, 14)]);
         assert_eq!(tokens[2].kind, Kind::Number(Some(16), 0x800));
     }
 }

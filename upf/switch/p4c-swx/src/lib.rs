@@ -19,6 +19,7 @@ mod error;
 mod expressions;
 mod fields;
 mod instances;
+mod instructions;
 mod lexer;
 mod lower;
 mod names;

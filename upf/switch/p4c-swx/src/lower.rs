@@ -113,17 +113,17 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
         );
     };
     let [parser, control, deparser] = &blocks[..] else {
-        return error(package.at, "Switch takes three blocks: parser, control, deparser");
+        return error(package.at, "Switch needs three blocks: parser, control, deparser");
     };
     if package.text != "Switch" || main.text != "main" {
         return error(package.at, "the package is Switch(...) main");
     }
     let Some(parser) = parsers.get(&parser.text) else {
-        return error(parser.at, "this is no parser");
+        return error(parser.at, "this is not a parser");
     };
     let block = |name: &Name| match controls.get(&name.text) {
         Some(control) => Ok(*control),
-        None => error(name.at, "this is no control"),
+        None => error(name.at, "this is not a control"),
     };
     let (control, deparser) = (block(control)?, block(deparser)?);
     if controls.len() != 2 || parsers.len() != 1 {
@@ -198,7 +198,7 @@ impl Lowering {
         self.roles = control_roles;
         let done = self.code.label();
         self.statements(&control.apply, &done)?;
-        self.code.place(done);
+        self.code.set_label(done);
         self.signature(
             &deparser.name,
             &deparser.parameters,
@@ -211,7 +211,7 @@ impl Lowering {
         self.deparser(deparser)?;
         self.code.push("tx m.egress_port".into());
         if self.drops {
-            self.code.place(dropped);
+            self.code.set_label(dropped);
             self.code.push("drop".into());
         }
         spec.apply = std::mem::take(&mut self.code).finish_in_regions();
@@ -241,7 +241,7 @@ impl Lowering {
         spec.metadata = "metadata_of_packets".into();
         for (name, size) in &self.counters {
             spec.registers.push((format!("{name}_packets"), *size));
-            spec.registers.push((format!("{name}_octets"), *size));
+            spec.registers.push((format!("{name}_bytes"), *size));
         }
         spec.meters = self.meters.clone();
         for (header, name) in packets {

@@ -34,12 +34,12 @@ impl Names {
         match of {
             Type::Bit(bits, at) if *bits == 0 || *bits > 64 || bits % 8 != 0 => error(
                 *at,
-                format!("bit<{bits}> is not within the subset: SWX has whole octets, 8 to 64 bits"),
+                format!("bit<{bits}> is not within the subset: SWX has whole bytes, 8 to 64 bits"),
             ),
             Type::Bit(bits, _) => Ok(*bits),
             Type::Named(name) => match self.typedefs.get(&name.text) {
                 Some(bits) => Ok(*bits),
-                None => error(name.at, format!("{:?} is no type of a number", name.text)),
+                None => error(name.at, format!("{:?} is not a numeric type", name.text)),
             },
         }
     }

@@ -1,7 +1,7 @@
-//! P4Info: what a controller may know and write.
+//! P4Info: the interface of a program for controllers.
 use std::fmt::Write;
 
-/// All that a controller sees of a program.
+/// Everything that a controller can address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct P4Info {
     /// Tables.
@@ -19,50 +19,50 @@ pub struct P4Info {
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Its number.
+    /// The ID.
     pub id: u32,
-    /// Its whole name, as `Upf.gtp_decap`.
+    /// The full name, such as `Upf.gtp_decap`.
     pub name: String,
-    /// Its short name.
+    /// The short name.
     pub alias: String,
-    /// Fields of its key, numbered from 1.
+    /// Key fields, numbered from 1.
     pub keys: Vec<Key>,
-    /// Its actions: ID, and whether only for the default or only for entries.
+    /// Actions: ID, whether only as the default, and whether only in entries.
     pub actions: Vec<(u32, bool, bool)>,
     /// The default action, if it cannot be changed.
     pub constant_default: Option<u32>,
-    /// Most entries.
+    /// Maximum number of entries.
     pub size: u32,
 }
 
 /// A field of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// Its number in the table.
+    /// Number in the table.
     pub id: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its width.
+    /// Width in bits.
     pub bits: u32,
-    /// How it is matched.
+    /// Match kind.
     pub kind: MatchKind,
 }
 
-/// How a field is matched, as the program says.
+/// The match kind of a key field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
-    /// As it is.
+    /// Exact value.
     Exact,
-    /// By its first bits.
+    /// Prefix.
     Lpm,
-    /// Under a mask.
+    /// Value and mask.
     Ternary,
-    /// From a value to another.
+    /// Range with both ends.
     Range,
 }
 
 impl MatchKind {
-    /// Its name in P4 and in P4Info.
+    /// The names in P4 and in P4Info.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             MatchKind::Exact => ("exact", "EXACT"),
@@ -76,67 +76,67 @@ impl MatchKind {
 /// An action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// Its number.
+    /// The ID.
     pub id: u32,
-    /// Its whole name.
+    /// The full name.
     pub name: String,
-    /// Its short name.
+    /// The short name.
     pub alias: String,
-    /// Its parameters, numbered from 1.
+    /// Parameters, numbered from 1.
     pub parameters: Vec<Parameter>,
 }
 
 /// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its width.
+    /// Width in bits.
     pub bits: u32,
-    /// The name of its type, where it has one.
+    /// The name of the type, if it has one.
     pub type_name: Option<String>,
 }
 
-/// Counters or meters.
+/// An array of counters or meters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Its number.
+    /// The ID.
     pub id: u32,
-    /// Its whole name.
+    /// The full name.
     pub name: String,
-    /// Its short name; counters are the registers `NAME_packets` and `NAME_octets`.
+    /// The short name; counters are the registers `NAME_packets` and `NAME_bytes`.
     pub alias: String,
-    /// How many.
+    /// Number of elements.
     pub size: u32,
 }
 
 /// A header of packets to or from the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketMetadata {
-    /// Its number.
+    /// The ID.
     pub id: u32,
     /// `packet_in` or `packet_out`.
     pub name: String,
-    /// Its fields, numbered from 1: name and width.
+    /// Fields, numbered from 1: name and width.
     pub fields: Vec<(String, u32)>,
 }
 
-/// The kinds of numbers that P4Runtime gives (its specification, 6.3).
+/// The ID prefixes of P4Runtime (specification, 6.3).
 pub(crate) const ACTION: u32 = 0x01;
 pub(crate) const TABLE: u32 = 0x02;
 pub(crate) const COUNTER: u32 = 0x12;
 pub(crate) const METER: u32 = 0x14;
 pub(crate) const PACKET: u32 = 0x17;
 
-/// Gives each name of a kind an ID that depends only on the name, unless two names collide.
+/// Assigns each name of a kind an ID that depends only on the name, unless two names collide.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(std::collections::BTreeSet<u32>);
 
 impl Numbers {
     pub(crate) fn of(&mut self, kind: u32, name: &str) -> u32 {
-        let hash = name.bytes().fold(0x811c_9dc5u32, |hash, octet| {
-            (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193)
-        });
+        let hash = name
+            .bytes()
+            .fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         let mut number = (kind << 24) | (hash & 0x00ff_ffff);
         while !self.0.insert(number) {
             number = (kind << 24) | (number.wrapping_add(1) & 0x00ff_ffff);
@@ -149,7 +149,7 @@ impl P4Info {
     /// The text form of the message `p4.config.v1.P4Info`, which controllers load.
     pub fn to_text(&self, program: &str) -> String {
         let mut text = format!("pkg_info {{\n  name: {program:?}\n  arch: \"swx\"\n}}\n");
-        self.write(&mut text).expect("text takes everything");
+        self.write(&mut text).expect("writing to a string cannot fail");
         text
     }
 

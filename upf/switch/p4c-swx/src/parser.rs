@@ -134,7 +134,7 @@ impl Parser_ {
         let at = self.at();
         let name = self.word()?;
         if KEYWORDS.contains(&name.text.as_str()) {
-            return error(at, format!("{:?} is a word of P4 and no name", name.text));
+            return error(at, format!("{:?} is a keyword of P4", name.text));
         }
         Ok(name)
     }
@@ -159,7 +159,7 @@ impl Parser_ {
             if self.take("(") {
                 match self.advance().kind {
                     Kind::Text(text) => value = Some(text),
-                    _ => return error(at, format!("@{name} takes a text in quotation marks here")),
+                    _ => return error(at, format!("@{name} needs a string in quotation marks")),
                 }
                 self.expect(")")?;
             }

@@ -4,27 +4,27 @@
 //! table in one call, unless something jumps into their middle: each jump target starts a new call.
 //! So the instructions after each table are duplicated up to the next tables. This saves up to half
 //! of all calls and makes the program longer.
-use crate::code::{Line, Op};
+use crate::instructions::{Line, Op};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum length of the result; a longer one is not used.
 const LONGEST: usize = 8192;
 
 /// A suspension point: a table, and the instruction after it.
-type Wait = (String, usize);
+type Suspension = (String, usize);
 
 /// Duplicates the instructions after each table. The lines begin with `rx`; jumps lead forwards
 /// only.
-pub(crate) fn written_out(lines: Vec<Line>) -> Vec<Line> {
+pub(crate) fn duplicate(lines: Vec<Line>) -> Vec<Line> {
     let program = Program::new(&lines);
-    let mut waits: Vec<Wait> = Vec::new();
+    let mut suspensions: Vec<Suspension> = Vec::new();
     let mut written: Vec<Line> = vec![lines[0].clone()];
     let mut labels = 0;
-    program.region(1, &mut waits, &mut written, &mut labels);
+    program.region(1, &mut suspensions, &mut written, &mut labels);
     let mut next = 0;
-    while let Some((table, behind)) = waits.get(next).cloned() {
+    while let Some((table, behind)) = suspensions.get(next).cloned() {
         written.push((vec![table_label(next)], Op::Plain(table)));
-        program.region(behind, &mut waits, &mut written, &mut labels);
+        program.region(behind, &mut suspensions, &mut written, &mut labels);
         if written.len() > LONGEST {
             return lines;
         }
@@ -39,7 +39,7 @@ fn table_label(n: usize) -> String {
 
 struct Program<'a> {
     lines: &'a [Line],
-    places: BTreeMap<&'a str, usize>,
+    positions: BTreeMap<&'a str, usize>,
 }
 
 /// The successors of an instruction.
@@ -47,26 +47,26 @@ enum Next {
     /// Another instruction.
     Line(usize),
     /// A table.
-    Wait(Wait),
+    Suspension(Suspension),
 }
 
 impl<'a> Program<'a> {
     fn new(lines: &'a [Line]) -> Self {
-        let places = lines
+        let positions = lines
             .iter()
             .enumerate()
             .flat_map(|(n, (labels, _))| labels.iter().map(move |label| (label.as_str(), n)))
             .collect();
-        Program { lines, places }
+        Program { lines, positions }
     }
 
     /// The final target of a transfer to `n`: after jumps, or at a table.
     fn resolve(&self, mut n: usize) -> Next {
         loop {
             match &self.lines[n].1 {
-                Op::Jump("jmp", to, _) => n = self.places[to.as_str()],
+                Op::Jump("jmp", to, _) => n = self.positions[to.as_str()],
                 Op::Plain(text) if text.starts_with("table ") => {
-                    return Next::Wait((text.clone(), self.end(n + 1)));
+                    return Next::Suspension((text.clone(), self.end(n + 1)));
                 }
                 _ => return Next::Line(n),
             }
@@ -76,7 +76,7 @@ impl<'a> Program<'a> {
     /// The same, but tables are not special.
     fn end(&self, mut n: usize) -> usize {
         while let Op::Jump("jmp", to, _) = &self.lines[n].1 {
-            n = self.places[to.as_str()];
+            n = self.positions[to.as_str()];
         }
         n
     }
@@ -85,23 +85,23 @@ impl<'a> Program<'a> {
     fn successors(&self, n: usize) -> (Option<Next>, Option<Next>) {
         match &self.lines[n].1 {
             Op::Jump(_, to, _) => {
-                (Some(self.resolve(self.places[to.as_str()])), Some(self.resolve(n + 1)))
+                (Some(self.resolve(self.positions[to.as_str()])), Some(self.resolve(n + 1)))
             }
             op if op.ends() => (None, None),
             Op::Plain(_) => (None, Some(self.resolve(n + 1))),
         }
     }
 
-    /// The instructions from `n` up to tables in topological order; the fall-through comes next.
+    /// The instructions from `n` up to tables in topological order; the fall-through follows.
     fn order(&self, n: usize, seen: &mut BTreeSet<usize>, reversed: &mut Vec<usize>) {
         // An explicit stack, since programs are long.
         let mut path = vec![(n, 0)];
         seen.insert(n);
         while let Some((n, step)) = path.pop() {
-            let (jump, go_on) = self.successors(n);
+            let (jump, fall_through) = self.successors(n);
             let successor = match step {
                 0 => jump,
-                1 => go_on,
+                1 => fall_through,
                 _ => {
                     reversed.push(n);
                     continue;
@@ -117,17 +117,24 @@ impl<'a> Program<'a> {
     }
 
     /// Emits the region that begins at `from`.
-    fn region(&self, from: usize, waits: &mut Vec<Wait>, to: &mut Vec<Line>, labels: &mut u32) {
-        let mut wait = |wait: Wait| match waits.iter().position(|known| *known == wait) {
-            Some(n) => table_label(n),
-            None => {
-                waits.push(wait);
-                table_label(waits.len() - 1)
-            }
-        };
+    fn region(
+        &self,
+        from: usize,
+        suspensions: &mut Vec<Suspension>,
+        to: &mut Vec<Line>,
+        labels: &mut u32,
+    ) {
+        let mut suspend =
+            |suspend: Suspension| match suspensions.iter().position(|known| *known == suspend) {
+                Some(n) => table_label(n),
+                None => {
+                    suspensions.push(suspend);
+                    table_label(suspensions.len() - 1)
+                }
+            };
         let first = match self.resolve(from) {
-            Next::Wait(at) => {
-                to.push((vec![], Op::Jump("jmp", wait(at), String::new())));
+            Next::Suspension(at) => {
+                to.push((vec![], Op::Jump("jmp", suspend(at), String::new())));
                 return;
             }
             Next::Line(first) => first,
@@ -144,10 +151,10 @@ impl<'a> Program<'a> {
             .collect();
         let mut label = |next: Next| match next {
             Next::Line(n) => own[&n].clone(),
-            Next::Wait(at) => wait(at),
+            Next::Suspension(at) => suspend(at),
         };
         for (position, n) in order.iter().enumerate() {
-            let (jump, go_on) = self.successors(*n);
+            let (jump, fall_through) = self.successors(*n);
             let op = match (&self.lines[*n].1, jump) {
                 (Op::Jump(name, _, operands), Some(jump)) => {
                     Op::Jump(name, label(jump), operands.clone())
@@ -155,7 +162,7 @@ impl<'a> Program<'a> {
                 (op, _) => op.clone(),
             };
             to.push((vec![own[n].clone()], op));
-            match go_on {
+            match fall_through {
                 Some(Next::Line(after)) if order.get(position + 1) == Some(&after) => {}
                 Some(after) => to.push((vec![], Op::Jump("jmp", label(after), String::new()))),
                 None => {}
@@ -174,7 +181,7 @@ mod tests {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let line = match line.split_once(" : ") {
                 Some((label, rest)) => {
-                    code.place(label.into());
+                    code.set_label(label.into());
                     rest
                 }
                 None => line,
@@ -254,8 +261,8 @@ mod tests {
     #[test]
     fn no_jump_enters_the_middle_of_a_region() {
         let lines = finished(PROGRAM);
-        let waits = |line: &String| line.contains("table ") || line.starts_with("rx ");
-        let piece = |n: usize| lines[..=n].iter().filter(|line| waits(line)).count();
+        let suspensions = |line: &String| line.contains("table ") || line.starts_with("rx ");
+        let piece = |n: usize| lines[..=n].iter().filter(|line| suspensions(line)).count();
         for (n, line) in lines.iter().enumerate() {
             let line = line.split_once(" : ").map_or(line.as_str(), |(_, line)| line);
             let Some(label) =
@@ -268,7 +275,7 @@ mod tests {
                 .position(|line| line.starts_with(&format!("{label} : ")))
                 .expect("a label");
             assert!(
-                waits(&lines[to]) || piece(to) == piece(n),
+                suspensions(&lines[to]) || piece(to) == piece(n),
                 "{line} leads out of its piece: {lines:#?}"
             );
         }

@@ -15,20 +15,20 @@ impl Lowering {
         if parameters.len() != wanted.len() {
             return error(
                 block.at,
-                format!("{} takes {} parameters: {wanted:?}", block.text, wanted.len()),
+                format!("{} needs {} parameters: {wanted:?}", block.text, wanted.len()),
             );
         }
         self.roles.clear();
         for (parameter, (asked, role)) in parameters.iter().zip(wanted) {
             let name = &parameter.name;
             let Type::Named(of) = &parameter.of else {
-                return error(name.at, "this parameter is of a type with a name");
+                return error(name.at, "this parameter needs a named type");
             };
             match role {
                 Role::Headers => self.take_headers(of)?,
                 Role::Metadata => self.take_metadata(of)?,
                 _ if of.text != *asked => {
-                    return error(of.at, format!("this parameter is of the type {asked}"));
+                    return error(of.at, format!("this parameter has to be of the type {asked}"));
                 }
                 _ => {}
             }
@@ -41,7 +41,7 @@ impl Lowering {
             if parameter.direction.as_ref().map(|d| d.text.as_str()) != direction {
                 return error(
                     name.at,
-                    format!("the direction of this parameter is {:?}", direction.unwrap_or("none")),
+                    format!("this parameter needs the direction {:?}", direction.unwrap_or("none")),
                 );
             }
             if self.roles.insert(name.text.clone(), *role).is_some() {
@@ -53,7 +53,7 @@ impl Lowering {
 
     pub(crate) fn take_headers(&mut self, of: &Name) -> Result<()> {
         let Some(fields) = self.names.structs.get(&of.text) else {
-            return error(of.at, format!("{:?} is no struct", of.text));
+            return error(of.at, format!("{:?} is not a struct", of.text));
         };
         let mut headers = Vec::new();
         for field in fields {
@@ -61,11 +61,11 @@ impl Lowering {
                 Type::Named(header) if self.names.headers.contains_key(&header.text) => {
                     headers.push((field.name.text.clone(), header.text.clone()));
                 }
-                _ => return error(field.name.at, "a struct of headers has headers alone"),
+                _ => return error(field.name.at, "a struct of headers may contain headers only"),
             }
         }
         if !self.headers.is_empty() && self.headers != headers {
-            return error(of.at, "parser, control and deparser take the same headers");
+            return error(of.at, "parser, control and deparser need the same headers");
         }
         self.headers = headers;
         Ok(())
@@ -73,19 +73,19 @@ impl Lowering {
 
     pub(crate) fn take_metadata(&mut self, of: &Name) -> Result<()> {
         let Some(fields) = self.names.structs.get(&of.text) else {
-            return error(of.at, format!("{:?} is no struct", of.text));
+            return error(of.at, format!("{:?} is not a struct", of.text));
         };
         let metadata = self.names.fields(fields)?;
         for (taken, _) in INPUT.iter().chain(OUTPUT).chain(&[("drop", 8)]) {
             if let Some(field) = fields.iter().find(|field| field.name.text == *taken) {
                 return error(
                     field.name.at,
-                    format!("{taken:?} is a name of the architecture: choose another"),
+                    format!("{taken:?} is reserved by the architecture: choose another name"),
                 );
             }
         }
         if !self.metadata.is_empty() && !self.metadata.starts_with(&metadata) {
-            return error(of.at, "parser and control take the same metadata");
+            return error(of.at, "parser and control need the same metadata");
         }
         if self.metadata.is_empty() {
             self.metadata = metadata;

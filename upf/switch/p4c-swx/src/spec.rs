@@ -6,9 +6,9 @@ use std::fmt;
 pub struct Spec {
     /// Struct types: headers, metadata, and arguments of actions.
     pub structs: Vec<Struct>,
-    /// Headers of a packet: name, and name of the struct.
+    /// Headers of a packet: name, and name of their struct.
     pub headers: Vec<(String, String)>,
-    /// Name of the struct of the metadata.
+    /// Name of the metadata struct.
     pub metadata: String,
     /// Arrays of 64-bit registers: name and size.
     pub registers: Vec<(String, u32)>,
@@ -42,23 +42,23 @@ pub struct Action {
     pub instructions: Vec<String>,
 }
 
-/// How a field of a key is matched.
+/// The match kind of a key field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// As it is.
+    /// Exact value.
     Exact,
-    /// Under a mask.
+    /// Value and mask.
     Wildcard,
 }
 
-/// Where a table may use an action.
+/// The scope of an action in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// In entries and as the default.
     Everywhere,
-    /// In entries.
+    /// In entries only.
     TableOnly,
-    /// By default.
+    /// As the default only.
     DefaultOnly,
 }
 
@@ -67,15 +67,15 @@ pub enum Scope {
 pub struct Table {
     /// Name.
     pub name: String,
-    /// Fields of its key, consecutive in one struct.
+    /// Key fields, consecutive in one struct.
     pub keys: Vec<(String, Match)>,
     /// Names of its actions.
     pub actions: Vec<(String, Scope)>,
     /// The default action.
     pub default_action: String,
-    /// The default action cannot be changed.
+    /// Whether the default action is constant.
     pub constant_default: bool,
-    /// Most entries.
+    /// Maximum number of entries.
     pub size: u32,
 }
 

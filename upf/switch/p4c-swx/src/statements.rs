@@ -11,7 +11,7 @@ enum Operand {
 }
 
 impl Lowering {
-    /// Lowers statements; `done` is where a `return` goes.
+    /// Lowers statements; `done` is the target of `return`.
     pub(crate) fn statements(&mut self, statements: &[Statement], done: &str) -> Result<()> {
         for statement in statements {
             match statement {
@@ -26,13 +26,13 @@ impl Lowering {
                     self.unless(condition, &no)?;
                     self.statements(then, done)?;
                     if otherwise.is_empty() {
-                        self.code.place(no);
+                        self.code.set_label(no);
                     } else {
                         self.code.jump("jmp", &end, String::new());
-                        self.code.place(no);
+                        self.code.set_label(no);
                         self.statements(otherwise, done)?;
                     }
-                    self.code.place(end);
+                    self.code.set_label(end);
                 }
             }
         }
@@ -51,7 +51,7 @@ impl Lowering {
         let (to, bits) = self.writable(path)?;
         if let Expression::Call(called, arguments, behind) = value {
             if !behind.is_empty() {
-                return error(called[0].at, "this gives no number");
+                return error(called[0].at, "this call does not return a number");
             }
             return self.assigned_call(&to, path, called, arguments);
         }
@@ -69,38 +69,38 @@ impl Lowering {
         match (called, arguments) {
             ([function], [Expression::Path(header)]) if function.text == "header_checksum" => {
                 let [first, name] = &header[..] else {
-                    return error(function.at, "header_checksum takes a header");
+                    return error(function.at, "header_checksum needs a header");
                 };
                 if self.roles.get(&first.text) != Some(&Role::Headers) {
-                    return error(first.at, "header_checksum takes a header");
+                    return error(first.at, "header_checksum needs a header");
                 }
                 self.header_type(name)?;
                 if !to.starts_with(&format!("h.{}.", name.text)) || self.field(path)?.1 != 16 {
                     return error(
                         path[0].at,
-                        "the checksum of a header goes into a field of 16 bits of the same header",
+                        "assign the checksum of a header to a 16-bit field of the same header",
                     );
                 }
                 // The old value is in the sum and, complemented, before it, so it cancels out.
                 self.code.push(format!("ckadd {to} h.{}", name.text));
                 Ok(())
             }
-            ([meter, method], [index, octets])
+            ([meter, method], [index, bytes])
                 if method.text == "execute"
                     && self.meters.iter().any(|(name, _)| *name == meter.text) =>
             {
                 if !to.starts_with("m.") {
-                    return error(path[0].at, "the colour of a meter goes into metadata");
+                    return error(path[0].at, "assign the colour of a meter to metadata");
                 }
                 let index = self.leaf(index, Some(32))?;
-                let octets = self.field_leaf(octets)?;
-                self.code.push(format!("meter {} {index} {octets} 0 {to}", meter.text));
+                let bytes = self.field_leaf(bytes)?;
+                self.code.push(format!("meter {} {index} {bytes} 0 {to}", meter.text));
                 Ok(())
             }
             _ => error(
                 called[0].at,
                 "this call is not within the subset: header_checksum(header) and \
-                 meter.execute(index, octets) are",
+                 meter.execute(index, bytes) are",
             ),
         }
     }
@@ -124,7 +124,7 @@ impl Lowering {
             Binary::And => "and",
             Binary::Or => "or",
             Binary::Xor => "xor",
-            _ => return error(*at, "a condition is no number"),
+            _ => return error(*at, "a condition is not a number"),
         };
         let right = match &**right {
             compound @ Expression::Binary(..) => {
@@ -219,7 +219,7 @@ impl Lowering {
                         self.code.push(format!("extract h.{}", name.text));
                         Ok(())
                     }
-                    _ => error(packet.at, "extract takes one header"),
+                    _ => error(packet.at, "extract needs one header"),
                 }
             }
             ([function], []) if function.text == "drop_packet" => {
@@ -228,13 +228,16 @@ impl Lowering {
                 Ok(())
             }
             ([table, method], []) if method.text == "apply" => self.apply(table),
-            ([counter, method], [index, octets]) if method.text == "count" => {
+            ([counter, method], [index, bytes]) if method.text == "count" => {
                 if !self.counters.iter().any(|(name, _)| *name == counter.text) {
-                    return error(counter.at, format!("there is no counter {:?}", counter.text));
+                    return error(
+                        counter.at,
+                        format!("counter {:?} is not declared", counter.text),
+                    );
                 }
-                let (index, octets) = (self.leaf(index, Some(32))?, self.field_leaf(octets)?);
+                let (index, bytes) = (self.leaf(index, Some(32))?, self.field_leaf(bytes)?);
                 self.code.push(format!("regadd {}_packets {index} 1", counter.text));
-                self.code.push(format!("regadd {}_octets {index} {octets}", counter.text));
+                self.code.push(format!("regadd {}_bytes {index} {bytes}", counter.text));
                 Ok(())
             }
             ([action], []) if !self.in_action && self.actions.contains_key(&action.text) => {
@@ -243,14 +246,14 @@ impl Lowering {
                     return error(
                         action.at,
                         format!(
-                            "the action {:?} has parameters: only a table gives them",
+                            "the action {:?} has parameters, which only a table can supply",
                             action.text
                         ),
                     );
                 }
                 let end = self.code.label();
                 self.statements(&body.body, &end)?;
-                self.code.place(end);
+                self.code.set_label(end);
                 Ok(())
             }
             _ => {
@@ -258,7 +261,7 @@ impl Lowering {
                 error(
                     path[0].at,
                     format!(
-                        "the call {}(…) with {} arguments is not known here",
+                        "unknown call {}(…) with {} arguments",
                         written.join("."),
                         arguments.len()
                     ),
@@ -269,10 +272,10 @@ impl Lowering {
 
     fn apply(&mut self, table: &Name) -> Result<()> {
         if self.in_action {
-            return error(table.at, "an action applies no tables");
+            return error(table.at, "an action cannot apply tables");
         }
         if !self.tables.contains(&table.text) {
-            return error(table.at, format!("there is no table {:?}", table.text));
+            return error(table.at, format!("table {:?} is not declared", table.text));
         }
         for line in self.shadows.get(&table.text).cloned().unwrap_or_default() {
             self.code.push(line);
@@ -302,7 +305,7 @@ impl Lowering {
                     let past = self.code.label();
                     self.branch(left, &past, !when)?;
                     self.branch(right, label, when)?;
-                    self.code.place(past);
+                    self.code.set_label(past);
                 } else {
                     self.branch(left, label, when)?;
                     self.branch(right, label, when)?;
@@ -362,7 +365,7 @@ impl Lowering {
             };
         }
         let Operand::Field(a, bits) = self.operand(left)? else {
-            return error(left.at(), "one side of a comparison is a field");
+            return error(left.at(), "one side of a comparison has to be a field");
         };
         let b = self.leaf(right, Some(bits))?;
         if !when {

@@ -31,11 +31,11 @@ impl Lowering {
         {
             return error(
                 unreached.name.at,
-                format!("no transition leads to the state {:?}", unreached.name.text),
+                format!("the state {:?} is unreachable", unreached.name.text),
             );
         }
         for state in order {
-            self.code.place(states[&state.name.text].1.clone());
+            self.code.set_label(states[&state.name.text].1.clone());
             self.statements(&state.body, &accept)?;
             let to = |name: &Name| {
                 if name.text == "accept" { accept.clone() } else { states[&name.text].1.clone() }
@@ -45,7 +45,7 @@ impl Lowering {
                 Transition::Select(of, cases) => self.select(of, cases, &to, &accept)?,
             }
         }
-        self.code.place(accept);
+        self.code.set_label(accept);
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Lowering {
         let mut decided = false;
         for (matches, name, at) in cases {
             if decided {
-                return error(*at, "nothing comes to this case: one before it takes everything");
+                return error(*at, "this case is unreachable: an earlier one matches everything");
             }
             let everything = matches!(matches[..], [Match::Default]);
             if matches.len() != fields.len() && !everything {
@@ -110,15 +110,14 @@ impl Lowering {
                     self.code.jump("jmpeq", &target, last);
                 }
             }
-            self.code.place(next);
+            self.code.set_label(next);
         }
         if !decided {
-            // P4_16 rejects here. Packets without a rule go to the native path, so programs must
-            // say so.
+            // P4_16 rejects packets here, so programs have to specify the native path explicitly.
             let at = of[0].at();
             return error(
                 at,
-                "this select has no default: write one, for what comes to none of the cases",
+                "this select has no default: write one for packets that match no case",
             );
         }
         self.code.jump("jmp", accept, String::new());
@@ -130,7 +129,7 @@ impl Lowering {
     /// Lookahead: a header of its own that is never emitted.
     fn lookahead(&mut self, packet: &Name, bits: u32, at: Position) -> Result<(String, u32)> {
         if self.roles.get(&packet.text) != Some(&Role::Packet) {
-            return error(packet.at, "what is looked ahead in is the packet");
+            return error(packet.at, "lookahead applies to the packet only");
         }
         self.names.bits(&Type::Bit(bits, at))?;
         if self.headers.iter().any(|(name, _)| *name == format!("ahead{bits}")) {
@@ -177,7 +176,7 @@ fn visit<'a>(
                 );
             }
             other if !states.contains_key(other) => {
-                return error(target.at, format!("there is no state {other:?}"));
+                return error(target.at, format!("state {other:?} is not declared"));
             }
             other if path.iter().any(|on_the_way| on_the_way == other) => {
                 return error(

@@ -32,7 +32,7 @@ impl Lowering {
                 let name = &reference.name;
                 let Some(action) = info.actions.iter().find(|action| action.alias == name.text)
                 else {
-                    return error(name.at, format!("{:?} is no action", name.text));
+                    return error(name.at, format!("{:?} is not an action", name.text));
                 };
                 if actions.iter().any(|(taken, _)| *taken == name.text) {
                     return error(name.at, format!("{:?} is listed twice", name.text));
@@ -71,7 +71,7 @@ impl Lowering {
                     default.at,
                     format!(
                         "{:?} cannot be the default action: it has parameters, or is for entries \
-                         alone",
+                         only",
                         default.text
                     ),
                 );
@@ -122,7 +122,7 @@ impl Lowering {
                 other => {
                     return error(
                         key.kind.at,
-                        format!("{other:?} is no way to match: exact, lpm, ternary and range are"),
+                        format!("{other:?} is not a match kind: use exact, lpm, ternary or range"),
                     );
                 }
             };

@@ -1,12 +1,10 @@
-//! The second target, C for the kernel: what it is given to refuse beside what the subset refuses,
-//! and what the text has of a program. That the text does what DPDK's pipeline does is tested in
-//! `target/tests/engines.rs`.
+//! The BPF back end: what it refuses in addition to the subset, and properties of its output.
+//! `target/tests/engines.rs` compares its behaviour with DPDK's pipeline.
 use martlet_p4c_swx::compile_ebpf;
 
 const PROGRAM: &str = include_str!("../../p4/upf.p4");
 
-/// A small program, with a header that is taken, one that may be put in front, and a table with
-/// masks.
+/// A small program with an extracted header, one that may be prepended, and a ternary table.
 const SMALL: &str = "header e_h { bit<48> d; bit<48> s; bit<16> t; }
 header i_h { bit<32> a; bit<32> b; }
 struct h_t { i_h front; e_h e; i_h i; }
@@ -34,26 +32,26 @@ Switch(P(), C(), D()) main;
 ";
 
 #[test]
-fn the_user_plane_and_a_small_program_become_c() {
-    let made = compile_ebpf(PROGRAM).expect("the user plane");
-    assert_eq!(made.layout.tables.len(), 12);
+fn the_user_plane_and_a_small_program_compile_to_c() {
+    let output = compile_ebpf(PROGRAM).expect("the user plane");
+    assert_eq!(output.layout.tables.len(), 12);
     for text in [
         "EXACT_TABLE(gtp_decap, 40960, 131072, 64)",
         "MASKED_TABLE_3(applications_v6",
         "LONGEST_PARSED 122",
     ] {
-        assert!(made.code.contains(text), "{text}");
+        assert!(output.code.contains(text), "{text}");
     }
-    // Only the link's header moves: all others leave where they came, or are new.
-    assert_eq!(made.code.matches("const int moves_").count(), 1);
-    let made = compile_ebpf(SMALL).expect("the small program");
-    assert!(!made.code.contains("const int moves_"), "nothing is in front of what is put in front");
-    assert_eq!(made.layout.tables[0].fields, [(0, 32), (0, 16)]);
-    assert_eq!(made.layout.tables[0].pack(&[7, 0x1234]), [7 << 32 | 0x1234 << 16]);
+    // Only the Ethernet header moves: all others stay in place, or are new.
+    assert_eq!(output.code.matches("const int moves_").count(), 1);
+    let output = compile_ebpf(SMALL).expect("the small program");
+    assert!(!output.code.contains("const int moves_"), "no header precedes the new one");
+    assert_eq!(output.layout.tables[0].fields, [(0, 32), (0, 16)]);
+    assert_eq!(output.layout.tables[0].pack(&[7, 0x1234]), [7 << 32 | 0x1234 << 16]);
 }
 
 #[test]
-fn what_the_kernel_cannot_do_is_refused_where_it_stands() {
+fn constructs_that_bpf_does_not_support_are_refused_with_position() {
     for (what, with, at, why) in [
         ("hdr.front.setValid()", "hdr.i.setValid()", "i.setValid", "cannot make it valid"),
         (
@@ -72,12 +70,17 @@ fn what_the_kernel_cannot_do_is_refused_where_it_stands() {
             "p.emit(hdr.e); p.emit(hdr.i);",
             "p.emit(hdr.i); p.emit(hdr.e);",
             "e);",
-            "in the order in which the parser takes them",
+            "in the order in which the parser extracts them",
         ),
         ("p.emit(hdr.i);", "p.emit(hdr.e);", "e);", "emitted twice"),
-        ("state more { p.extract(hdr.i);", "state more { p.extract(hdr.e);", "e);", "taken before"),
-        // What the subset refuses, this does, too.
-        ("bit<32> x;", "bit<4> x;", "bit", "whole octets"),
+        (
+            "state more { p.extract(hdr.i);",
+            "state more { p.extract(hdr.e);",
+            "e);",
+            "extracted before",
+        ),
+        // Constructs outside of the subset are refused as well.
+        ("bit<32> x;", "bit<4> x;", "bit", "whole bytes"),
     ] {
         assert!(SMALL.contains(what), "{what}");
         let source = SMALL.replacen(what, with, 1);

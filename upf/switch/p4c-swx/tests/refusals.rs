@@ -1,4 +1,4 @@
-//! Programs that are outside the subset, or wrong: each is refused at the place where it is.
+//! Programs outside of the subset, or wrong ones: each is refused with its position.
 use martlet_p4c_swx::compile;
 
 const PROGRAM: &str = include_str!("../../p4/upf.p4");
@@ -26,8 +26,8 @@ control D(packet_out p, in h_t hdr) { apply { p.emit(hdr.e); } }
 Switch(P(), C(), D()) main;
 ";
 
-/// Puts `with` in the place of `what` and expects the refusal at the beginning of `at` in it,
-/// saying `why`. Gives what is otherwise.
+/// Replaces `what` by `with` and expects an error at the position of `at` in it, with the text
+/// `why`. Returns any other outcome.
 fn refused((what, with, at, why): &(&str, &str, &str, &str)) -> Option<String> {
     assert!(SMALL.contains(what), "{what}");
     let source = SMALL.replacen(what, with, 1);
@@ -57,10 +57,10 @@ fn the_small_program_and_the_real_one_compile() {
 }
 
 #[test]
-fn what_is_outside_the_subset_is_refused_where_it_stands() {
+fn constructs_outside_of_the_subset_are_refused_with_position() {
     let cases = [
-        ("bit<48> s;", "bit<4> s;", "bit", "whole octets"),
-        ("bit<48> s;", "bit<128> s;", "bit", "whole octets"),
+        ("bit<48> s;", "bit<4> s;", "bit", "whole bytes"),
+        ("bit<48> s;", "bit<128> s;", "bit", "whole bytes"),
         ("bit<48> s;", "varbit<48> s;", "varbit", "not within the subset"),
         ("bit<32> x;", "bool x;", "bool", "not within the subset"),
         ("header e_h", "header_union u { }\nheader e_h", "header_union", "not within the subset"),
@@ -97,13 +97,13 @@ fn what_is_outside_the_subset_is_refused_where_it_stands() {
             "transition accept;",
             "transition select(p.lookahead<bit<4>>()) { default: accept; }",
             "bit",
-            "whole octets",
+            "whole bytes",
         ),
         (
             "transition accept;",
             "transition select(hdr.lookahead<bit<8>>()) { default: accept; }",
             "hdr",
-            "is the packet",
+            "the packet only",
         ),
         (
             "transition accept;",
@@ -131,20 +131,20 @@ fn what_is_outside_the_subset_is_refused_where_it_stands() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_where_it_stands() {
+fn wrong_programs_are_refused_with_position() {
     let cases = [
         ("bit<48> s; bit<16> t;", "bit<48> d; bit<16> t;", "d;", "already declared"),
-        ("e_h e;", "f_h e;", "e;", "headers alone"),
+        ("e_h e;", "f_h e;", "e;", "headers only"),
         ("hdr.e.d : exact", "hdr.e.q : exact", "q", "no field"),
-        ("hdr.e.d : exact", "hdr.f.d : exact", "f", "no header"),
-        ("hdr.e.d : exact", "other.d : exact", "other", "not known"),
-        ("hdr.e.d : exact", "hdr.e.d : selector", "selector", "no way to match"),
-        ("actions = { go; none; }", "actions = { go; gone; }", "gone", "no action"),
+        ("hdr.e.d : exact", "hdr.f.d : exact", "f", "not declared"),
+        ("hdr.e.d : exact", "other.d : exact", "other", "unknown name"),
+        ("hdr.e.d : exact", "hdr.e.d : selector", "selector", "not a match kind"),
+        ("actions = { go; none; }", "actions = { go; gone; }", "gone", "not an action"),
         ("actions = { go; none; }", "actions = { go; }", "", "not among the actions"),
         ("size = 16;", "size = 0;", "0", "at least 1"),
-        ("size = 16;", "size = 99999999;", "99999999", "the most"),
-        ("t.apply();", "u.apply();", "u", "no table"),
-        ("t.apply();", "meta.z = 1;", "z", "not known"),
+        ("size = 16;", "size = 99999999;", "99999999", "exceeds the maximum"),
+        ("t.apply();", "u.apply();", "u", "not declared"),
+        ("t.apply();", "meta.z = 1;", "z", "unknown name"),
         ("t.apply();", "meta.y = 0x10000;", "0x10000", "does not fit"),
         ("t.apply();", "meta.y = 8w1;", "8w1", "8 bits where 16"),
         ("t.apply();", "if (meta.x == hdr.e.t) { t.apply(); }", "hdr", "16 bits where 32"),
@@ -152,12 +152,12 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ("t.apply();", "i.ingress_port = 1;", "i.", "cannot be written"),
         ("t.apply();", "n.count(meta.y, meta.y);", "meta.y", "16 bits where 32"),
         ("t.apply();", "go();", "go", "parameters"),
-        ("o.egress_port = port;", "t.apply();", "t", "an action applies no tables"),
+        ("o.egress_port = port;", "t.apply();", "t", "an action cannot apply tables"),
         ("o.egress_port = port;", "port = 1;", "port", "cannot be written"),
-        ("p.emit(hdr.e);", "p.emit(hdr.q);", "q", "no header"),
-        ("p.emit(hdr.e);", "hdr.e.setValid();", "hdr", "emits headers"),
+        ("p.emit(hdr.e);", "p.emit(hdr.q);", "q", "not declared"),
+        ("p.emit(hdr.e);", "hdr.e.setValid();", "hdr", "only emit headers"),
         ("Switch(P(), C(), D()) main;", "Switch(P(), C()) main;", "Switch", "three blocks"),
-        ("Switch(P(), C(), D()) main;", "Switch(P(), C(), C()) main;", "", "C takes 2 parameters"),
+        ("Switch(P(), C(), D()) main;", "Switch(P(), C(), C()) main;", "", "C needs 2 parameters"),
         ("t.apply();", "t.apply()", "", "\";\" is expected"),
         ("apply { t", "apply /* t", "/*", "not closed"),
     ];
@@ -165,7 +165,7 @@ fn what_is_wrong_is_refused_where_it_stands() {
 }
 
 #[test]
-fn no_nesting_breaks_the_compiler() {
+fn deep_nesting_is_refused() {
     let deep = "(".repeat(100_000);
     let source = SMALL.replacen("t.apply();", &format!("if ({deep}"), 1);
     assert!(compile(&source).expect_err("deep").message.contains("nested"));
@@ -178,7 +178,7 @@ fn no_nesting_breaks_the_compiler() {
 }
 
 #[test]
-fn keys_of_several_structs_are_put_together_before_the_table() {
+fn keys_of_several_structs_are_assembled_before_the_table() {
     let source =
         SMALL.replacen("hdr.e.d : exact;", "hdr.e.t : exact; meta.x : exact; hdr.e.d : exact;", 1);
     let program = compile(&source).expect("keys of two structs");
@@ -190,7 +190,7 @@ fn keys_of_several_structs_are_put_together_before_the_table() {
 }
 
 #[test]
-fn what_is_looked_ahead_at_stays_in_the_packet() {
+fn a_lookahead_leaves_the_packet_unchanged() {
     let select = "transition select(p.lookahead<bit<8>>()) { 0x45: more; 0x60 &&& 0xf0: more; \
                   default: accept; }
     }
@@ -210,10 +210,9 @@ fn what_is_looked_ahead_at_stays_in_the_packet() {
     assert!(!program.spec.apply.iter().any(|line| line.starts_with("emit h.ahead")));
 }
 
-/// What the fuzz target does, for a while: programs with pieces taken out, doubled and put
-/// elsewhere.
+/// The fuzz target for a while, on programs with pieces removed, duplicated and moved.
 #[test]
-fn whatever_the_text_there_is_an_answer() {
+fn any_text_has_a_result_or_an_error() {
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = |n: usize| {
         random ^= random << 13;

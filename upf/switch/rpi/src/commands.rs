@@ -12,12 +12,12 @@ pub const VERBS: &[&str] = &["rule", "counters", "watch", "meter", "help", "quit
 /// Commands on rules.
 pub const RULE_VERBS: &[&str] = &["add", "try", "set", "del", "list", "load", "save", "diff"];
 
-/// Does what a line says.
+/// Executes a command line.
 pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Result<()> {
     let words = rules::words(text);
     let wrong = |error: RuleError| anyhow!("{}", error.shown(text));
-    let said: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
-    match said[..] {
+    let text_words: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
+    match text_words[..] {
         [] => Ok(()),
         ["rule", "list"] => list(client, None).await,
         ["rule", "list", kind] => {
@@ -58,13 +58,13 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             }
             if !deletion {
                 println!("{}", rules::show(&info, &entry).unwrap_or_default());
-                tell_unknown_hops(client, std::slice::from_ref(&entry)).await?;
+                warn_of_unknown_hops(client, std::slice::from_ref(&entry)).await?;
             }
             Ok(())
         }
         ["counters"] => counters(client).await,
         ["watch"] => {
-            println!("Control and C end it.");
+            println!("Press Ctrl+C to stop.");
             tokio::select! {
                 outcome = watch(client, 1, None) => outcome,
                 _ = tokio::signal::ctrl_c() => Ok(()),
@@ -74,14 +74,15 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             let number = |_| {
                 wrong(RuleError {
                     column: words[1].0,
-                    message: format!("{rounds:?} is no number of rounds"),
+                    message: format!("{rounds:?} is not a number of rounds"),
                 })
             };
             watch(client, 1, Some(rounds.parse().map_err(number)?)).await
         }
         ["meter", meter, rate, burst] => {
-            let number =
-                |text: &str| text.parse::<u64>().with_context(|| format!("{text:?} is no number"));
+            let number = |text: &str| {
+                text.parse::<u64>().with_context(|| format!("{text:?} is not a number"))
+            };
             client.lead(election).await?;
             let rate = (number(rate)?, number(burst)?);
             Ok(client.set_meter(number(meter)? as u32, Some(rate)).await?)
@@ -90,18 +91,21 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             let (column, _) = words.get(1).copied().unwrap_or((text.chars().count() + 1, ""));
             Err(wrong(RuleError {
                 column,
-                message: format!("what shall be done with the rule? {}", RULE_VERBS.join(", ")),
+                message: format!("expected one of {} after rule", RULE_VERBS.join(", ")),
             }))
         }
         _ => Err(wrong(RuleError {
             column: words[0].0,
-            message: format!("one of {} is expected", VERBS.join(", ")),
+            message: format!("expected one of {}", VERBS.join(", ")),
         })),
     }
 }
 
 /// Warns about next hops that do not exist yet: packets to them are dropped.
-async fn tell_unknown_hops(client: &mut Client, rules: &[TableEntry]) -> Result<(), ClientError> {
+async fn warn_of_unknown_hops(
+    client: &mut Client,
+    rules: &[TableEntry],
+) -> Result<(), ClientError> {
     let info = client.program().info.clone();
     let of = |entry: &TableEntry| {
         let parameters = info.actions[entry.call.action].parameters.iter();
@@ -116,25 +120,25 @@ async fn tell_unknown_hops(client: &mut Client, rules: &[TableEntry]) -> Result<
     if named.is_empty() {
         return Ok(());
     }
-    let there = client.entries(Some("l2_forward")).await?;
-    let there: BTreeSet<u64> = there
+    let existing = client.entries(Some("l2_forward")).await?;
+    let existing: BTreeSet<u64> = existing
         .iter()
         .filter_map(|entry| match entry.key.fields[..] {
             [FieldMatch::Exact(number)] => Some(number),
             _ => None,
         })
         .collect();
-    let missing: Vec<String> = named.difference(&there).take(10).map(u64::to_string).collect();
+    let missing: Vec<String> = named.difference(&existing).take(10).map(u64::to_string).collect();
     if !missing.is_empty() {
         eprintln!(
-            "note: next hops that are not there yet, and until then nothing leaves by them: {}",
+            "note: these next hops do not exist yet, and packets to them are dropped: {}",
             missing.join(", ")
         );
     }
     Ok(())
 }
 
-/// Counters that no rule has.
+/// Counters that no rule uses.
 struct Free {
     taken: BTreeSet<u64>,
     next: u64,
@@ -158,7 +162,7 @@ impl Free {
     }
 }
 
-/// An entry in its table's form.
+/// An entry in the form of its table.
 fn described(client: &Client, entry: &TableEntry) -> String {
     let info = &client.program().info;
     let (table, action) = (&info.tables[entry.table], &info.actions[entry.call.action]);
@@ -185,7 +189,7 @@ fn described(client: &Client, entry: &TableEntry) -> String {
     )
 }
 
-/// Rules by their text, without and with the counter.
+/// All rules with their text.
 async fn shown(client: &mut Client) -> Result<Vec<(TableEntry, String)>> {
     let entries = client.entries(None).await?;
     let info = &client.program().info;
@@ -204,7 +208,7 @@ async fn list(client: &mut Client, kind: Option<&str>) -> Result<()> {
 }
 
 /// An error in a line of a file, with a marker below the position.
-fn placed(file: &Path, number: usize, line: &str, error: &RuleError) -> String {
+fn with_position(file: &Path, number: usize, line: &str, error: &RuleError) -> String {
     format!("{}:{number}:{}: {}", file.display(), error.column, error.shown(line))
 }
 
@@ -229,14 +233,14 @@ async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry
         }
         match rules::parse(info, &words, line.chars().count() + 1, false, &mut || free.next()) {
             Ok(entry) => found.push((n + 1, entry)),
-            Err(error) => errors.push(placed(file, n + 1, line, &error)),
+            Err(error) => errors.push(with_position(file, n + 1, line, &error)),
         }
     }
     match errors.len() {
         0 => Ok(found),
         n => {
             errors.truncate(20);
-            bail!("{}\n{n} of its lines are wrong: nothing was written", errors.join("\n"))
+            bail!("{}\n{n} lines are wrong: nothing was written", errors.join("\n"))
         }
     }
 }
@@ -268,7 +272,7 @@ pub async fn load(
                 let number = rules[*n].0;
                 let line = lines.get(number - 1).copied().unwrap_or_default();
                 let column = rules::blamed(&rules::words(line), why);
-                placed(file, number, line, &RuleError { column, message: why.clone() })
+                with_position(file, number, line, &RuleError { column, message: why.clone() })
             });
             bail!("{}\nnothing was written", wrong.collect::<Vec<_>>().join("\n"));
         }
@@ -276,7 +280,7 @@ pub async fn load(
     }
     println!("{} rules in {:.1} ms", rules.len(), started.elapsed().as_secs_f64() * 1e3);
     let entries: Vec<TableEntry> = rules.into_iter().map(|(_, entry)| entry).collect();
-    tell_unknown_hops(client, &entries).await?;
+    warn_of_unknown_hops(client, &entries).await?;
     Ok(())
 }
 
@@ -295,7 +299,7 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
     let info = client.program().info.clone();
     // A rule of the file without a counter matches any counter.
     let keyed = |entry: &TableEntry| (entry.table, entry.key.clone());
-    let there: BTreeMap<_, _> = shown(client)
+    let existing: BTreeMap<_, _> = shown(client)
         .await?
         .into_iter()
         .map(|(entry, text)| (keyed(&entry), (entry, text)))
@@ -306,16 +310,16 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
     let mut same = true;
     for (line, mut entry) in wanted {
         let key = keyed(&entry);
-        let found = there.get(&key);
+        let found = existing.get(&key);
         let names_counter =
             rules::words(lines[line - 1]).iter().any(|(_, word)| *word == "counter");
         if let Some((other, _)) =
             found.filter(|(other, _)| !names_counter && other.call.action == entry.call.action)
         {
-            let place =
+            let position =
                 info.actions[entry.call.action].parameters.iter().position(|p| p.name == "counter");
-            if let Some(place) = place {
-                entry.call.arguments[place] = other.call.arguments[place];
+            if let Some(position) = position {
+                entry.call.arguments[position] = other.call.arguments[position];
             }
         }
         if found.is_none_or(|(other, _)| other.call != entry.call) {
@@ -327,7 +331,7 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
         }
         seen.insert(key);
     }
-    for (_, (_, text)) in there.iter().filter(|(key, _)| !seen.contains(*key)) {
+    for (_, (_, text)) in existing.iter().filter(|(key, _)| !seen.contains(*key)) {
         same = false;
         println!("- {text}");
     }
@@ -337,26 +341,26 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Counts by rule.
+/// Prints counters by rule.
 pub async fn counters(client: &mut Client) -> Result<()> {
     let counts: BTreeMap<u32, (u64, u64)> = client
         .counters("rules", None)
         .await?
         .into_iter()
-        .map(|(n, packets, octets)| (n, (packets, octets)))
+        .map(|(n, packets, bytes)| (n, (packets, bytes)))
         .collect();
     let rules = shown(client).await?;
-    println!("{:>14} {:>18}  rule", "packets", "octets");
+    println!("{:>14} {:>18}  rule", "packets", "bytes");
     for (entry, text) in rules {
         if let Some(counter) = rules::counter(&client.program().info, &entry) {
-            let (packets, octets) = counts.get(&(counter as u32)).copied().unwrap_or_default();
-            println!("{packets:>14} {octets:>18}  {text}");
+            let (packets, bytes) = counts.get(&(counter as u32)).copied().unwrap_or_default();
+            println!("{packets:>14} {bytes:>18}  {text}");
         }
     }
     Ok(())
 }
 
-/// Counts again and again.
+/// Prints counters and rates repeatedly.
 pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Result<()> {
     let mut before: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let mut round = 0;
@@ -365,15 +369,15 @@ pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Resu
             .counters("rules", None)
             .await?
             .into_iter()
-            .map(|(n, packets, octets)| (n, (packets, octets)))
+            .map(|(n, packets, bytes)| (n, (packets, bytes)))
             .collect();
         if round > 0 {
             println!("{:>8} {:>12} {:>12} {:>14}", "counter", "packets/s", "Mbit/s", "packets");
-            for (counter, (packets, octets)) in &now {
+            for (counter, (packets, bytes)) in &now {
                 let (p, o) = before.get(counter).copied().unwrap_or_default();
                 let (more, bits) = (
                     (packets.saturating_sub(p)) as f64 / every as f64,
-                    (octets.saturating_sub(o)) as f64 * 8.0 / every as f64 / 1e6,
+                    (bytes.saturating_sub(o)) as f64 * 8.0 / every as f64 / 1e6,
                 );
                 if more > 0.0 {
                     println!("{counter:>8} {more:>12.0} {bits:>12.2} {packets:>14}");
@@ -389,12 +393,13 @@ pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Resu
     }
 }
 
-/// What may be written.
+/// Help for the shell.
 pub fn help() -> String {
     let mut text = String::from(
-        "rule add|try|set KIND WORD VALUE …   add a rule, show what it would be, change it\nrule \
-         del KIND KEY …                  delete it\nrule list [KIND] · rule load|save|diff FILE · \
-         counters · watch [ROUNDS] · meter NUMBER OCTETS-A-SECOND OCTETS-AT-ONCE · \
+        "rule add|try|set KIND WORD VALUE …   add a rule, show its table entry, or change it\nrule \
+         del KIND KEY …                  delete a rule\n\
+         rule list [KIND] · rule load|save|diff FILE · \
+         counters · watch [ROUNDS] · meter NUMBER BYTES-PER-SECOND BURST-BYTES · \
          quit\n\nkinds:\n",
     );
     for kind in rules::KINDS {

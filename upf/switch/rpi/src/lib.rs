@@ -8,7 +8,7 @@ use martlet_switch_control::client::Client;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What RPI does.
+/// Arguments of RPI.
 #[derive(Args)]
 pub struct SwitchArgs {
     /// Address of the switch's P4Runtime server
@@ -30,7 +30,7 @@ enum SwitchCommand {
     /// Run the switch process; for its options see `martlet-switch run --help`
     #[command(trailing_var_arg = true, allow_hyphen_values = true, disable_help_flag = true)]
     Run {
-        /// Passed on
+        /// Arguments of martlet-switch
         arguments: Vec<String>,
     },
     /// Add, change, delete, list, load, save and compare rules
@@ -40,7 +40,7 @@ enum SwitchCommand {
     Counters,
     /// Show counters and their rates repeatedly
     Watch {
-        /// How often, in seconds
+        /// Interval in seconds
         #[arg(long, default_value_t = 1)]
         every: u64,
         /// Stop after this many rounds
@@ -49,12 +49,12 @@ enum SwitchCommand {
     },
     /// Set a session's meter: rate in bytes per second and burst in bytes; without them, unlimited
     Meter {
-        /// Which
+        /// Number of the meter
         number: u32,
-        /// Octets a second
+        /// Bytes per second
         #[arg(long, requires = "burst")]
         rate: Option<u64>,
-        /// Octets at once
+        /// Burst in bytes
         #[arg(long, requires = "rate")]
         burst: Option<u64>,
     },
@@ -62,7 +62,7 @@ enum SwitchCommand {
     Shell,
 }
 
-/// What is done with rules.
+/// Commands on rules.
 #[derive(Subcommand)]
 enum RuleCommand {
     /// Add a rule: decap teid 0x1000 ue 10.60.0.1 via 1
@@ -98,12 +98,12 @@ enum RuleCommand {
     },
     /// List the rules of a kind, or all
     List {
-        /// A kind, as decap
+        /// A kind, such as decap
         kind: Option<String>,
     },
     /// Add all rules of a file, or none of them
     Load {
-        /// One rule a line
+        /// File with one rule per line
         file: PathBuf,
         /// Dry run: show what would be written
         #[arg(long)]
@@ -124,8 +124,7 @@ enum RuleCommand {
 /// Runs a command on this thread.
 ///
 /// # Errors
-/// No switch answers, another controller is primary, or a rule is wrong. The text says where and
-/// what to do.
+/// No switch responds, another controller is primary, or a rule is wrong.
 pub fn run(args: SwitchArgs) -> Result<()> {
     if let Some(SwitchCommand::Run { arguments }) = &args.command {
         return start(arguments);
@@ -171,15 +170,15 @@ pub fn run(args: SwitchArgs) -> Result<()> {
 
 /// Replaces this process by `martlet-switch`, the only program that needs DPDK.
 fn start(arguments: &[String]) -> Result<()> {
-    let own = std::env::current_exe().context("this program cannot be found")?;
-    let beside = own.with_file_name("martlet-switch");
-    let program = if beside.exists() { beside } else { PathBuf::from("martlet-switch") };
-    martlet_switch_control::build::check(&program).map_err(anyhow::Error::msg)?;
+    let own = std::env::current_exe().context("cannot determine the path of this program")?;
+    let adjacent = own.with_file_name("martlet-switch");
+    let program = if adjacent.exists() { adjacent } else { PathBuf::from("martlet-switch") };
+    martlet_switch_control::build::check(&program)?;
     let error = std::os::unix::process::CommandExt::exec(
         std::process::Command::new(&program).arg("run").args(arguments),
     );
     bail!(
-        "{} cannot be run ({error}): build it with make release, or put it beside martlet",
+        "cannot run {} ({error}): build it with make release-switch, or put it next to martlet",
         program.display()
     )
 }

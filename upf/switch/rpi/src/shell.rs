@@ -12,8 +12,8 @@ use std::path::PathBuf;
 pub fn candidates(line: &str) -> (usize, Vec<String>) {
     let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let (before, begun) = line.split_at(start);
-    let said: Vec<&str> = before.split_whitespace().collect();
-    let all: Vec<&str> = match said[..] {
+    let typed: Vec<&str> = before.split_whitespace().collect();
+    let all: Vec<&str> = match typed[..] {
         [] => VERBS.to_vec(),
         ["rule"] => RULE_VERBS.to_vec(),
         ["rule", "load" | "save" | "diff"] => return (start, files(begun)),
@@ -91,7 +91,7 @@ fn history() -> Option<PathBuf> {
 
 /// Reads and executes lines until the end of input.
 pub async fn run(client: &mut Client, election: Option<u64>) -> Result<()> {
-    let mut editor: Editor<Words, _> = Editor::new().context("no terminal")?;
+    let mut editor: Editor<Words, _> = Editor::new().context("cannot open the terminal")?;
     editor.set_helper(Some(Words));
     let history = history();
     if let Some(path) = &history {

@@ -17,17 +17,17 @@ int mswx_register_write(struct mswx *m, const char *name, uint32_t index, uint64
 int mswx_meter_set(struct mswx *m, const char *name, uint32_t index, const struct mswx_meter *meter)
 {
 	struct rte_meter_trtcm_params params = {
-		.cir = meter->octets_per_second,
-		.pir = meter->octets_per_second,
+		.cir = meter->bytes_per_second,
+		.pir = meter->bytes_per_second,
 		.cbs = meter->burst,
 		.pbs = meter->burst,
 	};
 	char profile[RTE_SWX_NAME_SIZE];
 	int status;
 
-	if (!meter->octets_per_second)
+	if (!meter->bytes_per_second)
 		return rte_swx_ctl_meter_reset(m->p, name, index);
-	snprintf(profile, sizeof(profile), "r%llu_b%llu", (unsigned long long)meter->octets_per_second,
+	snprintf(profile, sizeof(profile), "r%llu_b%llu", (unsigned long long)meter->bytes_per_second,
 		(unsigned long long)meter->burst);
 	status = rte_swx_ctl_meter_profile_add(m->p, profile, &params);
 	if (status && status != -EEXIST)
@@ -35,12 +35,12 @@ int mswx_meter_set(struct mswx *m, const char *name, uint32_t index, const struc
 	return rte_swx_ctl_meter_set(m->p, name, index, profile);
 }
 
-int mswx_sink_packets(struct mswx *m, uint32_t port, uint64_t *packets, uint64_t *octets)
+int mswx_sink_packets(struct mswx *m, uint32_t port, uint64_t *packets, uint64_t *bytes)
 {
 	struct rte_swx_port_out_stats stats;
 	int status = rte_swx_ctl_pipeline_port_out_stats_read(m->p, port, &stats);
 
 	*packets = stats.n_pkts_drop;
-	*octets = stats.n_bytes_drop;
+	*bytes = stats.n_bytes_drop;
 	return status;
 }

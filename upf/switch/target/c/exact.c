@@ -1,9 +1,9 @@
-/* Tables whose keys match as they are, in the place of DPDK's own.
+/* Exact-match tables that replace DPDK's.
  *
- * DPDK's look up in three steps with other packets in between, each of which costs a turn of the
- * interpreter, and read a bucket, a key and the action's data: three places in memory. Here a
- * bucket has its keys with it. A large table takes three short steps, so that the processor fetches
- * while others work; smaller ones take fewer. */
+ * A lookup of DPDK takes three steps with other packets in between, each of which costs an
+ * instruction of the interpreter. It reads a bucket, a key and the action's data at three
+ * addresses. Here a bucket contains its keys. A large table takes three short steps, so that memory
+ * is fetched while other packets are processed; smaller tables take fewer. */
 #include "internal.h"
 #include <errno.h>
 #include <nmmintrin.h>
@@ -12,25 +12,25 @@
 #include <rte_prefetch.h>
 
 #define KEYS 4
-/* Tables up to this size are looked up in one step; up to the next in two, without a step for the
- * action's data. */
+/* Tables up to this size are looked up in one step; up to the next size in two, without a step for
+ * the action's data. */
 #define TINY 64
 #define SMALL 4096
-/* Octets of a key. */
+/* Key size in bytes. */
 #define LONGEST 8
 
-/* Keys fill a chain of buckets from its beginning, without holes. */
+/* Keys fill a chain of buckets from its start, without gaps. */
 struct bucket {
 	uint64_t keys[KEYS];
-	uint32_t entries[KEYS]; /* 0 is none */
-	uint32_t next;			/* 0 is none, else one more than its number among the extensions */
+	uint32_t entries[KEYS]; /* 0: none */
+	uint32_t next;			/* 0: none, else the index of an extension bucket plus one */
 	uint32_t unused[3];
 } __rte_cache_aligned;
 
 struct exact {
 	uint32_t key_offset, key_size, data_size, data_shift;
 	uint32_t mask;
-	/* Steps of a look-up. */
+	/* Steps of a lookup. */
 	uint32_t steps;
 	struct bucket *buckets, *extensions;
 	uint8_t *data;
@@ -38,7 +38,7 @@ struct exact {
 	uint32_t n_free_entries, n_free_extensions;
 };
 
-/* What one packet's look-up has got to. */
+/* The state of one packet's lookup. */
 struct mailbox {
 	struct bucket *bucket;
 	uint64_t key;
@@ -80,7 +80,7 @@ static uint64_t *data_of(const struct exact *t, uint32_t entry)
 	return (uint64_t *)(void *)&t->data[(uint64_t)(entry - 1) << t->data_shift];
 }
 
-/* The entry of a key in a bucket and those behind it; 0 if there is none. */
+/* The entry of a key in a chain of buckets; 0 if there is none. */
 static inline uint32_t find(const struct exact *t, const struct bucket *b, uint64_t key)
 {
 	uint32_t i;
@@ -99,23 +99,23 @@ static uint64_t lay_out(const struct rte_swx_table_params *params, struct exact 
 	uint64_t data = rte_align64pow2(params->action_data_size + 8);
 	uint8_t *base = (uint8_t *)t;
 
-#define PLACE(field, octets) \
+#define ALLOCATE(field, bytes) \
 	do { \
 		if (t) \
 			t->field = (void *)(base + at); \
-		at += RTE_CACHE_LINE_ROUNDUP(octets); \
+		at += RTE_CACHE_LINE_ROUNDUP(bytes); \
 	} while (0)
 	at += RTE_CACHE_LINE_ROUNDUP(sizeof(struct exact));
-	PLACE(buckets, buckets * sizeof(struct bucket));
-	PLACE(extensions, extensions * sizeof(struct bucket));
-	PLACE(data, (uint64_t)params->n_keys_max * data);
-	PLACE(free_entries, (uint64_t)params->n_keys_max * 4);
-	PLACE(free_extensions, extensions * 4);
-#undef PLACE
+	ALLOCATE(buckets, buckets * sizeof(struct bucket));
+	ALLOCATE(extensions, extensions * sizeof(struct bucket));
+	ALLOCATE(data, (uint64_t)params->n_keys_max * data);
+	ALLOCATE(free_entries, (uint64_t)params->n_keys_max * 4);
+	ALLOCATE(free_extensions, extensions * 4);
+#undef ALLOCATE
 	if (t) {
 		t->mask = (uint32_t)buckets - 1;
 		t->data_shift = (uint32_t)__builtin_ctzll(data);
-		/* The lowest are taken first. */
+		/* The lowest indexes are taken first. */
 		while (t->n_free_entries < params->n_keys_max) {
 			t->free_entries[t->n_free_entries] = params->n_keys_max - t->n_free_entries;
 			t->n_free_entries++;
@@ -143,8 +143,7 @@ static int add(void *table, struct rte_swx_table_entry *entry)
 		for (i = 0; i < KEYS && b->entries[i]; i++)
 			;
 		if (i == KEYS) {
-			/* As many as there are keys' fours: with chains that have no holes, they are never too
-			 * few. */
+			/* One bucket per four keys: chains without gaps never need more. */
 			b->next = t->free_extensions[--t->n_free_extensions];
 			b = next_of(t, b);
 			memset(b, 0, sizeof(*b));
@@ -175,7 +174,7 @@ static int del(void *table, struct rte_swx_table_entry *entry)
 	return 0;
 found:
 	t->free_entries[t->n_free_entries++] = b->entries[i];
-	/* The last of the chain takes its place. */
+	/* The last entry of the chain replaces it. */
 	for (last = bucket_of(t, key); last->next; last = next_of(t, last))
 		before = last;
 	for (end = KEYS - 1; end > 0 && !last->entries[end]; end--)

@@ -1,15 +1,14 @@
-/* Frames: what the pipeline may see of those that come, and how long those are that leave. See
- * internal.h. */
+/* Checks of frames before the pipeline, and their length after it. See internal.h. */
 #include "internal.h"
 #include <errno.h>
 #include <string.h>
 
 #define IPV4 20
 #define IPV6 40
-/* SWX takes headers out of a packet without a look at its length: whatever the parser may take has
- * to be there. Ethernet, IPv6, UDP, GTP-U, container, IPv6 and ports are 122 octets. */
+/* SWX extracts headers without a length check, so all bytes that the parser may read have to exist.
+ * Ethernet, IPv6, UDP, GTP-U, container, IPv6 and ports are 122 bytes. */
 #define PARSED 128
-/* What packets of the controller have in front: the number of a port. */
+/* The header of packets of the controller: a port number. */
 #define CONTROLLER_HEADER 4
 
 static uint16_t be16(const uint8_t *at)
@@ -17,8 +16,8 @@ static uint16_t be16(const uint8_t *at)
 	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* Whether an IPv4 header of 20 octets adds up: the sum is the same in either order of octets (RFC
- * 1071, 2). */
+/* Whether the checksum of an IPv4 header of 20 bytes is correct. The sum does not depend on the
+ * byte order (RFC 1071, 2). */
 static int adds_up(const uint8_t *header)
 {
 	uint32_t words[IPV4 / 4];
@@ -33,9 +32,9 @@ static int adds_up(const uint8_t *header)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-/* Whether the pipeline may see a frame. Takes the padding of short Ethernet frames off, and fills
- * up to what the parser may read; what is behind the end of a packet is taken off when it leaves.
- */
+/* Whether the pipeline may process a frame. Removes the padding of short Ethernet frames and
+ * zero-fills up to what the parser may read. Bytes behind the end of a packet are removed when it
+ * leaves. */
 int mswx_prepare(struct rte_mbuf *packet)
 {
 	uint8_t *frame = rte_pktmbuf_mtod(packet, uint8_t *);
@@ -62,7 +61,7 @@ int mswx_prepare(struct rte_mbuf *packet)
 			return 0;
 		length = MSWX_ETHERNET + total;
 	} else {
-		/* Of all else the parser takes the Ethernet header alone. */
+		/* Of other frames, the parser extracts the Ethernet header only. */
 		return 1;
 	}
 	if (length < PARSED) {
@@ -74,7 +73,7 @@ int mswx_prepare(struct rte_mbuf *packet)
 	return 1;
 }
 
-/* The octets of a frame that leaves, of so many at the most. */
+/* The length of a frame that leaves, at most `length`. */
 static uint32_t length_of(const uint8_t *frame, uint32_t length)
 {
 	if (length >= MSWX_ETHERNET + IPV4 && be16(frame + 12) == 0x0800) {
@@ -109,9 +108,9 @@ int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t le
 	packet->data_len = (uint16_t)length;
 	packet->pkt_len = length;
 	m->counters[port].packets_in++;
-	m->counters[port].octets_in += length;
-	/* The controller's packets begin with the port that they leave by, not with Ethernet, and of
-	 * what is behind the parser takes nothing: it leaves as it is. */
+	m->counters[port].bytes_in += length;
+	/* Packets of the controller begin with their egress port instead of Ethernet. The parser
+	 * extracts nothing behind it, so they leave unchanged. */
 	if (length < MSWX_ETHERNET + (port == MSWX_PORTS - 1 ? CONTROLLER_HEADER : 0)) {
 		m->counters[port].runts++;
 		rte_pktmbuf_free(packet);
@@ -150,7 +149,7 @@ int mswx_collect(struct mswx *m, uint32_t port, uint8_t *frame, uint32_t size)
 				 length_of(rte_pktmbuf_mtod_offset(packet, const uint8_t *, CONTROLLER_HEADER),
 					 packet->data_len - CONTROLLER_HEADER);
 	m->counters[port].packets_out++;
-	m->counters[port].octets_out += length;
+	m->counters[port].bytes_out += length;
 	if (length > size)
 		length = size;
 	memcpy(frame, rte_pktmbuf_mtod(packet, uint8_t *), length);

@@ -1,4 +1,4 @@
-/* A `.spec` file to C text, as DPDK writes it; used by the build alone. */
+/* Converts a `.spec` file to C with DPDK's code generator; used by the build only. */
 #include <stdio.h>
 #include <rte_swx_pipeline.h>
 

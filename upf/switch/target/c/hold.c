@@ -1,16 +1,16 @@
-/* Packets of flows that move wait at port MSWX_HOLD, and the loop pauses while rules change for
- * them. See switch.h. */
+/* Packets of moving flows are held at port MSWX_HOLD, and the loop pauses while their rules change.
+ * See switch.h. */
 #include "internal.h"
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Nanoseconds after which what waits goes to the native side: whoever had it wait is gone. */
+/* Timeout in nanoseconds after which held packets go to the native side. */
 #define LONGEST_HOLD 250000000
-/* Instructions in which all that is under way in the pipeline and its ports' caches comes out. */
+/* Instructions after which all packets in flight in the pipeline and its port caches have left. */
 #define DRAIN (64 * 1024)
 
-/* Takes the number of its port off a frame that waited. */
-static uint32_t came_by(struct rte_mbuf *packet)
+/* Removes the port number from a held frame. */
+static uint32_t ingress_port_of(struct rte_mbuf *packet)
 {
 	const uint8_t *at = rte_pktmbuf_mtod(packet, const uint8_t *);
 	uint32_t port = (uint32_t)at[2] << 8 | at[3];
@@ -19,7 +19,7 @@ static uint32_t came_by(struct rte_mbuf *packet)
 	return port < MSWX_PORTS ? port : 0;
 }
 
-/* What waited meets the rules as they are now, in the order in which it came. */
+/* Held packets are processed in order of arrival by the current rules. */
 void mswx_release(struct mswx *m)
 {
 	uint32_t n = rte_ring_count(m->out[MSWX_HOLD]);
@@ -27,7 +27,7 @@ void mswx_release(struct mswx *m)
 
 	m->held_since = 0;
 	while (n-- && !rte_ring_dequeue(m->out[MSWX_HOLD], (void **)&packet)) {
-		uint32_t port = came_by(packet);
+		uint32_t port = ingress_port_of(packet);
 
 		while (rte_ring_enqueue(m->in[port], packet)) {
 			mswx_step(m, MSWX_QUANTUM);
@@ -36,31 +36,31 @@ void mswx_release(struct mswx *m)
 	}
 }
 
-/* What waits goes on to the native side. */
-void mswx_hand_back(struct mswx *m)
+/* Held packets go to the native side. */
+void mswx_release_to_native(struct mswx *m)
 {
 	struct rte_mbuf *packet;
 
 	while (!rte_ring_dequeue(m->out[MSWX_HOLD], (void **)&packet)) {
-		uint32_t port = came_by(packet);
+		uint32_t port = ingress_port_of(packet);
 
 		mswx_bypass(m, port, packet);
 	}
 }
 
-/* Nobody has come for what waits: it goes on to the native side, and so does what follows. */
-void mswx_look_at_held(struct mswx *m)
+/* The timeout of held packets expired: they and later ones go to the native side. */
+void mswx_check_held(struct mswx *m)
 {
 	if (!rte_ring_count(m->out[MSWX_HOLD]))
 		return;
 	if (!m->held_since)
 		m->held_since = mswx_now();
 	if (mswx_now() - m->held_since >= LONGEST_HOLD)
-		mswx_hand_back(m);
+		mswx_release_to_native(m);
 }
 
-/* How nice the thread was that has the loop pause; nobody's packets pass meanwhile, so it goes
- * before others, too. */
+/* Nice value of the thread that paused the loop. No packets pass meanwhile, so it runs before other
+ * threads. */
 static __thread int nice_before;
 
 void mswx_pause(struct mswx *m)
@@ -99,7 +99,7 @@ void mswx_pause_until_resumed(struct mswx *m)
 	__atomic_store_n(&m->paused, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST) &&
 		   !__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
-		mswx_say_alive(m);
+		mswx_update_liveness(m);
 		usleep(5);
 	}
 	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);

@@ -1,4 +1,4 @@
-/* What the C files share. */
+/* Declarations shared by the C files. */
 #ifndef MARTLET_SWITCH_INTERNAL_H
 #define MARTLET_SWITCH_INTERNAL_H
 #include "switch.h"
@@ -13,35 +13,32 @@
 #define MSWX_ARGUMENTS 32
 #define MSWX_FIELDS 8
 #define MSWX_RING 4096
-/* The longest frame taken, in octets. */
+/* Maximum length of a received frame in bytes. */
 #define MSWX_FRAME 2048
 #define MSWX_NAME 32
-/* Receive queues of one interface. */
+/* Maximum receive queues per interface. */
 #define MSWX_LANES 16
 
-/* Frames that leave by a program at once, and octets of the memory of each. */
+/* Maximum frames per program run, and the buffer size of each. */
 #define MSWX_LIVE 512
 #define MSWX_LIVE_SLOT 2048
-/* Octets of an Ethernet header. */
+/* Size of an Ethernet header in bytes. */
 #define MSWX_ETHERNET 14
-/* Instructions that the pipeline runs for before one looks at what came out. */
+/* Instructions that the pipeline executes between two polls of its output. */
 #define MSWX_QUANTUM 2048
-/* Instructions after which the packets that were under way in the pipeline are out of it: 16 at a
- * time, of 1,024 each. As machine code, turns since it has taken the last packet: one turn goes
- * from one table to the next, or from one step of a look-up. */
-#define MSWX_UNDER_WAY (16 * 1024)
-#define MSWX_UNDER_WAY_COMPILED (16 * 64)
-/* Nanoseconds after which the kernel takes a switch for dead that does not say that it lives: as
- * lanes.rs has it. */
-#define MSWX_PATIENCE 70000000
-/* Of the loop, among other threads of its session: twice the share of one of them. With more (-10)
- * the threads that bring its frames hardly come to run where they share its processor, and it
- * carries half as many. */
+/* Instructions after which all packets in flight have left the pipeline: 16 at a time, of 1,024
+ * each. As machine code, iterations since the last packet was received; an iteration advances from
+ * one table to the next, or by one lookup step. */
+#define MSWX_IN_FLIGHT (16 * 1024)
+#define MSWX_IN_FLIGHT_COMPILED (16 * 64)
+/* Timeout in nanoseconds after which the kernel considers the switch dead; equal to lanes.rs. */
+#define MSWX_LIVENESS_TIMEOUT 70000000
+/* Nice value of the loop: twice the CPU share of a normal thread. With -10 it would starve the
+ * threads that deliver its frames on a shared CPU, and forward half as many. */
 #define MSWX_NICE -3
-/* Nanoseconds for which it runs at a time, where others want to run, too (Linux 6.12): the less,
- * the sooner it comes to run. */
+/* Time slice in nanoseconds (Linux 6.12): a shorter one gives a lower scheduling latency. */
 #define MSWX_SLICE 500000
-/* So many frames for one port have to wait before they leave by a program. */
+/* Frames queued for a port before they are sent by a program. */
 #define MSWX_LIVE_LEAST 64
 
 struct mswx_lane;
@@ -74,7 +71,7 @@ struct mswx {
 	struct rte_swx_ctl_pipeline_info info;
 	struct mswx_action actions[MSWX_ACTIONS];
 	struct mswx_a_table tables[MSWX_TABLES];
-	/* The tables that packets meet, and those that are worked on; they change places. */
+	/* The active tables and the inactive copy, which are swapped. */
 	struct rte_swx_table_state *now, *next;
 
 	int fds[MSWX_PORTS];
@@ -84,77 +81,78 @@ struct mswx {
 	int bypass[MSWX_PORTS];
 	struct mswx_port_counters counters[MSWX_PORTS];
 
-	/* Instructions executed; whether the loop runs, and sleeps with no packet under way. */
+	/* Executed instructions; whether the loop runs; whether it sleeps with no packet in flight.
+	 */
 	uint64_t executed;
 	int running, parked, ending;
-	/* The loop is to pause; it does. */
+	/* Pause requested; paused. */
 	int pausing, paused;
-	/* When the first frame began to wait, in nanoseconds; 0 while none does. */
+	/* Time at which the first frame was held in nanoseconds; 0: none. */
 	uint64_t held_since;
-	/* Where the loop says that it lives, in nanoseconds of CLOCK_MONOTONIC_COARSE; or NULL. */
-	uint64_t *alive;
-	/* Instructions since the last packet entered the pipeline, and after which all packets are out
-	 * of it. */
-	uint64_t since_last, under_way;
-	/* Turns since the pipeline has taken a packet, where it can tell: its ports have some that no
-	 * ring has any more. */
-	uint32_t (*idle_turns)(void);
-	/* When the loop said last that it lives; how often it was away for so long that the kernel took
-	 * over, and the longest time. */
-	uint64_t said, away, longest_away;
-	/* Nanoseconds for which the loop looks for packets before it sleeps: at most and, where it is
-	 * not keen, lately. */
-	uint64_t spin, patience;
-	int keen;
-	/* A descriptor that wakes who collects the controller's packets, or -1; and how many it has
-	 * been told of. */
-	int bell;
-	uint32_t rung;
+	/* Liveness timestamp in nanoseconds of CLOCK_MONOTONIC_COARSE, or NULL. */
+	uint64_t *liveness;
+	/* Instructions since the last packet entered the pipeline, and the number after which it is
+	 * empty. */
+	uint64_t since_last, in_flight;
+	/* Iterations since the pipeline received a packet, if it can tell; then its ports have
+	 * further members. */
+	uint32_t (*idle_iterations)(void);
+	/* Time of the last liveness update; how often it was so late that the kernel took over; the
+	 * longest delay. */
+	uint64_t liveness_at, takeovers, longest_delay;
+	/* Polling time before a sleep in nanoseconds: the maximum and, unless `fixed_spin`, the current
+	 * value. */
+	uint64_t spin, poll_time;
+	int fixed_spin;
+	/* An eventfd that is signalled when packets for the controller arrive, or -1; and the
+	 * number signalled so far. */
+	int wakeup_fd;
+	uint32_t signalled;
 };
 
-/* Whether the pipeline may see a frame. Takes the padding of short Ethernet frames off, and fills
- * up to what the parser may read; what is behind the end of a packet is taken off when it leaves.
- */
+/* Whether the pipeline may process a frame. Removes the padding of short Ethernet frames and
+ * zero-fills up to what the parser may read. Bytes behind the end of a packet are removed when it
+ * leaves. */
 int mswx_prepare(struct rte_mbuf *packet);
-/* The octets of a frame that leaves. */
+/* The length of a frame that leaves. */
 uint32_t mswx_leaving(const struct rte_mbuf *packet);
-/* Whether frames leave by a port, and are not left to be collected. */
+/* Whether frames leave through a port; else they are collected from its ring. */
 int mswx_leads_out(const struct mswx *m, uint32_t port);
-/* Takes the frames of a port that have come, as long as there is room for them; gives how many. */
+/* Receives frames of a port while its ring has space. Returns their number. */
 uint32_t mswx_receive(struct mswx *m, uint32_t port);
-/* Frames that wait for the pipeline. */
+/* Frames queued for the pipeline. */
 uint32_t mswx_waiting(const struct mswx *m);
-/* By the pipeline, to the other end of the wire. */
+/* Forwards a frame to the other end of the wire, bypassing the pipeline. */
 void mswx_bypass(struct mswx *m, uint32_t port, struct rte_mbuf *packet);
-/* Out of the rings to the sockets; without a socket they wait to be collected. Gives how many had
- * to. */
+/* Sends frames from the rings to the sockets; without a socket they stay to be collected. Returns
+ * the number of frames that were queued. */
 uint32_t mswx_flush(struct mswx *m);
 /* Runs the pipeline. */
 void mswx_step(struct mswx *m, uint32_t instructions);
-/* Nanoseconds of CLOCK_MONOTONIC. */
+/* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t mswx_now(void);
-/* Says that the loop lives, so that the kernel leaves it frames. */
-void mswx_say_alive(struct mswx *m);
-/* What waits goes on to the native side: all of it, or once nobody has come for it in time. */
-void mswx_hand_back(struct mswx *m);
-void mswx_look_at_held(struct mswx *m);
-/* Of the loop: lets everything out of the pipeline, and stands still. */
+/* Updates the liveness timestamp, so that the kernel leaves frames to the switch. */
+void mswx_update_liveness(struct mswx *m);
+/* Held packets go to the native side: all of them, or after their timeout. */
+void mswx_release_to_native(struct mswx *m);
+void mswx_check_held(struct mswx *m);
+/* Called by the loop: drains the pipeline and pauses. */
 void mswx_pause_until_resumed(struct mswx *m);
-/* From now on, pipelines have the tables of exact.c. */
+/* Makes all pipelines use the tables of exact.c. */
 void mswx_take_exact_tables(void);
-/* Frames of a lane, at most n. */
+/* Receives at most n frames from a lane. */
 uint32_t mswx_lane_receive(
 	struct mswx *m, uint32_t port, uint32_t lane, struct rte_mbuf **packets, uint32_t n);
-/* Sends frames of so many octets each; what there is no room for is counted as refused. The packets
- * stay the caller's. */
+/* Sends frames with the given lengths; those without space in the queue are counted as refused. The
+ * caller still owns the packets. */
 void mswx_lane_send(
 	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
-/* Has the kernel send what waits; gives how many frames still do. */
+/* Makes the kernel send queued frames; returns the number that remains. */
 uint32_t mswx_lane_kick(struct mswx *m, uint32_t port);
-/* Whether frames may leave a port by a program now. */
-int mswx_live_takes(struct mswx *m, uint32_t port, uint64_t now);
-/* Sends frames by a program; gives how many, from the first one on. The packets stay the caller's.
- */
+/* Whether frames may currently be sent through a program. */
+int mswx_live_accepts(struct mswx *m, uint32_t port, uint64_t now);
+/* Sends frames through a program; returns the number sent, from the first one. The caller still
+ * owns the packets. */
 uint32_t mswx_live_send(
 	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
 void mswx_close_live(struct mswx *m, uint32_t port);

@@ -1,11 +1,10 @@
-/* Frames that leave by an XDP program. A socket makes a packet buffer of the kernel for each frame;
- * where many wait, the kernel runs a program for each of them instead (BPF_PROG_TEST_RUN with live
- * frames, Linux 5.18), which takes it out of memory that it shares with us and redirects it: a call
- * costs some 15 us, a frame then a third of what it costs by a socket.
+/* Transmission through an XDP program. A socket allocates a packet buffer in the kernel for each
+ * frame. For large bursts, the kernel instead runs a program per frame (BPF_PROG_TEST_RUN with live
+ * frames, Linux 5.18), which reads the frame from shared memory and redirects it. A call costs
+ * about 15 us, a frame then a third of its cost through a socket.
  *
- * Frames of programs come to the other end of a veth only where it takes such: that has a program,
- * too, or generic receive offload. So a frame that means nothing asks first, and the interface's
- * statistics are looked at all the while. See switch.h. */
+ * A veth peer receives redirected frames only if it has an XDP program or generic receive offload.
+ * A probe frame tests that first, and interface statistics are monitored later. See switch.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <errno.h>
@@ -18,34 +17,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds.
- */
+/* Frames that the kernel processes before other work; fewer than the queue of a veth. */
 #define AT_ONCE 64
-/* Nanoseconds from one look at the statistics to the next, and after which one asks again whether
- * frames are taken. */
-#define LOOK 10000000
-#define ASK_AGAIN 1000000000
+/* Interval of statistics checks in nanoseconds, and time until the peer is probed again. */
+#define CHECK_INTERVAL 10000000
+#define PROBE_AGAIN 1000000000
 
 struct slot {
 	uint32_t length, unused;
 	uint8_t frame[MSWX_LIVE_SLOT - 8];
 };
 
-/* As the program of lanes.rs knows it. */
+/* The memory layout of the program in lanes.rs. */
 struct area {
 	uint32_t next, unused[15];
 	struct slot slots[MSWX_LIVE];
 };
 
-enum taken { UNKNOWN, TAKEN, REFUSED };
+enum redirect { UNKNOWN, ACCEPTED, REFUSED };
 
 struct mswx_live {
 	int program;
 	char interface[16];
 	struct area *area;
-	enum taken taken;
-	/* When that was found out, or last seen to be so; what the interface had sent then, and what
-	 * has left this way since. */
+	enum redirect redirect;
+	/* Time of the last successful check, the interface's transmit counter at that time, and
+	 * frames sent by the program since. */
 	uint64_t at, sent, since;
 };
 
@@ -79,8 +76,8 @@ void mswx_close_live(struct mswx *m, uint32_t port)
 	free(live);
 }
 
-/* Packets that the interface has sent, by the statistics of this network namespace; 0 where they
- * are not to be had. The kernel tells them without the lock that who changes interfaces holds. */
+/* Packets that the interface has sent, from the statistics of this network namespace; 0 if
+ * unavailable. The kernel returns them without taking the RTNL lock. */
 static uint64_t sent_by(const char *interface)
 {
 	FILE *file = fopen("/proc/thread-self/net/dev", "re");
@@ -95,7 +92,7 @@ static uint64_t sent_by(const char *interface)
 
 		if (strncmp(at, interface, length) || at[length] != ':')
 			continue;
-		/* What came: eight numbers; then octets and packets that left. */
+		/* Eight receive counters, then transmitted bytes and packets. */
 		if (sscanf(at + length + 1, "%*u %*u %*u %*u %*u %*u %*u %*u %*u %llu", &sent) != 1)
 			sent = 0;
 		break;
@@ -104,8 +101,8 @@ static uint64_t sent_by(const char *interface)
 	return sent;
 }
 
-/* Sends what is in the first slots, of which none is longer than said; gives how many the kernel
- * has taken. */
+/* Sends the frames of the first slots, none longer than `longest`. Returns the number that the
+ * kernel accepted. */
 static uint32_t run(struct mswx_live *live, uint32_t n, uint32_t longest)
 {
 	static const uint8_t nothing[MSWX_LIVE_SLOT];
@@ -126,9 +123,9 @@ static uint32_t run(struct mswx_live *live, uint32_t n, uint32_t longest)
 	return live->area->next;
 }
 
-/* Whether frames of programs are taken at the other end, by sending one: for nobody, of a kind for
- * local experiments. */
-static enum taken ask(struct mswx_live *live)
+/* Probes whether the peer accepts redirected frames, with a frame of the EtherType for local
+ * experiments. */
+static enum redirect probe(struct mswx_live *live)
 {
 	static const uint8_t frame[60] = {
 		0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5};
@@ -138,10 +135,10 @@ static enum taken ask(struct mswx_live *live)
 	memcpy(live->area->slots[0].frame, frame, sizeof(frame));
 	if (run(live, 1, sizeof(frame)) != 1)
 		return REFUSED;
-	return sent_by(live->interface) > before ? TAKEN : REFUSED;
+	return sent_by(live->interface) > before ? ACCEPTED : REFUSED;
 }
 
-int mswx_live_takes(struct mswx *m, uint32_t port, uint64_t now)
+int mswx_live_accepts(struct mswx *m, uint32_t port, uint64_t now)
 {
 	struct mswx_live *live = m->live[port];
 	struct mswx_port_counters *counters = &m->counters[port];
@@ -149,30 +146,30 @@ int mswx_live_takes(struct mswx *m, uint32_t port, uint64_t now)
 
 	if (!live)
 		return 0;
-	if (live->taken == UNKNOWN || (live->taken == REFUSED && now - live->at > ASK_AGAIN)) {
-		live->taken = ask(live);
+	if (live->redirect == UNKNOWN || (live->redirect == REFUSED && now - live->at > PROBE_AGAIN)) {
+		live->redirect = probe(live);
 		live->sent = sent_by(live->interface);
 		live->at = now;
 		live->since = 0;
-	} else if (live->taken == TAKEN && live->since && now - live->at > LOOK) {
+	} else if (live->redirect == ACCEPTED && live->since && now - live->at > CHECK_INTERVAL) {
 		sent = sent_by(live->interface);
-		/* Some may still be under way, or have met a full queue. */
+		/* Some may still be in flight, or were dropped by a full queue. */
 		if (sent - live->sent < live->since / 2) {
-			live->taken = REFUSED;
+			live->redirect = REFUSED;
 			counters->refused += live->since;
 		}
 		live->sent = sent;
 		live->at = now;
 		live->since = 0;
 	}
-	return live->taken == TAKEN;
+	return live->redirect == ACCEPTED;
 }
 
 uint32_t mswx_live_send(
 	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
 	struct mswx_live *live = m->live[port];
-	uint32_t longest = 60, i, gone;
+	uint32_t longest = 60, i, sent;
 
 	if (n > MSWX_LIVE)
 		n = MSWX_LIVE;
@@ -186,13 +183,13 @@ uint32_t mswx_live_send(
 		if (lengths[i] > longest)
 			longest = lengths[i];
 	}
-	gone = i ? run(live, i, longest) : 0;
-	for (i = 0; i < gone; i++) {
+	sent = i ? run(live, i, longest) : 0;
+	for (i = 0; i < sent; i++) {
 		m->counters[port].packets_out++;
-		m->counters[port].octets_out += lengths[i];
+		m->counters[port].bytes_out += lengths[i];
 	}
-	live->since += gone;
-	if (!gone)
-		live->taken = REFUSED;
-	return gone;
+	live->since += sent;
+	if (!sent)
+		live->redirect = REFUSED;
+	return sent;
 }

@@ -1,4 +1,4 @@
-/* The loop that carries packets. See switch.h. */
+/* The packet loop. See switch.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <poll.h>
@@ -8,23 +8,22 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Milliseconds of a sleep where the loop has to say that it lives, and where it has not. */
-#define NAP 10
-#define LONG_NAP 100
-/* Nanoseconds without a packet after which none comes any more, once the kernel has been told to
- * keep them. */
-#define LAST_LOOK 2000000
+/* Milliseconds of a sleep with and without liveness updates. */
+#define SLEEP_MS 10
+#define LONG_SLEEP_MS 100
+/* Nanoseconds without a packet after which no more arrive, once the kernel forwards frames itself.
+ */
+#define LAST_POLL 2000000
 #define LONGEST_LEAVE 50000000
-/* Where fewer packets than this wait, the pipeline runs for a short while before one looks at what
- * came out; and in steps of that where many wait, so that no turn is taken in vain. */
+/* If fewer packets than this are queued, the pipeline runs for a short time before its output is
+ * polled. Larger queues run in multiples of it, so that no iteration is wasted. */
 #define FEW 8
 #define SHORT_QUANTUM 256
 
 void mswx_step(struct mswx *m, uint32_t instructions)
 {
 	rte_swx_pipeline_run(m->p, instructions);
-	/* DPDK's ports send what they have the second time that they are told to without a packet in
-	 * between. */
+	/* DPDK's ports flush at the second flush request without a packet in between. */
 	rte_swx_pipeline_flush(m->p);
 	rte_swx_pipeline_flush(m->p);
 	__atomic_fetch_add(&m->executed, instructions, __ATOMIC_SEQ_CST);
@@ -43,29 +42,28 @@ uint64_t mswx_now(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Says that the loop lives, so that the kernel leaves it frames. */
-void mswx_say_alive(struct mswx *m)
+/* Updates the liveness timestamp, so that the kernel leaves frames to the switch. */
+void mswx_update_liveness(struct mswx *m)
 {
 	struct timespec now;
 	uint64_t at;
 
-	if (!m->alive)
+	if (!m->liveness)
 		return;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	if (m->said && at - m->said >= MSWX_PATIENCE) {
-		/* The kernel has given frames the way without a switch meanwhile. */
-		m->away++;
-		if (at - m->said > m->longest_away)
-			m->longest_away = at - m->said;
+	if (m->liveness_at && at - m->liveness_at >= MSWX_LIVENESS_TIMEOUT) {
+		/* The kernel forwarded frames on the native path in the meantime. */
+		m->takeovers++;
+		if (at - m->liveness_at > m->longest_delay)
+			m->longest_delay = at - m->liveness_at;
 	}
-	m->said = at;
-	if (__atomic_load_n(m->alive, __ATOMIC_RELAXED) != at)
-		__atomic_store_n(m->alive, at, __ATOMIC_RELEASE);
+	m->liveness_at = at;
+	if (__atomic_load_n(m->liveness, __ATOMIC_RELAXED) != at)
+		__atomic_store_n(m->liveness, at, __ATOMIC_RELEASE);
 }
 
-/* Sleeps until there is something to do, or it is time to say that the loop lives. Gives whether it
- * was woken. */
+/* Sleeps until queued is work, or a liveness update is due. Returns whether it was woken. */
 static int sleep_until_woken(struct mswx *m, int wake)
 {
 	struct pollfd polled[MSWX_PORTS * (MSWX_LANES + 1) + 1];
@@ -82,72 +80,71 @@ static int sleep_until_woken(struct mswx *m, int wake)
 	}
 	polled[n++] = (struct pollfd){.fd = wake, .events = POLLIN};
 	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
-	woken = poll(polled, n, m->alive ? NAP : LONG_NAP);
+	woken = poll(polled, n, m->liveness ? SLEEP_MS : LONG_SLEEP_MS);
 	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
 	if (woken > 0 && polled[n - 1].revents && read(wake, &count, sizeof(count)) < 0)
 		return 1;
 	return woken > 0;
 }
 
-/* Looking for packets before sleeping is worth it where they come soon. How long they were in
- * coming says for how long to look the next time: not at all, after some that took long. */
-static void learn_patience(struct mswx *m, uint64_t came_after)
+/* Polling before a sleep pays off where packets arrive soon. The last inter-arrival times determine
+ * the polling time; after long gaps it is zero. */
+static void adapt_poll_time(struct mswx *m, uint64_t gap)
 {
-	if (m->keen)
+	if (m->fixed_spin)
 		return;
-	m->patience = came_after < m->spin ? m->spin : m->patience / 2;
+	m->poll_time = gap < m->spin ? m->spin : m->poll_time / 2;
 }
 
 static void advance(struct mswx *m, uint32_t instructions)
 {
 	mswx_step(m, instructions);
-	m->since_last = m->idle_turns ? m->idle_turns() : m->since_last + instructions;
+	m->since_last = m->idle_iterations ? m->idle_iterations() : m->since_last + instructions;
 }
 
-/* Takes, carries and sends what there is. A lone packet does not wait until the pipeline has looked
- * for others for long. */
+/* Receives, processes and sends all available packets. A single packet does not wait while the
+ * pipeline polls for others. */
 static uint32_t round_of_all(struct mswx *m)
 {
-	uint32_t there, port;
+	uint32_t queued, port;
 
 	for (port = 0; port < MSWX_PORTS; port++)
 		if (mswx_leads_out(m, port))
 			mswx_receive(m, port);
-	there = mswx_waiting(m);
-	if (there)
+	queued = mswx_waiting(m);
+	if (queued)
 		m->since_last = 0;
-	if (m->since_last < m->under_way) {
-		advance(m, there < FEW || there >= MSWX_LIVE_LEAST ? SHORT_QUANTUM : MSWX_QUANTUM);
-		/* What came together leaves together: those that are still on their way, too. */
-		while (there >= MSWX_LIVE_LEAST && (mswx_waiting(m) || m->since_last < m->under_way / 2))
+	if (m->since_last < m->in_flight) {
+		advance(m, queued < FEW || queued >= MSWX_LIVE_LEAST ? SHORT_QUANTUM : MSWX_QUANTUM);
+		/* Packets of one burst leave together, including those still in the pipeline. */
+		while (queued >= MSWX_LIVE_LEAST && (mswx_waiting(m) || m->since_last < m->in_flight / 2))
 			advance(m, SHORT_QUANTUM);
 		return mswx_flush(m) + 1;
 	}
-	/* Nothing is in the pipeline: whoever waits for what was has waited long enough. */
+	/* The pipeline is empty: complete any pending wait. */
 	__atomic_fetch_add(&m->executed, MSWX_QUANTUM, __ATOMIC_SEQ_CST);
 	return mswx_flush(m);
 }
 
-/* From here on the kernel has all frames that come; those that are here still leave by the rules.
- */
+/* From now on the kernel gets all new frames; those already received leave by the rules. */
 static void leave(struct mswx *m)
 {
-	uint64_t now = mswx_now(), end = now + LONGEST_LEAVE, until = now + LAST_LOOK;
+	uint64_t now = mswx_now(), end = now + LONGEST_LEAVE, until = now + LAST_POLL;
 
-	if (m->alive)
-		__atomic_store_n(m->alive, 0, __ATOMIC_SEQ_CST);
-	mswx_hand_back(m);
+	if (m->liveness)
+		__atomic_store_n(m->liveness, 0, __ATOMIC_SEQ_CST);
+	mswx_release_to_native(m);
 	for (; now < until && now < end; now = mswx_now())
 		if (round_of_all(m))
-			until = now + LAST_LOOK;
+			until = now + LAST_POLL;
 }
 
-/* Has this thread come to run soon when it has something to do, and for a short time then; of this
- * thread alone, and not everybody may. */
-static void go_first(void)
+/* Requests a low scheduling latency with a short time slice for this thread. Fails without the
+ * privilege. */
+static void raise_priority(void)
 {
-	/* struct sched_attr, as long as it was at first (sched_setattr(2)); kernels before 6.12 leave
-	 * the time alone. */
+	/* The first version of struct sched_attr (sched_setattr(2)); kernels before 6.12 ignore the
+	 * time slice. */
 	struct {
 		uint32_t size, policy;
 		uint64_t flags;
@@ -168,21 +165,22 @@ void mswx_loop(struct mswx *m, int wake)
 	uint64_t idle_since = 0;
 
 	mswx_enlist();
-	/* The kernel takes a switch for dead that waits for a processor for MSWX_PATIENCE, and what it
-	 * had taken by then comes late: so it goes before others, unless it never sleeps. */
-	if (!m->keen)
-		go_first();
-	m->patience = m->spin;
+	/* The kernel considers a switch dead that waits for a CPU longer than
+	 * MSWX_LIVENESS_TIMEOUT, and packets received before arrive late. So the loop has priority,
+	 * unless it never sleeps. */
+	if (!m->fixed_spin)
+		raise_priority();
+	m->poll_time = m->spin;
 	__atomic_store_n(&m->running, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
 		uint32_t busy;
 		uint64_t now;
 
-		mswx_say_alive(m);
+		mswx_update_liveness(m);
 		if (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST))
 			mswx_pause_until_resumed(m);
 		busy = round_of_all(m);
-		mswx_look_at_held(m);
+		mswx_check_held(m);
 		if (busy) {
 			idle_since = 0;
 			continue;
@@ -190,9 +188,9 @@ void mswx_loop(struct mswx *m, int wake)
 		now = mswx_now();
 		if (!idle_since)
 			idle_since = now;
-		/* Who has slept until it was time to say that he lives goes on sleeping. */
-		if (now - idle_since >= m->patience && sleep_until_woken(m, wake)) {
-			learn_patience(m, mswx_now() - idle_since);
+		/* A sleep that ended only for a liveness update continues. */
+		if (now - idle_since >= m->poll_time && sleep_until_woken(m, wake)) {
+			adapt_poll_time(m, mswx_now() - idle_since);
 			idle_since = 0;
 		}
 	}
@@ -200,20 +198,20 @@ void mswx_loop(struct mswx *m, int wake)
 	__atomic_store_n(&m->running, 0, __ATOMIC_SEQ_CST);
 }
 
-void mswx_alive(struct mswx *m, uint64_t *at)
+void mswx_set_liveness(struct mswx *m, uint64_t *at)
 {
-	m->alive = at;
+	m->liveness = at;
 }
 
 void mswx_spin(struct mswx *m, uint64_t nanoseconds)
 {
 	m->spin = nanoseconds;
-	m->keen = 1;
+	m->fixed_spin = 1;
 }
 
-void mswx_bell(struct mswx *m, int fd)
+void mswx_set_wakeup(struct mswx *m, int fd)
 {
-	m->bell = fd;
+	m->wakeup_fd = fd;
 }
 
 void mswx_end(struct mswx *m)
@@ -228,6 +226,6 @@ void mswx_port_counters(struct mswx *m, uint32_t port, struct mswx_port_counters
 
 void mswx_absences(struct mswx *m, uint64_t *times, uint64_t *longest)
 {
-	*times = m->away;
-	*longest = m->longest_away;
+	*times = m->takeovers;
+	*longest = m->longest_delay;
 }

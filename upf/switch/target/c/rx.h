@@ -1,15 +1,14 @@
-/* What DPDK's C text of a pipeline is compiled with, behind widths.h: from which port the next
- * packet is taken.
+/* Included after widths.h when DPDK's generated C code of a pipeline is compiled: selects the port
+ * of the next packet.
  *
- * DPDK asks one port after the other, each time another, and goes through its whole machinery where
- * a port has nothing: with eight ports of which one has packets, that is seven times of eight, and
- * more than half of what the pipeline itself takes. Here a port that has packets is asked again,
- * for a burst at most, and those that have none are passed over at once. */
+ * DPDK polls the ports in turn and runs its whole dispatch for empty ones. With one busy port of
+ * eight, that is seven of eight iterations and more than half of the pipeline's time. Here a busy
+ * port is polled again, for a burst at most, and empty ports are skipped at once. */
 #ifndef MARTLET_RX_H
 #define MARTLET_RX_H
 #include <stdint.h>
 
-/* Packets of one port in a row. */
+/* Maximum consecutive packets of one port. */
 #define RX_ROW 32
 
 static uint32_t rx_row, rx_rest, rx_idle;
@@ -19,7 +18,7 @@ static void rx_next(struct rte_swx_pipeline *p)
 	struct thread *t = &p->threads[p->thread_id];
 	uint32_t asked;
 
-	/* Nobody had a packet a moment ago: the other threads finish what they have first. */
+	/* All ports were empty: other threads of the pipeline finish first. */
 	if (rx_rest) {
 		rx_rest--;
 		thread_yield(p);
@@ -47,16 +46,16 @@ static void rx_next(struct rte_swx_pipeline *p)
 
 #define instr_rx_exec rx_next
 
-/* The first packet of all is taken by the interpreter: this has it do so, too. */
+/* The interpreter receives the very first packet; this does the same. */
 void mswx_take_rx(struct rte_swx_pipeline *p);
 void mswx_take_rx(struct rte_swx_pipeline *p)
 {
 	p->instruction_table[INSTR_RX] = rx_next;
 }
 
-/* Turns at the least since the last packet was taken. */
-uint32_t mswx_idle_turns(void);
-uint32_t mswx_idle_turns(void)
+/* Minimum iterations since the last packet was received. */
+uint32_t mswx_idle_iterations(void);
+uint32_t mswx_idle_iterations(void)
 {
 	return rx_idle;
 }

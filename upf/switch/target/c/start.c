@@ -1,4 +1,4 @@
-/* DPDK in this process, and its memory. See switch.h. */
+/* Starts DPDK in this process, and its memory. See switch.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <stdlib.h>
@@ -30,9 +30,9 @@ void mswx_enlist(void)
 		rte_thread_register();
 }
 
-/* Without reserved huge pages, DPDK's memory is a file in memory, of which most systems make no
- * large pages (transparent_hugepage/shmem_enabled). Anonymous memory has them where they are asked
- * for: it takes the file's place, with what is there already. */
+/* Without reserved huge pages, DPDK's memory is a memory file, which most systems do not back with
+ * large pages (transparent_hugepage/shmem_enabled). Anonymous memory can use them with madvise, so
+ * it replaces the file's mapping, with its content. */
 static int make_anonymous(const struct rte_memseg_list *list, void *unused)
 {
 	const struct rte_memseg *first = list->len ? rte_fbarray_get(&list->memseg_arr, 0) : NULL;
@@ -61,7 +61,7 @@ static int make_anonymous(const struct rte_memseg_list *list, void *unused)
 	return 0;
 }
 
-/* Large pages without reserved ones, while nothing but DPDK itself has its memory. */
+/* Enables large pages without a reservation, while only DPDK itself uses its memory. */
 void mswx_trust_huge_pages(void)
 {
 	rte_memseg_list_walk(make_anonymous, NULL);

@@ -1,4 +1,4 @@
-/* A pipeline and its ports, made and ended. See switch.h. */
+/* Creates and frees a pipeline and its ports. See switch.h. */
 #include "internal.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,8 +11,7 @@
 #include <rte_swx_port_ring.h>
 #include <rte_swx_port_source_sink.h>
 
-/* Nanoseconds for which the loop looks for packets at most before it sleeps, unless told otherwise.
- */
+/* Default maximum polling time before a sleep in nanoseconds. */
 #define SPIN 100000
 
 int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
@@ -31,9 +30,9 @@ int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
 		snprintf(m->ring_out_names[i], sizeof(m->ring_out_names[i]), "%s_out%u", name, i);
 	}
 	m->since_last = UINT64_MAX / 2;
-	m->under_way = MSWX_UNDER_WAY;
+	m->in_flight = MSWX_IN_FLIGHT;
 	m->spin = SPIN;
-	m->bell = -1;
+	m->wakeup_fd = -1;
 	m->pool = rte_pktmbuf_pool_create(
 		m->pool_name, buffers, 128, 0, RTE_PKTMBUF_HEADROOM + MSWX_FRAME, 0);
 	if (!m->pool) {
@@ -134,7 +133,7 @@ static int make_rings(struct mswx *m)
 
 	for (i = 0; i < MSWX_PORTS; i++) {
 		m->in[i] = rte_ring_create(m->ring_in_names[i], MSWX_RING, 0, RING_F_SC_DEQ);
-		/* The pipeline puts frames in, and so does who takes what goes by it. */
+		/* Producers are the pipeline and the bypass. */
 		m->out[i] = rte_ring_create(m->ring_out_names[i], MSWX_RING, 0, 0);
 		if (!m->in[i] || !m->out[i])
 			return -rte_errno;
@@ -170,7 +169,7 @@ int mswx_memory_ports(struct mswx *m, const char *pcap, uint32_t packets)
 	int status = configured(m);
 	uint32_t i;
 
-	/* One port that packets come from, so that no time goes into looking at empty ones. */
+	/* A single input port, so that no time is spent on empty ones. */
 	if (!status)
 		status = rte_swx_pipeline_port_in_config(m->p, 0, "source", &in);
 	for (i = 0; i < MSWX_PORTS && !status; i++)
@@ -178,8 +177,8 @@ int mswx_memory_ports(struct mswx *m, const char *pcap, uint32_t packets)
 	return status;
 }
 
-/* What is known of actions and tables, and a second state of all tables to work on. */
-static int learn(struct mswx *m)
+/* Metadata of actions and tables, and a second copy of all tables to prepare changes in. */
+static int read_metadata(struct mswx *m)
 {
 	uint32_t i, j;
 	int status;
@@ -220,7 +219,7 @@ static int learn(struct mswx *m)
 			status = rte_swx_ctl_table_ops_get(m->p, i, &t->ops, &stub);
 		if (!status && t->info.n_match_fields > MSWX_FIELDS)
 			status = -EINVAL;
-		/* Without a key it has its default action alone. */
+		/* Without a key it has its default action only. */
 		if (!status && stub)
 			memset(&t->ops, 0, sizeof(t->ops));
 		for (j = 0; j < t->info.n_match_fields && !status; j++)
@@ -277,23 +276,23 @@ int mswx_build(struct mswx *m)
 {
 	int status = rte_swx_pipeline_build(m->p);
 
-	return status ? status : learn(m);
+	return status ? status : read_metadata(m);
 }
 
-/* Has a pipeline of a library take packets as rx.h says. */
+/* Makes a pipeline of a library receive packets as rx.h does. */
 static void take_rx(struct mswx *m, const char *library)
 {
-	/* DPDK has it open, and keeps it so. */
+	/* DPDK keeps it loaded. */
 	void *code = dlopen(library, RTLD_LAZY), *take, *idle;
 
 	if (!code)
 		return;
 	take = dlsym(code, "mswx_take_rx");
-	idle = dlsym(code, "mswx_idle_turns");
+	idle = dlsym(code, "mswx_idle_iterations");
 	if (take && idle) {
 		((void (*)(struct rte_swx_pipeline *))take)(m->p);
-		m->idle_turns = (uint32_t(*)(void))idle;
-		m->under_way = MSWX_UNDER_WAY_COMPILED;
+		m->idle_iterations = (uint32_t(*)(void))idle;
+		m->in_flight = MSWX_IN_FLIGHT_COMPILED;
 	}
 	dlclose(code);
 }
@@ -330,7 +329,7 @@ int mswx_load(struct mswx *m, const char *library, const char *pcap, uint32_t pa
 			take_rx(m, library);
 	}
 	free(text);
-	return status ? status : learn(m);
+	return status ? status : read_metadata(m);
 }
 
 void mswx_free(struct mswx *m)
@@ -342,7 +341,7 @@ void mswx_free(struct mswx *m)
 	for (i = 0; i < MSWX_PORTS; i++)
 		mswx_close_lanes(m, i);
 	if (m->p && m->next) {
-		/* The pipeline frees the tables that it has; those beside them are ours. */
+		/* The pipeline frees the tables that it owns; the inactive copies are ours. */
 		for (i = 0; i < m->info.n_tables; i++) {
 			if (m->next[i].obj && m->next[i].obj != m->now[i].obj)
 				m->tables[i].ops.free(m->next[i].obj);

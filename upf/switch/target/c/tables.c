@@ -1,26 +1,24 @@
-/* How tables change while packets pass. See switch.h. */
+/* Changes of tables while packets pass. See switch.h. */
 #include "internal.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* After a change of tables, the packets that still look at the old ones have left when this many
- * instructions have been executed: at most 16 are under way at a time, none of which takes 1,024.
- */
+/* After tables were swapped, no packet uses the old ones once this many instructions were executed:
+ * at most 16 packets are in flight, and none takes 1,024 instructions. */
 #define GRACE_INSTRUCTIONS (16 * 1024)
 
-/* Writes the lowest `bits` of a number, most significant octet first or, as this machine keeps
- * them, last. */
+/* Writes the lowest `bits` of a number, in network byte order or host byte order. */
 static void put(uint8_t *to, uint64_t value, uint32_t bits, int network)
 {
-	uint32_t octets = bits / 8, i;
+	uint32_t bytes = bits / 8, i;
 
-	for (i = 0; i < octets; i++)
-		to[network ? octets - 1 - i : i] = (uint8_t)(value >> (8 * i));
+	for (i = 0; i < bytes; i++)
+		to[network ? bytes - 1 - i : i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Room for an entry as SWX has it. */
+/* Memory for an entry in the format of SWX. */
 struct encoded {
 	struct rte_swx_table_entry entry;
 	uint8_t key[MSWX_KEY];
@@ -66,7 +64,7 @@ static int encode(
 	return encode_action(m, from->action, from->arguments, to->data);
 }
 
-/* Makes one change in one state of the tables. */
+/* Applies one change to one copy of the tables. */
 static int change(
 	struct mswx *m, struct rte_swx_table_state *state, const struct mswx_change *c, int back)
 {
@@ -109,7 +107,7 @@ out:
 	return made;
 }
 
-/* Waits until no packet looks at the tables that were the pipeline's before. */
+/* Waits until no packet uses the previous tables. */
 static void wait_for_packets(struct mswx *m)
 {
 	uint64_t from = __atomic_load_n(&m->executed, __ATOMIC_SEQ_CST);
@@ -152,7 +150,7 @@ int mswx_commit(struct mswx *m, const struct mswx_change *changes, uint32_t n,
 	old = m->now;
 	m->now = m->next;
 	m->next = old;
-	/* What went well on one state goes well on its equal. */
+	/* A change that succeeded on one copy succeeds on the other. */
 	for (i = 0; i < n; i++)
 		change(m, m->next, &changes[i], 0);
 	for (i = 0; i < n_rebuilds; i++) {

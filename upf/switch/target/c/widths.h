@@ -1,22 +1,22 @@
-/* What DPDK's C text of a pipeline is compiled with: its instructions on fields, with accesses as
- * wide as the field.
+/* Included when DPDK's generated C code of a pipeline is compiled: field instructions with accesses
+ * as wide as the field.
  *
- * DPDK reads and writes 64 bits for each field, under a mask. A load that overlaps the store before
- * it, which is not yet in the cache, waits for it (12 cycles); in code that fills a header field by
- * field that is a third of all time. Operands are constants here, so each of these becomes one or
- * two machine instructions. Everything that is not named here stays DPDK's.
+ * DPDK reads and writes 64 bits per field, with a mask. A load that overlaps a preceding store that
+ * is still in the store buffer stalls for about 12 cycles. In code that fills a header field by
+ * field this is a third of all time. Operands are constants here, so each access becomes one or two
+ * machine instructions. Everything else stays DPDK's.
  *
- * Included behind rte_swx_pipeline_internal.h. A little-endian processor is assumed, as is SSE
- * elsewhere in this target. */
+ * Include after rte_swx_pipeline_internal.h. Assumes a little-endian CPU, as the rest of this
+ * target assumes SSE. */
 #ifndef MARTLET_WIDTHS_H
 #define MARTLET_WIDTHS_H
 #include <stdint.h>
 
 #define WIDTHS_INLINE static inline __attribute__((always_inline))
 
-/* All accesses are to this, so that they are kept in order among each other and with DPDK's, while
- * the pointers to the structs, which are of another type, stay where they are. An enumeration is no
- * character type, which could be anything. */
+/* All accesses use this type, so that their order among each other and with DPDK's is preserved,
+ * while the compiler may cache the pointers to the structs, which have another type. An enumeration
+ * type is no character type, which could alias everything. */
 enum __attribute__((packed)) widths_octet { WIDTHS_LEAST = 0, WIDTHS_MOST = 255 };
 union __attribute__((packed)) widths_any {
 	enum widths_octet of8;
@@ -26,7 +26,7 @@ union __attribute__((packed)) widths_any {
 };
 #define WIDTHS_AT(at, bits) (((union widths_any *)(at))->of##bits)
 
-/* The octets of a field, the first of them lowest. */
+/* The bytes of a field, the first byte lowest. */
 WIDTHS_INLINE uint64_t widths_load(uint8_t *at, uint32_t bits)
 {
 	switch (bits) {
@@ -84,8 +84,8 @@ WIDTHS_INLINE void widths_store(uint8_t *at, uint32_t bits, uint64_t value)
 	}
 }
 
-/* Between the octets of a field of a header and its value; each way is the other's inverse. */
-WIDTHS_INLINE uint64_t widths_turned(uint64_t value, uint32_t bits)
+/* Converts between the bytes of a header field and its value; the function is its own inverse. */
+WIDTHS_INLINE uint64_t widths_swapped(uint64_t value, uint32_t bits)
 {
 	switch (bits) {
 	case 8:
@@ -104,7 +104,7 @@ WIDTHS_INLINE uint8_t *widths_at(const struct thread *t, const struct instr_oper
 	return t->structs[x->struct_id] + x->offset;
 }
 
-/* The value of a field of metadata or of an action's arguments (hbo), of a header (nbo). */
+/* The value of a field of metadata or action arguments (hbo), or of a header (nbo). */
 WIDTHS_INLINE uint64_t widths_hbo(const struct thread *t, const struct instr_operand *x)
 {
 	return widths_load(widths_at(t, x), x->n_bits);
@@ -112,7 +112,7 @@ WIDTHS_INLINE uint64_t widths_hbo(const struct thread *t, const struct instr_ope
 
 WIDTHS_INLINE uint64_t widths_nbo(const struct thread *t, const struct instr_operand *x)
 {
-	return widths_turned(widths_load(widths_at(t, x), x->n_bits), x->n_bits);
+	return widths_swapped(widths_load(widths_at(t, x), x->n_bits), x->n_bits);
 }
 
 WIDTHS_INLINE void widths_set_hbo(
@@ -124,24 +124,24 @@ WIDTHS_INLINE void widths_set_hbo(
 WIDTHS_INLINE void widths_set_nbo(
 	const struct thread *t, const struct instr_operand *x, uint64_t value)
 {
-	widths_store(widths_at(t, x), x->n_bits, widths_turned(value, x->n_bits));
+	widths_store(widths_at(t, x), x->n_bits, widths_swapped(value, x->n_bits));
 }
 
 #define WIDTHS(name) \
 	WIDTHS_INLINE void name( \
 		struct rte_swx_pipeline *p, struct thread *t, const struct instruction *ip)
 
-/* One header out of the packet. */
+/* Extracts one header. */
 WIDTHS(widths_extract)
 {
-	uint32_t octets = ip->io.hdr.n_bytes[0];
+	uint32_t bytes = ip->io.hdr.n_bytes[0];
 
 	(void)p;
 	t->structs[ip->io.hdr.struct_id[0]] = t->ptr;
 	t->valid_headers = MASK64_BIT_SET(t->valid_headers, ip->io.hdr.header_id[0]);
-	t->pkt.offset += octets;
-	t->pkt.length -= octets;
-	t->ptr += octets;
+	t->pkt.offset += bytes;
+	t->pkt.length -= bytes;
+	t->ptr += bytes;
 }
 
 WIDTHS(widths_mov)
@@ -171,7 +171,7 @@ WIDTHS(widths_mov_hh)
 		widths_set_nbo(t, &ip->mov.dst, widths_nbo(t, &ip->mov.src));
 }
 
-/* DPDK has turned the number already where the field is a header's. */
+/* DPDK has already swapped the constant for header fields. */
 WIDTHS(widths_mov_i)
 {
 	(void)p;
@@ -220,7 +220,7 @@ WIDTHS_ALU(and, &)
 WIDTHS_ALU(or, |)
 WIDTHS_ALU(xor, ^)
 
-/* Counters and meters whose number is in metadata. */
+/* Counters and meters with their index in metadata. */
 WIDTHS_INLINE uint64_t *widths_register(
 	struct rte_swx_pipeline *p, struct thread *t, const struct instruction *ip)
 {
@@ -249,19 +249,19 @@ WIDTHS(widths_regadd_rmi)
 	*widths_register(p, t, ip) += ip->regarray.dstsrc_val;
 }
 
-/* A meter whose number, octets and colour are in metadata, and which has seen no colour yet. */
+/* A meter with index, length and colour in metadata, without an input colour. */
 WIDTHS(widths_meter_mmi)
 {
 	const struct metarray_runtime *r = &p->metarray_runtime[ip->meter.metarray_id];
 	struct meter *m = &r->metarray[widths_hbo(t, &ip->meter.idx) & r->size_mask];
-	uint32_t octets = (uint32_t)widths_hbo(t, &ip->meter.length);
+	uint32_t bytes = (uint32_t)widths_hbo(t, &ip->meter.length);
 	enum rte_color colour = rte_meter_trtcm_color_aware_check(&m->m, &m->profile->profile,
-		rte_get_tsc_cycles(), octets, (enum rte_color)ip->meter.color_in_val);
+		rte_get_tsc_cycles(), bytes, (enum rte_color)ip->meter.color_in_val);
 
 	colour &= m->color_mask;
 	widths_set_hbo(t, &ip->meter.color_out, colour);
 	m->n_pkts[colour]++;
-	m->n_bytes[colour] += octets;
+	m->n_bytes[colour] += bytes;
 }
 
 #define instr_operand_hbo widths_hbo
@@ -284,7 +284,7 @@ WIDTHS(widths_meter_mmi)
 #define __instr_alu_sub_hh_exec widths_sub_hh
 #define __instr_alu_sub_mi_exec widths_sub_i
 #define __instr_alu_sub_hi_exec widths_sub_hi
-/* Of these, DPDK turns a number for a header. */
+/* For these, DPDK swaps constants for header fields. */
 #define __instr_alu_and_exec widths_and
 #define __instr_alu_and_mh_exec widths_and_mh
 #define __instr_alu_and_hm_exec widths_and_hm

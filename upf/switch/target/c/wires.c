@@ -1,4 +1,4 @@
-/* Frames between the sockets of ports and the rings of the pipeline. See internal.h. */
+/* Frames between port sockets and pipeline rings. See internal.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <errno.h>
@@ -6,8 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bursts of frames that are taken from a port before the pipeline has them: what comes in large
- * numbers leaves in such, too. */
+/* Bursts received from a port per pipeline run: large batches in lead to large batches out. */
 #define BURSTS 8
 
 void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass)
@@ -16,7 +15,7 @@ void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass)
 	m->bypass[port] = bypass;
 }
 
-/* By a packet socket. */
+/* Sends through a packet socket. */
 static void send_by_socket(
 	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
@@ -37,12 +36,12 @@ static void send_by_socket(
 		if (now > 0) {
 			for (i = sent; i < sent + (uint32_t)now; i++) {
 				m->counters[port].packets_out++;
-				m->counters[port].octets_out += lengths[i];
+				m->counters[port].bytes_out += lengths[i];
 			}
 			sent += (uint32_t)now;
 		} else if (errno != EINTR) {
-			/* A full queue refuses all the rest; anything else, such as a frame that is too long,
-			 * this one. */
+			/* A full queue rejects all remaining frames; other errors, such as a too
+			 * long frame, only this one. */
 			uint32_t lost = errno == EAGAIN || errno == ENOBUFS || errno == ENETDOWN ? n - sent : 1;
 
 			m->counters[port].refused += lost;
@@ -51,7 +50,7 @@ static void send_by_socket(
 	}
 }
 
-/* Whether frames leave by a port, and are not left to be collected. */
+/* Whether frames leave through a port; else they are collected from its ring. */
 int mswx_leads_out(const struct mswx *m, uint32_t port)
 {
 	return m->fds[port] >= 0 || m->n_lanes[port];
@@ -70,7 +69,7 @@ static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, u
 	rte_pktmbuf_free_bulk(packets, n);
 }
 
-/* By the pipeline, to the other end of the wire. */
+/* Forwards a frame to the other end of the wire, bypassing the pipeline. */
 void mswx_bypass(struct mswx *m, uint32_t port, struct rte_mbuf *packet)
 {
 	int to = m->bypass[port];
@@ -91,7 +90,7 @@ uint32_t mswx_waiting(const struct mswx *m)
 	return n;
 }
 
-/* Frames that have come, as long as said; a burst at the most. */
+/* Received frames with their lengths; at most a burst. */
 static void take(
 	struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
@@ -103,7 +102,7 @@ static void take(
 		uint32_t length = lengths[i];
 
 		m->counters[port].packets_in++;
-		m->counters[port].octets_in += length;
+		m->counters[port].bytes_in += length;
 		packet->data_len = (uint16_t)length;
 		packet->pkt_len = length;
 		if (length < MSWX_ETHERNET || length > MSWX_FRAME) {
@@ -115,7 +114,7 @@ static void take(
 			fit[fits++] = packet;
 		}
 	}
-	/* Who receives has looked for room. */
+	/* The caller checked for space. */
 	rte_ring_enqueue_bulk(m->in[port], (void **)fit, fits, NULL);
 }
 
@@ -162,7 +161,7 @@ uint32_t mswx_receive(struct mswx *m, uint32_t port)
 {
 	uint32_t lane, n = 0;
 
-	/* Left to itself, the kernel's queue holds what does not fit here. */
+	/* The kernel's queue keeps what does not fit here. */
 	if (rte_ring_count(m->out[MSWX_HOLD]) + mswx_waiting(m) + 2 * MSWX_BURST > MSWX_RING)
 		return 0;
 	if (m->fds[port] >= 0 && rte_ring_free_count(m->in[port]) >= MSWX_BURST)
@@ -172,52 +171,52 @@ uint32_t mswx_receive(struct mswx *m, uint32_t port)
 
 		for (bursts = 0; bursts < BURSTS && rte_ring_free_count(m->in[port]) >= MSWX_BURST;
 			 bursts++) {
-			uint32_t come = receive_by_lane(m, port, lane);
+			uint32_t received = receive_by_lane(m, port, lane);
 
-			n += come;
-			if (come < MSWX_BURST)
+			n += received;
+			if (received < MSWX_BURST)
 				break;
 		}
 	}
 	return n;
 }
 
-/* Tells who collects the controller's packets that there are more. */
-static void ring(struct mswx *m)
+/* Signals that there are more packets for the controller. */
+static void signal_controller(struct mswx *m)
 {
-	uint32_t come = m->out[MSWX_PORTS - 1]->prod.tail;
+	uint32_t received = m->out[MSWX_PORTS - 1]->prod.tail;
 	const uint64_t one = 1;
 
-	if (m->bell >= 0 && come != m->rung && write(m->bell, &one, sizeof(one)) > 0)
-		m->rung = come;
+	if (m->wakeup_fd >= 0 && received != m->signalled && write(m->wakeup_fd, &one, sizeof(one)) > 0)
+		m->signalled = received;
 }
 
-/* What waits for a port, where it is much, by a program; the rest is left. */
+/* Sends a large queue of a port through a program; the rest stays. */
 static uint32_t send_live(struct mswx *m, uint32_t port)
 {
 	struct rte_mbuf *packets[MSWX_LIVE];
-	uint32_t lengths[MSWX_LIVE], n, i, gone;
+	uint32_t lengths[MSWX_LIVE], n, i, sent;
 
-	/* Nothing overtakes what the socket still has. */
+	/* Frames that the socket still holds go first. */
 	if (rte_ring_count(m->out[port]) < MSWX_LIVE_LEAST || mswx_lane_kick(m, port) ||
-		!mswx_live_takes(m, port, mswx_now()))
+		!mswx_live_accepts(m, port, mswx_now()))
 		return 0;
 	n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_LIVE, NULL);
 	for (i = 0; i < n; i++)
 		lengths[i] = mswx_leaving(packets[i]);
-	gone = mswx_live_send(m, port, packets, lengths, n);
-	rte_pktmbuf_free_bulk(packets, gone);
-	for (i = gone; i < n; i += MSWX_BURST)
+	sent = mswx_live_send(m, port, packets, lengths, n);
+	rte_pktmbuf_free_bulk(packets, sent);
+	for (i = sent; i < n; i += MSWX_BURST)
 		send_all(m, port, packets + i, n - i < MSWX_BURST ? n - i : MSWX_BURST);
 	return n;
 }
 
-/* Out of the rings to the sockets; without a socket they wait to be collected. */
+/* Sends frames from the rings to the sockets; without a socket they stay to be collected. */
 uint32_t mswx_flush(struct mswx *m)
 {
 	uint32_t busy = 0, port;
 
-	ring(m);
+	signal_controller(m);
 	for (port = 0; port < MSWX_PORTS; port++) {
 		struct rte_mbuf *packets[MSWX_BURST];
 		uint32_t n;

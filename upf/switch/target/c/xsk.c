@@ -1,6 +1,6 @@
-/* Lanes: AF_XDP sockets (Linux, Documentation/networking/af_xdp.rst), one for each receive queue of
- * an interface. A program at the interface hands a lane each frame, or lets the kernel have it; no
- * frame goes both ways. See switch.h. */
+/* Lanes: AF_XDP sockets (Linux, Documentation/networking/af_xdp.rst), one per receive queue of an
+ * interface. A program on the interface redirects each frame to a lane, or leaves it to the kernel;
+ * never both. See switch.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <errno.h>
@@ -11,13 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Octets of a chunk of the memory that is shared with the kernel, which keeps 256 of each for
- * itself. */
+/* Chunk size of the memory shared with the kernel, which reserves 256 bytes of each. */
 #define CHUNK 2048
-/* Frames under way to us, and from us. */
+/* Frames in flight in each direction. */
 #define TO_US 4096
 #define FROM_US 1024
-/* Calls in which the kernel is asked to send: it takes 32 frames in each. */
+/* Maximum send calls: the kernel sends 32 frames per call. */
 #define KICKS 64
 
 struct ring {
@@ -32,7 +31,7 @@ struct mswx_lane {
 	int fd;
 	uint8_t *frames;
 	struct ring fill, completion, rx, tx;
-	/* Chunks that no frame is in, for frames from us. */
+	/* Free chunks for transmission. */
 	uint64_t spare[FROM_US];
 	uint32_t spares;
 };
@@ -50,11 +49,11 @@ static void store(uint32_t *at, uint32_t value)
 }
 
 static int map_ring(int fd, struct ring *ring, const struct xdp_ring_offset *at, uint64_t where,
-	uint32_t entries, size_t octets)
+	uint32_t entries, size_t bytes)
 {
 	uint8_t *map;
 
-	ring->length = (size_t)at->desc + entries * octets;
+	ring->length = (size_t)at->desc + entries * bytes;
 	map = mmap(
 		NULL, ring->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)where);
 	if (map == MAP_FAILED)
@@ -105,7 +104,7 @@ static int open_lane(struct mswx_lane *lane, uint32_t ifindex, uint32_t queue)
 	struct xdp_umem_reg memory = {.len = FRAMES, .chunk_size = CHUNK};
 	struct xdp_mmap_offsets at;
 	socklen_t length = sizeof(at);
-	int status, room = 8 << 20;
+	int status, size = 8 << 20;
 	uint32_t i;
 
 	lane->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -142,7 +141,7 @@ static int open_lane(struct mswx_lane *lane, uint32_t ifindex, uint32_t queue)
 			FROM_US, sizeof(uint64_t));
 	if (status)
 		return status;
-	setsockopt(lane->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	setsockopt(lane->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
 	for (i = 0; i < TO_US; i++)
 		((uint64_t *)lane->fill.entries)[i] = (uint64_t)i * CHUNK;
 	store(lane->fill.producer, TO_US);
@@ -181,10 +180,10 @@ uint32_t mswx_lane_receive(
 {
 	struct mswx_lane *lane = m->lanes[port][of];
 	uint32_t from = *lane->rx.consumer, to = *lane->fill.producer, i;
-	uint32_t there = load(lane->rx.producer) - from;
+	uint32_t available = load(lane->rx.producer) - from;
 
-	if (there < n)
-		n = there;
+	if (available < n)
+		n = available;
 	if (!n || rte_pktmbuf_alloc_bulk(m->pool, packets, n))
 		return 0;
 	for (i = 0; i < n; i++) {
@@ -205,7 +204,7 @@ uint32_t mswx_lane_receive(
 	return n;
 }
 
-/* Chunks of frames that the kernel has sent. */
+/* Chunks of sent frames. */
 static void reap(struct mswx_lane *lane)
 {
 	uint32_t from = *lane->completion.consumer, to = load(lane->completion.producer);
@@ -254,7 +253,7 @@ void mswx_lane_send(
 		memcpy(lane->frames + frame->addr, rte_pktmbuf_mtod(packets[i], const void *), lengths[i]);
 		to++;
 		m->counters[port].packets_out++;
-		m->counters[port].octets_out += lengths[i];
+		m->counters[port].bytes_out += lengths[i];
 	}
 	store(lane->tx.producer, to);
 	mswx_lane_kick(m, port);

@@ -1,16 +1,17 @@
-//! The switch as what the control writes to.
+//! The control plane's [`Target`] on DPDK.
 use crate::error::SwitchError;
 use crate::switch::{CONTROLLER, Change, Entry, HOLD, Rebuild, Switch};
+use martlet_switch_control::TargetError;
 use martlet_switch_control::model::{self, Call, RawEntry};
 use martlet_switch_control::tables::HIGHEST_PRIORITY;
 use std::sync::Arc;
 
-/// A switch, and how its program's tables and actions are numbered in it.
+/// A switch, with the numbers of its program's tables and actions.
 pub struct SwitchTarget {
     switch: Arc<Switch>,
     tables: Vec<u32>,
     actions: Vec<u32>,
-    /// Places of the actions that have packets wait.
+    /// Indexes of the actions that hold packets.
     holding: Vec<usize>,
 }
 
@@ -42,8 +43,25 @@ impl SwitchTarget {
     }
 }
 
+fn target_error(error: SwitchError) -> TargetError {
+    match error {
+        SwitchError::Refused { index, errno } => TargetError::Change {
+            index,
+            cause: std::io::Error::from_raw_os_error(errno).to_string(),
+        },
+        SwitchError::Dpdk { what, errno } => {
+            TargetError::engine(what, std::io::Error::from_raw_os_error(errno))
+        }
+        other => TargetError::engine("the switch", other),
+    }
+}
+
 impl model::Target for SwitchTarget {
-    fn commit(&self, changes: &[model::Change], rebuilds: &[model::Rebuild]) -> Result<(), String> {
+    fn commit(
+        &self,
+        changes: &[model::Change],
+        rebuilds: &[model::Rebuild],
+    ) -> Result<(), TargetError> {
         let entry = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| self.entry(entry));
         let held = |entry: &RawEntry| self.holding.contains(&entry.action);
         let releases = changes.iter().any(|change| change.before.as_ref().is_some_and(held));
@@ -66,32 +84,34 @@ impl model::Target for SwitchTarget {
             true => self.switch.commit_and_release(&changes, &rebuilds),
             false => self.switch.commit(&changes, &rebuilds),
         };
-        outcome.map_err(|error| error.to_string())
+        outcome.map_err(target_error)
     }
 
-    fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
+    fn set_default(&self, table: usize, call: &Call) -> Result<(), TargetError> {
         let action = self.actions[call.action];
-        self.switch
-            .set_default(self.tables[table], action, &call.arguments)
-            .map_err(|error| error.to_string())
+        self.switch.set_default(self.tables[table], action, &call.arguments).map_err(target_error)
     }
 
-    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), String> {
+    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), TargetError> {
         let name = &self.switch.program().info.counters[counter].alias;
-        let read = |of: &str| {
-            self.switch.register(&format!("{name}_{of}"), index).map_err(|error| error.to_string())
-        };
-        Ok((read("packets")?, read("octets")?))
+        let read =
+            |of: &str| self.switch.register(&format!("{name}_{of}"), index).map_err(target_error);
+        Ok((read("packets")?, read("bytes")?))
     }
 
-    fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), String> {
+    fn set_meter(
+        &self,
+        meter: usize,
+        index: u32,
+        rate: Option<(u64, u64)>,
+    ) -> Result<(), TargetError> {
         let name = &self.switch.program().info.meters[meter].alias;
-        self.switch.set_meter(name, index, rate).map_err(|error| error.to_string())
+        self.switch.set_meter(name, index, rate).map_err(target_error)
     }
 
-    fn send(&self, port: u32, frame: &[u8]) -> Result<(), String> {
+    fn send(&self, port: u32, frame: &[u8]) -> Result<(), TargetError> {
         let with_port = [&port.to_be_bytes()[..], frame].concat();
-        self.switch.inject(CONTROLLER, &with_port).map_err(|error| error.to_string())
+        self.switch.inject(CONTROLLER, &with_port).map_err(target_error)
     }
 
     fn receive(&self) -> Option<(u32, Vec<u8>)> {

@@ -1,4 +1,4 @@
-//! A compiled program into a pipeline of DPDK.
+//! Builds a DPDK pipeline from a compiled program.
 use crate::error::{SwitchError, checked};
 use crate::ffi::{self, Raw};
 use martlet_p4c_swx::Spec;
@@ -7,17 +7,17 @@ use std::ffi::{CString, c_char};
 use std::io::Write;
 use std::path::Path;
 
-/// Where the packets of a switch come from and go to.
+/// Source and destination of a switch's packets.
 #[derive(Debug, Clone, Copy)]
 pub enum Ports<'a> {
-    /// By hand or by sockets; see [`Switch`](crate::Switch).
+    /// Injected manually or through sockets; see [`Switch`](crate::Switch).
     Rings,
-    /// To measure: so many packets of a pcap file for ever, at port 0; what comes out is counted
-    /// and dropped.
+    /// For benchmarks: replays packets of a pcap file at port 0 endlessly; output is counted and
+    /// dropped.
     Memory {
         /// The file.
         pcap: &'a Path,
-        /// Packets to read from it at most.
+        /// Maximum number of packets to read from the file.
         packets: u32,
     },
 }
@@ -25,19 +25,19 @@ pub enum Ports<'a> {
 /// How a pipeline runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// DPDK interprets its instructions.
+    /// DPDK interprets the instructions.
     Interpreter,
-    /// As machine code, made when Martlet was built.
+    /// Machine code, compiled when Martlet was built.
     MachineCode,
 }
 
 impl Engine {
-    /// The faster one of those that this build has.
+    /// The fastest engine of this build.
     pub fn best() -> Engine {
         if LIBRARY.is_some() { Engine::MachineCode } else { Engine::Interpreter }
     }
 
-    /// Its name in status and reports.
+    /// The name in status and reports.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Interpreter => "interpreter",
@@ -68,11 +68,15 @@ pub(crate) fn assemble(
     };
     if engine == Engine::MachineCode {
         let library = LIBRARY.ok_or_else(|| {
-            SwitchError::Unknown("machine code of the pipeline in this build".into())
+            SwitchError::Port(
+                "this build has no machine code of the pipeline: run \
+                 deploy/install/swx-headers.sh and build again, or use --engine interpreter"
+                    .into(),
+            )
         })?;
         return load(m, library, pcap);
     }
-    // SAFETY: `m` is a new switch, and all texts live until the end of each call.
+    // SAFETY: `m` is a new switch, and all strings live until the end of each call.
     unsafe {
         match &pcap {
             None => checked(ffi::mswx_ring_ports(m), || "ports".into())?,
@@ -86,7 +90,7 @@ pub(crate) fn assemble(
     interpret(m, spec)
 }
 
-/// Takes a pipeline that DPDK wrote as C and a compiler made a library of.
+/// Loads a pipeline from a shared library that was compiled from DPDK's generated C code.
 pub(crate) fn load(
     m: *mut Raw,
     library: &[u8],
@@ -94,7 +98,7 @@ pub(crate) fn load(
 ) -> Result<(), SwitchError> {
     let name = c"martlet-pipeline";
     let failed = |error: std::io::Error| {
-        SwitchError::Port(format!("no memory for the pipeline's code: {error}"))
+        SwitchError::Port(format!("cannot store the machine code of the pipeline: {error}"))
     };
     let file = nix::sys::memfd::memfd_create(name, nix::sys::memfd::MFdFlags::empty())
         .map_err(|e| failed(e.into()))?;
@@ -103,9 +107,9 @@ pub(crate) fn load(
     let path = text(&format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
     let (pcap_text, packets) = pcap.map_or((None, 0), |(text, packets)| (Some(text), packets));
     let pcap = pcap_text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
-    // SAFETY: `m` is a new switch, and the texts live until the end of the call.
+    // SAFETY: `m` is a new switch, and the strings live until the end of the call.
     checked(unsafe { ffi::mswx_load(m, path.as_ptr(), pcap, packets) }, || {
-        "the pipeline's code is loaded".into()
+        "loading the machine code of the pipeline".into()
     })
 }
 
@@ -114,8 +118,8 @@ fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
         |instructions: &[String]| instructions.iter().map(|line| text(line)).collect::<Vec<_>>();
     let pointers =
         |lines: &[CString]| lines.iter().map(|line| line.as_ptr()).collect::<Vec<*const c_char>>();
-    // SAFETY, for all calls: `m` is a new switch, DPDK copies what it is given, and all texts and
-    // arrays live until the end of each call and are as long as said.
+    // SAFETY, for all calls: `m` is a new switch, DPDK copies its arguments, and all strings and
+    // arrays live until the end of each call and have the given lengths.
     for of in &spec.structs {
         let names: Vec<CString> = of.fields.iter().map(|(name, _)| text(name)).collect();
         let fields: Vec<ffi::Field> = names
@@ -206,8 +210,8 @@ fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
     let pointers = pointers(&lines);
     // SAFETY: see above.
     checked(unsafe { ffi::mswx_apply(m, pointers.as_ptr(), pointers.len() as u32) }, || {
-        "the instructions".into()
+        "the instructions of the pipeline".into()
     })?;
     // SAFETY: see above.
-    checked(unsafe { ffi::mswx_build(m) }, || "the pipeline is built".into())
+    checked(unsafe { ffi::mswx_build(m) }, || "building the pipeline".into())
 }

@@ -1,10 +1,9 @@
-//! Programs of the kernel by the names of their instructions (RFC 9669): so short that no compiler
-//! is needed for them.
+//! An assembler for short BPF programs (RFC 9669), so that no compiler is needed for them.
 use std::collections::HashMap;
 use std::os::fd::RawFd;
 
-/// A register. What a program gives is in the first; functions of the kernel take theirs from the
-/// second on, and leave alone what is in those from the seventh on.
+/// A register. R0 has the return value; R1 to R5 are the arguments of helpers, which preserve R6 to
+/// R9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Register(u8);
 
@@ -18,22 +17,22 @@ pub(crate) const R7: Register = Register(7);
 pub(crate) const R8: Register = Register(8);
 pub(crate) const R9: Register = Register(9);
 
-/// Functions of the kernel, by their numbers in `enum bpf_func_id`.
+/// Helper functions, by their numbers in `enum bpf_func_id`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Helper {
-    /// Sends the packet by an interface: its number, flags.
+    /// Redirects the packet to an interface: ifindex, flags.
     Redirect = 23,
-    /// Sends the packet to an entry of a map: map, key, verdict where there is none.
+    /// Redirects the packet to an entry of a map: map, key, verdict if there is none.
     RedirectMap = 51,
-    /// Makes the packet longer: context, by how many octets.
+    /// Changes the length of the packet: context, difference in bytes.
     XdpAdjustTail = 65,
     /// Nanoseconds of CLOCK_MONOTONIC_COARSE.
     CoarseTime = 160,
-    /// Writes octets of the packet: context, where, from, how many.
+    /// Writes bytes of the packet: context, offset, source, length.
     XdpStoreBytes = 190,
 }
 
-/// What programs of XDP are called with (`struct xdp_md`), and what they give.
+/// The context of XDP programs (`struct xdp_md`), and their verdicts.
 pub(crate) mod xdp {
     pub(crate) const DATA: i16 = 0;
     pub(crate) const DATA_END: i16 = 4;
@@ -43,7 +42,7 @@ pub(crate) mod xdp {
     pub(crate) const PASS: i32 = 2;
 }
 
-/// What programs of traffic control give for a packet that is to go no further.
+/// The verdict of traffic control programs that drops the packet.
 pub(crate) const TC_SHOT: i32 = 2;
 
 /// Classes and modes of instructions (RFC 9669, 3 to 5).
@@ -66,16 +65,16 @@ const MORE_SIGNED: u8 = 0x60;
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 const LESS: u8 = 0xa0;
-/// What the number of a wide load is: a map, or where its values begin.
+/// The kind of a wide load: a map, or the address of its values.
 const MAP: Register = Register(1);
 const MAP_VALUE: Register = Register(2);
 
-/// A program in the making.
+/// A program under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     code: Vec<u64>,
     labels: HashMap<&'static str, usize>,
-    /// Jumps, and where they go.
+    /// Jumps and their targets.
     jumps: Vec<(usize, &'static str)>,
 }
 
@@ -136,12 +135,12 @@ impl Assembler {
         self.push(STORE_32, at, from, offset, 0);
     }
 
-    /// `to` is a map.
+    /// `to` = a map.
     pub fn map(&mut self, to: Register, map: RawFd) {
         self.wide(to, MAP, map);
     }
 
-    /// `to` is where the values of an array begin.
+    /// `to` = the address of an array's values.
     pub fn map_value(&mut self, to: Register, map: RawFd) {
         self.wide(to, MAP_VALUE, map);
     }
@@ -167,10 +166,10 @@ impl Assembler {
         self.exit();
     }
 
-    /// What comes next has this name.
+    /// Sets a label on the next instruction.
     pub fn label(&mut self, name: &'static str) {
-        let there = self.labels.insert(name, self.code.len());
-        debug_assert!(there.is_none(), "{name} is there twice");
+        let existing = self.labels.insert(name, self.code.len());
+        debug_assert!(existing.is_none(), "the label {name} is set twice");
     }
 
     fn jump(&mut self, condition: u8, register: Register, number: i32, to: &'static str) {
@@ -203,10 +202,10 @@ impl Assembler {
         self.jump(MORE_SIGNED, register, number, to);
     }
 
-    /// The instructions, as the kernel reads them.
+    /// The instructions in the kernel's format.
     pub fn finish(mut self) -> Vec<u64> {
         for (at, to) in &self.jumps {
-            // From behind the jump on.
+            // Relative to the instruction after the jump.
             let offset = self.labels[to] as i64 - *at as i64 - 1;
             self.code[*at] |= u64::from(offset as i16 as u16) << 16;
         }

@@ -1,6 +1,7 @@
-//! Packets through the pipeline in memory: from a source that never ends into a sink.
+//! Benchmark of the pipeline in memory, from an endless source to a sink.
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
+use crate::error::ProcessError;
 use crate::pcap::Writer;
 use crate::serve::base;
 use crate::switch::Switch;
@@ -12,40 +13,40 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
-/// Which way packets go.
+/// Direction of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Out of tunnels.
+pub enum TunnelOperation {
+    /// Uplink: decapsulation.
     Decapsulation,
-    /// Into tunnels.
+    /// Downlink: encapsulation.
     Encapsulation,
 }
 
-/// What is measured.
+/// Parameters of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Bench {
-    /// Which way.
-    pub way: Way,
-    /// Rules, with one UE each.
+    /// Direction.
+    pub operation: TunnelOperation,
+    /// Number of rules, with one UE each.
     pub rules: u32,
-    /// Octets of an Ethernet frame as it comes, with its checksum of 4 that no interface shows.
+    /// Received frame length in bytes, with the checksum of 4 bytes that interfaces remove.
     pub frame: usize,
-    /// Samples, of 200 ms of the processor's time each.
+    /// Number of samples, of 200 ms CPU time each.
     pub samples: u32,
-    /// Rules have meters, which are never reached.
+    /// Rules have meters whose rate is never reached.
     pub metered: bool,
-    /// How the pipeline runs.
+    /// The engine of the pipeline.
     pub engine: Engine,
 }
 
-/// What was measured.
+/// Results of a benchmark.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// Packets in a second of the processor's time, by sample.
+    /// Packets per second of CPU time, by sample.
     pub packets_per_second: Vec<f64>,
-    /// Octets of a frame that leaves.
-    pub octets_out: f64,
-    /// Seconds in which the rules were written, in batches of 1,000.
+    /// Length of transmitted frames in bytes.
+    pub bytes_out: f64,
+    /// Duration of writing the rules in batches of 1,000, in seconds.
     pub writing: f64,
 }
 
@@ -80,16 +81,16 @@ pub(crate) const FIRST_UE: u32 = 0x0a3c_0001;
 pub(crate) const FIRST_TEID: u32 = 0x1000;
 const REMOTE: u32 = 0x0808_0808;
 
-/// The frame of one UE. The smallest in a tunnel is larger than the smallest of Ethernet: it is as
-/// small as it can be then.
-pub(crate) fn frame(way: Way, ue: u32, octets: usize) -> Vec<u8> {
-    let inside = octets.saturating_sub(4 + 14);
+/// The frame of one UE. The smallest tunnelled packet exceeds the smallest Ethernet frame, so small
+/// lengths are raised to it.
+pub(crate) fn frame(operation: TunnelOperation, ue: u32, bytes: usize) -> Vec<u8> {
+    let inside = bytes.saturating_sub(4 + 14);
     let ethernet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &[8, 0]].concat();
-    let packet = match way {
-        Way::Encapsulation => {
+    let packet = match operation {
+        TunnelOperation::Encapsulation => {
             ipv4(REMOTE, FIRST_UE + ue, &udp(53, 1000, &vec![0; inside.saturating_sub(28)]))
         }
-        Way::Decapsulation => {
+        TunnelOperation::Decapsulation => {
             let inner = ipv4(
                 FIRST_UE + ue,
                 REMOTE,
@@ -115,7 +116,7 @@ pub fn write_pcap(path: &Path, frames: impl Iterator<Item = Vec<u8>>) -> std::io
     file.flush()
 }
 
-/// The rule of one UE, and of the next hop, number 1.
+/// The rule of one UE, and next hop 1.
 pub(crate) fn rule(
     program: &martlet_p4c_swx::Program,
     table: &str,
@@ -142,13 +143,12 @@ pub(crate) fn rule(
     }
 }
 
-/// Measures on the thread that calls, by the time that the processor gave to it.
-pub fn run(bench: &Bench) -> Result<Measured, String> {
-    let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| error.to_string())?);
-    dpdk::start(768).map_err(|error| error.to_string())?;
+/// Measures on the calling thread, by CPU time.
+pub fn run(bench: &Bench) -> Result<Measured, ProcessError> {
+    let program = Arc::new(martlet_p4c_swx::compile(UPF)?);
+    dpdk::start(768)?;
     let pcap = std::env::temp_dir().join(format!("martlet-bench-{}.pcap", std::process::id()));
-    // As many packets as the source takes, of UEs at random, so that no cache has the rules by
-    // chance.
+    // The source has random UEs, so that no cache has the rules by chance.
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
         random ^= random << 13;
@@ -158,8 +158,8 @@ pub fn run(bench: &Bench) -> Result<Measured, String> {
     };
     let packets = 16 * 1024;
     let frames = (0..packets)
-        .map(|_| frame(bench.way, (next() % u64::from(bench.rules)) as u32, bench.frame));
-    write_pcap(&pcap, frames).map_err(|error| format!("{}: {error}", pcap.display()))?;
+        .map(|_| frame(bench.operation, (next() % u64::from(bench.rules)) as u32, bench.frame));
+    write_pcap(&pcap, frames).map_err(|error| ProcessError::file(&pcap, error))?;
     let outcome = measure(bench, program, &pcap, packets);
     let _ = std::fs::remove_file(&pcap);
     outcome
@@ -170,15 +170,14 @@ fn measure(
     program: Arc<martlet_p4c_swx::Program>,
     pcap: &Path,
     packets: u32,
-) -> Result<Measured, String> {
-    let switch = Switch::new(program.clone(), Ports::Memory { pcap, packets }, bench.engine)
-        .map_err(|error| error.to_string())?;
+) -> Result<Measured, ProcessError> {
+    let switch = Switch::new(program.clone(), Ports::Memory { pcap, packets }, bench.engine)?;
     let switch = Arc::new(switch);
-    let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| error.to_string())?);
+    let target = Arc::new(SwitchTarget::new(switch.clone())?);
     let tables = Tables::new(program.clone(), target);
     let mut first = base(&program);
-    // All packets come in at port 0, from whichever side.
-    if bench.way == Way::Encapsulation {
+    // Packets of both directions arrive at port 0.
+    if bench.operation == TunnelOperation::Encapsulation {
         first[0].entry.call = first[1].entry.call.clone();
     }
     let out = 5;
@@ -189,21 +188,21 @@ fn measure(
         "l2",
         vec![0x0200_0000_0003, 0x0200_0000_0004, out],
     ));
-    tables.write(&first).map_err(|error| error.to_string())?;
+    tables.write(&first)?;
     let rules: Vec<Update> = (0..bench.rules)
         .map(|n| {
             let meter = if bench.metered { u64::from(n) + 1 } else { 0 };
             let (ue, counter) = (u64::from(FIRST_UE + n), u64::from(n));
-            match bench.way {
-                Way::Decapsulation => rule(
+            match bench.operation {
+                TunnelOperation::Decapsulation => rule(
                     &program,
                     "gtp_decap",
                     u64::from(FIRST_TEID + n),
                     "decap",
                     vec![ue, counter, meter, 1, 0],
                 ),
-                Way::Encapsulation => {
-                    let (here, there) = (
+                TunnelOperation::Encapsulation => {
+                    let (own, gnb) = (
                         u64::from(Ipv4Addr::new(192, 168, 70, 1).to_bits()),
                         u64::from(Ipv4Addr::new(192, 168, 70, 2).to_bits()),
                     );
@@ -212,7 +211,7 @@ fn measure(
                         "gtp_encap",
                         ue,
                         "encap",
-                        vec![u64::from(n) + 7, here, there, 9, 0, counter, meter, 1],
+                        vec![u64::from(n) + 7, own, gnb, 9, 0, counter, meter, 1],
                     )
                 }
             }
@@ -220,7 +219,7 @@ fn measure(
         .collect();
     let started = Instant::now();
     for batch in rules.chunks(1000) {
-        tables.write(batch).map_err(|error| error.to_string())?;
+        tables.write(batch)?;
     }
     let writing = started.elapsed().as_secs_f64();
     let mut packets_per_second = Vec::new();
@@ -234,15 +233,15 @@ fn measure(
         before = now;
     }
     if before.0 == from.0 {
-        return Err("no packet left by the port of the rules: the measurement is void".into());
+        return Err(ProcessError::Invalid("no packet left through the port of the rules".into()));
     }
     for other in (0..7).filter(|port| *port != out as u32) {
         if switch.sunk(other).0 != 0 {
-            return Err(format!(
-                "packets left by port {other}, without a rule: the measurement is void"
-            ));
+            return Err(ProcessError::Invalid(format!(
+                "packets left through port {other} without a rule"
+            )));
         }
     }
-    let octets_out = (before.1 - from.1) as f64 / (before.0 - from.0) as f64;
-    Ok(Measured { packets_per_second, octets_out, writing })
+    let bytes_out = (before.1 - from.1) as f64 / (before.0 - from.0) as f64;
+    Ok(Measured { packets_per_second, bytes_out, writing })
 }

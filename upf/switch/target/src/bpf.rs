@@ -1,4 +1,4 @@
-//! What is asked of the kernel's bpf(2): maps, programs, and where they are attached.
+//! The bpf(2) system call: maps, programs and attachments.
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 const MAP_CREATE: i64 = 0;
@@ -11,19 +11,19 @@ pub(crate) const MMAPABLE: u32 = 1 << 10;
 pub(crate) const PROG_TYPE_XDP: u32 = 6;
 pub(crate) const ATTACH_XDP: u32 = 37;
 
-/// Calls bpf(2) with the first octets of its argument.
+/// Calls bpf(2) with the first fields of its argument.
 fn bpf<T>(command: i64, argument: &T) -> std::io::Result<i64> {
-    // SAFETY: the kernel reads as many octets as said, and what they point to lives until the end
-    // of the call.
+    // SAFETY: the kernel reads the given number of bytes, and their pointers are valid until the
+    // end of the call.
     let outcome =
         unsafe { libc::syscall(libc::SYS_bpf, command, argument as *const T, size_of::<T>()) };
     if outcome < 0 { Err(std::io::Error::last_os_error()) } else { Ok(outcome) }
 }
 
-/// The same, where a descriptor comes of it.
+/// A command that returns a descriptor.
 fn bpf_open<T>(command: i64, argument: &T) -> std::io::Result<OwnedFd> {
     let fd = bpf(command, argument)?;
-    // SAFETY: a descriptor that the kernel has just made, for us alone.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
@@ -46,7 +46,7 @@ struct MapAttributes {
     name: [u8; 16],
 }
 
-/// Makes a map whose keys have four octets.
+/// Creates a map with keys of four bytes.
 pub(crate) fn make_map(
     kind: u32,
     value: u32,
@@ -60,7 +60,7 @@ pub(crate) fn make_map(
     )
 }
 
-/// `union bpf_attr` of BPF_PROG_LOAD, up to the type of attachment.
+/// `union bpf_attr` of BPF_PROG_LOAD, up to the attachment type.
 #[repr(C)]
 struct Load {
     kind: u32,
@@ -99,7 +99,7 @@ pub(crate) fn load(
     bpf_open(PROG_LOAD, &load)
 }
 
-/// `union bpf_attr` of BPF_LINK_CREATE; the rest is what tcx may be told of its order.
+/// `union bpf_attr` of BPF_LINK_CREATE; the remaining fields order tcx programs.
 #[repr(C)]
 struct Link {
     program: u32,
@@ -109,7 +109,7 @@ struct Link {
     order: [u64; 2],
 }
 
-/// Attaches a program to an interface, for as long as what this gives is open.
+/// Attaches a program to an interface while the returned descriptor is open.
 pub(crate) fn attach(
     program: &OwnedFd,
     ifindex: u32,
@@ -130,7 +130,7 @@ struct Update {
     flags: u64,
 }
 
-/// Writes an entry of a map, of four octets.
+/// Sets an entry of a map with values of four bytes.
 pub(crate) fn set(map: &OwnedFd, key: u32, value: u32) -> std::io::Result<()> {
     let (map, key, value) =
         (map.as_raw_fd() as u32, (&raw const key) as u64, (&raw const value) as u64);

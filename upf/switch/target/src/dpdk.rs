@@ -1,4 +1,4 @@
-//! DPDK in this process: started once, without huge pages, without devices of its own.
+//! DPDK in this process: started once, without huge pages and devices.
 use crate::error::{SwitchError, checked};
 use crate::ffi;
 use std::ffi::{CStr, CString, c_char};
@@ -6,15 +6,15 @@ use std::sync::Mutex;
 
 static STARTED: Mutex<Option<Result<(), SwitchError>>> = Mutex::new(None);
 
-/// Starts DPDK with so many MiB for tables and packets, which are taken from the system as they are
-/// used. Later calls have the outcome of the first.
+/// Starts DPDK with memory in MiB for tables and packets, allocated on use. Later calls return the
+/// first outcome.
 pub fn start(memory_mib: u32) -> Result<(), SwitchError> {
     let mut started = STARTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     started.get_or_insert_with(|| initialize(memory_mib)).clone()
 }
 
 fn initialize(memory_mib: u32) -> Result<(), SwitchError> {
-    // The calling thread may run on every processor that it may run on now, not on the first alone.
+    // The calling thread keeps its CPU affinity, which DPDK would restrict to one CPU.
     let processors = affinity();
     let lcores =
         format!("0@({})", processors.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
@@ -37,12 +37,12 @@ fn initialize(memory_mib: u32) -> Result<(), SwitchError> {
         words.iter().map(|word| CString::new(*word).expect("no zeroes")).collect();
     let pointers: Vec<*const c_char> =
         words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
-    // DPDK keeps the arguments.
+    // DPDK keeps pointers to the arguments.
     let words = Box::leak(words.into_boxed_slice());
-    // SAFETY: as many arguments as said, which live for ever, with the null behind them that C
-    // programs have.
+    // SAFETY: the given number of arguments, which are never freed, followed by the null pointer of
+    // C programs.
     let status = unsafe { ffi::mswx_start(words.len() as i32, pointers.leak().as_ptr()) };
-    checked(status, || format!("DPDK does not start with {memory_mib} MiB"))?;
+    checked(status, || format!("starting DPDK with {memory_mib} MiB"))?;
     // SAFETY: DPDK is started.
     unsafe { ffi::mswx_trust_huge_pages() };
     Ok(())
@@ -60,6 +60,6 @@ fn affinity() -> Vec<usize> {
 
 /// The version of DPDK.
 pub fn version() -> String {
-    // SAFETY: a text that DPDK has for ever.
+    // SAFETY: a static string of DPDK.
     unsafe { CStr::from_ptr(ffi::mswx_version()) }.to_string_lossy().into_owned()
 }

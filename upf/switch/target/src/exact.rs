@@ -1,5 +1,4 @@
-//! The test of `c/exact.c`, our tables whose keys match as they are: the same as a map, whatever is
-//! done with them.
+//! Tests of the exact-match tables in `c/exact.c`: they behave as a map.
 use crate::{dpdk, ffi};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -11,26 +10,26 @@ impl Table {
         dpdk::start(768).expect("DPDK");
         // SAFETY: DPDK is started.
         let table = unsafe { ffi::mswx_exact_new(key_size, size) };
-        assert!(!table.is_null(), "room for {size} keys of {key_size}");
+        assert!(!table.is_null(), "memory for {size} keys of {key_size}");
         Table(table)
     }
 
     fn find(&self, key: u64) -> Option<u64> {
         let mut value = 0;
-        // SAFETY: a table that lives, and room for the value.
+        // SAFETY: a live table, and memory for the value.
         (unsafe { ffi::mswx_exact_find(self.0, key, &mut value) } == 1).then_some(value)
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it.
+        // SAFETY: nothing else refers to it.
         unsafe { ffi::mswx_exact_free(self.0) }
     }
 }
 
-/// Keys come and go; the table is full at times, and says so then.
-fn lives(key_size: u32, size: u32, rounds: u32) {
+/// Keys are inserted and removed; the table is full at times, and reports it.
+fn check_as_map(key_size: u32, size: u32, rounds: u32) {
     let table = Table::new(key_size, size);
     let mut map = BTreeMap::new();
     let mut random = 0x2545_f491_4f6c_dd1du64 ^ u64::from(size);
@@ -39,12 +38,12 @@ fn lives(key_size: u32, size: u32, rounds: u32) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // Few enough that all of them meet again and again; in the upper octets, too.
+        // Few keys, so that each recurs often; they differ in the upper bytes, too.
         let key = (random >> 32) % (u64::from(size) * 5 / 4 + 1);
         let key = if key_size == 8 { key | key << 40 } else { key };
-        // It fills up in one third of the time, and empties in another.
+        // The table fills in one third of the time and drains in another.
         if random % 8 < [7, 4, 1][(round / (rounds / 6 + 1) % 3) as usize] {
-            // SAFETY: a table that lives.
+            // SAFETY: a live table.
             let status = unsafe { ffi::mswx_exact_add(table.0, key, random) };
             if status == 0 {
                 map.insert(key, random);
@@ -56,7 +55,7 @@ fn lives(key_size: u32, size: u32, rounds: u32) {
                 );
                 refused += 1;
             }
-            assert!(map.len() <= size as usize, "more than there is room for");
+            assert!(map.len() <= size as usize, "more entries than its size");
         } else {
             // SAFETY: as above.
             assert_eq!(unsafe { ffi::mswx_exact_del(table.0, key) }, 0);
@@ -72,12 +71,12 @@ fn lives(key_size: u32, size: u32, rounds: u32) {
 
 #[test]
 fn a_table_is_as_good_as_a_map() {
-    lives(4, 1, 1_000);
-    lives(4, 64, 20_000);
-    lives(8, 1000, 100_000);
-    // Looked up in steps, as is that of 1,000.
-    lives(4, 5000, 300_000);
-    lives(8, 5000, 300_000);
+    check_as_map(4, 1, 1_000);
+    check_as_map(4, 64, 20_000);
+    check_as_map(8, 1000, 100_000);
+    // Looked up in several steps, as a table of 1,000.
+    check_as_map(4, 5000, 300_000);
+    check_as_map(8, 5000, 300_000);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The functions of `c/switch.h`.
+//! Bindings of `c/switch.h`.
 #![allow(missing_docs)]
 use std::ffi::{c_char, c_int, c_void};
 
@@ -40,27 +40,27 @@ pub struct Rebuild {
 }
 #[repr(C)]
 pub struct Meter {
-    pub octets_per_second: u64,
+    pub bytes_per_second: u64,
     pub burst: u64,
 }
-/// What one port has counted.
+/// Counters of a port.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Frames that came.
+    /// Received frames.
     pub packets_in: u64,
-    /// Their octets.
-    pub octets_in: u64,
-    /// Frames that left.
+    /// Received bytes.
+    pub bytes_in: u64,
+    /// Transmitted frames.
     pub packets_out: u64,
-    /// Their octets.
-    pub octets_out: u64,
-    /// Frames that went by the pipeline, to the native path: cut off, or with a header that does
-    /// not add up.
+    /// Transmitted bytes.
+    pub bytes_out: u64,
+    /// Frames that bypassed the pipeline to the native path: truncated, or with a wrong header
+    /// checksum.
     pub bypassed: u64,
-    /// Frames too short or too long to be any.
+    /// Frames of invalid length.
     pub runts: u64,
-    /// Frames that the kernel or a ring did not take.
+    /// Frames that the kernel or a ring rejected.
     pub refused: u64,
 }
 
@@ -143,9 +143,9 @@ unsafe extern "C" {
         interface: *const c_char,
     ) -> c_int;
     pub fn mswx_close_lanes(m: *mut Raw, port: u32);
-    pub fn mswx_alive(m: *mut Raw, at: *mut u64);
+    pub fn mswx_set_liveness(m: *mut Raw, at: *mut u64);
     pub fn mswx_spin(m: *mut Raw, nanoseconds: u64);
-    pub fn mswx_bell(m: *mut Raw, fd: c_int);
+    pub fn mswx_set_wakeup(m: *mut Raw, fd: c_int);
     pub fn mswx_attach(m: *mut Raw, port: u32, fd: c_int, bypass: c_int);
     pub fn mswx_loop(m: *mut Raw, wake: c_int);
     pub fn mswx_end(m: *mut Raw);
@@ -156,7 +156,7 @@ unsafe extern "C" {
     pub fn mswx_measure(m: *mut Raw, nanoseconds: u64) -> u64;
     pub fn mswx_port_counters(m: *mut Raw, port: u32, counters: *mut PortCounters);
     pub fn mswx_absences(m: *mut Raw, times: *mut u64, longest: *mut u64);
-    pub fn mswx_sink_packets(m: *mut Raw, port: u32, packets: *mut u64, octets: *mut u64) -> c_int;
+    pub fn mswx_sink_packets(m: *mut Raw, port: u32, packets: *mut u64, bytes: *mut u64) -> c_int;
     pub fn mswx_version() -> *const c_char;
     #[cfg(test)]
     pub fn mswx_exact_new(key_size: u32, size: u32) -> *mut c_void;

@@ -1,95 +1,103 @@
-//! The switch process with its pipeline in the kernel: the engine `xdp`. Ports are interfaces; all
-//! above them is as with DPDK.
+//! The switch process with the engine `xdp`: the pipeline runs in the kernel. Ports are interfaces;
+//! the control plane is the same as with DPDK.
+use crate::error::ProcessError;
 use crate::ports::{Binding, By};
 use crate::serve::{ACCESS, CORE, NATIVE_N3, NATIVE_N6, Settings, begin, listen};
 use crate::{rpc, sockets};
-use martlet_switch_xdp::{FarEnds, Keeper, Links, PORTS, Wired, XdpSwitch};
+use martlet_switch_xdp::{Housekeeper, Links, PORTS, PeerMonitor, Wired, XdpSwitch};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The interface that a port is bound to.
-fn interface(binding: &Binding) -> Result<&str, String> {
+fn interface(binding: &Binding) -> Result<&str, ProcessError> {
     match binding {
         Binding::Interface(By::Best | By::Xdp, name) => Ok(name),
-        Binding::Interface(By::Packet, name) => Err(format!(
-            "{name}: the engine xdp takes frames of interfaces by XDP alone: write {name}"
+        Binding::Interface(By::Packet, name) => Err(ProcessError::Unsupported(format!(
+            "{name}: the engine xdp receives frames of interfaces by XDP only: write {name}"
+        ))),
+        Binding::Files(_) => Err(ProcessError::Unsupported(
+            "the engine xdp supports interfaces only: use --engine swx for capture files".into(),
         )),
-        Binding::Files(_) => Err("the engine xdp has interfaces alone as its ports: captures are \
-                                  for --engine swx"
-            .into()),
     }
 }
 
-/// How often is looked whether far ends take what programs send.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval of checks whether veth peers accept redirected frames.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-fn attach(switch: &XdpSwitch, wired: &[Wired]) -> Result<Links, String> {
-    let links = switch.attach(wired).map_err(|error| error.to_string())?;
+fn attach(switch: &XdpSwitch, wired: &[Wired]) -> Result<Links, ProcessError> {
+    let links = switch.attach(wired)?;
     for one in wired {
-        let way = if links.in_driver { "XDP, in the driver" } else { "XDP, behind the driver" };
-        tracing::info!(interface = one.interface, port = one.port, by = way, "a port");
+        let mode = if links.in_driver { "native XDP" } else { "generic XDP" };
+        tracing::info!(interface = one.interface, port = one.port, mode, "port attached");
     }
     Ok(links)
 }
 
-/// Looks after far ends until the ports cannot be attached any more.
-async fn look_after(switch: &XdpSwitch, wired: &[Wired], links: &mut Option<Links>) -> String {
-    let (mut far_ends, mut often) = (FarEnds::default(), tokio::time::interval(LOOK));
+/// Monitors the veth peers until the ports cannot be attached any more.
+async fn monitor_peers(
+    switch: &XdpSwitch,
+    wired: &[Wired],
+    links: &mut Option<Links>,
+) -> ProcessError {
+    let (mut peer_monitor, mut often) =
+        (PeerMonitor::default(), tokio::time::interval(POLL_INTERVAL));
     loop {
         often.tick().await;
-        if links.as_ref().is_some_and(|links| far_ends.lose(switch, wired, links)) {
-            // The kernel's own forwarding has what comes in between.
+        if links.as_ref().is_some_and(|links| peer_monitor.poll(switch, wired, links)) {
+            // In between, the kernel forwards received frames.
             links.take();
             match attach(switch, wired) {
-                Ok(again) => *links = Some(again),
+                Ok(attached) => *links = Some(attached),
                 Err(error) => return error,
             }
         }
     }
 }
 
-/// Runs a switch until it is told to end.
+/// Runs a switch until it is stopped.
 ///
 /// # Errors
-/// It cannot have its ports, or the kernel refuses its programs.
-pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<(), String> {
+/// A port cannot be opened, or the kernel rejects the programs.
+pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<(), ProcessError> {
     let mut wired = Vec::new();
     for (wire, outside, inside) in
         [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)]
     {
         let Some((peer, native)) = wire else { continue };
         let (peer, native) = (interface(peer)?, interface(native)?);
-        // The way without a switch comes first, and stays.
-        sockets::join(peer, native).map_err(|error| error.to_string())?;
+        // The path without a switch is set up first, and remains.
+        sockets::join(peer, native)?;
         wired.push(Wired { port: outside, interface: peer.into(), bypass: inside, native: false });
         wired.push(Wired { port: inside, interface: native.into(), bypass: outside, native: true });
     }
-    let switch = Arc::new(XdpSwitch::new().map_err(|error| error.to_string())?);
-    let program = Arc::new(switch.made().program.clone());
+    let switch = Arc::new(XdpSwitch::new()?);
+    let program = Arc::new(switch.compiled().program.clone());
     let (server, remembered) = begin(&settings, program, switch.clone())?;
-    let mut everybody = Vec::new();
+    let mut promiscuous = Vec::new();
     for one in &wired {
-        everybody.push(sockets::listen_to_all(&one.interface).map_err(|error| error.to_string())?);
+        promiscuous.push(sockets::listen_to_all(&one.interface)?);
     }
     let mut links = Some(attach(&switch, &wired)?);
-    let bell = Arc::<Notify>::default();
-    let rung = bell.clone();
-    let keeper = Keeper::start(switch.clone(), move || rung.notify_one());
-    let keeper = keeper.map_err(|error| format!("no thread for packets that wait: {error}"))?;
+    let wakeup = Arc::<Notify>::default();
+    let signalled = wakeup.clone();
+    let housekeeper = Housekeeper::start(switch.clone(), move || signalled.notify_one());
+    let housekeeper =
+        housekeeper.map_err(ProcessError::system("create the thread for held packets"))?;
     let listener = listen(&settings, "xdp", remembered.restored).await?;
     let counted = switch.clone();
-    let look =
-        tokio::spawn(remembered.look(move || (0..PORTS).map(|port| counted.port(port).came).sum()));
+    let poll = tokio::spawn(
+        remembered.poll(move || (0..PORTS).map(|port| counted.port(port).received).sum()),
+    );
     let outcome = tokio::select! {
-        outcome = rpc::serve(server, listener, bell) => outcome,
-        error = look_after(&switch, &wired, &mut links) => Err(error),
+        outcome = rpc::serve(server, listener, wakeup) => outcome,
+        error = monitor_peers(&switch, &wired, &mut links) => Err(error),
         () = end => Ok(()),
     };
-    look.abort();
-    // From here on the kernel has all frames that come; those that waited go to the native side.
+    poll.abort();
+    // From here on the kernel forwards all frames; held packets go to the native side.
     drop(links);
-    drop(keeper);
-    drop(everybody);
+    drop(housekeeper);
+    drop(promiscuous);
     outcome
 }

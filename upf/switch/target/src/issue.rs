@@ -1,8 +1,9 @@
-//! Rules issued over P4Runtime while packets of another rule pass: how long it takes, and whether a
-//! packet is lost.
+//! Benchmark: rules issued over P4Runtime while packets of another rule pass. Measures the duration
+//! and packet loss.
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
-use crate::bench::{FIRST_TEID, FIRST_UE, Way, frame, rule};
+use crate::bench::{FIRST_TEID, FIRST_UE, TunnelOperation, frame, rule};
+use crate::error::ProcessError;
 use crate::rpc;
 use crate::serve::{ACCESS, CORE, base};
 use crate::switch::Switch;
@@ -16,27 +17,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Updates in one write: all between two packets, or none.
+/// Updates per write; each write is atomic with respect to packets.
 const BATCH: usize = 1000;
-/// Packets that pass meanwhile, in every millisecond.
+/// Packets per millisecond meanwhile.
 const EVERY_MILLISECOND: u32 = 20;
 
-/// What was measured.
+/// Results of the benchmark.
 #[derive(Debug, Clone, Default)]
 pub struct Issued {
-    /// Seconds in which the rules were issued, by sample.
+    /// Duration of issuing the rules in seconds, by sample.
     pub seconds: Vec<f64>,
-    /// Packets that were sent meanwhile, and while the rules went again.
+    /// Packets sent while rules were inserted and deleted.
     pub sent: u32,
-    /// Of these, packets that did not come out, and that came behind a later one.
+    /// Lost and reordered packets among them.
     pub lost: u32,
     /// See `lost`.
     pub overtaken: u32,
 }
 
-/// Packets of one session, one after the other, until told to end.
+/// Sends packets of one session until stopped.
 fn traffic(switch: &Switch, end: &AtomicBool) -> Issued {
-    let mut octets = frame(Way::Decapsulation, 0, 128);
+    let mut bytes = frame(TunnelOperation::Decapsulation, 0, 128);
     let (mut sent, mut received, mut next, mut overtaken) = (0u32, 0, 0, 0);
     let mut take = || {
         while let Some(frame) = switch.collect(CORE) {
@@ -49,37 +50,35 @@ fn traffic(switch: &Switch, end: &AtomicBool) -> Issued {
     };
     while !end.load(Ordering::Relaxed) {
         for _ in 0..EVERY_MILLISECOND {
-            let at = octets.len() - 4;
-            octets[at..].copy_from_slice(&sent.to_be_bytes());
+            let at = bytes.len() - 4;
+            bytes[at..].copy_from_slice(&sent.to_be_bytes());
             sent += 1;
-            // One that does not fit is lost, and counted as such.
-            let _ = switch.inject(ACCESS, &octets);
+            // A packet without space in the ring counts as lost.
+            let _ = switch.inject(ACCESS, &bytes);
         }
         take();
         std::thread::sleep(Duration::from_millis(1));
     }
-    let patience = Instant::now() + Duration::from_secs(2);
-    while take() < sent && Instant::now() < patience {
+    let timeout = Instant::now() + Duration::from_secs(2);
+    while take() < sent && Instant::now() < timeout {
         std::thread::sleep(Duration::from_millis(1));
     }
     Issued { seconds: Vec::new(), sent, lost: sent - take(), overtaken }
 }
 
-/// Issues so many rules, `samples` times, over P4Runtime on loopback.
-pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| text(&error))?);
-    dpdk::start(768).map_err(|error| text(&error))?;
-    let switch =
-        Switch::new(program.clone(), Ports::Rings, engine).map_err(|error| text(&error))?;
+/// Issues a number of rules `samples` times over P4Runtime on loopback.
+pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, ProcessError> {
+    let program = Arc::new(martlet_p4c_swx::compile(UPF)?);
+    dpdk::start(768)?;
+    let switch = Switch::new(program.clone(), Ports::Rings, engine)?;
     let switch = Arc::new(switch);
-    let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| text(&error))?);
-    let counters =
-        Counters::open(program.info.clone(), target.clone(), None).map_err(|error| text(&error))?;
+    let target = Arc::new(SwitchTarget::new(switch.clone())?);
+    let counters = Counters::open(program.info.clone(), target.clone(), None)
+        .map_err(ProcessError::system("create counters"))?;
     let tables = Arc::new(Tables::new(program.clone(), target));
     let server = Server::new(tables, Arc::new(counters), None, base(&program), 1);
-    server.begin(Vec::new()).map_err(|error| text(&error))?;
-    switch.start().map_err(|error| text(&error))?;
+    server.begin(Vec::new())?;
+    switch.start()?;
     let decap = |n: u32| {
         let arguments = vec![u64::from(FIRST_UE + n), u64::from(n), 0, 1, 0];
         rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", arguments)
@@ -99,16 +98,19 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
 
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| text(&error))?;
+    let runtime = runtime.map_err(ProcessError::system("create the async runtime"))?;
     let client = runtime.block_on(async {
-        let listener =
-            tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| text(&error))?;
-        let address = listener.local_addr().map_err(|error| text(&error))?;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .map_err(ProcessError::system("listen on loopback"))?;
+        let address = listener
+            .local_addr()
+            .map_err(ProcessError::system("read the address of the listener"))?;
         tokio::spawn(rpc::serve(server, listener, Arc::default()));
-        let mut client = Client::connect(address, 1).await.map_err(|error| text(&error))?;
-        client.lead(None).await.map_err(|error| text(&error))?;
-        client.write(&[hop, decap(0)]).await.map_err(|error| text(&error))?;
-        Ok::<_, String>(client)
+        let mut client = Client::connect(address, 1).await?;
+        client.lead(None).await?;
+        client.write(&[hop, decap(0)]).await?;
+        Ok::<_, ProcessError>(client)
     });
     let mut client = client?;
     let end = AtomicBool::new(false);
@@ -119,18 +121,20 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
             for _ in 0..samples {
                 let started = Instant::now();
                 for batch in inserted.chunks(BATCH) {
-                    client.write(batch).await.map_err(|error| text(&error))?;
+                    client.write(batch).await?;
                 }
                 seconds.push(started.elapsed().as_secs_f64());
                 for batch in deleted.chunks(BATCH) {
-                    client.write(batch).await.map_err(|error| text(&error))?;
+                    client.write(batch).await?;
                 }
             }
-            Ok::<_, String>(seconds)
+            Ok::<_, ProcessError>(seconds)
         });
         end.store(true, Ordering::Relaxed);
-        let passed = passing.join().map_err(|_| "the packets ended".to_owned())?;
-        Ok::<_, String>(Issued { seconds: seconds?, ..passed })
+        let passed = passing
+            .join()
+            .map_err(|_| ProcessError::Invalid("the traffic thread panicked".into()))?;
+        Ok::<_, ProcessError>(Issued { seconds: seconds?, ..passed })
     });
     runtime.shutdown_background();
     seconds

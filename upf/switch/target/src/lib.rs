@@ -1,8 +1,8 @@
-//! The switch itself: a compiled P4 program on DPDK's software switch pipeline (SWX), with ports,
-//! tables, counters and meters, in one process and without huge pages.
+//! The DPDK engine of the switch: a compiled P4 program on DPDK's software switch pipeline (SWX),
+//! with ports, tables, counters and meters, in one process and without huge pages.
 //!
-//! What may be written into its tables is the affair of `martlet-switch-control`, which checks it;
-//! this crate carries it out, all of a batch between two packets.
+//! `martlet-switch-control` validates changes to the tables; this crate applies each batch
+//! atomically with respect to packets.
 mod as_target;
 mod assemble;
 mod assembler;
@@ -16,6 +16,7 @@ mod ffi;
 pub mod in_kernel;
 pub mod issue;
 mod lanes;
+mod liveness;
 pub mod parent;
 pub mod pcap;
 pub mod ports;
@@ -26,7 +27,7 @@ mod switch;
 
 pub use as_target::SwitchTarget;
 pub use assemble::{Engine, Ports};
-pub use error::SwitchError;
+pub use error::{BindingError, ProcessError, SwitchError};
 pub use ffi::PortCounters;
 pub use switch::{CONTROLLER, Change, Entry, HOLD, PORTS, Rebuild, Switch};
 

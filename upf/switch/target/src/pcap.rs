@@ -1,5 +1,6 @@
-//! Ports on files: what comes in is read from one capture, what leaves is written into another, as
-//! by tcpdump and Wireshark (draft-ietf-opsawg-pcap).
+//! Ports on capture files: received frames are read from one, transmitted frames are written to
+//! another, in the format of tcpdump and Wireshark (draft-ietf-opsawg-pcap).
+use crate::error::ProcessError;
 use crate::switch::Switch;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
@@ -11,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// No frame of a capture is longer.
+/// Maximum length of a captured frame.
 const LONGEST: u32 = 262_144;
-/// Frames that are put into a port before those that have come out are looked at.
+/// Frames injected at a port between two polls of the output.
 const AT_A_TIME: usize = 256;
 
 fn wrong(why: impl std::fmt::Display) -> Error {
@@ -27,8 +28,8 @@ fn failed(error: PcapError) -> Error {
     }
 }
 
-/// The frames of a capture, one after the other, as far as they were captured; an error is the last
-/// that comes.
+/// The frames of a capture in order, as far as they were captured. The iterator ends after an
+/// error.
 pub struct Reader<R: Read>(Option<PcapReader<R>>);
 
 impl Reader<File> {
@@ -39,21 +40,21 @@ impl Reader<File> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the head of a capture.
+    /// Reads the file header of a capture.
     ///
     /// # Errors
-    /// It is none, or not one of Ethernet frames.
+    /// It is not a pcap file, or not one of Ethernet frames.
     pub fn new(file: R) -> Result<Self> {
         let reader = PcapReader::new(file).map_err(|error| match error {
             PcapError::IoError(error) => error,
             other => wrong(format!(
-                "this is no pcap file (of pcapng: editcap -F pcap makes one of it): {other}"
+                "not a pcap file (for pcapng, convert it with editcap -F pcap): {other}"
             )),
         })?;
         match reader.header().datalink {
             DataLink::ETHERNET => Ok(Reader(Some(reader))),
             other => Err(wrong(format!(
-                "its frames are of link type {}, not of Ethernet",
+                "link type {} is not supported: capture Ethernet frames",
                 u32::from(other)
             ))),
         }
@@ -73,13 +74,12 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// What a writer of captures writes to, which keeps it for itself, and what of it has to be
-/// flushed.
+/// The writer's sink, and the buffer to flush.
 struct Shared<W>(Arc<Mutex<W>>);
 
 impl<W: Write> Write for Shared<W> {
-    fn write(&mut self, octets: &[u8]) -> Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(octets)
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -87,21 +87,21 @@ impl<W: Write> Write for Shared<W> {
     }
 }
 
-/// A capture that is written.
+/// A capture being written.
 pub struct Writer<W: Write> {
     capture: PcapWriter<Shared<W>>,
     file: Shared<W>,
 }
 
 impl Writer<BufWriter<File>> {
-    /// Makes a file; one that is there is overwritten.
+    /// Creates a file, or overwrites it.
     pub fn create(path: &Path) -> Result<Self> {
         Self::new(BufWriter::new(File::create(path)?))
     }
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the head.
+    /// Writes the file header.
     pub fn new(file: W) -> Result<Self> {
         let header = PcapHeader {
             endianness: Endianness::native(),
@@ -115,25 +115,25 @@ impl<W: Write> Writer<W> {
         Ok(Writer { capture, file: Shared(file) })
     }
 
-    /// Adds a frame.
+    /// Appends a frame.
     pub fn write(&mut self, at: SystemTime, frame: &[u8]) -> Result<()> {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let packet = PcapPacket::new(since, frame.len() as u32, frame);
         self.capture.write_packet(&packet).map(drop).map_err(failed)
     }
 
-    /// Has everything in the file.
+    /// Flushes all frames to the file.
     pub fn flush(&mut self) -> Result<()> {
         self.file.flush()
     }
 }
 
-/// A port on files: where frames come from, and where they go. Either may be missing.
+/// The files of a port; either may be absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// What comes in.
+    /// Source of received frames.
     pub read: Option<PathBuf>,
-    /// What leaves.
+    /// Destination of transmitted frames.
     pub write: Option<PathBuf>,
 }
 
@@ -145,8 +145,8 @@ struct Bound {
     next: Option<Vec<u8>>,
 }
 
-/// A thread that carries frames between files and ports; it ends with this, and then everything is
-/// in the files.
+/// A thread that moves frames between files and ports. When it is dropped, all frames are in the
+/// files.
 pub struct Carrier {
     stop: Arc<AtomicBool>,
     read: Arc<AtomicBool>,
@@ -154,26 +154,24 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// Binds ports of a switch to files. Frames are read as soon as its thread runs, in the order
-    /// of the files.
+    /// Binds ports of a switch to files. The thread reads the frames of all files in order.
     ///
     /// # Errors
-    /// A file cannot be opened or made: which, and why.
+    /// A file cannot be opened or created.
     pub fn start(
         switch: &Arc<Switch>,
         ports: &[(u32, Files)],
-    ) -> std::result::Result<Carrier, String> {
+    ) -> std::result::Result<Carrier, ProcessError> {
         let mut all = Vec::new();
         for (port, files) in ports {
-            let said = |path: &Path, error: Error| format!("{}: {error}", path.display());
             let reader = files
                 .read
                 .as_deref()
-                .map(|path| Reader::open(path).map_err(|error| said(path, error)));
+                .map(|path| Reader::open(path).map_err(|error| ProcessError::file(path, error)));
             let writer = files
                 .write
                 .as_deref()
-                .map(|path| Writer::create(path).map_err(|error| said(path, error)));
+                .map(|path| Writer::create(path).map_err(|error| ProcessError::file(path, error)));
             let (reader, writer) = (reader.transpose()?, writer.transpose()?);
             let name = files.read.as_ref().map_or(String::new(), |path| path.display().to_string());
             all.push(Bound { port: *port, name, reader, writer, next: None });
@@ -185,11 +183,11 @@ impl Carrier {
         let (switch, its_stop, its_read) = (switch.clone(), stop.clone(), read.clone());
         let work = move || carry(&switch, all, &its_stop, &its_read);
         let thread = std::thread::Builder::new().name("captures".into()).spawn(work);
-        let thread = thread.map_err(|error| format!("no thread for files: {error}"))?;
+        let thread = thread.map_err(ProcessError::system("create the thread of capture files"))?;
         Ok(Carrier { stop, read, thread: Some(thread) })
     }
 
-    /// Whether all that there is to read has met the pipeline.
+    /// Whether all frames were read and have passed the pipeline.
     pub fn at_end(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }
@@ -205,10 +203,10 @@ impl Drop for Carrier {
 }
 
 impl Bound {
-    /// Puts frames into the port, as long as they find room.
+    /// Injects frames into the port while it has space.
     fn feed(&mut self, switch: &Switch) {
-        // What waits there goes first: so little is under way that all of it has room where it
-        // leaves.
+        // Queued frames are processed first: few enough are in flight that the output rings have
+        // space for all.
         if switch.waiting(self.port) > 0 {
             return;
         }
@@ -218,7 +216,7 @@ impl Bound {
                 None => match self.reader.as_mut().and_then(Iterator::next) {
                     Some(Ok(frame)) => frame,
                     Some(Err(error)) => {
-                        tracing::error!(file = self.name, %error, "its frames end here");
+                        tracing::error!(file = self.name, %error, "capture file unreadable");
                         self.reader = None;
                         return;
                     }
@@ -230,21 +228,21 @@ impl Bound {
             };
             match switch.inject(self.port, &frame) {
                 Ok(()) => {}
-                Err(error) if error.is_too_much() => {
+                Err(error) if error.is_full() => {
                     self.next = Some(frame);
                     return;
                 }
                 Err(error) => {
                     tracing::warn!(
-                        file = self.name, octets = frame.len(), %error,
-                        "a frame is left out"
+                        file = self.name, bytes = frame.len(), %error,
+                        "frame of invalid length skipped"
                     )
                 }
             }
         }
     }
 
-    /// Takes what has left; true where there was something.
+    /// Collects transmitted frames; returns whether there were any.
     fn drain(&mut self, switch: &Switch) -> bool {
         let mut any = false;
         while let Some(frame) = switch.collect(self.port) {
@@ -252,7 +250,7 @@ impl Bound {
             if let Some(writer) = &mut self.writer
                 && let Err(error) = writer.write(SystemTime::now(), &frame)
             {
-                tracing::error!(%error, "what leaves is not written any more");
+                tracing::error!(%error, "writing transmitted frames stopped");
                 self.writer = None;
             }
         }
@@ -262,7 +260,7 @@ impl Bound {
 
 fn carry(switch: &Switch, mut ports: Vec<Bound>, stop: &AtomicBool, read: &AtomicBool) {
     loop {
-        // The last round takes what has left when the switch was told to end.
+        // The last iteration collects the frames of a switch that was stopped.
         let last = stop.load(Ordering::Relaxed);
         let mut busy = false;
         for port in &mut ports {
@@ -295,14 +293,14 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let frames = [vec![1u8; 60], vec![], vec![3; 1514]];
-        let mut octets = Vec::new();
-        let mut writer = Writer::new(&mut octets).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
         frames.iter().for_each(|frame| writer.write(SystemTime::now(), frame).unwrap());
         let read: Vec<Vec<u8>> =
-            Reader::new(&octets[..]).unwrap().map(|frame| frame.unwrap()).collect();
+            Reader::new(&bytes[..]).unwrap().map(|frame| frame.unwrap()).collect();
         assert_eq!(read, frames);
-        // Of the other byte order, as another machine writes it.
-        let mut swapped = octets.clone();
+        // A file in the other byte order.
+        let mut swapped = bytes.clone();
         swapped[..24].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
         let mut at = 24;
         for frame in &frames {
@@ -312,18 +310,18 @@ mod tests {
         let read: Vec<Vec<u8>> =
             Reader::new(&swapped[..]).unwrap().map(|frame| frame.unwrap()).collect();
         assert_eq!(read, frames);
-        // Cut off, it says so; what is none is refused.
-        for length in 24..octets.len() {
-            let mut all = Reader::new(&octets[..length]).unwrap();
+        // A truncated file is reported; other files are rejected.
+        for length in 24..bytes.len() {
+            let mut all = Reader::new(&bytes[..length]).unwrap();
             assert!(all.by_ref().take_while(Result::is_ok).count() <= frames.len());
         }
-        assert!(Reader::new(&octets[..octets.len() - 1]).unwrap().last().unwrap().is_err());
+        assert!(Reader::new(&bytes[..bytes.len() - 1]).unwrap().last().unwrap().is_err());
         assert!(Reader::new(&[0u8; 24][..]).is_err());
-        assert!(Reader::new(&octets[..23]).is_err());
-        octets[20] = 101;
-        assert!(Reader::new(&octets[..]).is_err());
-        octets[20] = 1;
-        octets[24 + 8..24 + 12].fill(0xff);
-        assert!(Reader::new(&octets[..]).unwrap().next().unwrap().is_err());
+        assert!(Reader::new(&bytes[..23]).is_err());
+        bytes[20] = 101;
+        assert!(Reader::new(&bytes[..]).is_err());
+        bytes[20] = 1;
+        bytes[24 + 8..24 + 12].fill(0xff);
+        assert!(Reader::new(&bytes[..]).unwrap().next().unwrap().is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! What a port of the switch is bound to, as it is written: `eth0`, `xdp:eth0`, `packet:eth0` or
-//! `pcap:IN,OUT`.
-use crate::error::SwitchError;
-use crate::lanes::{self, Alive, Lanes};
+//! Bindings of ports in text form: `eth0`, `xdp:eth0`, `packet:eth0` or `pcap:IN,OUT`.
+use crate::error::{BindingError, SwitchError};
+use crate::lanes::{self, Lanes};
+use crate::liveness::Liveness;
 use crate::pcap::Files;
 use crate::sockets::{self, Port};
 use crate::switch::Switch;
@@ -9,10 +9,10 @@ use std::os::fd::OwnedFd;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How frames of an interface come to the switch.
+/// How frames of an interface are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// AF_XDP, and where that is not to be had, packet sockets.
+    /// AF_XDP if available, else packet sockets.
     Best,
     /// AF_XDP.
     Xdp,
@@ -25,14 +25,14 @@ pub enum By {
 pub enum Binding {
     /// A network interface.
     Interface(By, String),
-    /// Captures.
+    /// Capture files.
     Files(Files),
 }
 
 impl FromStr for Binding {
-    type Err = String;
+    type Err = BindingError;
 
-    fn from_str(text: &str) -> Result<Binding, String> {
+    fn from_str(text: &str) -> Result<Binding, BindingError> {
         let (kind, rest) = text.split_once(':').unwrap_or(("", text));
         let by = match kind {
             "" => By::Best,
@@ -44,26 +44,22 @@ impl FromStr for Binding {
                 let files = Files { read: file(read), write: file(write) };
                 return match files.read.is_some() || files.write.is_some() {
                     true => Ok(Binding::Files(files)),
-                    false => Err("a port on files has one of them at least: pcap:IN,OUT or \
-                                  pcap:,OUT"
-                        .into()),
+                    false => Err(BindingError::NoFile),
                 };
             }
-            other => return Err(format!("{other:?} is no kind of port: xdp, packet or pcap")),
+            other => return Err(BindingError::Kind(other.into())),
         };
         match rest {
-            "" => Err("the name of an interface is missing".into()),
-            // What `strlen` may be of IFNAMSIZ.
-            name if name.len() > 15 => {
-                Err(format!("{name:?} is too long for the name of an interface"))
-            }
+            "" => Err(BindingError::NoName),
+            // The maximum length of IFNAMSIZ without the terminating zero.
+            name if name.len() > 15 => Err(BindingError::LongName(name.into())),
             name => Ok(Binding::Interface(by, name.into())),
         }
     }
 }
 
 impl Binding {
-    /// The interface, where it is one.
+    /// The interface, if it is one.
     pub fn interface(&self) -> Option<&str> {
         match self {
             Binding::Interface(_, name) => Some(name),
@@ -72,43 +68,44 @@ impl Binding {
     }
 }
 
-/// What keeps a port on an interface open.
+/// The resources of an open port.
 pub struct Open {
     _lanes: Option<Lanes>,
     _fds: Vec<OwnedFd>,
-    /// How frames come.
+    /// The reception method.
     pub by: &'static str,
 }
 
-/// Binds a port to an interface, before the switch starts. What the pipeline must not see goes to
-/// the port `other`.
+/// Binds a port to an interface before the switch starts. Frames that must not enter the pipeline
+/// go to the port `other`.
 pub fn bind(
     switch: &Switch,
-    alive: Option<&Arc<Alive>>,
+    liveness: Option<&Arc<Liveness>>,
     port: u32,
     (by, interface): (By, &str),
     other: u32,
 ) -> Result<Open, SwitchError> {
-    let by_lanes = |alive: &Arc<Alive>| {
+    let by_lanes = |liveness: &Arc<Liveness>| {
         let everybody = sockets::listen_to_all(interface)?;
-        let lanes = lanes::open(switch, alive, port, interface, Some(other))?;
-        let by =
-            if lanes.in_driver { "af_xdp, in the driver" } else { "af_xdp, behind the driver" };
+        let lanes = lanes::open(switch, liveness, port, interface, Some(other))?;
+        let by = if lanes.in_driver { "native AF_XDP" } else { "generic AF_XDP" };
         Ok(Open { _lanes: Some(lanes), _fds: vec![everybody], by })
     };
-    match (by, alive) {
+    match (by, liveness) {
         (By::Packet, _) => {}
-        (By::Xdp, Some(alive)) => return by_lanes(alive),
+        (By::Xdp, Some(liveness)) => return by_lanes(liveness),
         (By::Xdp, None) => {
-            return Err(SwitchError::Port(format!("{interface}: the kernel has no AF_XDP")));
+            return Err(SwitchError::Port(format!(
+                "{interface}: AF_XDP is unavailable in this kernel: use packet:{interface}"
+            )));
         }
         (By::Best, None) => {}
-        (By::Best, Some(alive)) => match by_lanes(alive) {
+        (By::Best, Some(liveness)) => match by_lanes(liveness) {
             Ok(open) => return Ok(open),
             Err(error) => {
-                tracing::info!(%error, "a packet socket takes its frames");
-                // Which takes them as they are: they must not have been put together.
-                sockets::take_from_programs(interface, false);
+                tracing::info!(%error, "AF_XDP is unavailable: using a packet socket");
+                // Packet sockets would receive frames merged by GRO.
+                sockets::set_gro(interface, false);
             }
         },
     }
@@ -122,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_read_as_they_are_written() {
+    fn bindings_are_parsed() {
         let of = |text: &str| text.parse::<Binding>();
         assert_eq!(of("eth0"), Ok(Binding::Interface(By::Best, "eth0".into())));
         assert_eq!(of("xdp:eth0.7"), Ok(Binding::Interface(By::Xdp, "eth0.7".into())));

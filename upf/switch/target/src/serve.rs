@@ -1,7 +1,8 @@
-//! The switch process: ports, tables, what it remembers, and its server.
+//! The switch process: ports, tables, persistent state, and the P4Runtime server.
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
-use crate::lanes::Alive;
+use crate::error::ProcessError;
+use crate::liveness::Liveness;
 use crate::pcap::Carrier;
 use crate::ports::{self, Binding, By};
 use crate::rpc;
@@ -24,33 +25,31 @@ use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-/// What a switch process is told.
+/// Settings of a switch process.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where P4Runtime is served.
+    /// Address of the P4Runtime server.
     pub listen: SocketAddr,
-    /// The wire of N3: the port towards gNBs, and the one towards the native UPF.
+    /// The N3 wire: the port towards gNBs, and the one towards the native UPF.
     pub n3: Option<(Binding, Binding)>,
-    /// The wire of N6: the port towards the data network, and the one towards the native UPF.
+    /// The N6 wire: the port towards the data network, and the one towards the native UPF.
     pub n6: Option<(Binding, Binding)>,
-    /// Rules that it begins with, one a line, in the language of RPI.
+    /// File of initial rules in RPI's language, one per line.
     pub rules: Option<PathBuf>,
-    /// For how long it looks for packets before it sleeps; without it, it learns how long is worth
-    /// it.
+    /// Fixed polling time before a sleep; without it, the loop adapts it.
     pub spin: Option<Duration>,
-    /// Where rules and counters are kept.
+    /// Folder for rules and counters.
     pub state: Option<PathBuf>,
-    /// MiB for tables and packets.
+    /// MiB of memory for tables and packets.
     pub memory: u32,
-    /// How the pipeline runs.
+    /// Engine of the pipeline.
     pub engine: Engine,
-    /// Number of the device in P4Runtime.
+    /// Device ID in P4Runtime.
     pub device: u64,
 }
 
-/// Between two looks at what rules have counted, which is what may be lost when the process is
-/// killed.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval of polls of the rules' counters, which bounds the loss when the process is killed.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Ports of the program: towards gNBs, towards the data network, and the native UPF's side of both
 /// wires.
@@ -62,7 +61,7 @@ pub const NATIVE_N3: u32 = 2;
 /// See [`ACCESS`].
 pub const NATIVE_N6: u32 = 3;
 
-/// The ways of packets that have no rules.
+/// The initial entries: forwarding of packets without rules.
 pub fn base(program: &Program) -> Vec<Update> {
     let entry = |table: &str, port: u32, action: &str, arguments: &[u64]| {
         let info = &program.info;
@@ -81,7 +80,7 @@ pub fn base(program: &Program) -> Vec<Update> {
         }
     };
     vec![
-        // What is for everybody is no rule's; frames are as long as their port takes.
+        // Multicast is never for a rule; frames have any length that their port supports.
         entry(
             "interfaces",
             ACCESS,
@@ -97,31 +96,29 @@ pub fn base(program: &Program) -> Vec<Update> {
     ]
 }
 
-/// Runs a switch until it is told to end.
-pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<(), String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    // The way without a switch comes first: the switch takes its time to start.
+/// Runs a switch until it is stopped.
+pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<(), ProcessError> {
+    // The path without a switch is set up first: the switch needs time to start.
     for (peer, native_binding) in [&settings.n3, &settings.n6].into_iter().flatten() {
         if let (Some(peer), Some(native)) = (peer.interface(), native_binding.interface()) {
-            sockets::join(peer, native).map_err(|error| text(&error))?;
+            sockets::join(peer, native)?;
             if !matches!(native_binding, Binding::Interface(By::Packet, _)) {
-                sockets::take_from_programs(native, true);
+                sockets::set_gro(native, true);
             }
         }
     }
-    let program =
-        Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| format!("upf.p4:{error}"))?);
-    dpdk::start(settings.memory).map_err(|error| text(&error))?;
-    let switch = Switch::new(program.clone(), Ports::Rings, settings.engine)
-        .map_err(|error| text(&error))?;
+    let program = Arc::new(martlet_p4c_swx::compile(UPF)?);
+    dpdk::start(settings.memory)?;
+    let switch = Switch::new(program.clone(), Ports::Rings, settings.engine)?;
     let switch = Arc::new(switch);
-    let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| text(&error))?);
+    let target = Arc::new(SwitchTarget::new(switch.clone())?);
     let (server, remembered) = begin(&settings, program, target)?;
     let (mut open, mut captures) = (Vec::new(), Vec::new());
-    let alive =
-        Alive::new().inspect_err(|error| tracing::info!(%error, "ports have packet sockets")).ok();
-    if let Some(alive) = &alive {
-        switch.tell(alive);
+    let liveness = Liveness::new()
+        .inspect_err(|error| tracing::info!(%error, "AF_XDP is unavailable: using packet sockets"))
+        .ok();
+    if let Some(liveness) = &liveness {
+        switch.set_liveness(liveness);
     }
     if let Some(spin) = settings.spin {
         switch.spin(spin);
@@ -137,143 +134,136 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
                     captures.push((port, files.clone()));
                 }
                 Binding::Interface(by, name) => {
-                    let bound = ports::bind(&switch, alive.as_ref(), port, (*by, name), other);
-                    let bound = bound.map_err(|error| text(&error))?;
-                    tracing::info!(interface = name, port, by = bound.by, "a port");
+                    let bound = ports::bind(&switch, liveness.as_ref(), port, (*by, name), other);
+                    let bound = bound?;
+                    tracing::info!(interface = name, port, by = bound.by, "port bound");
                     open.push(bound);
                 }
             }
         }
     }
     let captures = Carrier::start(&switch, &captures)?;
-    switch.start().map_err(|error| text(&error))?;
+    switch.start()?;
     let listener = listen(&settings, settings.engine.name(), remembered.restored).await?;
     let counted = switch.clone();
-    let look = tokio::spawn(
-        remembered.look(move || (0..PORTS).map(|port| counted.port(port).packets_in).sum()),
+    let poll = tokio::spawn(
+        remembered.poll(move || (0..PORTS).map(|port| counted.port(port).packets_in).sum()),
     );
-    let served = rpc::serve(server, listener, bell(&switch)?);
+    let served = rpc::serve(server, listener, wakeup(&switch)?);
     let outcome = tokio::select! {
         outcome = served => outcome,
         () = end => Ok(()),
     };
-    look.abort();
-    // The switch leaves first: what it still has goes out, into files too.
+    poll.abort();
+    // The switch ends first: its last frames leave, also into files.
     switch.stop();
     drop(captures);
     drop(open);
-    // The process ends, and the kernel is quicker to take its memory back than DPDK is to give it.
+    // The process ends here: the kernel frees its memory faster than DPDK does.
     std::mem::forget(switch);
     outcome
 }
 
-/// What outlives a switch, and what has to be looked at for that.
+/// State that outlives a switch, and its polling.
 pub(crate) struct Remembered {
     tables: Arc<Tables>,
     counters: Arc<Counters>,
-    /// Entries that were there before.
+    /// Restored entries.
     pub restored: usize,
 }
 
-/// Its rules are in a switch before the first packet comes.
+/// Restores the rules before the first packet arrives.
 pub(crate) fn begin(
     settings: &Settings,
     program: Arc<Program>,
     target: Arc<dyn Target>,
-) -> Result<(Server, Remembered), String> {
+) -> Result<(Server, Remembered), ProcessError> {
     let tables = Arc::new(Tables::new(program.clone(), target.clone()));
-    let (mut journal, mut before, mut kept) = (None, Vec::new(), None);
+    let (mut journal, mut before, mut counter_file) = (None, Vec::new(), None);
     if let Some(state) = &settings.state {
-        let failed = |error: std::io::Error| {
-            format!("{}: rules cannot be kept there: {error}", state.display())
-        };
+        let failed = |error: std::io::Error| ProcessError::file(state, error);
         std::fs::create_dir_all(state).map_err(failed)?;
         let (opened, updates) = Journal::open(&state.join("rules")).map_err(failed)?;
         (journal, before) = (Some(Arc::new(opened)), updates);
-        kept = Some(state.join("counters"));
+        counter_file = Some(state.join("counters"));
     }
-    let counters = Counters::open(program.info.clone(), target, kept.as_deref());
-    let counters = Arc::new(counters.map_err(|error| format!("counters cannot be kept: {error}"))?);
+    let counters = Counters::open(program.info.clone(), target, counter_file.as_deref());
+    let counters = Arc::new(counters.map_err(ProcessError::system("open the counter file"))?);
     let server =
         Server::new(tables.clone(), counters.clone(), journal, base(&program), settings.device);
     let restored = before.len();
-    server
-        .begin(before)
-        .map_err(|error| format!("the rules of before cannot be restored: {error}"))?;
+    server.begin(before).map_err(ProcessError::Restore)?;
     if let Some(file) = &settings.rules {
         write_rules(&tables, file)?;
     }
     Ok((server, Remembered { tables, counters, restored }))
 }
 
-/// Says that a switch is ready, and where.
+/// Logs and prints that a switch is ready, with its address.
 pub(crate) async fn listen(
     settings: &Settings,
     engine: &str,
     restored: usize,
-) -> Result<tokio::net::TcpListener, String> {
+) -> Result<tokio::net::TcpListener, ProcessError> {
     let listener = tokio::net::TcpListener::bind(settings.listen).await;
     let listener = listener
-        .map_err(|error| format!("P4Runtime cannot be served at {}: {error}", settings.listen))?;
-    let address = listener.local_addr().map_err(|error| error.to_string())?;
-    tracing::info!(%address, engine, restored, "the switch is ready");
+        .map_err(ProcessError::system(format!("listen for P4Runtime at {}", settings.listen)))?;
+    let address =
+        listener.local_addr().map_err(ProcessError::system("read the address of the listener"))?;
+    tracing::info!(%address, engine, restored, "switch ready");
     println!("ready {address}");
     Ok(listener)
 }
 
 impl Remembered {
-    /// Looks at what rules have counted, from time to time. `packets` says how many have come.
-    pub(crate) async fn look(self, packets: impl Fn() -> u64) {
+    /// Polls the rules' counters. `packets` returns the number of packets received.
+    pub(crate) async fn poll(self, packets: impl Fn() -> u64) {
         let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));
-        // Packets that had come at the last looks: where none has come since, none has been
-        // counted.
-        let (mut come, mut since) = (0u64, 2);
+        // Packets received at the last polls: without new ones, no counter has changed.
+        let (mut received, mut since) = (0u64, 2);
         loop {
             let (counters, mut before) = (self.counters.clone(), used.clone());
             let now = packets();
-            // One that has come may be counted a moment later.
-            since = if std::mem::replace(&mut come, now) == now { since + 1 } else { 0 };
+            // A received packet may be counted after the poll.
+            since = if std::mem::replace(&mut received, now) == now { since + 1 } else { 0 };
             if since > 1 && !self.tables.changed_since(seen) {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 continue;
             }
             if let Some(now) = self.tables.counters_in_use(&mut seen) {
-                // Those of rules that have gone are looked at once more.
+                // Counters of deleted rules are polled once more.
                 before = Arc::new(before.union(&now).copied().collect());
                 used = Arc::new(now);
             }
             let began = Instant::now();
-            let _ = tokio::task::spawn_blocking(move || counters.look_at(&before)).await;
-            // A twentieth of its time at most.
-            tokio::time::sleep(LOOK.max(began.elapsed() * 20)).await;
+            let _ = tokio::task::spawn_blocking(move || counters.poll(&before)).await;
+            // At most a twentieth of the time.
+            tokio::time::sleep(POLL_INTERVAL.max(began.elapsed() * 20)).await;
         }
     }
 }
 
-/// Is notified when packets have come for the controller.
-fn bell(switch: &Arc<Switch>) -> Result<Arc<Notify>, String> {
+/// Is notified when packets for the controller arrive.
+fn wakeup(switch: &Arc<Switch>) -> Result<Arc<Notify>, ProcessError> {
     let notify = Arc::<Notify>::default();
-    let told = notify.clone();
-    let failed = |error: &dyn std::fmt::Display| {
-        format!("packets for the controller cannot be waited for: {error}")
-    };
-    let fd = switch.bell().try_clone_to_owned().map_err(|error| failed(&error))?;
-    // SAFETY: a descriptor of its own, which is closed with what is registered.
-    let fd = unsafe { AsyncFd::register(fd) }.map_err(|error| failed(&error))?;
+    let notified = notify.clone();
+    const WHAT: &str = "poll the eventfd of controller packets";
+    let fd = switch.wakeup().try_clone_to_owned().map_err(ProcessError::system(WHAT))?;
+    // SAFETY: a descriptor of its own, which is closed with its registration.
+    let fd = unsafe { AsyncFd::register(fd) }.map_err(ProcessError::system(WHAT))?;
     tokio::spawn(async move {
         while let Ok(mut ready) = fd.readable().await {
             let _ = nix::unistd::read(fd.get_ref(), &mut [0; 8]);
             ready.clear_ready();
-            told.notify_one();
+            notified.notify_one();
         }
     });
     Ok(notify)
 }
 
-/// Writes the rules of a file, all or none; one that is there is changed.
-fn write_rules(tables: &Tables, file: &Path) -> Result<(), String> {
-    let text =
-        std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+/// Writes the rules of a file atomically; existing ones are modified.
+fn write_rules(tables: &Tables, file: &Path) -> Result<(), ProcessError> {
+    let text = std::fs::read_to_string(file).map_err(|error| ProcessError::file(file, error))?;
     let info = &tables.program().info;
     let (mut next, mut updates) = (0, Vec::new());
     for (n, line) in text.lines().enumerate() {
@@ -281,20 +271,19 @@ fn write_rules(tables: &Tables, file: &Path) -> Result<(), String> {
         if words.is_empty() {
             continue;
         }
-        // Counters of rules that name none, from the highest down: files name the low ones.
+        // Allocates counters from the highest index down: files name the low ones.
         let mut free = || {
             next += 1;
             Some(u64::from(info.counters[0].size) - next)
         };
         let entry = rules::parse(info, &words, line.chars().count() + 1, false, &mut free);
-        let entry = entry.map_err(|error| {
-            format!("{}:{}:{}: {}", file.display(), n + 1, error.column, error.message)
-        })?;
-        let there = tables.entry(entry.table, &entry.key).is_some();
+        let entry =
+            entry.map_err(|error| ProcessError::Rule { path: file.into(), line: n + 1, error })?;
+        let exists = tables.entry(entry.table, &entry.key).is_some();
         updates.push(Update {
-            operation: if there { Operation::Modify } else { Operation::Insert },
+            operation: if exists { Operation::Modify } else { Operation::Insert },
             entry,
         });
     }
-    tables.write(&updates).map_err(|error| format!("{}: {error}", file.display()))
+    tables.write(&updates).map_err(|error| ProcessError::file(file, error))
 }

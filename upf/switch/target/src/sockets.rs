@@ -1,11 +1,11 @@
-//! Ports on interfaces: packet sockets, and what keeps the kernel's hands off their frames while
-//! the switch lives.
+//! Ports on interfaces through packet sockets, and the programs that prevent the kernel from
+//! forwarding the same frames.
 //!
-//! Each wire has an interface towards the peer and one towards the native UPF. A rule of traffic
-//! control forwards frames between the two in the kernel: that is the way without a switch. While a
-//! switch lives, a program at the entry of both interfaces (tcx, Linux 6.6) drops what the switch
-//! has taken. The kernel removes that program when the switch's process ends, however it ends, so
-//! the way without a switch is there from the next frame on.
+//! Each wire has an interface towards the peer and one towards the native UPF. A traffic control
+//! rule forwards frames between the two in the kernel: the path without a switch. While a switch
+//! runs, a program on the ingress of both interfaces (tcx, Linux 6.6) drops the frames that the
+//! switch receives. The kernel removes that program when the switch's process ends in any way, so
+//! the path without a switch works from the next frame on.
 use crate::assembler::{Assembler, TC_SHOT};
 use crate::bpf;
 use crate::error::SwitchError;
@@ -18,16 +18,16 @@ fn failed(interface: &str, what: &str, error: impl std::fmt::Display) -> SwitchE
     SwitchError::Port(format!("{interface}: {what}: {error}"))
 }
 
-/// The number of an interface.
+/// The index of an interface.
 pub(crate) fn number(interface: &str) -> Result<u32, SwitchError> {
     nix::net::if_::if_nametoindex(interface)
-        .map_err(|error| failed(interface, "there is no such interface", error))
+        .map_err(|error| failed(interface, "the interface does not exist", error))
 }
 
-/// The place of that rule among others of its interface.
+/// The preference of that rule among those of its interface.
 const PREFERENCE: u32 = 4242;
 
-/// The way without a switch: what comes in by one interface leaves by the other, in the kernel.
+/// Sets up the path without a switch: the kernel forwards between two interfaces.
 pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
     for (from, to) in [(one, other), (other, one)] {
         number(from)?;
@@ -35,12 +35,12 @@ pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
             Command::new("tc").args(arguments.split(' ')).stderr(Stdio::null()).output()
         };
         let failed_to_run =
-            |error| failed(from, "tc, of the package iproute2, cannot be run", error);
-        // It stays when a switch ends, so it may be there; and it is not taken away while it
+            |error| failed(from, "cannot run tc (install the package iproute2)", error);
+        // The rule remains when a switch ends, so it may exist. It is not removed while it
         // forwards.
-        let there = tc(format!("filter show dev {from} ingress pref {PREFERENCE}"))
+        let existing = tc(format!("filter show dev {from} ingress pref {PREFERENCE}"))
             .map_err(failed_to_run)?;
-        if String::from_utf8_lossy(&there.stdout).contains(&format!("to device {to})")) {
+        if String::from_utf8_lossy(&existing.stdout).contains(&format!("to device {to})")) {
             continue;
         }
         let _ = tc(format!("qdisc add dev {from} clsact"));
@@ -49,19 +49,19 @@ pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
             "filter add dev {from} ingress pref {PREFERENCE} protocol all u32 match u32 0 0 \
              action mirred egress redirect dev {to}"
         );
-        let made = tc(rule).map_err(failed_to_run)?;
-        if !made.status.success() {
+        let added = tc(rule).map_err(failed_to_run)?;
+        if !added.status.success() {
             return Err(failed(
                 from,
                 "tc does not forward its frames: the kernel needs cls_u32 and act_mirred",
-                made.status,
+                added.status,
             ));
         }
     }
     Ok(())
 }
 
-/// Takes the way without a switch away.
+/// Removes the path without a switch.
 pub fn part(one: &str, other: &str) {
     for interface in [one, other] {
         let rule = format!("filter del dev {interface} ingress pref {PREFERENCE}");
@@ -69,11 +69,11 @@ pub fn part(one: &str, other: &str) {
     }
 }
 
-/// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one
-/// packet each.
+/// Configures the peer of a veth interface to send frames as on a wire: with checksums, one packet
+/// each.
 pub fn plain(interface: &str) -> Result<(), SwitchError> {
     number(interface)?;
-    // Segmentation needs checksums, so it goes first.
+    // Segmentation depends on checksums, so it is disabled first.
     let features = [
         Feature::Segmentation,
         Feature::GenericSegmentation,
@@ -81,9 +81,9 @@ pub fn plain(interface: &str) -> Result<(), SwitchError> {
         Feature::TransmitChecksums,
     ];
     for feature in features {
-        match martlet_interface::turn(interface, feature, false) {
+        match martlet_interface::set_feature(interface, feature, false) {
             Err(error) if feature == Feature::TransmitChecksums => {
-                return Err(failed(interface, "it keeps leaving checksums to others", error));
+                return Err(failed(interface, "cannot disable transmit checksum offload", error));
             }
             _ => {}
         }
@@ -91,29 +91,28 @@ pub fn plain(interface: &str) -> Result<(), SwitchError> {
     Ok(())
 }
 
-/// Has one end of a veth pair take the frames that XDP programs send at the other end when there is
-/// no program here, too: without it they are lost there.
-pub(crate) fn take_from_programs(interface: &str, on: bool) {
-    if let Err(error) = martlet_interface::turn(interface, Feature::GenericReceive, on) {
-        tracing::debug!(interface, %error, on, "generic receive offload cannot be turned");
+/// Sets GRO on a veth end without an XDP program, which it needs to receive redirected frames.
+pub(crate) fn set_gro(interface: &str, on: bool) {
+    if let Err(error) = martlet_interface::set_feature(interface, Feature::GenericReceive, on) {
+        tracing::debug!(interface, %error, on, "cannot set generic receive offload");
     }
 }
 
-/// The longest packet that an interface sends, in octets.
+/// The MTU of an interface in bytes.
 pub(crate) fn longest(interface: &str) -> Result<u32, SwitchError> {
-    martlet_interface::longest(interface)
-        .map_err(|error| failed(interface, "its longest packet is not told", error))
+    martlet_interface::mtu(interface)
+        .map_err(|error| failed(interface, "cannot read the MTU", error))
 }
 
 /// A port on an interface.
 pub struct Port {
-    /// Where its frames are read and written.
+    /// The packet socket.
     pub socket: OwnedFd,
-    /// What keeps the kernel from forwarding them too; closed with the process.
+    /// Prevents the kernel from forwarding the frames; closed with the process.
     pub divert: Option<OwnedFd>,
 }
 
-/// Opens an interface. From here on its frames come here, and here alone.
+/// Opens an interface. From here on only the switch receives its frames.
 pub fn open(interface: &str) -> Result<Port, SwitchError> {
     let ifindex = number(interface)?;
     let socket = socket(
@@ -122,13 +121,14 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
         SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
         None,
     )
-    .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
-    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
-        .map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
-    // 8 MiB: some 30 ms of a full link.
+    .map_err(|error| failed(interface, "cannot open a packet socket (run as root)", error))?;
+    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(|error| {
+        failed(interface, "cannot exclude its own frames from reception", error)
+    })?;
+    // 8 MiB: about 30 ms of a saturated link.
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20);
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 8 << 20);
-    // First the kernel lets go of the frames, then they come here: none is forwarded twice.
+    // First the kernel drops the frames, then the socket receives them: none is forwarded twice.
     let divert = match divert(ifindex) {
         Ok(link) => Some(link),
         Err(error) => {
@@ -139,19 +139,19 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
             None
         }
     };
-    // SAFETY: `sockaddr_ll` is plain data for which all zeroes is a value.
+    // SAFETY: `sockaddr_ll` is plain data, valid when zeroed.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = ifindex as i32;
-    // SAFETY: an address of the length said.
+    // SAFETY: an address of the given length.
     let status = unsafe {
         libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32)
     };
     if status < 0 {
         return Err(failed(
             interface,
-            "its frames cannot be taken",
+            "cannot bind the packet socket",
             std::io::Error::last_os_error(),
         ));
     }
@@ -159,14 +159,13 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     Ok(Port { socket, divert })
 }
 
-/// Frames for others than this machine are what a switch is for: as long as the socket is open, the
-/// interface takes them.
+/// Promiscuous mode while the socket is open: a switch forwards frames for other addresses.
 fn promiscuous(socket: &OwnedFd, interface: &str, ifindex: u32) -> Result<(), SwitchError> {
-    // SAFETY: `packet_mreq` is plain data for which all zeroes is a value.
+    // SAFETY: `packet_mreq` is plain data, valid when zeroed.
     let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
     request.mr_ifindex = ifindex as i32;
     request.mr_type = libc::PACKET_MR_PROMISC as u16;
-    // SAFETY: a request of the length said.
+    // SAFETY: a request of the given length.
     let status = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -179,25 +178,25 @@ fn promiscuous(socket: &OwnedFd, interface: &str, ifindex: u32) -> Result<(), Sw
     if status < 0 {
         return Err(failed(
             interface,
-            "it does not take frames for others",
+            "cannot enable promiscuous mode",
             std::io::Error::last_os_error(),
         ));
     }
     Ok(())
 }
 
-/// What keeps an interface taking frames for others, where frames come another way than by packet
+/// A socket that keeps an interface promiscuous where frames are not received through packet
 /// sockets.
 pub fn listen_to_all(interface: &str) -> Result<OwnedFd, SwitchError> {
     let ifindex = number(interface)?;
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)
-        .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
+        .map_err(|error| failed(interface, "cannot open a packet socket (run as root)", error))?;
     promiscuous(&socket, interface, ifindex)?;
     Ok(socket)
 }
 
 fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result<()> {
-    // SAFETY: a number of the length said.
+    // SAFETY: a number of the given length.
     let status = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -210,8 +209,7 @@ fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Drops all frames that enter by an interface, behind packet sockets, as long as the descriptor is
-/// open.
+/// Drops all frames received on an interface, after packet sockets, while the descriptor is open.
 fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
     const PROG_TYPE_SCHED_CLS: u32 = 3;
     const TCX_INGRESS: u32 = 46;

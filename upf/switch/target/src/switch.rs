@@ -1,8 +1,8 @@
-//! A switch: a pipeline with its tables, counters, meters and ports.
+//! A switch: a pipeline with tables, counters, meters and ports.
 use crate::assemble::{Engine, Ports, assemble, load};
 use crate::error::{SwitchError, checked};
 use crate::ffi::{self, PortCounters, Raw};
-use crate::lanes::Alive;
+use crate::liveness::Liveness;
 use martlet_p4c_swx::Program;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::ffi::CString;
@@ -12,21 +12,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How many ports a switch has; the last is the controller's.
+/// Number of ports; the last is the controller's.
 pub const PORTS: u32 = 8;
-/// Where packets wait while their flow moves here from the native side.
+/// The port at which packets of moving flows are held.
 pub const HOLD: u32 = 6;
 /// The controller's port.
 pub const CONTROLLER: u32 = PORTS - 1;
 
-/// An entry of a table: one number for each field of the key and each argument of the action.
+/// An entry of a table: one number per key field and action argument.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Entry {
     /// The key.
     pub values: Vec<u64>,
-    /// Which bits of it count; `None` where the table is exact.
+    /// The mask of each field; `None` where the table is exact.
     pub masks: Option<Vec<u64>>,
-    /// 0 is the first to match; nothing where the table is exact.
+    /// 0 is the first to match; unused where the table is exact.
     pub priority: u32,
     /// Number of the action; see [`Switch::action`].
     pub action: u32,
@@ -34,18 +34,18 @@ pub struct Entry {
     pub arguments: Vec<u64>,
 }
 
-/// One key of an exact table, from what is there to what shall be.
+/// A change of one key of an exact table: old entry, new entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// Number of the table; see [`Switch::table`].
     pub table: u32,
-    /// What is there.
+    /// The existing entry.
     pub before: Option<Entry>,
-    /// What shall be.
+    /// The new entry.
     pub after: Option<Entry>,
 }
 
-/// All entries that a table with masks shall have.
+/// The complete new content of a ternary table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuild {
     /// Number of the table.
@@ -54,25 +54,24 @@ pub struct Rebuild {
     pub entries: Vec<Entry>,
 }
 
-/// The switch of the C part. DPDK lets one thread run the pipeline while another changes tables and
-/// reads counters; there is one of each, for the first is our thread, and changes are made under a
-/// lock.
+/// The switch of the C part. DPDK allows one thread to run the pipeline while another changes
+/// tables and reads counters. There is one of each: the loop's thread, and the holder of the lock.
 #[derive(Debug)]
 struct Handle(*mut Raw);
-// SAFETY: see above; everything else that is called from several threads (ring, pool, counters) is
-// made for it.
+// SAFETY: see above; everything else that several threads call (ring, pool, counters) is
+// thread-safe.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: made by `mswx_new`, and nobody has it any more.
+        // SAFETY: created by `mswx_new`; no reference to it is left.
         unsafe { ffi::mswx_free(self.0) }
     }
 }
 
-/// A switch at work, or ready for it.
+/// A switch, running or ready to run.
 #[derive(Debug)]
 pub struct Switch {
     handle: Arc<Handle>,
@@ -81,18 +80,18 @@ pub struct Switch {
     writing: Mutex<()>,
     pausing: Mutex<()>,
     wake: Arc<EventFd>,
-    /// Rung when packets have come for the controller.
-    bell: EventFd,
+    /// Eventfd for packets to the controller.
+    wakeup: EventFd,
     thread: Mutex<Option<JoinHandle<()>>>,
     sockets: Mutex<Vec<OwnedFd>>,
-    alive: Mutex<Option<Arc<Alive>>>,
+    liveness: Mutex<Option<Arc<Liveness>>>,
 }
 
-/// Packets that a switch has room for.
+/// Size of the packet pool.
 const BUFFERS: u32 = 32 * 1024 - 1;
 
 impl Switch {
-    /// Makes a switch of a program. [`dpdk::start`](crate::dpdk::start) comes first.
+    /// Creates a switch from a program. Call [`dpdk::start`](crate::dpdk::start) first.
     pub fn new(
         program: Arc<Program>,
         ports: Ports<'_>,
@@ -102,8 +101,8 @@ impl Switch {
         Switch::built(program, engine, |raw| assemble(raw, &spec.spec, ports, engine))
     }
 
-    /// The same of a pipeline of others, between rings: what DPDK wrote as C text for a `.spec`
-    /// file, as a library. `program` says what its tables are, to write entries.
+    /// A switch between rings from a foreign pipeline: a library of DPDK's generated C code.
+    /// `program` describes its tables.
     #[doc(hidden)]
     pub fn of_library(program: Arc<Program>, library: &[u8]) -> Result<Switch, SwitchError> {
         Switch::built(program, Engine::MachineCode, |raw| load(raw, library, None))
@@ -118,40 +117,51 @@ impl Switch {
         let name = CString::new(format!("switch{}", NEXT.fetch_add(1, Ordering::Relaxed)))
             .expect("no zeroes");
         let mut raw = std::ptr::null_mut();
-        // SAFETY: a place for the pointer, and a text that lives until the end of the call.
+        // SAFETY: memory for the pointer, and a string that lives until the end of the call.
         checked(unsafe { ffi::mswx_new(&mut raw, name.as_ptr(), BUFFERS) }, || {
-            "no memory for packets".into()
+            "allocating the packet pool".into()
         })?;
         let handle = Arc::new(Handle(raw));
         assemble(raw)?;
         let eventfd = || {
             EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-                .map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))
+                .map_err(|error| SwitchError::Port(format!("cannot create an eventfd: {error}")))
         };
-        let (wake, bell) = (Arc::new(eventfd()?), eventfd()?);
-        // SAFETY: a switch that is built, whose thread does not run yet; the bell is closed after
-        // the thread has ended.
-        unsafe { ffi::mswx_bell(raw, bell.as_raw_fd()) };
-        let (writing, pausing, thread, sockets, alive) = Default::default();
-        Ok(Switch { handle, program, engine, writing, pausing, wake, bell, thread, sockets, alive })
+        let (wake, wakeup) = (Arc::new(eventfd()?), eventfd()?);
+        // SAFETY: a built switch whose thread does not run yet; the eventfd is closed after the
+        // thread has ended.
+        unsafe { ffi::mswx_set_wakeup(raw, wakeup.as_raw_fd()) };
+        let (writing, pausing, thread, sockets, liveness) = Default::default();
+        Ok(Switch {
+            handle,
+            program,
+            engine,
+            writing,
+            pausing,
+            wake,
+            wakeup,
+            thread,
+            sockets,
+            liveness,
+        })
     }
 
-    /// A descriptor, non-blocking, that becomes readable when packets have come for the controller,
-    /// and is to be read then.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    /// A non-blocking eventfd that becomes readable when packets for the controller arrive; read it
+    /// then.
+    pub fn wakeup(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 
     fn raw(&self) -> *mut Raw {
         self.handle.0
     }
 
-    /// The program that it runs.
+    /// The program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// How it runs it.
+    /// The engine.
     pub fn engine(&self) -> Engine {
         self.engine
     }
@@ -160,7 +170,7 @@ impl Switch {
     pub fn table(&self, name: &str) -> Result<u32, SwitchError> {
         let text =
             CString::new(name).map_err(|_| SwitchError::Unknown(format!("table {name:?}")))?;
-        // SAFETY: a switch that is built, and a text.
+        // SAFETY: a built switch, and a string.
         u32::try_from(unsafe { ffi::mswx_table_number(self.raw(), text.as_ptr()) })
             .map_err(|_| SwitchError::Unknown(format!("table {name:?}")))
     }
@@ -169,13 +179,13 @@ impl Switch {
     pub fn action(&self, name: &str) -> Result<u32, SwitchError> {
         let text =
             CString::new(name).map_err(|_| SwitchError::Unknown(format!("action {name:?}")))?;
-        // SAFETY: a switch that is built, and a text.
+        // SAFETY: a built switch, and a string.
         u32::try_from(unsafe { ffi::mswx_action_number(self.raw(), text.as_ptr()) })
             .map_err(|_| SwitchError::Unknown(format!("action {name:?}")))
     }
 
-    /// Makes all changes between two packets, or none of them. Entries have as many numbers as
-    /// their table and action have fields and parameters: who calls has checked it.
+    /// Applies all changes atomically with respect to packets, or none. The caller has checked that
+    /// entries have as many numbers as their tables and actions have fields and parameters.
     pub fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), SwitchError> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let optional = |entry: &Option<Entry>| entry.as_ref().map(raw_entry);
@@ -209,8 +219,8 @@ impl Switch {
             })
             .collect();
         let mut failed = 0;
-        // SAFETY: arrays as long as said, of entries with as many numbers as SWX reads of them,
-        // which live until the end of the call; the lock keeps other changes away.
+        // SAFETY: arrays of the given lengths, which live until the end of the call; their entries
+        // have as many numbers as SWX reads. The lock excludes other changes.
         let status = unsafe {
             ffi::mswx_commit(
                 self.raw(),
@@ -228,9 +238,9 @@ impl Switch {
         }
     }
 
-    /// The same, and packets that wait (actions `hold_uplink`, `hold_downlink`) meet the new tables
-    /// before any packet that comes later. No packet passes meanwhile; the kernel's queues have
-    /// those that come.
+    /// Applies changes, and processes held packets (actions `hold_uplink`, `hold_downlink`) with
+    /// the new tables before any later packet. The loop is paused meanwhile; new packets stay in
+    /// the kernel's queues.
     pub fn commit_and_release(
         &self,
         changes: &[Change],
@@ -243,7 +253,7 @@ impl Switch {
             return Ok(());
         }
         let _one_at_a_time = self.pausing.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a switch that is built; the lock keeps other pauses away.
+        // SAFETY: a built switch; the lock excludes other pauses.
         unsafe { ffi::mswx_pause(self.raw()) };
         let _ = self.wake.write(1);
         // SAFETY: as above.
@@ -254,7 +264,7 @@ impl Switch {
         outcome
     }
 
-    /// Sets what a table does where no entry matches.
+    /// Sets the default action of a table.
     pub fn set_default(
         &self,
         table: u32,
@@ -262,7 +272,7 @@ impl Switch {
         arguments: &[u64],
     ) -> Result<(), SwitchError> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as many arguments as the action has; the lock keeps other changes away.
+        // SAFETY: as many arguments as the action has; the lock excludes other changes.
         checked(unsafe { ffi::mswx_default(self.raw(), table, action, arguments.as_ptr()) }, || {
             "a default action".into()
         })
@@ -273,7 +283,7 @@ impl Switch {
         let text =
             CString::new(name).map_err(|_| SwitchError::Unknown(format!("register {name:?}")))?;
         let mut value = 0;
-        // SAFETY: a text and a place for the value.
+        // SAFETY: a string and memory for the value.
         let status =
             unsafe { ffi::mswx_register_read(self.raw(), text.as_ptr(), index, &mut value) };
         checked(status, || format!("register {name}[{index}]")).map(|()| value)
@@ -283,12 +293,12 @@ impl Switch {
     pub fn set_register(&self, name: &str, index: u32, value: u64) -> Result<(), SwitchError> {
         let text =
             CString::new(name).map_err(|_| SwitchError::Unknown(format!("register {name:?}")))?;
-        // SAFETY: a text.
+        // SAFETY: a string.
         let status = unsafe { ffi::mswx_register_write(self.raw(), text.as_ptr(), index, value) };
         checked(status, || format!("register {name}[{index}]"))
     }
 
-    /// Sets what a meter lets through, in octets a second and at once; `None` is everything.
+    /// Sets a meter: rate in bytes per second and burst in bytes; `None` is unlimited.
     pub fn set_meter(
         &self,
         name: &str,
@@ -298,18 +308,17 @@ impl Switch {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let text =
             CString::new(name).map_err(|_| SwitchError::Unknown(format!("meter {name:?}")))?;
-        let (octets_per_second, burst) = rate.unwrap_or_default();
-        let meter = ffi::Meter { octets_per_second, burst };
-        // SAFETY: a text and a meter.
+        let (bytes_per_second, burst) = rate.unwrap_or_default();
+        let meter = ffi::Meter { bytes_per_second, burst };
+        // SAFETY: a string and a meter.
         checked(unsafe { ffi::mswx_meter_set(self.raw(), text.as_ptr(), index, &meter) }, || {
             format!("meter {name}[{index}]")
         })
     }
 
-    /// Puts a frame into a port. A frame of the controller begins with the number of the port that
-    /// it leaves by.
+    /// Injects a frame at a port. A frame of the controller begins with its egress port.
     pub fn inject(&self, port: u32, frame: &[u8]) -> Result<(), SwitchError> {
-        // SAFETY: a frame as long as said.
+        // SAFETY: a frame of the given length.
         let status =
             unsafe { ffi::mswx_inject(self.raw(), port, frame.as_ptr(), frame.len() as u32) };
         checked(status, || format!("a frame into port {port}"))?;
@@ -317,27 +326,28 @@ impl Switch {
         Ok(())
     }
 
-    /// Frames that were put into a port, and have not met the pipeline yet.
+    /// Frames queued at a port for the pipeline.
     pub fn waiting(&self, port: u32) -> u32 {
-        // SAFETY: a switch that is built; its rings may be looked at by any thread.
+        // SAFETY: a built switch; any thread may read the length of its rings.
         unsafe { ffi::mswx_queued(self.raw(), port) }
     }
 
-    /// Takes a frame that left by a port which has no socket.
+    /// Collects a frame that left through a port without a socket.
     pub fn collect(&self, port: u32) -> Option<Vec<u8>> {
         let mut frame = vec![0; 2048];
-        // SAFETY: room as large as said.
+        // SAFETY: memory of the given length.
         let length =
             unsafe { ffi::mswx_collect(self.raw(), port, frame.as_mut_ptr(), frame.len() as u32) };
         frame.truncate(usize::try_from(length).unwrap_or(0));
         (!frame.is_empty()).then_some(frame)
     }
 
-    /// Runs the pipeline by hand, where no thread does, until what was put in is through.
+    /// Runs the pipeline on the calling thread until all injected frames have passed. The loop must
+    /// not run.
     pub fn settle(&self) {
         assert!(
             self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none(),
-            "its thread runs it"
+            "the packet loop is running"
         );
         for _ in 0..8 {
             // SAFETY: no other thread runs it.
@@ -345,12 +355,11 @@ impl Switch {
         }
     }
 
-    /// Runs ports in memory for so many nanoseconds of the processor's time; gives the nanoseconds
-    /// that it took.
+    /// Runs memory ports for a CPU time in nanoseconds; returns the time used.
     pub fn measure(&self, nanoseconds: u64) -> u64 {
         assert!(
             self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none(),
-            "its thread runs it"
+            "the packet loop is running"
         );
         // SAFETY: no other thread runs it.
         unsafe {
@@ -359,31 +368,31 @@ impl Switch {
         }
     }
 
-    /// Packets and octets that have left by a port in memory.
+    /// Packets and bytes that left through a memory port.
     pub fn sunk(&self, port: u32) -> (u64, u64) {
-        let (mut packets, mut octets) = (0, 0);
-        // SAFETY: places for both.
-        unsafe { ffi::mswx_sink_packets(self.raw(), port, &mut packets, &mut octets) };
-        (packets, octets)
+        let (mut packets, mut bytes) = (0, 0);
+        // SAFETY: memory for both.
+        unsafe { ffi::mswx_sink_packets(self.raw(), port, &mut packets, &mut bytes) };
+        (packets, bytes)
     }
 
-    /// Binds a port to a socket, before the switch starts. What the pipeline must not see goes to
-    /// `bypass`.
+    /// Binds a port to a packet socket before the switch starts. Frames that must not enter the
+    /// pipeline go to `bypass`.
     pub fn attach(&self, port: u32, socket: OwnedFd, bypass: Option<u32>) {
         let bypass = bypass.map_or(-1, |port| port as i32);
-        // SAFETY: the socket lives as long as the switch, among `sockets`.
+        // SAFETY: the socket lives as long as the switch, in `sockets`.
         unsafe { ffi::mswx_attach(self.raw(), port, socket.as_raw_fd(), bypass) };
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
     }
 
-    /// Says where frames of a port go that the pipeline must not see, before the switch starts.
+    /// Sets the bypass port of a port before the switch starts.
     pub fn bypass(&self, port: u32, to: u32) {
-        // SAFETY: a switch that is built, whose thread does not run yet.
+        // SAFETY: a built switch whose thread does not run yet.
         unsafe { ffi::mswx_attach(self.raw(), port, -1, to as i32) }
     }
 
-    /// Binds a port to a receive queue of an interface by AF_XDP, before the switch starts; gives
-    /// the socket, which stays the port's.
+    /// Binds a port to a receive queue of an interface with AF_XDP before the switch starts.
+    /// Returns the socket, which the port owns.
     pub(crate) fn open_lane(
         &self,
         port: u32,
@@ -392,13 +401,13 @@ impl Switch {
         bypass: Option<u32>,
     ) -> std::io::Result<RawFd> {
         let bypass = bypass.map_or(-1, |port| port as i32);
-        // SAFETY: a switch that is built, whose thread does not run yet.
+        // SAFETY: a built switch whose thread does not run yet.
         let fd = unsafe { ffi::mswx_open_lane(self.raw(), port, ifindex, queue, bypass) };
         if fd < 0 { Err(std::io::Error::from_raw_os_error(-fd)) } else { Ok(fd) }
     }
 
-    /// Has frames leave a port on AF_XDP by an XDP program where many wait, before the switch
-    /// starts. Program and memory stay open for as long as the switch runs.
+    /// Sends large bursts of an AF_XDP port through an XDP program; to be called before the switch
+    /// starts. Program and memory have to stay open while the switch runs.
     pub(crate) fn send_by_program(
         &self,
         port: u32,
@@ -407,55 +416,53 @@ impl Switch {
         interface: &str,
     ) -> std::io::Result<()> {
         let interface = std::ffi::CString::new(interface)?;
-        // SAFETY: a switch that is built, whose thread does not run yet; the name is copied.
+        // SAFETY: a built switch whose thread does not run yet; the name is copied.
         let status = unsafe { ffi::mswx_live(self.raw(), port, program, area, interface.as_ptr()) };
         if status < 0 { Err(std::io::Error::from_raw_os_error(-status)) } else { Ok(()) }
     }
 
-    /// Takes the sockets of a port away again, before the switch starts.
+    /// Closes the sockets of a port before the switch starts.
     pub(crate) fn close_lanes(&self, port: u32) {
         // SAFETY: as above.
         unsafe { ffi::mswx_close_lanes(self.raw(), port) }
     }
 
-    /// Has the thread say that it lives.
-    pub fn tell(&self, alive: &Arc<Alive>) {
-        // SAFETY: the word lives as long as the switch, which keeps it.
-        unsafe { ffi::mswx_alive(self.raw(), alive.word()) };
-        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(alive.clone());
+    /// Makes the loop update a liveness timestamp.
+    pub fn set_liveness(&self, liveness: &Arc<Liveness>) {
+        // SAFETY: the switch owns a reference to the word.
+        unsafe { ffi::mswx_set_liveness(self.raw(), liveness.word()) };
+        *self.liveness.lock().unwrap_or_else(PoisonError::into_inner) = Some(liveness.clone());
     }
 
-    /// For how long the thread looks for packets before it sleeps, always. Without it, it learns
-    /// how long is worth it.
+    /// Sets a fixed polling time before a sleep. Without it, the loop adapts it.
     pub fn spin(&self, time: Duration) {
-        // SAFETY: a switch that is built, whose thread does not run yet.
+        // SAFETY: a built switch whose thread does not run yet.
         unsafe { ffi::mswx_spin(self.raw(), u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) }
     }
 
-    /// Starts the thread that carries packets.
+    /// Starts the packet loop on a thread.
     pub fn start(&self) -> Result<(), SwitchError> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_some() {
             return Ok(());
         }
         let (handle, wake) = (self.handle.clone(), self.wake.clone());
-        let made = std::thread::Builder::new().name("switch".into()).spawn(move || {
+        let spawned = std::thread::Builder::new().name("switch".into()).spawn(move || {
             let handle = &handle;
-            // SAFETY: the one thread that runs the pipeline.
+            // SAFETY: the only thread that runs the pipeline.
             unsafe { ffi::mswx_loop(handle.0, wake.as_raw_fd()) }
         });
-        *thread =
-            Some(made.map_err(|error| {
-                SwitchError::Port(format!("no thread for the switch: {error}"))
-            })?);
+        *thread = Some(spawned.map_err(|error| {
+            SwitchError::Port(format!("cannot create the thread of the packet loop: {error}"))
+        })?);
         Ok(())
     }
 
-    /// What a port has counted.
+    /// The counters of a port.
     pub fn port(&self, port: u32) -> PortCounters {
         let mut counters = PortCounters::default();
         if port < PORTS {
-            // SAFETY: a port that exists, and a place for its counters.
+            // SAFETY: an existing port, and memory for its counters.
             unsafe { ffi::mswx_port_counters(self.raw(), port, &mut counters) };
         }
         counters
@@ -463,16 +470,16 @@ impl Switch {
 }
 
 impl Switch {
-    /// Ends the thread that carries packets, once those that are here have left.
+    /// Stops the packet loop after the frames in flight have left.
     pub fn stop(&self) {
-        // SAFETY: the handle lives.
+        // SAFETY: the handle is valid.
         unsafe { ffi::mswx_end(self.raw()) };
         let _ = self.wake.write(1);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = thread.join();
             let (mut times, mut longest) = (0, 0);
-            // SAFETY: places for both; the thread has ended.
+            // SAFETY: memory for both; the thread has ended.
             unsafe { ffi::mswx_absences(self.raw(), &mut times, &mut longest) };
             if times > 0 {
                 let longest = Duration::from_nanos(longest);

@@ -1,11 +1,9 @@
-//! From capture to capture: what goes in is read from pcap files, what comes out is written into
-//! others, for every action of every table of the program; and the switch process with files as its
-//! ports.
-mod bed;
+//! From capture file to capture file, for every action of every table of the program; and the
+//! switch process with capture files as ports.
 mod common;
 mod process;
+mod testbed;
 
-use bed::*;
 use common::*;
 use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
 use martlet_switch_control::tables::Tables;
@@ -14,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+use testbed::*;
 
 const OWN: &str = "
     decap teid 0x1001 ue 10.60.0.1 via 1 counter 1
@@ -25,7 +24,7 @@ const OWN: &str = "
     encap6-v6 prefix 2001:db8:45:c::/64 teid 0x200c peer 3 qfi 5 via 2 counter 26
 ";
 
-/// Entries that are no rules of a person: table, key, action, arguments.
+/// Entries that are not rules in RPI's language: table, key, action, arguments.
 const OTHERS: &[(&str, u64, &str, &[u64])] = &[
     ("gtp_decap", 0x1003, "hold_uplink", &[]),
     ("gtp_encap", 0x0a3c_0003, "hold_downlink", &[]),
@@ -79,8 +78,8 @@ impl Folder {
         Folder(path)
     }
 
-    fn file(&self, way: &str, port: u32) -> PathBuf {
-        self.0.join(format!("{way}{port}.pcap"))
+    fn file(&self, side: &str, port: u32) -> PathBuf {
+        self.0.join(format!("{side}{port}.pcap"))
     }
 }
 
@@ -90,12 +89,12 @@ impl Drop for Folder {
     }
 }
 
-/// Payload that tells one packet from all others, long enough for no padding.
+/// A payload that identifies the packet, long enough to need no padding.
 fn payload(n: u8) -> Vec<u8> {
     vec![n; 70]
 }
 
-/// With TCP's header.
+/// With a TCP header.
 fn tcp_packet(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), ttl: u8, n: u8) -> Vec<u8> {
     ipv4(6, ttl, source, destination, &[tcp(ports.0, ports.1), payload(n)].concat())
 }
@@ -119,15 +118,15 @@ const UE6: [u8; 4] = [10, 60, 0, 6];
 const UE7: [u8; 4] = [10, 60, 0, 7];
 const UE8: [u8; 4] = [10, 60, 0, 8];
 const UE10: [u8; 4] = [10, 60, 0, 10];
-const NOBODY: [u8; 4] = [10, 60, 0, 9];
+const NO_UE: [u8; 4] = [10, 60, 0, 9];
 
-/// The n-th UE's address of IPv6, and the host's.
+/// The n-th UE's IPv6 address, and the host's.
 fn ue6(n: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0x45, n, 0, 0, 0, 7)
 }
 const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, 2);
 
-/// A packet of TCP.
+/// A TCP packet.
 fn tcp6(
     source: Ipv6Addr,
     destination: Ipv6Addr,
@@ -145,7 +144,7 @@ fn udp6(source: Ipv6Addr, destination: Ipv6Addr, hop_limit: u8, n: u8) -> Vec<u8
     ipv6(hop_limit, source, destination, &udp(1000, 53, &payload(n)))
 }
 
-/// What is done, the port and the frame that goes in, and those that come out.
+/// A case: description, ingress port and frame, and the expected output.
 type Case = (&'static str, u32, Vec<u8>, Vec<(u32, Vec<u8>)>);
 
 fn cases() -> Vec<Case> {
@@ -203,26 +202,21 @@ fn cases() -> Vec<Case> {
         as_is(
             0,
             2,
-            in_tunnel(0x7777, &up(NOBODY, 64, 11)),
+            in_tunnel(0x7777, &up(NO_UE, 64, 11)),
             "gtp_default_forward.to_native, gtp_decap: a miss",
         ),
-        as_is(
-            0,
-            2,
-            ethernet(&down(NOBODY, 64, 12)),
-            "ip_default_forward.to_native from the access",
-        ),
+        as_is(0, 2, ethernet(&down(NO_UE, 64, 12)), "ip_default_forward.to_native from the access"),
         as_is(
             1,
             3,
-            ethernet(&down(NOBODY, 64, 13)),
+            ethernet(&down(NO_UE, 64, 13)),
             "ip_default_forward.to_native, gtp_encap: a miss",
         ),
-        as_is(2, 0, ethernet(&down(NOBODY, 64, 14)), "interfaces.native"),
+        as_is(2, 0, ethernet(&down(NO_UE, 64, 14)), "interfaces.native"),
         as_is(3, 1, ethernet(&up(UE, 64, 15)), "interfaces.native"),
-        to_controller(in_tunnel(0x7777, &up(NOBODY, 64, 16)), "gtp_default_forward.to_controller"),
-        to_controller(ethernet(&down(NOBODY, 64, 17)), "ip_default_forward.to_controller"),
-        ("gtp_default_forward.drop", 5, in_tunnel(0x7777, &up(NOBODY, 64, 18)), vec![]),
+        to_controller(in_tunnel(0x7777, &up(NO_UE, 64, 16)), "gtp_default_forward.to_controller"),
+        to_controller(ethernet(&down(NO_UE, 64, 17)), "ip_default_forward.to_controller"),
+        ("gtp_default_forward.drop", 5, in_tunnel(0x7777, &up(NO_UE, 64, 18)), vec![]),
         (
             "gtp_decap.decap over IPv6",
             0,
@@ -245,7 +239,7 @@ fn cases() -> Vec<Case> {
         as_is(
             0,
             2,
-            in_tunnel6(0x7777, &up(NOBODY, 64, 24)),
+            in_tunnel6(0x7777, &up(NO_UE, 64, 24)),
             "gtp_default_forward.to_native over IPv6",
         ),
         as_is(
@@ -255,13 +249,13 @@ fn cases() -> Vec<Case> {
             "ip_default_forward.to_native of IPv6",
         ),
         (
-            "gtp_decap.decap_v6: a packet of IPv6 leaves by the next hop for it",
+            "gtp_decap.decap_v6: IPv6 leaves through its own next hop",
             0,
             in_tunnel(0x100a, &udp6(ue6(10), HOST6, 64, 30)),
             vec![(1, to_network6(&udp6(ue6(10), HOST6, 63, 30)))],
         ),
         (
-            "gtp_decap.decap_v6: one of IPv4 beside it",
+            "gtp_decap.decap_v6: IPv4 of the same UE",
             0,
             in_tunnel(0x100a, &up(UE10, 64, 31)),
             vec![(1, to_network(&up(UE10, 63, 31)))],
@@ -310,29 +304,29 @@ fn cases() -> Vec<Case> {
             "gtp_decap.hold_uplink of IPv6",
         ),
         as_is(1, 3, ethernet6(&udp6(HOST6, ue6(13), 64, 39)), "gtp_encap_v6.hold_downlink"),
-        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(11), HOST6, 64, 40)), "another's prefix"),
+        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(11), HOST6, 64, 40)), "the prefix of another UE"),
         as_is(
             0,
             2,
             in_tunnel(0x1001, &udp6(ue6(10), HOST6, 64, 41)),
-            "IPv6 of a UE that has an address alone",
+            "IPv6 of a UE with an IPv4 address only",
         ),
-        as_is(0, 2, in_tunnel(0x100b, &up([0; 4], 64, 42)), "IPv4 of a UE that has a prefix alone"),
-        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), HOST6, 1, 43)), "one hop and no further"),
-        as_is(1, 3, ethernet6(&udp6(HOST6, ue6(10), 1, 44)), "one hop and no further"),
+        as_is(0, 2, in_tunnel(0x100b, &up([0; 4], 64, 42)), "IPv4 of a UE with a prefix only"),
+        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), HOST6, 1, 43)), "hop limit 1"),
+        as_is(1, 3, ethernet6(&udp6(HOST6, ue6(10), 1, 44)), "hop limit 1"),
         as_is(
             0,
             2,
             in_tunnel(0x100a, &udp6(ue6(10), "ff02::2".parse().unwrap(), 64, 45)),
-            "for a group",
+            "multicast",
         ),
         as_is(
             0,
             2,
             in_tunnel(0x100a, &udp6(ue6(10), "fe80::1".parse().unwrap(), 64, 46)),
-            "for the link",
+            "link-local",
         ),
-        as_is(0, 2, in_tunnel(0x100b, &udp_without_ports(ue6(11), 47)), "ports that are cut off"),
+        as_is(0, 2, in_tunnel(0x100b, &udp_without_ports(ue6(11), 47)), "truncated ports"),
         as_is(
             0,
             2,
@@ -340,16 +334,16 @@ fn cases() -> Vec<Case> {
             "applications_v6: behind an extension header",
         ),
         (
-            "gtp_decap.decap_v6: extension headers are the packet's own affair",
+            "gtp_decap.decap_v6: extension headers without filters",
             0,
             in_tunnel(0x100a, &behind_options(ue6(10), 49)),
             vec![(1, to_network6(&aged6(&behind_options(ue6(10), 49))))],
         ),
-        ("ip_default_forward.drop", 5, ethernet(&down(NOBODY, 64, 19)), vec![]),
+        ("ip_default_forward.drop", 5, ethernet(&down(NO_UE, 64, 19)), vec![]),
     ]
 }
 
-/// A datagram whose header ends in the midst of its ports; the rest of the frame is padding.
+/// A datagram that ends within its ports; the rest of the frame is padding.
 fn udp_without_ports(source: Ipv6Addr, n: u8) -> Vec<u8> {
     ipv6(64, source, HOST6, &[n; 3])
 }
@@ -368,13 +362,13 @@ fn aged6(packet: &[u8]) -> Vec<u8> {
     aged
 }
 
-/// By next hop 3.
+/// Through next hop 3.
 fn to_network6(packet: &[u8]) -> Vec<u8> {
     [&[2, 0, 0, 0, 0, 6, 2, 0, 0, 0, 0, 5, 0x86, 0xdd][..], packet].concat()
 }
 
-/// Every action of every table that an entry may have is in an entry here.
-fn all_are_there(tables: &Tables) {
+/// Every action that an entry of a table may have occurs in an entry here.
+fn check_all_actions_occur(tables: &Tables) {
     let info = &tables.program().info;
     let name = |id: u32| {
         info.actions.iter().find(|action| action.id == id).map_or("", |action| &action.alias)
@@ -388,25 +382,25 @@ fn all_are_there(tables: &Tables) {
         }
     }
     let entries = (0..info.tables.len()).flat_map(|table| tables.entries(table));
-    let there: BTreeSet<String> = entries
+    let present: BTreeSet<String> = entries
         .map(|entry| {
             format!("{}.{}", info.tables[entry.table].alias, info.actions[entry.call.action].alias)
         })
         .collect();
-    let missing: Vec<_> = wanted.difference(&there).collect();
+    let missing: Vec<_> = wanted.difference(&present).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
 }
 
 #[test]
-fn every_action_of_every_table_does_what_it_says() {
+fn every_action_of_every_table() {
     for engine in engines() {
-        let bed = Bed::new(engine, &[HOPS, KINDS, OWN].concat());
-        let Bed { switch, tables, .. } = &bed;
+        let testbed = Testbed::new(engine, &[HOPS, KINDS, OWN].concat());
+        let Testbed { switch, tables, .. } = &testbed;
         let others = OTHERS
             .iter()
             .map(|of| Update { operation: Operation::Insert, entry: entry(tables, *of) });
         tables.write(&others.collect::<Vec<_>>()).expect("all of them");
-        all_are_there(tables);
+        check_all_actions_occur(tables);
 
         let folder = Folder::new("actions");
         let cases = cases();
@@ -424,14 +418,14 @@ fn every_action_of_every_table_does_what_it_says() {
             if let Some(path) = &read {
                 write_file(path, &frames);
             }
-            // What waits at port 6 is the switch's own.
+            // Frames held at port 6 stay in the switch.
             let write = (port != 6).then(|| folder.file("out", port));
             if read.is_some() || write.is_some() {
                 ports.push((port, Files { read, write }));
             }
         }
         (0..4).for_each(|port| switch.bypass(port, [2, 3, 0, 1][port as usize]));
-        switch.start().expect("its thread");
+        switch.start().expect("packet loop");
         let carrier = Carrier::start(switch, &ports).expect("the files");
         let until = Instant::now() + Duration::from_secs(10);
         while !carrier.at_end() {
@@ -442,30 +436,30 @@ fn every_action_of_every_table_does_what_it_says() {
         switch.stop();
         drop(carrier);
         for (port, mut wanted) in expected.into_iter().filter(|(port, _)| *port != 6) {
-            let mut came = read_file(&folder.file("out", port));
-            came.sort();
+            let mut received = read_file(&folder.file("out", port));
+            received.sort();
             wanted.sort();
             let of = |frame: &Vec<u8>| {
                 let found = cases.iter().find(|case| case.3.iter().any(|(_, out)| out == frame));
-                found.map_or("a frame that nobody asked for", |case| case.0)
+                found.map_or("an unexpected frame", |case| case.0)
             };
             let lost: Vec<_> =
-                wanted.iter().filter(|frame| !came.contains(frame)).map(of).collect();
-            let more: Vec<_> = came.iter().filter(|frame| !wanted.contains(frame)).collect();
+                wanted.iter().filter(|frame| !received.contains(frame)).map(of).collect();
+            let more: Vec<_> = received.iter().filter(|frame| !wanted.contains(frame)).collect();
             assert!(
-                came == wanted,
+                received == wanted,
                 "{engine:?}, port {port}: missing {lost:?}, too much {more:x?}"
             );
         }
-        // And counted: packets, and octets as a URR counts them.
-        let count = |counter: &str, index| bed.count(counter, index);
+        // The counters: packets, and bytes as a URR counts them.
+        let count = |counter: &str, index| testbed.count(counter, index);
         assert_eq!([count("rules", 1), count("rules", 2)], [(2, 196), (1, 98)]);
         assert_eq!(
             [count("rules", 15), count("rules", 17), count("rules", 16)],
             [(1, 98), (1, 98), (0, 0)]
         );
         assert_eq!([count("rules", 10), count("rules", 12)], [(1, 110); 2]);
-        // Of IPv6 with its longer header; both versions by one counter.
+        // IPv6 packets have a longer header; both versions use one counter.
         assert_eq!([count("rules", 20), count("rules", 21)], [(3, 118 + 98 + 126), (1, 118)]);
         assert_eq!(
             [count("rules", 22), count("rules", 24), count("rules", 26)],
@@ -478,7 +472,7 @@ fn every_action_of_every_table_does_what_it_says() {
 }
 
 #[test]
-fn a_switch_process_carries_captures() {
+fn a_switch_process_forwards_captures() {
     const FRAMES: u32 = 20_000;
     let folder = Folder::new("process");
     let rules = folder.0.join("rules");
@@ -488,7 +482,7 @@ fn a_switch_process_carries_captures() {
     let inner = |n: u32, ttl| {
         ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &[&payload(0)[..], &n.to_be_bytes()].concat()))
     };
-    // Every other one has no rule.
+    // Every other frame has no rule.
     let teid = |n: u32| if n.is_multiple_of(2) { 0x1001 } else { 0x7777 };
     let all: Vec<Vec<u8>> = (0..FRAMES).map(|n| in_tunnel(teid(n), &inner(n, 64))).collect();
     write_file(&folder.file("in", 0), &all);
@@ -508,18 +502,18 @@ fn a_switch_process_carries_captures() {
         ["--memory", "360"],
     ];
     let mut switch = process::Process::start(&words.concat());
-    let octets = |port: u32| std::fs::metadata(folder.file("out", port)).map_or(0, |of| of.len());
+    let bytes = |port: u32| std::fs::metadata(folder.file("out", port)).map_or(0, |of| of.len());
     let half = u64::from(FRAMES / 2);
     let until = Instant::now() + Duration::from_secs(20);
-    while octets(2) < 24 + half * (16 + all[0].len() as u64) {
-        assert!(Instant::now() < until, "{} and {} octets", octets(1), octets(2));
+    while bytes(2) < 24 + half * (16 + all[0].len() as u64) {
+        assert!(Instant::now() < until, "{} and {} bytes", bytes(1), bytes(2));
         std::thread::sleep(Duration::from_millis(10));
     }
     switch.end();
     let by_rule: Vec<Vec<u8>> = (0..FRAMES).step_by(2).map(|n| to_network(&inner(n, 63))).collect();
     let native: Vec<Vec<u8>> = all.iter().skip(1).step_by(2).cloned().collect();
-    assert!(read_file(&folder.file("out", 1)) == by_rule, "all of them, in order");
-    assert!(read_file(&folder.file("out", 2)) == native, "all of them, in order");
+    assert!(read_file(&folder.file("out", 1)) == by_rule, "all frames, in order");
+    assert!(read_file(&folder.file("out", 2)) == native, "all frames, in order");
     assert_eq!(
         (read_file(&folder.file("out", 0)), read_file(&folder.file("out", 3))),
         (vec![], vec![])
@@ -527,10 +521,10 @@ fn a_switch_process_carries_captures() {
 }
 
 #[test]
-fn a_port_or_a_rule_that_is_wrong_is_told() {
+fn wrong_ports_and_rules_are_reported() {
     let folder = Folder::new("wrong");
-    let file = |name: &str, octets: &[u8]| {
-        std::fs::write(folder.0.join(name), octets).expect("a file");
+    let file = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.0.join(name), bytes).expect("a file");
         folder.0.join(name).display().to_string()
     };
     let (not, rules) = (file("not.pcap", &[0; 40]), file("rules", b"decap teid 1 ue 10.60.0.1\n"));
@@ -538,16 +532,16 @@ fn a_port_or_a_rule_that_is_wrong_is_told() {
     let wire = |port: &str| {
         ["--access", port, "--native-n3", "pcap:,/dev/null"].map(String::from).to_vec()
     };
-    for (words, said) in [
-        (wire(&format!("pcap:{not}")), "no pcap file"),
+    for (words, expected) in [
+        (wire(&format!("pcap:{not}")), "not a pcap file"),
         (wire(absent), "/nowhere/in.pcap"),
-        (wire("tap:eth0"), "no kind of port"),
+        (wire("tap:eth0"), "not a kind of port"),
         (vec!["--rules".into(), rules.clone()], "rules:1:26: decap needs via"),
     ] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
         command.args(["run", "--once", "--listen", "127.0.0.1:0", "--memory", "360"]).args(words);
         let output = command.stdin(std::process::Stdio::null()).output().expect("the switch");
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && text.contains(said), "{said}: {text}");
+        assert!(!output.status.success() && text.contains(expected), "{expected}: {text}");
     }
 }

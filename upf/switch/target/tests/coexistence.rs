@@ -1,5 +1,5 @@
-//! The switch in its wires: default forwarding to the native side and back, a flow that moves onto
-//! the switch while packets pass, and the switch killed in mid-traffic.
+//! The switch in its wires: default forwarding to the native side and back, a flow that moves to
+//! the switch while packets pass, and a switch that is killed meanwhile.
 mod common;
 mod process;
 mod wires;
@@ -58,28 +58,28 @@ fn write(address: SocketAddr, operation: Operation, text: &str) {
     });
 }
 
-/// With an engine; the far ends may take frames that programs of the kernel send.
-fn in_wires(engine: &str, take_from_programs: bool) {
+/// With an engine; the far ends accept redirected frames or not.
+fn in_wires(engine: &str, set_gro: bool) {
     for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
     {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
-        if take_from_programs {
-            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true)
+        if set_gro {
+            martlet_interface::set_feature(far, martlet_interface::Feature::GenericReceive, true)
                 .expect("a feature of veth");
         }
     }
     let (gnb, upf, dn) = (End::open("gnb"), End::open("upf3"), End::open("dn"));
     let switch = start(engine);
-    // No rules: the native side, once, as it came; and back.
+    // Without rules: to the native side, once and unchanged; and back.
     (0..50).for_each(|n| gnb.send(&numbered(n)));
     assert_eq!(upf.wait(50), (0..50).collect::<Vec<_>>());
     upf.send(&numbered(50));
     assert_eq!(gnb.wait(1), [50]);
     assert!(dn.received().is_empty());
 
-    // A rule comes while packets pass, and goes again: each packet is there once, in order on
+    // A rule is inserted and deleted while packets pass: each packet arrives once, in order on
     // either side.
     const ALL: u32 = 1500;
     let address = switch.address;
@@ -116,11 +116,11 @@ fn in_wires(engine: &str, take_from_programs: bool) {
     native.iter().chain(&moved).for_each(|n| *times.entry(*n).or_default() += 1);
     assert!(
         (100..100 + ALL).all(|n| times.get(&n) == Some(&1)),
-        "lost or doubled: {:?}",
+        "lost or duplicated: {:?}",
         (100..100 + ALL).filter(|n| times.get(n) != Some(&1)).collect::<Vec<_>>()
     );
 
-    // Killed in mid-traffic: the kernel's own forwarding takes over.
+    // Killed under traffic: the kernel's forwarding takes over.
     let sent_every = Duration::from_millis(1);
     let first = 10_000;
     let (mut killed, mut switch) = (None, Some(switch));
@@ -136,20 +136,20 @@ fn in_wires(engine: &str, take_from_programs: bool) {
     let native = upf.wait(1);
     let lost: Vec<u32> = (first..first + 600).filter(|n| !native.contains(n)).collect();
     assert!(lost.len() <= 100, "{} packets of one a millisecond were lost: {lost:?}", lost.len());
-    assert!(native.is_sorted_by(|a, b| a < b), "in order, none twice");
+    assert!(native.is_sorted_by(|a, b| a < b), "in order, without duplicates");
     println!(
         "{} packets, sent one a millisecond, were lost when the switch was killed",
         lost.len()
     );
-    // And a new one takes over in its turn.
+    // A new switch takes over again.
     let switch = start(engine);
     (0..20).for_each(|n| gnb.send(&numbered(20_000 + n)));
     assert_eq!(upf.wait(20).len(), 20);
 
-    // One that hangs: the native path takes over, and nothing is lost, nor there twice, when it
-    // goes on.
+    // A hanging switch: the native path takes over. Nothing is lost or duplicated when the switch
+    // continues.
     let signal = |signal| {
-        // SAFETY: a signal to the switch that this test has started.
+        // SAFETY: a signal to the switch that this test started.
         unsafe { libc::kill(switch.id() as i32, signal) };
     };
     let first = 30_000;
@@ -167,29 +167,29 @@ fn in_wires(engine: &str, take_from_programs: bool) {
         std::thread::sleep(sent_every);
     }
     let late: Vec<u32> = (first..first + 490).filter(|n| !meanwhile.contains(n)).collect();
-    println!("{} packets, sent one a millisecond, waited for a switch that hung", late.len());
+    println!("{} packets, sent one a millisecond, waited for a hanging switch", late.len());
     assert!(late.len() <= 100, "{late:?}");
     let mut all = [meanwhile, upf.wait(1)].concat();
     all.sort_unstable();
-    assert_eq!(all, (first..first + 600).collect::<Vec<_>>(), "each of them once");
+    assert_eq!(all, (first..first + 600).collect::<Vec<_>>(), "each packet once");
 }
 
 #[test]
-fn the_switch_in_its_wires() {
+fn swx_in_its_wires() {
     in_namespace(|| in_wires("swx", false));
 }
 
 #[test]
-fn the_switch_in_the_kernel_in_its_wires() {
+fn xdp_in_its_wires() {
     in_namespace(|| in_wires("xdp", true));
 }
 
 #[test]
-fn the_switch_in_the_kernel_where_nobody_takes_frames_of_programs() {
+fn xdp_where_peers_drop_redirected_frames() {
     in_namespace(|| in_wires("xdp", false));
 }
 
-/// Has the packets of a tunnel wait at the switch, or go on to the native side.
+/// Holds the packets of a tunnel at the switch, or releases them to the native side.
 fn hold(address: SocketAddr, operation: Operation) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -207,14 +207,14 @@ fn hold(address: SocketAddr, operation: Operation) {
     });
 }
 
-/// More packets wait than the queue of a veth has room for.
-fn many_wait(engine: &str) {
+/// More packets are held than the queue of a veth has space for.
+fn many_held_packets(engine: &str) {
     for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
     {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
-        martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true)
+        martlet_interface::set_feature(far, martlet_interface::Feature::GenericReceive, true)
             .expect("a feature of veth");
     }
     let (gnb, upf) = (End::open("gnb"), End::open("upf3"));
@@ -222,35 +222,39 @@ fn many_wait(engine: &str) {
     const WAIT: u32 = 600;
     for round in 0..6 {
         let first = round * 1000;
-        // Some go before, and leave the queue of the veth with less room.
+        // Some packets before leave less space in the queue of the veth.
         let before = 5 * round + 3;
         (first..first + before).for_each(|n| gnb.send(&numbered(n)));
         assert_eq!(upf.wait(before as usize).len(), before as usize);
         hold(switch.address, Operation::Insert);
         (first..first + WAIT).for_each(|n| gnb.send(&numbered(n)));
         hold(switch.address, Operation::Delete);
-        let came = upf.wait(WAIT as usize);
-        let lost: Vec<u32> = (first..first + WAIT).filter(|n| !came.contains(n)).collect();
-        assert!(lost.is_empty(), "round {round}: {} of {WAIT} came, lost {lost:?}", came.len());
-        assert!(came.is_sorted_by(|a, b| a < b), "in order, none twice");
+        let received = upf.wait(WAIT as usize);
+        let lost: Vec<u32> = (first..first + WAIT).filter(|n| !received.contains(n)).collect();
+        assert!(
+            lost.is_empty(),
+            "round {round}: {} of {WAIT} received, lost {lost:?}",
+            received.len()
+        );
+        assert!(received.is_sorted_by(|a, b| a < b), "in order, without duplicates");
     }
 }
 
 #[test]
-fn many_wait_at_the_switch() {
-    in_namespace(|| many_wait("swx"));
+fn many_held_packets_with_swx() {
+    in_namespace(|| many_held_packets("swx"));
 }
 
 #[test]
-fn many_wait_at_the_switch_in_the_kernel() {
-    in_namespace(|| many_wait("xdp"));
+fn many_held_packets_with_xdp() {
+    in_namespace(|| many_held_packets("xdp"));
 }
 
-/// A far end that takes frames of programs no longer gets them from behind the driver.
-fn far_end_stops() {
+/// A veth peer that stops accepting redirected frames gets them through generic XDP.
+fn peer_stops() {
     let taking = |on| {
         for far in ["gnb", "upf3", "dn", "upf6"] {
-            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, on)
+            martlet_interface::set_feature(far, martlet_interface::Feature::GenericReceive, on)
                 .expect("a feature of veth");
         }
     };
@@ -272,14 +276,12 @@ fn far_end_stops() {
     }
     let received = upf.wait(1);
     let lost = (100..1100).take_while(|n| !received.contains(n)).count();
-    println!(
-        "{lost} packets, sent one a millisecond, were lost until the switch went behind the driver"
-    );
-    assert!(lost > 0, "the far end went on taking them, so that nothing was shown");
-    assert!((700..1100).all(|n| received.contains(&n)), "lost for longer: {lost}");
+    println!("{lost} packets, sent one a millisecond, were lost until the switch used generic XDP");
+    assert!(lost > 0, "the peer still accepted frames: nothing was tested");
+    assert!((700..1100).all(|n| received.contains(&n)), "lost for too long: {lost}");
 }
 
 #[test]
-fn a_far_end_stops_taking_frames_of_programs() {
-    in_namespace(far_end_stops);
+fn a_peer_stops_accepting_redirected_frames() {
+    in_namespace(peer_stops);
 }

@@ -1,9 +1,8 @@
-//! The same rules and the same frames for both engines, DPDK's pipeline and the programs of the
-//! kernel: what comes out is the same, octet for octet, and so is what is counted.
-mod bed;
+//! Both engines, DPDK's pipeline and the XDP programs, with the same rules and frames: output and
+//! counters have to be equal, byte for byte.
 mod common;
+mod testbed;
 
-use bed::*;
 use common::*;
 use martlet_switch_control::Target;
 use martlet_switch_control::model::{Operation, Update};
@@ -12,16 +11,17 @@ use martlet_switch_target::Engine;
 use martlet_switch_target::serve::base;
 use martlet_switch_xdp::{Outcome, XdpSwitch};
 use std::sync::Arc;
+use testbed::*;
 
 const OWN: &str = "
     decap teid 0x1000 ue 10.60.0.1 via 1 counter 5
     encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 6
 ";
-/// Counters of them.
+/// The counters.
 const COUNTERS: u32 = 32;
 
 struct Both {
-    swx: Bed,
+    swx: Testbed,
     xdp: Arc<XdpSwitch>,
     tables: Tables,
 }
@@ -31,13 +31,13 @@ impl Both {
         let xdp = match XdpSwitch::new() {
             Ok(xdp) => Arc::new(xdp),
             Err(error) => {
-                // SAFETY: no memory is involved.
+                // SAFETY: `sysconf` accesses no memory of ours.
                 assert!(unsafe { libc::geteuid() } != 0, "{error}");
                 eprintln!("SKIPPED: {error}");
                 return None;
             }
         };
-        let swx = Bed::new(Engine::best(), text);
+        let swx = Testbed::new(Engine::best(), text);
         let tables = Tables::new(swx.tables.program().clone(), xdp.clone());
         tables.write(&base(swx.tables.program())).expect("the ports");
         let both = Both { swx, xdp, tables };
@@ -49,17 +49,16 @@ impl Both {
         assert_eq!(self.swx.write(operation, text), write(&self.tables, operation, text));
     }
 
-    /// What comes out of both: port and frame; nothing of what is dropped, or does not see the
-    /// pipeline.
-    fn through(&self, what: &str, port: u32, frame: &[u8]) -> Option<(u32, Vec<u8>)> {
-        let swx = self.swx.through(port, frame);
-        let (outcome, octets) = self.xdp.through(port, frame).expect("the program runs");
+    /// The output of both: port and frame; none for frames that are dropped or bypass the pipeline.
+    fn run_frame(&self, what: &str, port: u32, frame: &[u8]) -> Option<(u32, Vec<u8>)> {
+        let swx = self.swx.run_frame(port, frame);
+        let (outcome, bytes) = self.xdp.run_frame(port, frame).expect("the program runs");
         let xdp = match outcome {
-            Outcome::Out(port) => Some((port, octets)),
-            Outcome::Gone | Outcome::Past => None,
+            Outcome::Out(port) => Some((port, bytes)),
+            Outcome::Dropped | Outcome::Bypassed => None,
         };
         let mut one = swx.into_iter().next();
-        // What waits has the octets behind it with which short packets are filled up.
+        // A held frame still has its padding.
         if let (Some((6, frame)), Some((6, other))) = (&mut one, &xdp) {
             frame.truncate(other.len());
         }
@@ -80,7 +79,7 @@ impl Both {
     }
 }
 
-/// Frames that meet rules, one for each way.
+/// Frames that match rules, one per case.
 fn frames() -> Vec<(u32, Vec<u8>)> {
     let ue = |n: u8| [10, 60, 0, n];
     let v6 = |n: u16| std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x45, n, 0, 0, 0, 7);
@@ -122,29 +121,28 @@ fn frames() -> Vec<(u32, Vec<u8>)> {
 }
 
 #[test]
-fn both_engines_make_the_same_of_every_way() {
+fn both_engines_agree_on_every_case() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
     let out: Vec<_> =
-        frames().iter().map(|(port, frame)| both.through("whole", *port, frame)).collect();
+        frames().iter().map(|(port, frame)| both.run_frame("whole", *port, frame)).collect();
     for port in 0..4 {
-        assert!(out.iter().flatten().any(|(by, _)| *by == port), "something leaves by port {port}");
+        assert!(out.iter().flatten().any(|(by, _)| *by == port), "output at port {port}");
     }
-    // Short frames are filled up on their links, and that does not leave.
+    // Short frames are padded on their links; the padding does not leave.
     for (port, frame) in frames() {
-        both.through("padded", port, &[&frame[..], &[0xee; 30]].concat());
+        both.run_frame("padded", port, &[&frame[..], &[0xee; 30]].concat());
     }
     both.counters_are_the_same();
     both.write(Operation::Delete, "uplink session 4 application 1");
     both.write(Operation::Delete, "application application 2 session 4 protocol udp priority 5");
     both.write(Operation::Delete, "decap teid 0x1000");
     for (port, frame) in frames() {
-        both.through("with fewer rules", port, &frame);
+        both.run_frame("with fewer rules", port, &frame);
     }
     both.counters_are_the_same();
 }
 
-/// What the ports of both are told by whoever leads them: our own end of tunnels, over both
-/// versions.
+/// The port settings that the UPF writes: our N3 addresses of both versions.
 fn with_own_end(both: &Both) {
     let [high, low] = [(N36.to_bits() >> 64) as u64, N36.to_bits() as u64];
     let own = [
@@ -164,10 +162,10 @@ fn with_own_end(both: &Both) {
 }
 
 #[test]
-fn what_a_ue_sends_to_our_own_end_of_tunnels_is_the_native_side_s() {
+fn packets_from_ues_to_our_n3_address_go_to_the_native_side() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
     let of_v6 = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x45, 0xa, 0, 0, 0, 7);
-    let beside = |address: std::net::Ipv6Addr, bit: u32| {
+    let adjacent = |address: std::net::Ipv6Addr, bit: u32| {
         std::net::Ipv6Addr::from_bits(address.to_bits() ^ 1 << bit)
     };
     let to = |address| ipv4(17, 64, UE, address, &udp(2152, 2152, &gtp(0x1000, 1, 9, &[0x45; 30])));
@@ -180,27 +178,27 @@ fn what_a_ue_sends_to_our_own_end_of_tunnels_is_the_native_side_s() {
     };
     let all = |inner: &[u8], teid, port| {
         for frame in tunnelled(teid, inner) {
-            let (by, left) = both.through("to our end", 0, &frame).expect("it leaves");
+            let (by, left) = both.run_frame("to our N3 address", 0, &frame).expect("output");
             assert_eq!(by, port, "{inner:02x?}");
-            // The native side gets it as it came.
+            // The native side gets the frame unchanged.
             assert_eq!(port == 2, left == frame);
         }
     };
-    // Where nobody says what is our own, there is none.
+    // Without port settings, no address is ours.
     all(&to(N3), 0x1000, 1);
     all(&to6(N36), 0x100a, 1);
     with_own_end(&both);
     all(&to(N3), 0x1000, 2);
     all(&to6(N36), 0x100a, 2);
-    // Its neighbours are hosts as others.
+    // Addresses next to ours are ordinary hosts.
     all(&to(GNB), 0x1000, 1);
     for bit in [0, 63, 64, 127] {
-        all(&to6(beside(N36, bit)), 0x100a, 1);
+        all(&to6(adjacent(N36, bit)), 0x100a, 1);
     }
     both.counters_are_the_same();
 }
 
-/// The next of a row of numbers that looks like chance.
+/// The next pseudo-random number.
 fn next(random: &mut u64) -> usize {
     *random ^= *random << 13;
     *random ^= *random >> 7;
@@ -208,7 +206,7 @@ fn next(random: &mut u64) -> usize {
     (*random >> 11) as usize
 }
 
-/// The outer header adds up again, whatever has been changed in it.
+/// Corrects the checksum of the outer header after changes.
 fn with_sum(mut frame: Vec<u8>) -> Vec<u8> {
     if frame.len() >= 34 && frame[12..15] == [8, 0, 0x45] {
         frame[24..26].fill(0);
@@ -219,7 +217,7 @@ fn with_sum(mut frame: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn both_engines_make_the_same_of_frames_that_are_damaged() {
+fn both_engines_agree_on_damaged_frames() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
     let mut random = std::env::var("MARTLET_SEED")
         .ok()
@@ -233,7 +231,7 @@ fn both_engines_make_the_same_of_frames_that_are_damaged() {
             for _ in 0..=next(&mut random) % 2 {
                 let at = match next(&mut random) % 3 {
                     0 => next(&mut random) % frame.len(),
-                    // Headers, of which there are up to 122 octets.
+                    // Headers have up to 122 bytes.
                     _ => 12 + next(&mut random) % (frame.len().min(122) - 12),
                 };
                 frame[at] = match next(&mut random) % 4 {
@@ -246,18 +244,18 @@ fn both_engines_make_the_same_of_frames_that_are_damaged() {
             if next(&mut random).is_multiple_of(8) {
                 frame.truncate(14 + next(&mut random) % (frame.len() - 14));
             }
-            both.through("damaged", port, &with_sum(frame));
+            both.run_frame("damaged", port, &with_sum(frame));
         }
     }
     both.counters_are_the_same();
 }
 
 #[test]
-fn packets_cut_off_within_their_headers_are_the_same_to_both() {
+fn both_engines_agree_on_truncated_packets() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
     for (port, frame) in frames() {
         for length in (14 + 20..frame.len()).step_by(3) {
-            // The IP header says so, too: the parser comes to the end.
+            // The IP header agrees with the length, so that the parser reads to the end.
             let mut short = frame[..length].to_vec();
             match short[12..14] {
                 [8, 0] => short[16..18].copy_from_slice(&((length - 14) as u16).to_be_bytes()),
@@ -266,19 +264,19 @@ fn packets_cut_off_within_their_headers_are_the_same_to_both() {
                 }
                 _ => {}
             }
-            both.through("cut off", port, &with_sum(short));
+            both.run_frame("truncated", port, &with_sum(short));
         }
     }
     both.counters_are_the_same();
 }
 
 #[test]
-fn the_engine_in_the_kernel_is_not_measured_in_memory() {
+fn the_engine_xdp_has_no_benchmark_in_memory() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
-    let said = command.args(["bench", "decap", "--engine", "xdp"]).output().expect("it starts");
-    let why = String::from_utf8_lossy(&said.stderr);
+    let output = command.args(["bench", "decap", "--engine", "xdp"]).output().expect("it starts");
+    let why = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !said.status.success() && said.stdout.is_empty() && why.contains("martlet lab switch"),
+        !output.status.success() && output.stdout.is_empty() && why.contains("martlet lab switch"),
         "{why}"
     );
 }

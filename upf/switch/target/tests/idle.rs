@@ -1,4 +1,4 @@
-//! A switch with nothing to carry leaves the processor alone, and is there when a packet comes.
+//! An idle switch uses almost no CPU, and forwards a packet when it arrives.
 mod common;
 mod process;
 mod wires;
@@ -8,22 +8,22 @@ use process::Process;
 use std::time::{Duration, Instant};
 use wires::{End, in_namespace, ip};
 
-/// Processor time of a process so far, of all its threads.
+/// CPU time of a process with all of its threads.
 fn used(pid: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the switch is there");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the switch runs");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
     let ticks: u64 = [11, 12].iter().map(|at| fields[*at].parse::<u64>().expect("a number")).sum();
-    // A hundred in a second.
+    // In 1/100 s.
     Duration::from_millis(ticks * 10)
 }
 
 #[test]
-fn a_switch_with_nothing_to_carry_sleeps_until_a_packet_comes() {
+fn an_idle_switch_sleeps_until_a_packet_arrives() {
     in_namespace(|| {
         for (far, near) in
             [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
         {
-            // Nobody asks for neighbours here, and no link says that it has come up.
+            // No neighbour or link events disturb the measurement.
             ip(&format!("link add {far} type veth peer name {near}"));
             for interface in [far, near] {
                 let path = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
@@ -46,11 +46,11 @@ fn a_switch_with_nothing_to_carry_sleeps_until_a_packet_comes() {
         let (before, began) = (used(switch.id()), Instant::now());
         std::thread::sleep(Duration::from_secs(3));
         let share = (used(switch.id()) - before).as_secs_f64() / began.elapsed().as_secs_f64();
-        println!("an idle switch takes {:.2} % of a processor", share * 100.0);
-        // Unoptimised as it is, it was 2.4 % before, and is some 0.2 %.
+        println!("an idle switch uses {:.2} % of a CPU", share * 100.0);
+        // An unoptimised switch that polled used 2.4 %; one that sleeps uses about 0.2 %.
         assert!(share < 0.015, "{share}");
         let frame = uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &[b'n', b'r', 0, 0, 0, 7])));
         gnb.send(&frame);
-        assert_eq!(upf.wait(1), [7], "it is woken");
+        assert_eq!(upf.wait(1), [7], "the packet wakes the switch");
     });
 }

@@ -1,5 +1,5 @@
-//! Many frames at once: they leave a veth by a program where its other end takes such frames, else
-//! by the socket, and either way all of them come, once each and in order.
+//! Large bursts leave a veth through a program if its peer accepts redirected frames, else through
+//! the socket. In both cases all frames arrive once and in order.
 mod common;
 mod process;
 mod wires;
@@ -10,12 +10,12 @@ use process::Process;
 use std::time::{Duration, Instant};
 use wires::{End, in_namespace, ip};
 
-/// Of the frame by which a switch asks whether frames of programs are taken.
+/// EtherType of the probe frame.
 const ASKING: u16 = 0x88b5;
 
-/// Frames wait for a switch that stands still for a moment, and leave together. Gives how often it
-/// asked the other end.
-fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
+/// Frames queue up while the switch is stopped for a moment, and leave in one burst. Returns the
+/// number of probe frames.
+fn send_bursts(peer_accepts_redirected_frames: bool) -> usize {
     const ROUNDS: u32 = 5;
     const FRAMES: u32 = 300;
     for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
@@ -29,7 +29,7 @@ fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
     }
     let traffic = Traffic::load().expect("programs");
     let upf3 = nix::net::if_::if_nametoindex("upf3").expect("the interface");
-    let program = other_end_takes_frames_of_programs.then(|| traffic.pass(upf3).expect("attached"));
+    let program = peer_accepts_redirected_frames.then(|| traffic.pass(upf3).expect("attached"));
     let (gnb, upf, asked) = (End::open("gnb"), End::open("upf3"), End::open_for("upf3", ASKING));
     let ports = [
         ["--access", "access"],
@@ -40,7 +40,7 @@ fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
     .concat();
     let switch = Process::start(&[&ports[..], &["--memory", "360"]].concat());
     let signal = |signal| {
-        // SAFETY: a signal to our child.
+        // SAFETY: a signal to our child process.
         unsafe { libc::kill(switch.id() as i32, signal) };
     };
     let frame = |n: u32| {
@@ -55,26 +55,26 @@ fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
         (sent..sent + FRAMES).for_each(|n| gnb.send(&frame(n)));
         let late = stopped.elapsed() > Duration::from_millis(30);
         signal(libc::SIGCONT);
-        let came = upf.wait(FRAMES as usize);
-        // The kernel takes frames from a switch that stands still for longer, and those may
-        // overtake.
+        let received = upf.wait(FRAMES as usize);
+        // The kernel forwards frames of a switch that is stopped for longer, and those may be
+        // reordered.
         if !late {
-            assert_eq!(came, (sent..sent + FRAMES).collect::<Vec<_>>());
+            assert_eq!(received, (sent..sent + FRAMES).collect::<Vec<_>>());
             rounds += 1;
         }
         sent += FRAMES;
     }
-    assert_eq!(rounds, ROUNDS, "a machine so busy that 300 frames take longer than 30 ms");
+    assert_eq!(rounds, ROUNDS, "the machine is too busy: 300 frames take longer than 30 ms");
     drop(program);
     asked.frames().len()
 }
 
 #[test]
-fn they_leave_by_a_program_where_the_other_end_takes_them() {
-    in_namespace(|| assert_eq!(all_come(true), 1, "once asked, it goes on"));
+fn bursts_leave_through_a_program_if_the_peer_accepts_them() {
+    in_namespace(|| assert_eq!(send_bursts(true), 1, "one probe suffices"));
 }
 
 #[test]
-fn they_leave_by_the_socket_where_it_does_not() {
-    in_namespace(|| assert_eq!(all_come(false), 0));
+fn bursts_leave_through_the_socket_otherwise() {
+    in_namespace(|| assert_eq!(send_bursts(false), 0));
 }

@@ -1,4 +1,4 @@
-//! Sessions move onto the switch and off it, under traffic, with a real native UPF behind.
+//! Sessions move to the switch and back under traffic, with a real native UPF.
 mod common;
 mod native;
 mod process;
@@ -10,49 +10,54 @@ use martlet_upf::config::{DatapathChoice, OffloadPolicy};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::{Datapath, Event, Reached};
 use martlet_upf::rules::{UeAddress, VolumeLimit};
-use native::{Bed, PREFIX, in_the_kernel, packet, packet6, session};
+use native::{PREFIX, Testbed, packet, packet6, session, with_engine_xdp};
 use std::io::BufRead;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use wires::in_namespace;
 
-const OCTETS: usize = 1000;
+const LENGTH: usize = 1000;
 
-/// Sends packets of both ways in turn until told to end; every so many microseconds one of each.
+/// Sends one packet per direction at an interval, until stopped.
 struct Traffic {
     stop: AtomicBool,
     sent: AtomicU32,
 }
 
 impl Traffic {
-    fn during(bed: &mut Bed, first: u32, every: Duration, act: impl FnOnce(&mut Bed)) -> u32 {
-        Traffic::of(packet, bed, first, every, act)
-    }
-
-    /// Of these packets.
-    fn of(
-        packet: impl Fn(u32, usize, bool) -> Vec<u8> + Sync,
-        bed: &mut Bed,
+    fn during(
+        testbed: &mut Testbed,
         first: u32,
         every: Duration,
-        act: impl FnOnce(&mut Bed),
+        act: impl FnOnce(&mut Testbed),
+    ) -> u32 {
+        Traffic::of(packet, testbed, first, every, act)
+    }
+
+    /// Length of these packets.
+    fn of(
+        packet: impl Fn(u32, usize, bool) -> Vec<u8> + Sync,
+        testbed: &mut Testbed,
+        first: u32,
+        every: Duration,
+        act: impl FnOnce(&mut Testbed),
     ) -> u32 {
         let traffic = Traffic { stop: AtomicBool::new(false), sent: AtomicU32::new(0) };
-        let (gnb, dn) = (bed.gnb.again(), bed.dn.again());
+        let (gnb, dn) = (testbed.gnb.duplicate(), testbed.dn.duplicate());
         std::thread::scope(|scope| {
             let sending = scope.spawn(|| {
                 let started = Instant::now();
                 while !traffic.stop.load(Ordering::Relaxed) {
                     let n = traffic.sent.fetch_add(1, Ordering::Relaxed);
-                    gnb.send(&packet(first + n, OCTETS, true));
-                    dn.send(&packet(first + n, OCTETS, false));
+                    gnb.send(&packet(first + n, LENGTH, true));
+                    dn.send(&packet(first + n, LENGTH, false));
                     if let Some(left) = (every * (n + 1)).checked_sub(started.elapsed()) {
                         std::thread::sleep(left);
                     }
                 }
             });
-            // It ends with a failed test, too.
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(bed)));
+            // Stopped by a failed test as well.
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(testbed)));
             traffic.stop.store(true, Ordering::Relaxed);
             if let Err(panic) = outcome {
                 std::panic::resume_unwind(panic);
@@ -63,9 +68,8 @@ impl Traffic {
     }
 }
 
-/// Frames that the kernel had no room for: on a machine without time for its native UPF, the queue
-/// of the TUN device is full.
-fn no_room() -> u64 {
+/// Frames that the kernel dropped: on a busy machine the queue of the TUN device overflows.
+fn kernel_drops() -> u64 {
     let table = std::fs::read("/proc/thread-self/net/dev").expect("interfaces");
     let dropped = |line: String| -> Option<u64> {
         let (_, numbers) = line.split_once(':')?;
@@ -76,149 +80,147 @@ fn no_room() -> u64 {
     table.lines().filter_map(|line| dropped(line.expect("text"))).sum()
 }
 
-/// What was sent has come, once each and in order, at either end; but for what the kernel says that
-/// it had no room for.
-fn all_came(bed: &Bed, first: u32, sent: u32) {
-    for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
-        let came = end.wait(sent as usize);
+/// All sent packets arrived once and in order at either end, except those that the kernel dropped.
+fn check_all_arrived(testbed: &Testbed, first: u32, sent: u32) {
+    for (name, end) in [("data network", &testbed.dn), ("gNB", &testbed.gnb)] {
+        let received = end.wait(sent as usize);
         let due: Vec<u32> = (first..first + sent).collect();
-        let at = came.iter().zip(&due).position(|(a, b)| a != b);
-        if came.is_sorted_by(|a, b| a < b)
-            && came.len() < due.len()
-            && (due.len() - came.len()) as u64 <= no_room()
+        let at = received.iter().zip(&due).position(|(a, b)| a != b);
+        if received.is_sorted_by(|a, b| a < b)
+            && received.len() < due.len()
+            && (due.len() - received.len()) as u64 <= kernel_drops()
         {
-            println!("{name}: the kernel had no room for {} packets", due.len() - came.len());
+            println!("{name}: the kernel dropped {} packets", due.len() - received.len());
             continue;
         }
-        let around = at.map(|at| &came[at..came.len().min(at + 12)]);
+        let around = at.map(|at| &received[at..received.len().min(at + 12)]);
         assert!(
-            came == due,
-            "{name}: {} of {sent} came, not as sent from {at:?} on: {around:?}",
-            came.len()
+            received == due,
+            "{name}: {} of {sent} arrived, different from {at:?} on: {around:?}",
+            received.len()
         );
     }
 }
 
 fn a_hot_session_moves(native: DatapathChoice) {
-    let mut bed = Bed::new(native, |config| {
+    let mut testbed = Testbed::new(native, |config| {
         (config.policy, config.cold_ms, config.stay_ms) = (OffloadPolicy::Hot, 300, 100);
     });
-    bed.apply(&session());
-    // Little traffic stays where it is.
-    let quiet = Traffic::during(&mut bed, 1, Duration::from_millis(10), |_| {
+    testbed.apply(&session());
+    // Low traffic stays on the native path.
+    let quiet = Traffic::during(&mut testbed, 1, Duration::from_millis(10), |_| {
         std::thread::sleep(Duration::from_millis(600))
     });
-    all_came(&bed, 1, quiet);
-    assert_eq!(bed.says("movedOn"), 0);
-    // 16 Mbit/s each way are hot.
+    check_all_arrived(&testbed, 1, quiet);
+    assert_eq!(testbed.status("movedOn"), 0);
+    // 16 Mbit/s per direction are hot.
     let mut took = Duration::ZERO;
     let mut on_switch = 0;
     let first = 10_000;
-    let hot = Traffic::during(&mut bed, first, Duration::from_micros(800), |bed| {
-        took = bed.eventually("a hot session moves", |bed| bed.says("movedOn") == 1);
-        let before = bed.usage();
+    let hot = Traffic::during(&mut testbed, first, Duration::from_micros(800), |testbed| {
+        took = testbed.eventually("a hot session moves", |testbed| testbed.status("movedOn") == 1);
+        let before = testbed.usage();
         std::thread::sleep(Duration::from_millis(300));
-        let since = bed.usage();
+        let since = testbed.usage();
         on_switch = since.uplink_packets;
         assert!(before.uplink_bytes > 0 && since.uplink_bytes > 0 && since.downlink_bytes > 0);
-        // Changed by N4 in mid-traffic: off it goes, and comes back while it is hot.
+        // A change by N4 under traffic: the session moves back, and returns while it is hot.
         let mut changed = session();
         changed.qers.get_mut(&1).expect("a QER").reflective = true;
-        bed.apply(&changed);
-        bed.eventually("it comes back", |bed| bed.says("movedOn") == 2);
+        testbed.apply(&changed);
+        testbed.eventually("it returns", |testbed| testbed.status("movedOn") == 2);
         std::thread::sleep(Duration::from_millis(100));
-        // Volumes so far, and the rest, are counted below.
-        let more = bed.usage();
+        // The volumes so far, and the remainder, are checked below.
+        let more = testbed.usage();
         on_switch += before.uplink_packets + more.uplink_packets;
     });
     println!("{native:?}: a session was on the switch {took:?} after it became hot");
-    // 500 ms are due where the machine has time; `martlet lab switch` measures it.
+    // 500 ms are allowed on an idle machine; `martlet lab switch` measures it.
     assert!(took <= Duration::from_secs(1), "{took:?}");
-    all_came(&bed, first, hot);
-    let rest = bed.usage();
-    // To the packet and to the octet, whichever path each took: with the quiet ones, which nobody
-    // took before.
+    check_all_arrived(&testbed, first, hot);
+    let rest = testbed.usage();
+    // Exact to the packet and byte on either path, including the slow sessions.
     assert_eq!(rest.uplink_packets + on_switch, u64::from(hot + quiet));
-    let cold = Traffic::during(&mut bed, 1, Duration::from_millis(40), |bed| {
-        bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
+    let cold = Traffic::during(&mut testbed, 1, Duration::from_millis(40), |testbed| {
+        testbed.eventually("a cold session moves back", |testbed| testbed.on_switch() == 0);
     });
-    all_came(&bed, 1, cold);
-    // The session's own traffic has both paths in it, and rules of before.
+    check_all_arrived(&testbed, 1, cold);
+    // The session's traffic includes both paths, and that of earlier rules.
     let all = u64::from(quiet + hot + cold);
-    let traffic = bed.datapath.traffic(&[1]).remove(0);
+    let traffic = testbed.datapath.traffic(&[1]).remove(0);
     assert_eq!((traffic.uplink.packets, traffic.downlink.packets), (all, all));
     assert_eq!((traffic.uplink.bytes, traffic.downlink.bytes), (all * 1000, all * 1000));
-    let last = bed.datapath.remove(1);
+    let last = testbed.datapath.remove(1);
     assert_eq!((last[0].uplink_packets, last[0].downlink_packets), (cold.into(), cold.into()));
     assert_eq!(
         (last[0].uplink_bytes, last[0].downlink_bytes),
         (u64::from(cold) * 1000, u64::from(cold) * 1000)
     );
-    let counters = bed.datapath.counters();
+    let counters = testbed.datapath.counters();
     assert_eq!((counters.uplink_packets.get(), counters.downlink_bytes.get()), (all, all * 1000));
 }
 
 #[test]
-fn a_hot_session_moves_and_comes_back_with_the_kernel_behind() {
+fn a_hot_session_moves_and_returns_with_native_kernel() {
     in_namespace(|| a_hot_session_moves(DatapathChoice::Kernel));
 }
 
 #[test]
-fn a_hot_session_moves_and_comes_back_with_xdp_behind() {
+fn a_hot_session_moves_and_returns_with_native_xdp() {
     in_namespace(|| a_hot_session_moves(DatapathChoice::Xdp));
 }
 
-/// A session with an address and a prefix, of which packets of IPv6 come.
-fn a_session_of_ipv6_moves(native: DatapathChoice) {
-    let mut bed = Bed::of(native, true, |config| {
+/// A session with an address and a prefix, with IPv6 traffic.
+fn an_ipv6_session_moves(native: DatapathChoice) {
+    let mut testbed = Testbed::of(native, true, |config| {
         (config.policy, config.cold_ms, config.stay_ms) = (OffloadPolicy::Hot, 300, 100);
     });
     let mut session = session();
     session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(PREFIX)));
-    bed.apply(&session);
-    let hot = Traffic::of(packet6, &mut bed, 1, Duration::from_micros(800), |bed| {
-        bed.eventually("a hot session moves", |bed| bed.says("movedOn") == 1);
-        let native = bed.datapath.forwarded(1);
+    testbed.apply(&session);
+    let hot = Traffic::of(packet6, &mut testbed, 1, Duration::from_micros(800), |testbed| {
+        testbed.eventually("a hot session moves", |testbed| testbed.status("movedOn") == 1);
+        let native = testbed.datapath.forwarded(1);
         std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(bed.datapath.forwarded(1), native, "the native UPF sees nothing of it");
-        // Off it goes, and comes back while it is hot.
+        assert_eq!(testbed.datapath.forwarded(1), native, "the native UPF forwards none of it");
+        // The session moves back, and returns while it is hot.
         session.qers.get_mut(&1).expect("a QER").reflective = true;
-        bed.apply(&session);
-        bed.eventually("it comes back", |bed| bed.says("movedOn") == 2);
+        testbed.apply(&session);
+        testbed.eventually("it returns", |testbed| testbed.status("movedOn") == 2);
     });
-    all_came(&bed, 1, hot);
-    let counted = bed.usage();
-    let due = (u64::from(hot), u64::from(hot) * OCTETS as u64);
+    check_all_arrived(&testbed, 1, hot);
+    let counted = testbed.usage();
+    let due = (u64::from(hot), u64::from(hot) * LENGTH as u64);
     assert_eq!((counted.uplink_packets, counted.uplink_bytes), due);
     assert_eq!((counted.downlink_packets, counted.downlink_bytes), due);
-    let cold = Traffic::of(packet6, &mut bed, 1, Duration::from_millis(40), |bed| {
-        bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
+    let cold = Traffic::of(packet6, &mut testbed, 1, Duration::from_millis(40), |testbed| {
+        testbed.eventually("a cold session moves back", |testbed| testbed.on_switch() == 0);
     });
-    all_came(&bed, 1, cold);
+    check_all_arrived(&testbed, 1, cold);
 }
 
 #[test]
-fn a_session_of_ipv6_moves_with_the_kernel_behind() {
-    in_namespace(|| a_session_of_ipv6_moves(DatapathChoice::Kernel));
+fn an_ipv6_session_moves_with_native_kernel() {
+    in_namespace(|| an_ipv6_session_moves(DatapathChoice::Kernel));
 }
 
 #[test]
-fn a_session_of_ipv6_moves_with_xdp_behind() {
-    in_namespace(|| a_session_of_ipv6_moves(DatapathChoice::Xdp));
+fn an_ipv6_session_moves_with_native_xdp() {
+    in_namespace(|| an_ipv6_session_moves(DatapathChoice::Xdp));
 }
 
 #[test]
-fn volumes_and_limits_hold_whichever_path_a_packet_takes() {
+fn volumes_and_limits_are_exact_on_both_paths() {
     in_namespace(volumes_and_limits);
 }
 
 #[test]
-fn volumes_and_limits_hold_with_the_pipeline_in_the_kernel() {
-    in_namespace(|| in_the_kernel(true, volumes_and_limits));
+fn volumes_and_limits_are_exact_with_engine_xdp() {
+    in_namespace(|| with_engine_xdp(true, volumes_and_limits));
 }
 
 fn volumes_and_limits() {
-    let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
+    let mut testbed = Testbed::new(DatapathChoice::Kernel, |config| {
         (config.policy, config.quota_margin_kb) = (OffloadPolicy::All, 2_000);
     });
     let mut session = session();
@@ -227,20 +229,20 @@ fn volumes_and_limits() {
     urr.triggers = ReportingTriggers::VOLTH | ReportingTriggers::VOLQU;
     urr.volume_threshold = Some(VolumeLimit { total: Some(200_000), ..Default::default() });
     urr.volume_quota = Some(VolumeLimit { total: Some(QUOTA), ..Default::default() });
-    bed.apply(&session);
-    bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+    testbed.apply(&session);
+    testbed.eventually("it is on the switch", |testbed| testbed.on_switch() == 1);
     let mut reported = 0;
     let mut reports = 0;
     let mut quota = false;
     let mut switched = false;
-    let sent = Traffic::during(&mut bed, 1, Duration::from_micros(10_000), |bed| {
+    let sent = Traffic::during(&mut testbed, 1, Duration::from_micros(10_000), |testbed| {
         let end = Instant::now() + Duration::from_secs(30);
         while !quota && Instant::now() < end {
-            switched |= bed.on_switch() == 1 && reports > 0;
-            for event in bed.events() {
+            switched |= testbed.on_switch() == 1 && reports > 0;
+            for event in testbed.events() {
                 match event {
                     Event::UsageReached { limit: Reached::Threshold, .. } => {
-                        let usage = bed.usage();
+                        let usage = testbed.usage();
                         reported += usage.uplink_bytes + usage.downlink_bytes;
                         assert!(usage.uplink_bytes + usage.downlink_bytes >= 200_000, "{usage:?}");
                         reports += 1;
@@ -252,109 +254,107 @@ fn volumes_and_limits() {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    let whole = bed.usage();
+    let whole = testbed.usage();
     reported += whole.uplink_bytes + whole.downlink_bytes;
-    // To the octet: the packet that reaches the quota is the last one.
-    assert_eq!(reported, QUOTA, "{}", bed.datapath.details());
+    // Exact to the byte: the packet that reaches the quota is the last one.
+    assert_eq!(reported, QUOTA, "{}", testbed.datapath.details());
     assert!(
         quota && switched && reports >= 3,
         "{quota} {switched} {reports}: {}",
-        bed.datapath.details()
+        testbed.datapath.details()
     );
-    assert_eq!(bed.on_switch(), 0, "the last of a quota is the native UPF's");
-    let came = bed.dn.wait(0).len() + bed.gnb.wait(0).len();
-    assert_eq!(came as u64, QUOTA / 1000);
+    assert_eq!(testbed.on_switch(), 0, "the native UPF enforces the rest of a quota");
+    let received = testbed.dn.wait(0).len() + testbed.gnb.wait(0).len();
+    assert_eq!(received as u64, QUOTA / 1000);
     assert!(u64::from(sent) * 2 >= QUOTA / 1000);
 }
 
-/// A UE's packet to our own end of tunnels, whose sender others would take for us, is dropped
-/// though its session is on the switch.
-fn a_tunnel_to_ourselves_is_none() {
-    let mut bed = Bed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
-    bed.apply(&session());
-    bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
-    let malformed = bed.datapath.counters();
+/// A UE's packet to our N3 address, with a forged sender, is dropped although its session is on the
+/// switch.
+fn tunnels_to_ourselves() {
+    let mut testbed =
+        Testbed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
+    testbed.apply(&session());
+    testbed.eventually("it is on the switch", |testbed| testbed.on_switch() == 1);
+    let malformed = testbed.datapath.counters();
     let malformed = malformed.drops(DropReason::Malformed);
     let to_us = gtp(0x1000, 1, 9, &ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"nr\0\0\0\x07")));
-    bed.gnb.send(&uplink(&ipv4(17, 64, UE, N3, &udp(2152, 2152, &to_us))));
-    bed.gnb.send(&packet(8, OCTETS, true));
-    assert_eq!(bed.dn.wait(1), [8], "the other one alone leaves for the data network");
-    bed.eventually("the native UPF has counted it", |_| malformed.get() == 1);
-    assert_eq!(bed.on_switch(), 1);
-    let usage = bed.usage();
-    assert_eq!((usage.uplink_packets, usage.uplink_bytes), (1, OCTETS as u64));
+    testbed.gnb.send(&uplink(&ipv4(17, 64, UE, N3, &udp(2152, 2152, &to_us))));
+    testbed.gnb.send(&packet(8, LENGTH, true));
+    assert_eq!(testbed.dn.wait(1), [8], "only the other packet leaves for the data network");
+    testbed.eventually("the native UPF has counted it", |_| malformed.get() == 1);
+    assert_eq!(testbed.on_switch(), 1);
+    let usage = testbed.usage();
+    assert_eq!((usage.uplink_packets, usage.uplink_bytes), (1, LENGTH as u64));
 }
 
 #[test]
-fn a_tunnel_to_ourselves_is_none_on_a_switch() {
-    in_namespace(a_tunnel_to_ourselves_is_none);
+fn packets_from_ues_to_our_n3_address_are_dropped() {
+    in_namespace(tunnels_to_ourselves);
 }
 
 #[test]
-fn a_tunnel_to_ourselves_is_none_with_the_pipeline_in_the_kernel() {
-    in_namespace(|| in_the_kernel(true, a_tunnel_to_ourselves_is_none));
+fn packets_from_ues_to_our_n3_address_are_dropped_with_engine_xdp() {
+    in_namespace(|| with_engine_xdp(true, tunnels_to_ourselves));
 }
 
 #[test]
-fn kernel_takes_over_from_a_killed_switch() {
+fn native_kernel_takes_over_from_a_killed_switch() {
     in_namespace(|| a_switch_is_killed(DatapathChoice::Kernel));
 }
 
 #[test]
-fn xdp_takes_over_from_a_killed_switch() {
+fn native_xdp_takes_over_from_a_killed_switch() {
     in_namespace(|| a_switch_is_killed(DatapathChoice::Xdp));
 }
 
 fn a_switch_is_killed(native: DatapathChoice) {
-    let mut bed = Bed::new(native, |config| config.policy = OffloadPolicy::All);
-    bed.apply(&session());
-    bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+    let mut testbed = Testbed::new(native, |config| config.policy = OffloadPolicy::All);
+    testbed.apply(&session());
+    testbed.eventually("it is on the switch", |testbed| testbed.on_switch() == 1);
     let (mut before, mut restarted) = (0, 0);
-    let sent = Traffic::during(&mut bed, 0, Duration::from_millis(1), |bed| {
+    let sent = Traffic::during(&mut testbed, 0, Duration::from_millis(1), |testbed| {
         std::thread::sleep(Duration::from_millis(400));
-        before = bed.datapath.counters().uplink_packets.get();
-        drop(bed.switch.take());
+        before = testbed.datapath.counters().uplink_packets.get();
+        drop(testbed.switch.take());
         std::thread::sleep(Duration::from_millis(2_000));
-        restarted = bed.counted_so_far();
-        bed.start_switch();
+        restarted = testbed.counted_so_far();
+        testbed.start_switch();
         std::thread::sleep(Duration::from_millis(400));
     });
-    for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
-        let mut came = end.wait(sent as usize - 100);
-        // A switch that starts goes on by its rules at once: it may overtake what the native UPF
-        // has left.
-        let until = came.iter().position(|n| *n >= restarted).unwrap_or(came.len());
-        assert!(came[..until].is_sorted_by(|a, b| a < b), "{name}: in order");
-        came.sort_unstable();
-        assert!(came.is_sorted_by(|a, b| a < b), "{name}: none twice");
-        let lost: Vec<u32> = (0..sent).filter(|n| came.binary_search(n).is_err()).collect();
+    for (name, end) in [("data network", &testbed.dn), ("gNB", &testbed.gnb)] {
+        let mut received = end.wait(sent as usize - 100);
+        // A restarted switch applies its rules at once: it may overtake packets in the native UPF.
+        let until = received.iter().position(|n| *n >= restarted).unwrap_or(received.len());
+        assert!(received[..until].is_sorted_by(|a, b| a < b), "{name}: in order");
+        received.sort_unstable();
+        assert!(received.is_sorted_by(|a, b| a < b), "{name}: no duplicates");
+        let lost: Vec<u32> = (0..sent).filter(|n| received.binary_search(n).is_err()).collect();
         println!(
             "{name}: of {sent} packets, one a millisecond, {} were lost when the switch was killed",
             lost.len()
         );
         let runs: Vec<&[u32]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
         println!("{:?}", runs.iter().map(|run| (run[0], run.len())).collect::<Vec<_>>());
-        // Within 100 ms the native path has all of them, but for what the kernel says that it had
-        // no room for.
+        // Within 100 ms all packets take the native path, except those that the kernel dropped.
         assert!(runs.first().is_none_or(|run| run.len() <= 100), "{runs:?}");
         assert!(
-            lost.len() as u64 <= 100 + no_room(),
+            lost.len() as u64 <= 100 + kernel_drops(),
             "from {:?} to {:?}",
             lost.first(),
             lost.last()
         );
     }
-    assert_eq!(bed.on_switch(), 1, "its rules are there again");
-    // It really is: the native UPF sees no packet of it.
-    let seen = bed.datapath.forwarded(1);
-    let more = Traffic::during(&mut bed, 100_000, Duration::from_millis(1), |_| {
+    assert_eq!(testbed.on_switch(), 1, "its rules are restored");
+    // The native UPF forwards no packet of the session.
+    let seen = testbed.datapath.forwarded(1);
+    let more = Traffic::during(&mut testbed, 100_000, Duration::from_millis(1), |_| {
         std::thread::sleep(Duration::from_millis(200))
     });
-    all_came(&bed, 100_000, more);
-    assert_eq!(bed.datapath.forwarded(1), seen);
-    // What was counted and not yet told when the switch was killed may be missing, and nothing
-    // else; never less than before.
-    let usage = bed.usage();
+    check_all_arrived(&testbed, 100_000, more);
+    assert_eq!(testbed.datapath.forwarded(1), seen);
+    // Only what was counted but not read before the kill may be missing; counts never decrease.
+    let usage = testbed.usage();
     assert!(
         usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)),
         "{usage:?} {sent} {more}"
@@ -363,26 +363,26 @@ fn a_switch_is_killed(native: DatapathChoice) {
 }
 
 #[test]
-fn a_hot_session_moves_into_the_kernel_with_the_kernel_behind() {
-    in_namespace(|| in_the_kernel(true, || a_hot_session_moves(DatapathChoice::Kernel)));
+fn a_hot_session_moves_to_engine_xdp_with_native_kernel() {
+    in_namespace(|| with_engine_xdp(true, || a_hot_session_moves(DatapathChoice::Kernel)));
 }
 
 #[test]
-fn a_hot_session_moves_into_the_kernel_with_xdp_behind() {
-    in_namespace(|| in_the_kernel(true, || a_hot_session_moves(DatapathChoice::Xdp)));
+fn a_hot_session_moves_to_engine_xdp_with_native_xdp() {
+    in_namespace(|| with_engine_xdp(true, || a_hot_session_moves(DatapathChoice::Xdp)));
 }
 
 #[test]
-fn a_hot_session_moves_into_the_kernel_behind_drivers() {
-    in_namespace(|| in_the_kernel(false, || a_hot_session_moves(DatapathChoice::Kernel)));
+fn a_hot_session_moves_to_engine_xdp_in_generic_mode() {
+    in_namespace(|| with_engine_xdp(false, || a_hot_session_moves(DatapathChoice::Kernel)));
 }
 
 #[test]
-fn a_session_of_ipv6_moves_into_the_kernel() {
-    in_namespace(|| in_the_kernel(true, || a_session_of_ipv6_moves(DatapathChoice::Kernel)));
+fn an_ipv6_session_moves_to_engine_xdp() {
+    in_namespace(|| with_engine_xdp(true, || an_ipv6_session_moves(DatapathChoice::Kernel)));
 }
 
 #[test]
-fn kernel_takes_over_from_a_killed_switch_in_the_kernel() {
-    in_namespace(|| in_the_kernel(true, || a_switch_is_killed(DatapathChoice::Kernel)));
+fn native_kernel_takes_over_from_a_killed_engine_xdp() {
+    in_namespace(|| with_engine_xdp(true, || a_switch_is_killed(DatapathChoice::Kernel)));
 }

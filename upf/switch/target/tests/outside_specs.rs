@@ -1,10 +1,10 @@
-//! What our compiler writes beside `.spec` files of others: the examples of DPDK, which
+//! The compiler's output compared with foreign `.spec` files: DPDK's examples, which
 //! `deploy/install/swx-headers.sh` fetches.
 //!
-//! For examples that the subset of P4 can say, a P4 program that says the same is compiled by us;
-//! DPDK's own reader and code writer take both texts, and the same packets and entries have to give
-//! the same. And every form of statement that we write is one that an example has, or one of a
-//! short list, which DPDK's reader takes when Martlet is built.
+//! For each example that the P4 subset can express, an equivalent P4 program is compiled. DPDK's
+//! own parser and code generator process both texts, which have to give the same results for the
+//! same packets and entries. Every form of statement in our output also occurs in an example or in
+//! a short list, which DPDK's parser accepts when Martlet is built.
 mod common;
 mod examples;
 
@@ -17,30 +17,30 @@ use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, dpdk};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One switch at a time, for its memory.
+/// One switch at a time, because of its memory.
 static ONE: Mutex<()> = Mutex::new(());
 
 const IPV4: &str = include_str!("examples/ipv4.p4");
 
-/// What one pipeline made of packets, and counted.
+/// Results of a pipeline: output and counters.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     frames: Vec<(u32, Vec<u8>)>,
     counted: Vec<u64>,
 }
 
-/// What is given to each of the pipelines.
+/// Input of each pipeline.
 struct Round<'a> {
-    /// Entries of tables.
+    /// Table entries.
     updates: &'a [Update],
-    /// Octets a second and at once of the meters of this name, from index 0 on.
+    /// Rate in bytes per second and burst in bytes of the meters of this name, from index 0 on.
     meters: Option<(u32, (u64, u64))>,
-    /// Ports that frames come in by, and frames.
+    /// Ingress ports and frames.
     frames: &'a [(u32, Vec<u8>)],
 }
 
-/// Runs an example and our program, ours in both engines; `names` are arrays of the example and
-/// ours that count the same.
+/// Runs an example and our program, the latter on both engines; `names` are equivalent arrays of
+/// the two.
 fn compare(
     example: &str,
     source: &str,
@@ -73,7 +73,7 @@ fn compare(
     Some(expected)
 }
 
-/// Our program. The action that ours have, and theirs have not, is of no table here.
+/// Our program. The action that only our program has is not in a table here.
 fn program(source: &str) -> Program {
     let mut program = compile(source).unwrap_or_else(|error| panic!("{error}\n{source}"));
     program.info.actions.retain(|action| action.alias != "NoAction");
@@ -96,9 +96,9 @@ fn outcome(
     }
     let mut frames = Vec::new();
     for (port, frame) in round.frames {
-        switch.inject(*port, frame).expect("room");
+        switch.inject(*port, frame).expect("space in the ring");
         switch.settle();
-        // The controller's port has frames of the form of our own program alone.
+        // Frames at the controller's port have the format of our own program.
         for port in 0..martlet_switch_target::CONTROLLER {
             frames.extend(std::iter::from_fn(|| switch.collect(port)).map(|frame| (port, frame)));
         }
@@ -113,13 +113,13 @@ fn with_ipv4(program: &str) -> String {
     [IPV4, program].concat()
 }
 
-/// A frame of a source that is a small number, for arrays are as long.
-fn from(source: u8, octets: usize) -> Vec<u8> {
-    ethernet(&ipv4(17, 64, [0, 0, 0, source], REMOTE, &udp(1000, 53, &vec![source; octets])))
+/// A frame whose source is a small number, which indexes the arrays.
+fn from(source: u8, bytes: usize) -> Vec<u8> {
+    ethernet(&ipv4(17, 64, [0, 0, 0, source], REMOTE, &udp(1000, 53, &vec![source; bytes])))
 }
 
 #[test]
-fn link_addresses_change_places() {
+fn link_addresses_are_swapped() {
     let frames = [(0, from(1, 20)), (1, from(2, 200)), (2, from(3, 0)), (3, from(4, 1400))];
     let round = Round { updates: &[], meters: None, frames: &frames };
     let Some(outcome) =
@@ -128,17 +128,19 @@ fn link_addresses_change_places() {
         return;
     };
     assert_eq!(outcome.frames.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1, 0, 3, 2]);
-    let (came, left) = (&frames[0].1, &outcome.frames[0].1);
-    assert_eq!((&left[..6], &left[6..12], &left[12..]), (&came[6..12], &came[..6], &came[12..]));
+    let (received, left) = (&frames[0].1, &outcome.frames[0].1);
+    assert_eq!(
+        (&left[..6], &left[6..12], &left[12..]),
+        (&received[6..12], &received[..6], &received[12..])
+    );
 }
 
 #[test]
-fn packets_and_octets_are_counted_by_their_source() {
-    let frames: Vec<_> = [(1, 0), (2, 5), (1, 100), (7, 1000), (2, 1)]
-        .map(|(n, octets)| (0, from(n, octets)))
-        .into();
+fn packets_and_bytes_are_counted_by_their_source() {
+    let frames: Vec<_> =
+        [(1, 0), (2, 5), (1, 100), (7, 1000), (2, 1)].map(|(n, bytes)| (0, from(n, bytes))).into();
     let round = Round { updates: &[], meters: None, frames: &frames };
-    let names = [("pkt_counters", "sources_packets"), ("byte_counters", "sources_octets")];
+    let names = [("pkt_counters", "sources_packets"), ("byte_counters", "sources_bytes")];
     let source = with_ipv4(include_str!("examples/registers.p4"));
     let Some(outcome) = compare("registers", &source, &round, &names) else { return };
     assert_eq!(outcome.counted[..8], [0, 2, 2, 0, 0, 0, 0, 1]);
@@ -146,10 +148,10 @@ fn packets_and_octets_are_counted_by_their_source() {
 }
 
 #[test]
-fn meters_give_the_same_colours() {
-    // So slow that nothing more is let through while the test lasts.
+fn meters_return_the_same_colours() {
+    // So slow that no more packets pass during the test.
     let frames: Vec<_> = [(1, 400), (1, 400), (2, 900), (1, 400), (2, 100), (3, 1400)]
-        .map(|(n, octets)| (4, from(n, octets)))
+        .map(|(n, bytes)| (4, from(n, bytes)))
         .into();
     let round = Round { updates: &[], meters: Some((8, (1, 1000))), frames: &frames };
     let source = with_ipv4(include_str!("examples/meter.p4"));
@@ -159,7 +161,7 @@ fn meters_give_the_same_colours() {
 }
 
 #[test]
-fn frames_enter_a_tunnel_by_an_entry_of_a_table() {
+fn frames_are_tunnelled_by_a_table_entry() {
     let source = with_ipv4(include_str!("examples/vxlan.p4"));
     let action = program(&source)
         .info
@@ -168,8 +170,7 @@ fn frames_enter_a_tunnel_by_an_entry_of_a_table() {
         .position(|action| action.alias == "vxlan_encap")
         .expect("an action");
     let (source_v4, destination_v4) = ([192, 0, 2, 1], [192, 0, 2, 2]);
-    // The header around as it is before the length of what is inside is added: 50 octets of its
-    // own.
+    // The outer header before the inner length is added: 50 bytes of its own.
     let mut around = ipv4(17, 64, source_v4, destination_v4, &[0; 30]);
     around[6] = 0;
     around[10..12].fill(0);
@@ -208,26 +209,26 @@ fn frames_enter_a_tunnel_by_an_entry_of_a_table() {
         }
     };
     let updates: Vec<Update> = (0..4).map(|n| entry(n, n)).collect();
-    let to = |n: u8, octets: usize| {
-        let mut frame = from(1, octets);
+    let to = |n: u8, bytes: usize| {
+        let mut frame = from(1, bytes);
         frame[..6].copy_from_slice(&[0xaa, 0xbb, 0xcc, 0xdd, 0, n]);
         (5, frame)
     };
-    // The last one has no entry.
+    // The last frame has no entry.
     let frames = [to(0, 20), to(3, 700), to(1, 1300), to(9, 64)];
     let round = Round { updates: &updates, meters: None, frames: &frames };
     let Some(outcome) = compare("vxlan", &source, &round, &[]) else { return };
     let ports: Vec<u32> = outcome.frames.iter().map(|(port, _)| *port).collect();
     assert_eq!(ports, [0, 3, 1]);
-    for ((_, frame), (_, came)) in outcome.frames.iter().zip(&frames) {
-        assert_eq!(checksum(&frame[14..34]), 0, "the header around adds up");
-        assert_eq!((frame.len(), &frame[50..]), (came.len() + 50, &came[..]));
+    for ((_, frame), (_, received)) in outcome.frames.iter().zip(&frames) {
+        assert_eq!(checksum(&frame[14..34]), 0, "the checksum of the outer header");
+        assert_eq!((frame.len(), &frame[50..]), (received.len() + 50, &received[..]));
     }
 }
 
-/// Forms of statements that no example has; DPDK's reader takes each of them when Martlet is built,
-/// or the build breaks.
-const OURS_ALONE: [&str; 14] = [
+/// Statement forms that occur in no example. DPDK's parser accepts each of them at build time, or
+/// the build fails.
+const ONLY_OURS: [&str; 14] = [
     "V wildcard",
     "and V V",
     "ckadd V H",
@@ -245,11 +246,11 @@ const OURS_ALONE: [&str; 14] = [
 ];
 
 #[test]
-fn what_we_write_has_the_forms_of_the_examples() {
+fn our_output_has_the_forms_of_the_examples() {
     let Some(examples) = Examples::find() else { return };
     let theirs: BTreeSet<String> =
         examples.names().iter().flat_map(|name| forms(&examples.text(name))).collect();
-    // They are read at all, and as they are meant.
+    // The examples are parsed, and as intended.
     for form in [
         "extract H",
         "table W",
@@ -261,20 +262,20 @@ fn what_we_write_has_the_forms_of_the_examples() {
     }
     let ours = forms(&compile(UPF).expect("our program").spec.to_string());
     let alone: Vec<&str> = ours.difference(&theirs).map(String::as_str).collect();
-    let mut known = OURS_ALONE.to_vec();
+    let mut known = ONLY_OURS.to_vec();
     known.retain(|form| ours.contains(*form));
-    assert_eq!(alone, known, "forms that no example has");
+    assert_eq!(alone, known, "forms that occur in no example");
 }
 
 #[test]
-fn the_reader_of_dpdk_takes_what_we_write_and_says_where_it_does_not() {
+fn the_parser_of_dpdk_accepts_our_output_and_reports_errors() {
     let Some(examples) = Examples::find() else { return };
     let spec = compile(UPF).expect("our program").spec.to_string();
-    examples.code(&spec).expect("it takes ours");
+    examples.code(&spec).expect("DPDK accepts our output");
     for name in examples.names() {
         examples.code(&examples.text(&name)).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
-    // It does look.
+    // The parser does check its input.
     for (what, with) in [
         ("\trx m.", "\trxx m."),
         (" instanceof ", " instance "),

@@ -1,4 +1,7 @@
-"""A controller of others, p4runtime-shell, against the switch: what it is told is `HOST:PORT`, and the far end of its port 0."""
+"""p4runtime-shell, a foreign controller, against the switch.
+
+Arguments: `HOST:PORT` of the switch, and the far end of its port 0.
+"""
 
 import os
 import socket
@@ -26,7 +29,7 @@ def main():
     entry.insert()
     try:
         entry.insert()
-        raise SystemExit("a second insertion was taken")
+        raise SystemExit("a second insertion was accepted")
     except REFUSALS as error:
         assert "ALREADY_EXISTS" in str(error), error
     found = list(sh.TableEntry("Upf.gtp_decap").read())
@@ -54,7 +57,7 @@ def main():
     application.delete()
     assert not list(sh.TableEntry("Upf.applications").read())
 
-    # What does not fit.
+    # Invalid values.
     from p4.v1 import p4runtime_pb2
 
     request = p4runtime_pb2.WriteRequest(device_id=1)
@@ -64,7 +67,7 @@ def main():
     update.entity.table_entry.match[0].exact.value = b"\x01\x00\x00\x00\x00"
     try:
         sh.client.stub.Write(request)
-        raise SystemExit("a TEID of 33 bits was taken")
+        raise SystemExit("a TEID of 33 bits was accepted")
     except Exception as error:
         assert "32 bits" in str(error), error
 
@@ -88,7 +91,7 @@ def main():
     meter = next(iter(meter.read()))
     assert meter.cir == 125000 and meter.cburst == 10000, meter
 
-    # A default action, and one that the program has fixed.
+    # A default action, and one that is fixed by the program.
     default = sh.TableEntry("Upf.ip_default_forward")(action="Upf.to_controller", is_default=True)
     default.modify()
     fixed = sh.TableEntry("Upf.gtp_decap")(action="NoAction", is_default=True)
@@ -98,18 +101,19 @@ def main():
     except REFUSALS as error:
         assert "fixed by the program" in str(error), error
 
-    # What has no rule comes to the controller from port 0, whole and with its port, and what the controller sends leaves there.
+    # Packets without a rule reach the controller from port 0, complete and with their port; packets
+    # from the controller leave there.
     unknown = sh.TableEntry("Upf.ip_default_forward")(action="Upf.to_controller")
     unknown.match["port"] = "0"
     unknown.modify()
     far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806))
     far.bind((sys.argv[2], 0))
     far.settimeout(20)
-    came = sh.PacketIn()
+    received = sh.PacketIn()
     question = b"\xff" * 6 + b"\x02\0\0\0\0\x09" + b"\x08\x06" + bytes(range(46))
     far.send(question)
     packets = [
-        packet for packet in came.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"
+        packet for packet in received.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"
     ]
     assert [packet.packet.payload for packet in packets] == [question], packets
     port = packets[0].packet.metadata[0].value
@@ -123,7 +127,8 @@ def main():
     except REFUSALS as error:
         assert "99" in str(error), error
 
-    # A second controller: of a lower election it may not write, of a higher one it takes the place.
+    # A second controller: with a lower election ID it may not write, with a higher one it becomes
+    # primary.
     import grpc
     from p4.v1 import p4runtime_pb2_grpc
     import queue
@@ -140,7 +145,7 @@ def main():
         out.put(message)
         stream = stub.StreamChannel(iter(out.get, None))
         code = next(iter(stream)).arbitration.status.code
-        # A stream that nobody holds is cancelled, and with it the controller is gone.
+        # A stream without a reference is cancelled, and the controller disconnects.
         held.append((channel, stream))
         return stub, out, code
 
@@ -162,7 +167,7 @@ def main():
     sh.teardown()
 
 
-# The shell's threads would keep a failed run from ending.
+# The shell's threads would keep a failed run alive.
 try:
     main()
     print("fine", flush=True)

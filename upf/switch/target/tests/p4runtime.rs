@@ -1,4 +1,4 @@
-//! The switch process under p4runtime-shell, and what it remembers when it is killed.
+//! The switch process under p4runtime-shell, and its persistent state after a kill.
 mod process;
 mod wires;
 
@@ -18,24 +18,24 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_controller_of_others_works() {
-    with_a_controller_of_others("swx");
+fn a_foreign_controller_works() {
+    with_a_foreign_controller("swx");
 }
 
 #[test]
-fn a_controller_of_others_works_with_the_pipeline_in_the_kernel() {
-    with_a_controller_of_others("xdp");
+fn a_foreign_controller_works_with_engine_xdp() {
+    with_a_foreign_controller("xdp");
 }
 
-fn with_a_controller_of_others(engine: &'static str) {
+fn with_a_foreign_controller(engine: &'static str) {
     let Some(python) = std::env::var_os("MARTLET_PYTHON") else {
         eprintln!("SKIPPED: MARTLET_PYTHON is not set; make oracles installs p4runtime-shell");
         return;
     };
-    in_namespace(move || by_a_controller_of_others(engine, &python));
+    in_namespace(move || run_foreign_controller(engine, &python));
 }
 
-fn by_a_controller_of_others(engine: &str, python: &std::ffi::OsStr) {
+fn run_foreign_controller(engine: &str, python: &std::ffi::OsStr) {
     for (far, near) in [("gnb", "access"), ("upf3", "native3")] {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
@@ -51,16 +51,16 @@ fn by_a_controller_of_others(engine: &str, python: &std::ffi::OsStr) {
         .arg(python)
         .arg(script)
         .args([&switch.address.to_string(), "gnb"])
-        // The shell's generated code is older than what protobuf takes by default.
+        // The shell's generated code is older than protobuf accepts by default.
         .env("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
         .output()
         .expect("python");
-    let said = format!(
+    let text = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(output.status.success() && said.contains("fine"), "{said}");
+    assert!(output.status.success() && text.contains("fine"), "{text}");
     let _ = std::fs::remove_dir_all(&state);
 }
 
@@ -70,7 +70,7 @@ async fn rules_and_counters_outlive_a_killed_process() {
 }
 
 #[tokio::test]
-async fn rules_and_counters_outlive_a_killed_process_with_the_pipeline_in_the_kernel() {
+async fn rules_and_counters_outlive_a_killed_process_with_engine_xdp() {
     outlive_a_killed_process("xdp").await;
 }
 
@@ -104,16 +104,16 @@ async fn outlive_a_killed_process(engine: &str) {
             let update = update(&client, operation, line);
             client.write(&[update]).await.unwrap_or_else(|error| panic!("{line}: {error}"));
         }
-        // A batch with one rule that is wrong is not written, nor remembered.
+        // A batch with a wrong rule is neither written nor stored.
         let wrong = [
             update(&client, Operation::Insert, "decap teid 3 ue 10.60.0.3 via 1 counter 3"),
             update(&client, Operation::Insert, "decap teid 1 ue 10.60.0.9 via 1 counter 1"),
         ];
-        let error = client.write(&wrong).await.expect_err("the second is there");
+        let error = client.write(&wrong).await.expect_err("the second entry exists");
         assert!(error.to_string().contains("already has"), "{error}");
         expected = listed(client.entries(None).await.expect("entries"), &client);
         assert_eq!(expected.len(), 2, "{expected:?}");
-        // Killed, as by the kernel: no time to write anything.
+        // Killed with SIGKILL: no time to write anything.
     }
     let switch = start(engine, &state);
     let mut client = Client::connect(switch.address, 1).await.expect("a switch");

@@ -1,21 +1,21 @@
-//! No switch process is left over, however the one that started it ends.
+//! No switch process outlives its parent.
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Processes that were started with these words.
+/// Processes whose command line contains this text.
 fn with(mark: &str) -> Vec<i32> {
     let of = |entry: std::io::Result<std::fs::DirEntry>| -> Option<i32> {
         let entry = entry.ok()?;
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let words = std::fs::read(entry.path().join("cmdline")).ok()?;
-        words.split(|octet| *octet == 0).any(|word| word == mark.as_bytes()).then_some(pid)
+        words.split(|byte| *byte == 0).any(|word| word == mark.as_bytes()).then_some(pid)
     };
     std::fs::read_dir("/proc").expect("/proc").filter_map(of).collect()
 }
 
-/// A switch whose processes can be told by this address.
+/// A switch whose processes are identified by this address.
 fn start(mark: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
     command.args(["run", "--with-parent", "--memory", "360", "--listen", mark]);
@@ -25,13 +25,16 @@ fn start(mark: &str) -> Child {
 
 fn until_ready(child: &mut Child) {
     let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line.starts_with("ready ")), "it gets ready");
+    assert!(
+        lines.map_while(Result::ok).any(|line| line.starts_with("ready ")),
+        "the switch becomes ready"
+    );
 }
 
 fn none_is_left(mark: &str, what: &str) {
     let until = Instant::now() + Duration::from_secs(5);
     while !with(mark).is_empty() {
-        assert!(Instant::now() < until, "{what}: {:?} are left over", with(mark));
+        assert!(Instant::now() < until, "{what}: {:?} still run", with(mark));
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -42,10 +45,10 @@ fn kill(pid: i32, signal: i32) {
 }
 
 #[test]
-fn it_ends_with_who_started_it() {
+fn the_switch_ends_with_its_parent() {
     let mark = "127.0.0.77:39559";
-    // The other end of its pipe is gone, as when a core is killed: at once, while DPDK starts, and
-    // when it carries packets.
+    // The other end of its pipe is closed, as when a core is killed: at once, while DPDK starts,
+    // and while packets are forwarded.
     for wait in [0, 3, 20, 80, 300] {
         let mut child = start(mark);
         std::thread::sleep(Duration::from_millis(wait));
@@ -54,18 +57,18 @@ fn it_ends_with_who_started_it() {
     }
     let mut child = start(mark);
     until_ready(&mut child);
-    assert_eq!(with(mark).len(), 2, "the switch and who watches over it");
+    assert_eq!(with(mark).len(), 2, "the switch and its supervisor");
     drop(child.stdin.take());
     none_is_left_but(&mut child, mark, "at work");
 }
 
 #[test]
-fn the_switch_ends_with_who_watches_over_it() {
+fn the_switch_ends_with_its_supervisor() {
     let mark = "127.0.0.77:39560";
     for wait in [0, 3, 20, 80] {
         let mut child = start(mark);
         std::thread::sleep(Duration::from_millis(wait));
-        // The pipe stays open: it is the kernel that tells.
+        // The pipe stays open: the kernel's parent death signal ends the switch.
         let pipe = child.stdin.take();
         kill(child.id() as i32, libc::SIGKILL);
         let _ = child.wait();
@@ -83,18 +86,18 @@ fn the_switch_ends_with_who_watches_over_it() {
     }
 }
 
-/// Waits for the child, too, which would stay as a zombie.
+/// Waits for the child as well, which would remain as a zombie.
 fn none_is_left_but(child: &mut Child, mark: &str, what: &str) {
     let until = Instant::now() + Duration::from_secs(5);
     while matches!(child.try_wait(), Ok(None)) {
-        assert!(Instant::now() < until, "{what}: it does not end");
+        assert!(Instant::now() < until, "{what}: the switch does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
     none_is_left(mark, what);
 }
 
 #[test]
-fn a_switch_that_is_killed_is_started_again() {
+fn a_killed_switch_is_restarted() {
     let mark = "127.0.0.77:39561";
     let mut child = start(mark);
     until_ready(&mut child);
@@ -105,7 +108,7 @@ fn a_switch_that_is_killed_is_started_again() {
     kill(first, libc::SIGKILL);
     let until = Instant::now() + Duration::from_secs(5);
     while of_switch().is_none_or(|pid| pid == first) {
-        assert!(Instant::now() < until, "it is started again");
+        assert!(Instant::now() < until, "the switch is restarted");
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(child.stdin.take());

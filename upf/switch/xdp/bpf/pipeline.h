@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the text of a P4 program names (p4c-swx, src/ebpf): octets in the order of packets, tables,
- * counters and meters. */
+/* Types, tables, counters and meters that the generated C code of a P4 program uses (p4c-swx,
+ * src/ebpf). */
 #pragma once
 
 #include <linux/bpf.h>
@@ -13,65 +13,65 @@ typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
 
-/* What the pipeline gives, beside the actions of XDP. */
-#define LEAVES 16
-/* A header goes on behind the end of the packet. */
-#define CUT_OFF 17
-/* No room in front of the packet. */
-#define NO_ROOM 18
+/* Verdicts of the pipeline in addition to those of XDP. */
+#define FORWARD 16
+/* The parser needs bytes behind the end of the packet. */
+#define TRUNCATED 17
+/* No headroom. */
+#define NO_HEADROOM 18
 
-/* A released flow's packet, before which others were given to user space. */
-#define IN_TURN 19
+/* The packet belongs to a flow that is being released, and earlier packets of it are still held. */
+#define JOIN 19
 
 #define PORTS 8
 
 struct port {
 	u32 ifindex;
-	/* Where frames go that the pipeline must not see; PORTS is nowhere. */
+	/* Egress port of frames that must not enter the pipeline; PORTS: none. */
 	u32 bypass;
 };
 
-/* What user space says, in its memory, too: src/control.rs. */
+/* Control memory, shared with user space: src/control.rs. */
 struct control {
-	/* Which copy of the tables packets meet. User space writes the other one. */
+	/* The copy of the tables that packets use. User space writes the other one. */
 	u32 active;
-	/* The next frame of ours. */
+	/* The next frame to inject. */
 	u32 next;
 	struct port ports[PORTS];
-	/* What is done with frames that the kernel runs a program on for user space: of WORK_. */
+	/* How frames of BPF_PROG_TEST_RUN are treated: one of WORK_. */
 	u32 work;
 	u32 unused;
 };
-#define WORK_AGAIN 1
+#define WORK_INJECT 1
 #define WORK_DRAIN 2
 volatile struct control control SEC(".data.control");
 
-/* The queue of packets that wait: src/hold.rs. */
+/* The queue of held packets: src/hold.rs. */
 struct queue {
-	/* Twice the frames that were ever put into it, and one more while flows are handed over that
-	 * have just been released: one word, so that nobody joins the queue of a flow whose packets
-	 * pass from then on. */
+	/* Twice the number of frames so far, plus one during a release. A single word, so that no
+	 * packet joins the queue of a flow after its release has ended. */
 	u64 joined;
-	/* Frames that user space has done with, and the next one for `drain` (`programs.bpf.c`). */
+	/* Frames that user space has freed, and the next one for `drain` (`programs.bpf.c`). */
 	u64 head;
 	u64 scan;
-	/* They take the way without the pipeline. */
-	u32 past;
-	/* The hand-over ends with the last frame, though what `drain` has sent may not have left yet.
-	 */
+	/* Held frames bypass the pipeline. */
+	u32 bypass;
+	/* The release ends with the last frame, even if frames that `drain` sent are still in
+	 * flight. */
 	u32 in_batch;
-	/* Of MARKS, that of the hand-over: packets of others do not join its queue. */
+	/* The mark of this release, one of MARKS: packets with other marks do not join the queue.
+	 */
 	u32 mark;
 	u32 unused;
 };
 volatile struct queue queue SEC(".data.queue");
 
-/* Frames in it. */
+/* Capacity of the queue in frames. */
 #define QUEUE 4096
 
 #define active control.active
 
-/* Octets in the order of packets */
+/* Numbers in network byte order */
 
 #define get8(p) (*(const u8 *)(p))
 #define get16(p) bpf_ntohs(*(const u16 *)(p))
@@ -126,8 +126,8 @@ static __always_inline void put56(u8 *p, u64 value)
 	put32(p + 3, value);
 }
 
-/* Of the sum of a header's 16-bit words, without the one that this goes into (RFC 1071). A header
- * that all is zero in has 0xffff, as with SWX. */
+/* The checksum of a header from the sum of its other 16-bit words (RFC 1071). Zero is sent as
+ * 0xffff, as with SWX. */
 static __always_inline u16 internet_checksum(u64 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -139,28 +139,27 @@ static __always_inline u16 internet_checksum(u64 sum)
 /* Tables */
 
 #define KEYS 4
-/* The highest bits of an action's number: packets of this entry waited until now. One hand-over has
- * the one, the next the other, so that a program that has met an entry at the end of one does not
- * take it for one of the next. */
+/* The highest bits of an action number: packets of this entry were held until now. Consecutive
+ * releases alternate between the two marks, so that a program that read an entry at the end of one
+ * release does not assign it to the next. */
 #define MARKS 0xc0000000
 
-/* Whether a packet that meets an entry has to wait for others of its flow, which user space still
- * has. */
-static __always_inline int waits_for_others(const u32 *found, int past_turn)
+/* Whether a packet has to wait for earlier packets of its flow, which are still held. */
+static __always_inline int has_to_wait(const u32 *found, int after_release)
 {
-	return *found & queue.mark && !past_turn && queue.joined & 1;
+	return *found & queue.mark && !after_release && queue.joined & 1;
 }
 
-/* An entry that is no longer there, but for packets that join others which it had wait. */
-#define GONE_ENTRY 0x3fffffff
+/* A deleted entry that remains while its packets join held ones. */
+#define DELETED_ENTRY 0x3fffffff
 
-static __always_inline int is_gone(const u32 *found)
+static __always_inline int is_deleted(const u32 *found)
 {
-	return (*found & ~MARKS) == GONE_ENTRY;
+	return (*found & ~MARKS) == DELETED_ENTRY;
 }
 
-/* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of
- * two lines. */
+/* Keys with the slots of their entries, in one cache line. Slot 0: none. A key is in one of two
+ * lines. */
 struct line {
 	u64 keys[KEYS];
 	u32 slots[KEYS];
@@ -180,7 +179,7 @@ static __always_inline u32 slot_in(const struct line *line, u64 key)
 	return 0;
 }
 
-/* The lines of a key, of so many; as src/exact.rs has it. */
+/* The hash of a key and its two lines; as in src/exact.rs. */
 static __always_inline u64 mixed(u64 key)
 {
 	key ^= key >> 32;
@@ -207,19 +206,19 @@ static __always_inline u32 second_line(u64 mixed, u32 lines)
 		__type(value, of); \
 	} name SEC(".maps")
 
-/* Memory of each processor; user space makes the map as large as it takes. */
-#define OF_PROCESSORS(name, of) \
+/* Per-CPU memory; user space sets the size of the map. */
+#define PER_CPU(name, of) \
 	ARRAY(name, 1, of); \
-	static __always_inline of *name##_here(void) \
+	static __always_inline of *name##_of_cpu(void) \
 	{ \
-		u32 processor = bpf_get_smp_processor_id(); \
+		u32 cpu = bpf_get_smp_processor_id(); \
 \
-		return bpf_map_lookup_elem(&name, &processor); \
+		return bpf_map_lookup_elem(&name, &cpu); \
 	}
 
-#define LOOK_UP_TABLE(name, lines, slots, octets) \
+#define LOOK_UP_TABLE(name, lines, slots, bytes) \
 	struct value_##name { \
-		u64 words[(octets) / 8]; \
+		u64 words[(bytes) / 8]; \
 	}; \
 	ARRAY(name##_lines, 2 * (lines), struct line); \
 	ARRAY(name##_slots, 2 * ((slots) + 1), struct value_##name); \
@@ -245,9 +244,9 @@ static __always_inline u32 second_line(u64 mixed, u32 lines)
 		return bpf_map_lookup_elem(&name##_slots, &at); \
 	}
 
-/* Keys of up to 64 bits, as they are. */
-#define EXACT_TABLE(name, lines, slots, octets) \
-	LOOK_UP_TABLE(name, lines, slots, octets) \
+/* Keys of up to 64 bits, stored directly. */
+#define EXACT_TABLE(name, lines, slots, bytes) \
+	LOOK_UP_TABLE(name, lines, slots, bytes) \
 	static __always_inline const void *find_##name(u32 copy, u64 key) \
 	{ \
 		u32 slot = slot_of_##name(copy, key); \
@@ -258,10 +257,10 @@ static __always_inline u32 second_line(u64 mixed, u32 lines)
 		return bpf_map_lookup_elem(&name##_slots, &slot); \
 	}
 
-/* Tables with masks */
+/* Ternary tables */
 
-/* Most entries of one list. A list has the entries with one value of the key's first field, or
- * those with a mask there, in the order of their priorities: src/masked.rs. */
+/* Maximum entries of a list. A list contains the entries with one value of the key's first field,
+ * or those that mask the field, by priority: src/table.rs. */
 #define LONGEST_LIST 256
 #define WORDS 3
 
@@ -277,8 +276,8 @@ struct list {
 	u32 entries;
 };
 
-#define MASKED_TABLE(name, lines, slots, octets) \
-	LOOK_UP_TABLE(name, lines, slots, octets) \
+#define MASKED_TABLE(name, lines, slots, bytes) \
+	LOOK_UP_TABLE(name, lines, slots, bytes) \
 	ARRAY(name##_heads, 2 * ((slots) + 1), struct list); \
 	ARRAY(name##_listed, 2 * ((slots) + 1), struct listed); \
 	/* Slot and priority of the first entry of a list that matches. */ \
@@ -321,22 +320,22 @@ struct list {
 		return bpf_map_lookup_elem(&name##_slots, &slot); \
 	}
 
-#define MASKED_TABLE_1(name, lines, slots, octets) \
-	MASKED_TABLE(name, lines, slots, octets) \
+#define MASKED_TABLE_1(name, lines, slots, bytes) \
+	MASKED_TABLE(name, lines, slots, bytes) \
 	static __always_inline const void *find_##name(u32 copy, u64 a) \
 	{ \
 		return find_in_##name(copy, a, 0, 0); \
 	}
 
-#define MASKED_TABLE_2(name, lines, slots, octets) \
-	MASKED_TABLE(name, lines, slots, octets) \
+#define MASKED_TABLE_2(name, lines, slots, bytes) \
+	MASKED_TABLE(name, lines, slots, bytes) \
 	static __always_inline const void *find_##name(u32 copy, u64 a, u64 b) \
 	{ \
 		return find_in_##name(copy, a, b, 0); \
 	}
 
-#define MASKED_TABLE_3(name, lines, slots, octets) \
-	MASKED_TABLE(name, lines, slots, octets) \
+#define MASKED_TABLE_3(name, lines, slots, bytes) \
+	MASKED_TABLE(name, lines, slots, bytes) \
 	static __always_inline const void *find_##name(u32 copy, u64 a, u64 b, u64 c) \
 	{ \
 		return find_in_##name(copy, a, b, c); \
@@ -346,15 +345,14 @@ struct list {
 
 struct count {
 	u64 packets;
-	u64 octets;
+	u64 bytes;
 };
 
-/* Each processor has counters of its own, one array behind the other (user space makes the map as
- * large as that takes), and nobody comes between: programs run where nothing else gets the
- * processor. */
+/* Per-CPU counters, one array after the other; user space sets the size of the map. Updates need no
+ * atomics, since programs run non-preemptibly. */
 #define COUNTER(name, size, number) \
 	ARRAY(name##_counter, size, struct count); \
-	static __always_inline void count_##name(u32 index, u64 octets) \
+	static __always_inline void count_##name(u32 index, u64 bytes) \
 	{ \
 		u32 at = bpf_get_smp_processor_id() * (size) + index; \
 		struct count *count; \
@@ -365,30 +363,30 @@ struct count {
 		if (!count) \
 			return; \
 		*(volatile u64 *)&count->packets += 1; \
-		*(volatile u64 *)&count->octets += octets; \
+		*(volatile u64 *)&count->bytes += bytes; \
 	}
 
 #define GREEN 0
 #define RED 2
 
-/* A bucket of tokens, as the time at which it will be full, in sixteenths of a nanosecond;
- * per_octet is in 65536ths of that. Without a rate, 0, everything passes. */
+/* A token bucket, stored as the time at which it will be full in 1/16 ns; per_byte is in 1/65536 of
+ * that. Rate 0: unlimited. */
 struct meter {
 	u64 full_at;
-	u64 per_octet;
+	u64 per_byte;
 	u64 burst;
 	u64 unused;
 };
 
-/* Tries of a bucket that other processors empty at the same time. */
+/* Retries of a contended bucket. */
 #define TRIES 4
 
-static __always_inline u8 metered(struct meter *meter, u64 octets)
+static __always_inline u8 metered(struct meter *meter, u64 bytes)
 {
-	u64 cost = octets * meter->per_octet >> 16, now, full_at;
+	u64 cost = bytes * meter->per_byte >> 16, now, full_at;
 	int i;
 
-	if (!meter->per_octet)
+	if (!meter->per_byte)
 		return GREEN;
 	now = bpf_ktime_get_ns() << 4;
 	full_at = *(volatile u64 *)&meter->full_at;
@@ -409,9 +407,9 @@ static __always_inline u8 metered(struct meter *meter, u64 octets)
 
 #define METER(name, size) \
 	ARRAY(name##_meter, size, struct meter); \
-	static __always_inline u8 meter_##name(u32 index, u64 octets) \
+	static __always_inline u8 meter_##name(u32 index, u64 bytes) \
 	{ \
 		struct meter *meter = bpf_map_lookup_elem(&name##_meter, &index); \
 \
-		return meter ? metered(meter, octets) : GREEN; \
+		return meter ? metered(meter, bytes) : GREEN; \
 	}

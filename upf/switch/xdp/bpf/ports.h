@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Ports: where frames come in, what the pipeline may see of them, and where they leave. */
+/* Ports: reception, checks of frames before the pipeline, and transmission. */
 #pragma once
 
 #include "pipeline.h"
 
-/* Where packets wait while their flow moves here from the native side. */
+/* The port at which packets of moving flows are held. */
 #define HOLD 6
 #define CONTROLLER 7
 
@@ -12,7 +12,7 @@
 #define IPV4 20
 #define IPV6 40
 #define LONGEST_FRAME 2032
-/* The length of a frame that could not be taken. */
+/* The length of a frame that could not be copied. */
 #define NOTHING 1
 #define TYPE_IPV4 bpf_htons(0x0800)
 #define TYPE_IPV6 bpf_htons(0x86dd)
@@ -23,25 +23,25 @@ struct {
 	__uint(max_entries, PORTS);
 	__type(key, u32);
 	__type(value, u32);
-} exits SEC(".maps");
+} port_devmap SEC(".maps");
 
-/* What is counted */
+/* Counters of ports */
 
 struct port_counts {
-	u64 came;
+	u64 received;
 	u64 left;
 	u64 bypassed;
 	u64 refused;
 	u64 runts;
 	u64 unused[3];
 };
-/* One behind the other by processor, as counters are. */
+/* Per CPU, one array after the other, as counters. */
 ARRAY(port_counts, PORTS, struct port_counts);
 
 #define note(port, what, n) \
 	do { \
-		u32 place = bpf_get_smp_processor_id() * PORTS + (port); \
-		struct port_counts *counts = bpf_map_lookup_elem(&port_counts, &place); \
+		u32 slot = bpf_get_smp_processor_id() * PORTS + (port); \
+		struct port_counts *counts = bpf_map_lookup_elem(&port_counts, &slot); \
 \
 		if (counts) \
 			*(volatile u64 *)&counts->what += (n); \
@@ -58,50 +58,50 @@ static __always_inline u32 port_of(u32 ifindex)
 	return PORTS;
 }
 
-static __always_inline u32 octets_in(struct xdp_md *ctx)
+static __always_inline u32 frame_length(struct xdp_md *ctx)
 {
-	u64 octets = (void *)(long)ctx->data_end - (void *)(long)ctx->data;
+	u64 bytes = (void *)(long)ctx->data_end - (void *)(long)ctx->data;
 
-	/* Places in packets are not to be cut to 32 bits before they are subtracted. */
-	asm volatile("" : "+r"(octets));
-	return octets;
+	/* The compiler must not truncate packet pointers to 32 bits before the subtraction. */
+	asm volatile("" : "+r"(bytes));
+	return bytes;
 }
 
-/* To user space */
+/* Packets to user space */
 
-/* A frame for the controller, with the port that it came in by in its first four octets. */
-struct given {
+/* A frame for the controller, preceded by its ingress port in four bytes. */
+struct record {
 	u32 length;
 	u32 unused;
-	u8 octets[LONGEST_FRAME + 8];
+	u8 bytes[LONGEST_FRAME + 8];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } for_controller SEC(".maps");
 
-/* A frame in memory that user space has, too. */
+/* A frame in memory shared with user space. */
 struct slot {
-	/* 0: done with. */
+	/* 0: free. */
 	u32 length;
 	u32 port;
-	/* It takes the way without the pipeline; in the queue, the processor that it came on. */
-	u32 past;
-	/* What became of it: see OUT_OF. In the queue, the round of the place, once all of it has been
+	/* The frame bypasses the pipeline; in the queue: the CPU that received it. */
+	u32 bypass;
+	/* The result: see OUT_OF. In the queue: the generation of the slot, once it is completely
 	 * written. */
 	u32 outcome;
 	u8 frame[LONGEST_FRAME + 16];
 };
 #define ROUND(n) ((u32)((n) / QUEUE) + 1)
-/* Packets that wait, and what wakes user space when there is one. */
+/* Held packets, and a ring that wakes user space when the first one arrives. */
 ARRAY(waiting, QUEUE, struct slot);
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} bell SEC(".maps");
+} held_ring SEC(".maps");
 
-/* Copies `length` octets of a frame. The verifier of Linux 6.1 understands two comparisons of 64
- * bits, and not one of 32 that the compiler makes of them. */
+/* Copies `length` bytes of a frame. The verifier of Linux 6.1 accepts two 64-bit comparisons, but
+ * not the single 32-bit one that the compiler would make of them. */
 static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u64 length)
 {
 	asm volatile("" : "+r"(length));
@@ -113,14 +113,14 @@ static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u64 
 	return !bpf_xdp_load_bytes(ctx, from, to, length);
 }
 
-/* Tries to join while others do. */
+/* Retries of a contended join. */
 #define JOINS 64
 
-/* Puts a frame into the queue. One whose flow is being handed over stays out if that has ended
- * meanwhile: then this gives 0. The frame's first octets may be the number of its port. */
-static __noinline int join(struct xdp_md *ctx, u32 port, u32 in_front, int of_handover)
+/* Appends a frame to the queue. Returns 0 if the release that the frame belongs to has ended. The
+ * frame may begin with its port number. */
+static __noinline int join(struct xdp_md *ctx, u32 port, u32 prefix, int of_handover)
 {
-	u32 length = (octets_in(ctx) - in_front) & 2047, i, processor = bpf_get_smp_processor_id();
+	u32 length = (frame_length(ctx) - prefix) & 2047, i, cpu = bpf_get_smp_processor_id();
 	u64 joined = queue.joined, seen;
 	struct slot *slot = NULL;
 
@@ -143,37 +143,37 @@ static __noinline int join(struct xdp_md *ctx, u32 port, u32 in_front, int of_ha
 		return 1;
 	}
 	slot->port = port;
-	slot->past = processor;
-	if (in_front > 4 || !copy_out(ctx, in_front & 4, slot->frame, length)) {
-		/* Nothing is there: its place is passed over. */
+	slot->bypass = cpu;
+	if (prefix > 4 || !copy_out(ctx, prefix & 4, slot->frame, length)) {
+		/* The slot is occupied and has to be skipped. */
 		length = NOTHING;
 		note(port & 7, refused, 1);
 	}
 	slot->length = length;
 	__sync_lock_test_and_set(&slot->outcome, ROUND(joined >> 1));
 	if (queue.head == joined >> 1)
-		bpf_ringbuf_output(&bell, &processor, sizeof(processor), 0);
+		bpf_ringbuf_output(&held_ring, &cpu, sizeof(cpu), 0);
 	return 1;
 }
 
-static __noinline int give_to_controller(struct xdp_md *ctx, u32 port)
+static __noinline int send_to_controller(struct xdp_md *ctx, u32 port)
 {
-	u32 length = octets_in(ctx);
-	struct given *given = bpf_ringbuf_reserve(&for_controller, sizeof(struct given), 0);
+	u32 length = frame_length(ctx);
+	struct record *record = bpf_ringbuf_reserve(&for_controller, sizeof(struct record), 0);
 
-	if (!given) {
+	if (!record) {
 		note(port & 7, refused, 1);
 		return XDP_DROP;
 	}
-	given->length = length;
-	if (copy_out(ctx, 0, given->octets, length & 2047))
-		bpf_ringbuf_submit(given, 0);
+	record->length = length;
+	if (copy_out(ctx, 0, record->bytes, length & 2047))
+		bpf_ringbuf_submit(record, 0);
 	else
-		bpf_ringbuf_discard(given, BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 	return XDP_DROP;
 }
 
-/* Frames */
+/* Processing of frames */
 
 static __always_inline int bypass(struct xdp_md *ctx, u32 port)
 {
@@ -181,12 +181,12 @@ static __always_inline int bypass(struct xdp_md *ctx, u32 port)
 
 	(void)ctx;
 	note(port, bypassed, 1);
-	return bpf_redirect_map(&exits, to, XDP_DROP);
+	return bpf_redirect_map(&port_devmap, to, XDP_DROP);
 }
 
-/* Whether a header without options adds up: the sum is the same in either order of octets (RFC
- * 1071, 2). */
-static __always_inline int adds_up(const u8 *header)
+/* Whether the checksum of a header without options is correct. The sum does not depend on the byte
+ * order (RFC 1071, 2). */
+static __always_inline int checksum_is_correct(const u8 *header)
 {
 	const u32 *words = (const u32 *)header;
 	u64 sum = (u64)words[0] + words[1] + words[2] + words[3] + words[4];
@@ -196,9 +196,9 @@ static __always_inline int adds_up(const u8 *header)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-/* The octets that a frame has by its IP header; 0 for what the pipeline must not see. All of one
- * that is no IP. */
-static __always_inline u32 octets_of(const u8 *frame, const u8 *end, u32 length)
+/* The length of a frame by its IP header; 0 if the frame must not enter the pipeline. Frames of
+ * other protocols have their full length. */
+static __always_inline u32 length_by_header(const u8 *frame, const u8 *end, u32 length)
 {
 	u32 total;
 	u16 type;
@@ -212,7 +212,7 @@ static __always_inline u32 octets_of(const u8 *frame, const u8 *end, u32 length)
 		total = get16(frame + ETHERNET + 2);
 		if (frame[ETHERNET] >> 4 != 4 || total < IPV4 || total > length - ETHERNET)
 			return 0;
-		if (frame[ETHERNET] == 0x45 && !adds_up(frame + ETHERNET))
+		if (frame[ETHERNET] == 0x45 && !checksum_is_correct(frame + ETHERNET))
 			return 0;
 		return ETHERNET + total;
 	}
@@ -227,94 +227,93 @@ static __always_inline u32 octets_of(const u8 *frame, const u8 *end, u32 length)
 	return length;
 }
 
-/* Takes the octets off a packet that it was filled up with. */
-static __always_inline void cut_to_length(struct xdp_md *ctx, u32 in_front)
+/* Removes the padding that was added to a packet. */
+static __always_inline void cut_to_length(struct xdp_md *ctx, u32 prefix)
 {
 	const u8 *data = (const u8 *)(long)ctx->data, *end = (const u8 *)(long)ctx->data_end;
-	u32 length, now = octets_in(ctx);
+	u32 length, now = frame_length(ctx);
 
-	data += in_front;
+	data += prefix;
 	if (data + ETHERNET + IPV6 > end)
 		return;
 	length = now;
 	if (*(const u16 *)(data + 12) == TYPE_IPV4 && get16(data + ETHERNET + 2) >= IPV4)
-		length = in_front + ETHERNET + get16(data + ETHERNET + 2);
+		length = prefix + ETHERNET + get16(data + ETHERNET + 2);
 	else if (*(const u16 *)(data + 12) == TYPE_IPV6)
-		length = in_front + ETHERNET + IPV6 + get16(data + ETHERNET + 4);
+		length = prefix + ETHERNET + IPV6 + get16(data + ETHERNET + 4);
 	if (length < now)
 		bpf_xdp_adjust_tail(ctx, (int)length - (int)now);
 }
 
-/* What becomes of a frame: dropped, past the pipeline to the other end of its wire, or out of a
+/* The result for a frame: dropped, bypassed to the other end of its wire, held, or sent from a
  * port. */
-#define GONE 0
-#define PAST 1
-#define TURN 2
+#define DROPPED 0
+#define BYPASSED 1
+#define HELD 2
 #define OUT_OF(port) (0x100 | (port))
 
-/* One function for all that call it: its variables take most of the stack that there is. */
-__noinline int piped(struct xdp_md *ctx, u32 port, int past_turn)
+/* A single function for all callers: its variables need most of the stack. */
+__noinline int run_pipeline(struct xdp_md *ctx, u32 port, int after_release)
 {
-	u32 leaves_by = 0;
-	int verdict = pipeline(ctx, port, &leaves_by, past_turn);
+	u32 egress_port = 0;
+	int verdict = pipeline(ctx, port, &egress_port, after_release);
 
-	return verdict == LEAVES ? OUT_OF(leaves_by & 0xff) : verdict;
+	return verdict == FORWARD ? OUT_OF(egress_port & 0xff) : verdict;
 }
 
-static __always_inline int carried(struct xdp_md *ctx, u32 port, int past_turn)
+static __always_inline int process(struct xdp_md *ctx, u32 port, int after_release)
 {
 	u8 *data = (u8 *)(long)ctx->data, *end = (u8 *)(long)ctx->data_end;
-	u32 octets, now = octets_in(ctx);
+	u32 bytes, now = frame_length(ctx);
 	int verdict;
 
 	if (port != CONTROLLER) {
-		octets = octets_of(data, end, now);
-		if (!octets)
-			return PAST;
-		/* Short frames are filled up on their links. */
-		if (octets < now && bpf_xdp_adjust_tail(ctx, (int)octets - (int)now))
-			return PAST;
-		now = octets;
+		bytes = length_by_header(data, end, now);
+		if (!bytes)
+			return BYPASSED;
+		/* Short frames have padding on their links. */
+		if (bytes < now && bpf_xdp_adjust_tail(ctx, (int)bytes - (int)now))
+			return BYPASSED;
+		now = bytes;
 	}
-	verdict = piped(ctx, port, past_turn);
-	if (verdict == CUT_OFF) {
-		/* Where the parser takes more than there is, all zeroes are behind the packet, as with SWX.
-		 */
+	verdict = run_pipeline(ctx, port, after_release);
+	if (verdict == TRUNCATED) {
+		/* The parser needs more bytes than the packet has: they are zero, as with SWX. */
 		if (now >= LONGEST_PARSED || bpf_xdp_adjust_tail(ctx, (int)LONGEST_PARSED - (int)now))
-			return PAST;
-		verdict = piped(ctx, port, past_turn);
+			return BYPASSED;
+		verdict = run_pipeline(ctx, port, after_release);
 		if (verdict & OUT_OF(0))
 			cut_to_length(ctx, (verdict & 0xff) >= HOLD ? 4 : 0);
 	}
 	if (verdict & OUT_OF(0))
 		return verdict;
-	if (verdict == IN_TURN)
-		return TURN;
+	if (verdict == JOIN)
+		return HELD;
 	if (verdict != XDP_DROP)
 		note(port, refused, 1);
-	return GONE;
+	return DROPPED;
 }
 
-/* Has a frame leave. */
+/* Applies the result to a frame. */
 static __always_inline int leave(struct xdp_md *ctx, u32 port, int outcome)
 {
-	u32 leaves_by = outcome & 0xff;
+	u32 egress_port = outcome & 0xff;
 
-	if (outcome == GONE)
+	if (outcome == DROPPED)
 		return XDP_DROP;
-	if (outcome == PAST)
+	if (outcome == BYPASSED)
 		return bypass(ctx, port);
-	if (leaves_by == HOLD) {
+	if (egress_port == HOLD) {
 		join(ctx, port, 4, 0);
 		return XDP_DROP;
 	}
-	if (leaves_by == CONTROLLER)
-		return give_to_controller(ctx, port);
+	if (egress_port == CONTROLLER)
+		return send_to_controller(ctx, port);
 	note(port, left, 1);
-	return bpf_redirect_map(&exits, leaves_by, XDP_DROP);
+	return bpf_redirect_map(&port_devmap, egress_port, XDP_DROP);
 }
 
-/* Frames of user space */
+/* Injected frames */
 
 #define SLOTS 256
 

@@ -2,12 +2,12 @@
 //! process ends in any way, and frames then take the path without a switch.
 //!
 //! A veth peer receives redirected frames only if it has an XDP program or GRO. A probe frame
-//! checks this at the start, and again when frames are missing ([`FarEnds`](crate::FarEnds)). Where
-//! the peer drops it, all ports use generic XDP, which is slower but always delivered.
+//! checks this at the start, and again when frames are missing ([monitor](crate::PeerMonitor)).
+//! Where the peer drops it, all ports use generic XDP, which is slower but always delivered.
 use crate::error::XdpError;
-use crate::far_end::sent_by;
 use crate::frames::Frame;
-use crate::switch::{CONTROLLER, PORTS, XdpSwitch};
+use crate::ports::{CONTROLLER, PORTS};
+use crate::switch::XdpSwitch;
 use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,6 +25,16 @@ pub struct Wired {
     /// The native UPF is behind it: if the veth peer is on this machine, it is configured to
     /// accept redirected frames.
     pub native: bool,
+}
+
+/// Packets that an interface has sent; 0 where the kernel does not report it.
+pub(crate) fn sent_by(interface: &str) -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let line = |line: &str| {
+        let (name, numbers) = line.split_once(':')?;
+        (name.trim() == interface).then(|| numbers.split_whitespace().nth(9)?.parse().ok())?
+    };
+    table.lines().find_map(line).unwrap_or(0)
 }
 
 /// The attachments of the programs.
@@ -60,16 +70,16 @@ impl XdpSwitch {
     }
 
     /// Whether the veth peer accepts redirected frames.
-    pub(crate) fn is_taken(&self, port: &Wired) -> bool {
+    pub(crate) fn accepts_redirected(&self, port: &Wired) -> bool {
         if !martlet_interface::is_veth(&port.interface) {
             return true;
         }
-        let mut octets = port.port.to_be_bytes().to_vec();
+        let mut bytes = port.port.to_be_bytes().to_vec();
         // EtherType for local experiments, to an address that bridges do not forward.
-        octets.extend([0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5]);
-        octets.resize(64, 0);
+        bytes.extend([0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5]);
+        bytes.resize(64, 0);
         let before = sent_by(&port.interface);
-        let sent = self.send_frames(&[Frame { port: CONTROLLER, past: false, octets }]);
+        let sent = self.send_frames(&[Frame { port: CONTROLLER, bypass: false, bytes }]);
         sent.is_ok() && sent_by(&port.interface) > before
     }
 
@@ -78,22 +88,25 @@ impl XdpSwitch {
     /// # Errors
     /// An interface is missing, or has another XDP program.
     pub fn attach(&self, ports: &[Wired]) -> Result<Links, XdpError> {
-        let exits = self.loaded.map("exits")?;
+        let port_devmap = self.loaded.map("port_devmap")?;
         let mut numbers = Vec::new();
         for port in ports {
             let failed = |why: String| XdpError::Port(port.interface.clone(), why);
             let ifindex = nix::net::if_::if_nametoindex(port.interface.as_str())
-                .map_err(|error| failed(format!("there is no such interface ({error})")))?;
+                .map_err(|error| failed(format!("the interface does not exist ({error})")))?;
             assert!(port.port < PORTS && port.bypass < PORTS, "ports of the program");
-            exits
+            port_devmap
                 .update(&port.port.to_ne_bytes(), &ifindex.to_ne_bytes(), MapFlags::ANY)
-                .map_err(|error| failed(format!("nothing can be sent there: {error}")))?;
+                .map_err(|error| failed(format!("cannot register it for redirection: {error}")))?;
             if port.native
                 && let Some(far) = martlet_interface::peer(&port.interface)
-                && let Err(error) =
-                    martlet_interface::turn(&far, martlet_interface::Feature::GenericReceive, true)
+                && let Err(error) = martlet_interface::set_feature(
+                    &far,
+                    martlet_interface::Feature::GenericReceive,
+                    true,
+                )
             {
-                tracing::debug!(far, %error, "generic receive offload cannot be turned on");
+                tracing::debug!(far, %error, "cannot enable generic receive offload");
             }
             self.control.bypass(port.port).store(port.bypass, Release);
             self.control.ifindex(port.port).store(ifindex, Release);
@@ -109,22 +122,23 @@ impl XdpSwitch {
         let failed = |(n, error): (usize, io::Error)| {
             let why = match error.raw_os_error() {
                 Some(libc::EBUSY) => {
-                    "it has a program already: ip link set dev IFACE xdp off takes it away".into()
+                    "another XDP program is attached: ip link set dev IFACE xdp off removes it"
+                        .into()
                 }
-                _ => format!("no program may be attached: {error}"),
+                _ => format!("cannot attach the program: {error}"),
             };
             XdpError::Port(ports[n].interface.clone(), why)
         };
         match all(libbpf_sys::XDP_FLAGS_DRV_MODE) {
             Ok(links) => {
-                let Some(port) = ports.iter().find(|port| !self.is_taken(port)) else {
+                let Some(port) = ports.iter().find(|port| !self.accepts_redirected(port)) else {
                     self.send_by_sockets(None);
                     return Ok(Links { _links: links, in_driver: true });
                 };
                 tracing::warn!(
                     interface = port.interface,
-                    "its other end takes no frames of XDP programs (ethtool -K IFACE gro on \
-                     there): XDP behind the driver, which is slower"
+                    "the veth peer drops redirected frames (enable GRO there: ethtool -K IFACE gro \
+                     on): using generic XDP, which is slower"
                 );
             }
             Err((_, error)) if error.raw_os_error() == Some(libc::EBUSY) => {
@@ -133,13 +147,13 @@ impl XdpSwitch {
             Err((n, error)) => {
                 tracing::warn!(
                     interface = ports[n].interface, %error,
-                    "XDP behind the driver, which is slower"
+                    "native XDP is unavailable: using generic XDP, which is slower"
                 )
             }
         }
         // Receive offloads would make frames too long.
         for port in ports {
-            let _ = martlet_interface::turn(
+            let _ = martlet_interface::set_feature(
                 &port.interface,
                 martlet_interface::Feature::GenericReceive,
                 false,

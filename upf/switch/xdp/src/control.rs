@@ -1,20 +1,20 @@
 //! The control memory of the programs: `struct control` of `bpf/pipeline.h`.
 use crate::error::XdpError;
-use crate::switch::PORTS;
+use crate::ports::PORTS;
 use martlet_bpf::Memory;
 use std::sync::atomic::AtomicU32;
 
 /// Its size in bytes, and the offset of its last words.
-const OCTETS: usize = WORK + 8;
+const BYTES: usize = WORK + 8;
 const WORK: usize = 8 + 8 * PORTS as usize;
 
 /// How the program treats frames of BPF_PROG_TEST_RUN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Work {
-    /// They are replaced by frames from shared memory.
-    Again = 1,
-    /// They are replaced by held frames.
+    /// Replaced by frames from shared memory.
+    Inject = 1,
+    /// Replaced by held frames.
     Drain = 2,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Control {
 
 impl Control {
     pub fn new(map: impl Fn(&str, usize) -> Result<Memory, XdpError>) -> Result<Control, XdpError> {
-        let control = Control { words: map(".data.control", OCTETS)? };
+        let control = Control { words: map(".data.control", BYTES)? };
         for port in 0..PORTS {
             control.bypass(port).store(PORTS, std::sync::atomic::Ordering::Release);
         }
@@ -38,7 +38,7 @@ impl Control {
         self.words.u32(0)
     }
 
-    /// The next frame of ours.
+    /// The next frame to inject.
     pub fn next(&self) -> &AtomicU32 {
         self.words.u32(4)
     }

@@ -1,19 +1,19 @@
-//! What can go wrong.
+//! Errors of the XDP engine.
 use std::io;
 
 /// Errors of the switch.
 #[derive(Debug, thiserror::Error)]
 pub enum XdpError {
-    /// The kernel does not load the programs.
+    /// The kernel rejected the programs.
     #[error(
-        "the kernel does not load the switch's programs (they need Linux 6.1 or newer, and root): \
+        "the kernel rejects the switch's programs (they need Linux 6.1 or later, and root): \
          {0}"
     )]
     Load(#[from] libbpf_rs::Error),
-    /// A map that the programs share.
-    #[error("the kernel's table {0}: {1}")]
+    /// A map cannot be created or mapped.
+    #[error("the BPF map {0}: {1}")]
     Table(String, io::Error),
-    /// An interface that cannot become a port.
+    /// An interface cannot become a port.
     #[error("{0}: {1}")]
     Port(String, String),
 }

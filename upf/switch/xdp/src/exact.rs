@@ -19,15 +19,15 @@ const MOVES: u32 = 512;
 #[derive(Debug)]
 pub(crate) struct Exact {
     memory: Arc<Memory>,
-    /// Octets before the copy.
+    /// Offset of the copy in bytes.
     base: usize,
     lines: u32,
     slots: Slots,
-    /// Changes with each move, which prevents cycles.
-    turn: u32,
+    /// Random state that selects the displaced key, which prevents cycles.
+    random: u32,
 }
 
-/// Numbers of slots, from 1.
+/// Slot numbers, from 1.
 #[derive(Debug)]
 struct Slots {
     free: Vec<u32>,
@@ -55,19 +55,19 @@ fn mixed(mut key: u64) -> u64 {
 
 fn lines_of(key: u64, lines: u32) -> [u32; 2] {
     let mixed = mixed(key);
-    let place = |hash: u64| (((hash >> 32) * u64::from(lines)) >> 32) as u32;
-    [place(mixed), place(mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9))]
+    let line = |hash: u64| (((hash >> 32) * u64::from(lines)) >> 32) as u32;
+    [line(mixed), line(mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9))]
 }
 
 impl Exact {
     /// The `copy`-th of a table, empty.
     pub fn new(memory: Arc<Memory>, copy: u32, lines: u32, slots: u32) -> Exact {
         let slots = Slots { free: Vec::new(), unused: 1, last: slots };
-        Exact { memory, base: copy as usize * lines as usize * LINE, lines, slots, turn: 0 }
+        Exact { memory, base: copy as usize * lines as usize * LINE, lines, slots, random: 0 }
     }
 
-    /// Octets of both copies.
-    pub fn octets(lines: u32) -> usize {
+    /// Size of both copies in bytes.
+    pub fn bytes(lines: u32) -> usize {
         2 * lines as usize * LINE
     }
 
@@ -79,21 +79,21 @@ impl Exact {
         self.memory.u32(self.base + line as usize * LINE + SLOTS + n as usize * 4)
     }
 
-    fn place(&self, key: u64) -> Option<(u32, u32)> {
-        let places = lines_of(key, self.lines)
+    fn position(&self, key: u64) -> Option<(u32, u32)> {
+        let positions = lines_of(key, self.lines)
             .into_iter()
             .flat_map(|line| (0..KEYS).map(move |n| (line, n)));
-        places.into_iter().find(|&(line, n)| {
+        positions.into_iter().find(|&(line, n)| {
             self.slot(line, n).load(Relaxed) != 0 && self.key(line, n).load(Relaxed) == key
         })
     }
 
     /// The slot of a key.
     pub fn find(&self, key: u64) -> Option<u32> {
-        self.place(key).map(|(line, n)| self.slot(line, n).load(Relaxed))
+        self.position(key).map(|(line, n)| self.slot(line, n).load(Relaxed))
     }
 
-    /// Inserts a key and returns its slot; `None` where there is no room.
+    /// Inserts a key and returns its slot; `None` if the table is full.
     pub fn insert(&mut self, key: u64) -> Option<u32> {
         if let Some(slot) = self.find(key) {
             return Some(slot);
@@ -124,8 +124,8 @@ impl Exact {
         let (mut key, mut slot, mut line) = (key, slot, second);
         let mut moved = Vec::new();
         for _ in 0..MOVES {
-            self.turn = self.turn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let n = self.turn >> 30;
+            self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let n = self.random >> 30;
             moved.push((line, n));
             key = self.key(line, n).swap(key, Relaxed);
             slot = self.slot(line, n).swap(slot, Relaxed);
@@ -144,13 +144,13 @@ impl Exact {
 
     /// Removes a key and returns its slot.
     pub fn remove(&mut self, key: u64) -> Option<u32> {
-        let (line, n) = self.place(key)?;
+        let (line, n) = self.position(key)?;
         let slot = self.slot(line, n).swap(0, Relaxed);
         self.slots.free.push(slot);
         Some(slot)
     }
 
-    /// Takes everything away.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.memory.clear(self.base, self.lines as usize * LINE);
         self.slots = Slots { free: Vec::new(), unused: 1, last: self.slots.last };
@@ -168,10 +168,9 @@ mod tests {
         let lines = (slots * 5 / 4).div_ceil(4).max(4);
         let file = nix::sys::memfd::memfd_create(c"lines", nix::sys::memfd::MFdFlags::MFD_CLOEXEC)
             .expect("memory");
-        nix::unistd::ftruncate(&file, (Exact::octets(lines) as i64 + 4095) & !4095)
-            .expect("memory");
+        nix::unistd::ftruncate(&file, (Exact::bytes(lines) as i64 + 4095) & !4095).expect("memory");
         let memory =
-            Memory::map(file.as_fd(), 0, Exact::octets(lines), Access::ReadWrite).expect("memory");
+            Memory::map(file.as_fd(), 0, Exact::bytes(lines), Access::ReadWrite).expect("memory");
         Exact::new(Arc::new(memory), 1, lines, slots)
     }
 
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_a_map_says() {
+    fn it_behaves_as_a_map() {
         let (mut table, mut map) = (table(500), HashMap::new());
         let mut random = 7u64;
         for _ in 0..20_000 {

@@ -1,4 +1,4 @@
-//! Injection of frames: `again` of `bpf/programs.bpf.c` reads them from shared memory and sends
+//! Injection of frames: `inject` of `bpf/programs.bpf.c` reads them from shared memory and sends
 //! them as the pipeline decides (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
 use crate::control::{Control, Work};
 use crate::error::XdpError;
@@ -16,31 +16,31 @@ pub const LONGEST: usize = 2032;
 const SHORTEST: usize = 14;
 /// Frames per run: fewer than the 256 of a veth's queue, which drains with a delay. Frames beyond
 /// it are lost.
-const AT_ONCE: u32 = 64;
+const FRAMES_PER_RUN: u32 = 64;
 
-/// What becomes of a frame.
+/// The result for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Dropped.
-    Gone,
-    /// The frame goes to the other end of its wire, bypassing the pipeline.
-    Past,
-    /// Out of this port.
+    Dropped,
+    /// Forwarded to the other end of its wire, bypassing the pipeline.
+    Bypassed,
+    /// The frame leaves through this port.
     Out(u32),
 }
 
-/// A frame for the pipeline.
+/// A frame to inject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The ingress port; a frame of the controller begins with its egress port.
     pub port: u32,
     /// The frame bypasses the pipeline.
-    pub past: bool,
-    /// Its octets.
-    pub octets: Vec<u8>,
+    pub bypass: bool,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
 }
 
-/// Memory and program.
+/// The program and its memory.
 #[derive(Debug)]
 pub(crate) struct Frames {
     program: OwnedFd,
@@ -64,17 +64,17 @@ impl Frames {
     pub fn by_sockets(&mut self, interfaces: Option<Vec<(u32, u32)>>) {
         use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
         self.sockets = interfaces.and_then(|interfaces| {
-            let made = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
+            let opened = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
             let failed = |error: &nix::Error| {
                 tracing::warn!(%error,
-                    "packets that wait are lost: there is no packet socket")
+                    "no packet socket: held packets will be lost")
             };
-            Some((made.inspect_err(failed).ok()?, interfaces))
+            Some((opened.inspect_err(failed).ok()?, interfaces))
         });
     }
 
     /// Sends a frame from a port through its socket.
-    fn send_by_socket(&self, port: u32, octets: &[u8]) -> io::Result<()> {
+    fn send_by_socket(&self, port: u32, bytes: &[u8]) -> io::Result<()> {
         let Some((socket, interfaces)) = &self.sockets else { return Ok(()) };
         let Some((_, ifindex)) = interfaces.iter().find(|(of, _)| *of == port) else {
             return Ok(());
@@ -87,8 +87,8 @@ impl Frames {
         let sent = unsafe {
             libc::sendto(
                 socket.as_raw_fd(),
-                octets.as_ptr().cast(),
-                octets.len(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
                 0,
                 (&raw const to).cast(),
                 size_of_val(&to) as u32,
@@ -99,39 +99,39 @@ impl Frames {
 
     fn send_by_sockets(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
         let one = |frame: &Frame| {
-            let (outcome, octets) = self.try_one(frame)?;
+            let (outcome, bytes) = self.try_one(frame)?;
             let port = match outcome {
                 Outcome::Out(port) => port,
-                Outcome::Past => {
+                Outcome::Bypassed => {
                     self.control.bypass(frame.port).load(std::sync::atomic::Ordering::Acquire)
                 }
-                Outcome::Gone => return Ok(outcome),
+                Outcome::Dropped => return Ok(outcome),
             };
-            self.send_by_socket(port, &octets)?;
+            self.send_by_socket(port, &bytes)?;
             Ok(outcome)
         };
         frames.iter().map(one).collect()
     }
 
-    fn place(&self, n: usize, frame: &Frame) -> io::Result<()> {
-        if !(SHORTEST..=LONGEST).contains(&frame.octets.len()) {
-            let length = frame.octets.len();
+    fn write(&self, n: usize, frame: &Frame) -> io::Result<()> {
+        if !(SHORTEST..=LONGEST).contains(&frame.bytes.len()) {
+            let length = frame.bytes.len();
             return Err(io::Error::other(format!(
-                "a frame has {SHORTEST} to {LONGEST} octets, not {length}"
+                "a frame has {SHORTEST} to {LONGEST} bytes, not {length}"
             )));
         }
-        let head = [frame.octets.len() as u32, frame.port, frame.past.into(), 0]
+        let head = [frame.bytes.len() as u32, frame.port, frame.bypass.into(), 0]
             .map(u32::to_ne_bytes)
             .concat();
         self.memory.write(n * SLOT, &head);
-        self.memory.write(n * SLOT + FRAME, &frame.octets);
+        self.memory.write(n * SLOT + FRAME, &frame.bytes);
         Ok(())
     }
 
     fn outcome(&self, n: usize) -> Outcome {
         match self.memory.u32(n * SLOT + 12).load(std::sync::atomic::Ordering::Acquire) {
-            0 => Outcome::Gone,
-            1 => Outcome::Past,
+            0 => Outcome::Dropped,
+            1 => Outcome::Bypassed,
             port => Outcome::Out(port & 0xff),
         }
     }
@@ -143,18 +143,18 @@ impl Frames {
         }
         let mut longest = 60;
         for (n, frame) in frames.iter().enumerate() {
-            self.place(n, frame)?;
-            longest = longest.max(frame.octets.len());
+            self.write(n, frame)?;
+            longest = longest.max(frame.bytes.len());
         }
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
-        self.control.work(Work::Again);
+        self.control.work(Work::Inject);
         loop {
             let done = self.control.next().load(std::sync::atomic::Ordering::Acquire);
             if done as usize >= frames.len() {
                 return Ok((0..frames.len()).map(|n| self.outcome(n)).collect());
             }
             let input = Run { frame: &vec![0; longest], ifindex: 0 };
-            match input.live(self.program.as_fd(), frames.len() as u32 - done, AT_ONCE) {
+            match input.live(self.program.as_fd(), frames.len() as u32 - done, FRAMES_PER_RUN) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
@@ -166,11 +166,11 @@ impl Frames {
         self.sockets.is_some()
     }
 
-    /// Releases or drops a number of held frames, at most [`AT_ONCE`] per run, during which this
-    /// CPU receives nothing.
+    /// Releases or drops a number of held frames, at most [`FRAMES_PER_RUN`] per run, during which
+    /// this CPU receives nothing.
     pub fn drain(&self, times: u32) -> io::Result<()> {
         self.control.work(Work::Drain);
-        Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), AT_ONCE)
+        Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), FRAMES_PER_RUN)
     }
 
     /// Sends one frame through a packet socket.
@@ -181,9 +181,9 @@ impl Frames {
     /// Runs one frame through the pipeline without sending it; returns the verdict and the
     /// resulting frame.
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
-        self.place(0, frame)?;
+        self.write(0, frame)?;
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
-        self.control.work(Work::Again);
+        self.control.work(Work::Inject);
         let mut output = vec![0; 2 * LONGEST];
         let ran = Run { frame: &[0; 64], ifindex: 0 }.dry(self.program.as_fd(), 1, &mut output)?;
         output.truncate(ran.bytes);

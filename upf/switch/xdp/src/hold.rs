@@ -11,24 +11,26 @@
 //! nothing meanwhile.
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
-use crate::switch::HOLD;
-use crate::switch::waited;
+use crate::grace_period::wait_for_programs;
+use crate::ports::HOLD;
 use crate::table::MARKS;
 use martlet_bpf::{GracePeriod, Memory};
+use martlet_switch_control::TargetError;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
+use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 /// Timeout after which held packets go to the native side.
-const LONGEST_HOLD: Duration = Duration::from_millis(250);
+const HOLD_TIMEOUT: Duration = Duration::from_millis(250);
 /// Time that a release waits for an empty queue.
-const POLITE: Duration = Duration::from_millis(2);
+const RELEASE_TIME: Duration = Duration::from_millis(2);
 /// Extra runs of `drain` after the last frame, for packets on other CPUs.
-const BEHIND: u32 = 32;
+const EXTRA_RUNS: u32 = 32;
 /// Time limit of a release.
-const LONGEST_HANDOVER: Duration = Duration::from_secs(1);
+const MAX_RELEASE_TIME: Duration = Duration::from_secs(1);
 /// Frames in the queue, and their size in bytes (`bpf/ports.h`).
 const QUEUE: u64 = 4096;
 const SLOT: usize = 2064;
@@ -90,28 +92,26 @@ impl Holding {
     }
 
     /// Whether anything waits.
-    pub fn waits(&self) -> bool {
+    pub fn has_held(&self) -> bool {
         self.head().load(Relaxed) != self.tail()
     }
 
     /// Sends frames from `scan` on with the program.
-    fn go_on(&self, frames: &Frames, past: bool) -> Result<(), String> {
+    fn send_held(&self, frames: &Frames, bypass: bool) -> io::Result<()> {
         let pending = (self.tail() - self.scan().load(Acquire)).max(1);
         if !frames.are_sent_by_sockets() {
             // In a single batch, the run after the last frame ends the release.
-            let more = if self.words.u32(28).load(Relaxed) != 0 { BEHIND } else { 0 };
-            return frames
-                .drain(pending as u32 + more)
-                .map_err(|error| format!("packets that wait cannot be sent: {error}"));
+            let more = if self.words.u32(28).load(Relaxed) != 0 { EXTRA_RUNS } else { 0 };
+            return frames.drain(pending as u32 + more);
         }
         for n in self.scan().load(Acquire)..self.tail() {
             if !self.is_there(n) {
                 break;
             }
             let length = self.word(n, 0).load(Acquire) as usize;
-            let mut octets = vec![0; length.min(SLOT - FRAME)];
-            self.slots.read((n % QUEUE) as usize * SLOT + FRAME, &mut octets);
-            let frame = Frame { port: self.word(n, 1).load(Acquire), past, octets };
+            let mut bytes = vec![0; length.min(SLOT - FRAME)];
+            self.slots.read((n % QUEUE) as usize * SLOT + FRAME, &mut bytes);
+            let frame = Frame { port: self.word(n, 1).load(Acquire), bypass, bytes };
             if length < 14 || !matches!(frames.send_one_by_socket(&frame), Ok(Outcome::Out(HOLD))) {
                 self.word(n, 0).store(0, Release);
             }
@@ -120,20 +120,20 @@ impl Holding {
         Ok(())
     }
 
-    fn begin(&self, past: bool) {
+    fn begin(&self, bypass: bool) {
         self.pass_over();
-        self.words.u32(24).store(past.into(), Release);
+        self.words.u32(24).store(bypass.into(), Release);
         self.words.u32(28).store(0, Release);
         self.scan().store(self.head().load(Relaxed), Release);
     }
 
     /// Sends all held packets to the native side.
-    pub fn give_back(&mut self, frames: &Frames) {
+    pub fn release_to_native(&mut self, frames: &Frames) {
         self.begin(true);
-        let end = Instant::now() + LONGEST_HOLD;
+        let end = Instant::now() + HOLD_TIMEOUT;
         while self.scan().load(Acquire) < self.tail() && Instant::now() < end {
-            if let Err(error) = self.go_on(frames, true) {
-                tracing::warn!(error);
+            if let Err(error) = self.send_held(frames, true) {
+                tracing::warn!(%error, "held packets cannot be sent");
                 break;
             }
         }
@@ -141,9 +141,10 @@ impl Holding {
     }
 
     /// Packets that timed out go to the native side, and later ones too, until flows are released.
-    pub fn look(&mut self, frames: &Frames) {
-        if self.waits() && self.since.get_or_insert_with(Instant::now).elapsed() >= LONGEST_HOLD {
-            self.give_back(frames);
+    pub fn check_timeout(&mut self, frames: &Frames) {
+        if self.has_held() && self.since.get_or_insert_with(Instant::now).elapsed() >= HOLD_TIMEOUT
+        {
+            self.release_to_native(frames);
         }
     }
 
@@ -153,25 +154,25 @@ impl Holding {
         &mut self,
         grace_period: &GracePeriod,
         frames: &Frames,
-        change: impl FnOnce(u32) -> Result<T, String>,
-    ) -> Result<T, String> {
-        let _first = First::go();
+        change: impl FnOnce(u32) -> Result<T, TargetError>,
+    ) -> Result<T, TargetError> {
+        let _priority = HighPriority::raise();
         let last = self.words.u32(32);
         let mark = if last.load(Relaxed) == MARKS[0] { MARKS[1] } else { MARKS[0] };
         last.store(mark, Release);
         self.joined().fetch_or(1, AcqRel);
         // After this, every running program has seen it.
-        let outcome = waited(grace_period).and_then(|()| change(mark));
+        let outcome = wait_for_programs(grace_period).and_then(|()| change(mark));
         self.since = None;
         self.begin(false);
         let began = Instant::now();
         loop {
             let (scan, tail) = (self.scan().load(Acquire), self.tail());
-            let in_batch = began.elapsed() > POLITE;
+            let in_batch = began.elapsed() > RELEASE_TIME;
             self.words.u32(28).store(in_batch.into(), Release);
-            let _there =
-                in_batch.then(|| OnProcessor::of(self.word(tail.wrapping_sub(1), 2).load(Acquire)));
-            if (scan != tail || in_batch) && self.go_on(frames, false).is_err() {
+            let _pinned =
+                in_batch.then(|| OnCpu::of(self.word(tail.wrapping_sub(1), 2).load(Acquire)));
+            if (scan != tail || in_batch) && self.send_held(frames, false).is_err() {
                 break;
             }
             // All sent frames have left. The step fails if a frame joined in between.
@@ -180,11 +181,8 @@ impl Holding {
             if ended.is_ok() || self.joined().load(Acquire) & 1 == 0 {
                 break;
             }
-            if began.elapsed() > LONGEST_HANDOVER {
-                tracing::warn!(
-                    "packets of flows that moved come faster than those that waited leave: some \
-                     are overtaken"
-                );
+            if began.elapsed() > MAX_RELEASE_TIME {
+                tracing::warn!("packets arrive faster than held ones leave: some are reordered");
                 break;
             }
         }
@@ -195,19 +193,19 @@ impl Holding {
 }
 
 /// Raises this thread's priority while it lives.
-struct First(i32);
+struct HighPriority(i32);
 
-impl First {
-    fn go() -> First {
+impl HighPriority {
+    fn raise() -> HighPriority {
         // SAFETY: no memory is passed; 0 means this thread.
         let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         // SAFETY: as above.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before.min(NICE)) };
-        First(before)
+        HighPriority(before)
     }
 }
 
-impl Drop for First {
+impl Drop for HighPriority {
     fn drop(&mut self) {
         // SAFETY: as above.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.0) };
@@ -215,21 +213,21 @@ impl Drop for First {
 }
 
 /// Pins this thread to one CPU while it lives.
-struct OnProcessor(Option<CpuSet>);
+struct OnCpu(Option<CpuSet>);
 
-impl OnProcessor {
-    fn of(processor: u32) -> OnProcessor {
+impl OnCpu {
+    fn of(cpu: u32) -> OnCpu {
         let this = Pid::from_raw(0);
         let mut one = CpuSet::new();
-        let moved = one.set(processor as usize).and_then(|()| {
+        let moved = one.set(cpu as usize).and_then(|()| {
             let before = sched_getaffinity(this)?;
             sched_setaffinity(this, &one).map(|()| before)
         });
-        OnProcessor(moved.ok())
+        OnCpu(moved.ok())
     }
 }
 
-impl Drop for OnProcessor {
+impl Drop for OnCpu {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             let _ = sched_setaffinity(Pid::from_raw(0), before);

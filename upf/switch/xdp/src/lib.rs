@@ -9,23 +9,26 @@
 //! | [`table`], [`exact`] | tables and their two copies |
 //! | [`switch`] | batches, counters and meters for the control plane |
 //! | [`hold`], [`frames`], [`ring`], [`martlet_bpf::GracePeriod`] | held packets and their release |
-//! | [`attach`], [`far_end`], [`keeper`] | ports on interfaces, monitoring of veth peers, and the housekeeping thread |
+//! | [`attach`], [`peer_monitor`], [`housekeeper`] | ports on interfaces, monitoring of veth peers, and the housekeeping thread |
 mod attach;
 mod control;
 mod error;
 mod exact;
-mod far_end;
 mod frames;
+mod grace_period;
 mod hold;
-mod keeper;
+mod housekeeper;
 mod load;
+mod peer_monitor;
+mod ports;
 mod ring;
 mod switch;
 mod table;
 
 pub use attach::{Links, Wired};
 pub use error::XdpError;
-pub use far_end::FarEnds;
 pub use frames::{LONGEST, Outcome};
-pub use keeper::Keeper;
-pub use switch::{CONTROLLER, HOLD, PORTS, PortCounts, XdpSwitch};
+pub use housekeeper::Housekeeper;
+pub use peer_monitor::PeerMonitor;
+pub use ports::{CONTROLLER, HOLD, PORTS};
+pub use switch::{PortCounts, XdpSwitch};

@@ -7,15 +7,15 @@ use martlet_p4c_swx::ebpf::Output;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// As build.rs has made it.
+/// Compiled by build.rs.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o"));
 
 /// The loaded BPF objects.
 pub(crate) struct Loaded {
     object: Object,
     /// The number of possible CPUs.
-    pub processors: u32,
-    pub bell: OwnedFd,
+    pub cpus: u32,
+    pub held_ring: OwnedFd,
     pub for_controller: OwnedFd,
 }
 
@@ -28,21 +28,21 @@ fn missing(what: &str) -> XdpError {
 }
 
 impl Loaded {
-    pub fn new(made: &Output) -> Result<Loaded, XdpError> {
-        let processors = libbpf_rs::num_possible_cpus()? as u32;
+    pub fn new(compiled: &Output) -> Result<Loaded, XdpError> {
+        let cpus = libbpf_rs::num_possible_cpus()? as u32;
         let mut open = ObjectBuilder::default().name("martlet_switch")?.open_memory(PROGRAMS)?;
-        let info = &made.program.info;
+        let info = &compiled.program.info;
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let counter =
                 info.counters.iter().find(|of| name.strip_suffix("_counter") == Some(&of.alias));
             let each = match (counter, name.as_str()) {
                 (Some(counter), _) => counter.size,
-                (_, "port_counts") => crate::switch::PORTS,
-                (_, "made") => 1,
+                (_, "port_counts") => crate::ports::PORTS,
+                (_, "scratch") => 1,
                 _ => continue,
             };
-            map.set_max_entries(each * processors)?;
+            map.set_max_entries(each * cpus)?;
         }
         let object = open.load()?;
         let fd = |name: &str| {
@@ -52,8 +52,8 @@ impl Loaded {
                 .ok_or_else(|| missing(name))?;
             map.as_fd().try_clone_to_owned().map_err(failed(name))
         };
-        let (bell, for_controller) = (fd("bell")?, fd("for_controller")?);
-        Ok(Loaded { object, processors, bell, for_controller })
+        let (held_ring, for_controller) = (fd("held_ring")?, fd("for_controller")?);
+        Ok(Loaded { object, cpus, held_ring, for_controller })
     }
 
     /// A map.
@@ -66,17 +66,17 @@ impl Loaded {
         Ok(MapHandle::try_from(&map)?)
     }
 
-    /// The size of an array in bytes.
-    pub fn memory(&self, name: &str, octets: usize) -> Result<Memory, XdpError> {
-        Memory::map(self.map(name)?.as_fd(), 0, octets, Access::ReadWrite).map_err(failed(name))
+    /// Maps an array of this size in bytes.
+    pub fn memory(&self, name: &str, bytes: usize) -> Result<Memory, XdpError> {
+        Memory::map(self.map(name)?.as_fd(), 0, bytes, Access::ReadWrite).map_err(failed(name))
     }
 
-    /// The size of a ring in bytes.
-    pub fn ring(&self, name: &str, octets: usize) -> Result<Ring, XdpError> {
-        Ring::map(self.map(name)?, octets).map_err(failed(name))
+    /// Maps a ring of this size in bytes.
+    pub fn ring(&self, name: &str, bytes: usize) -> Result<Ring, XdpError> {
+        Ring::map(self.map(name)?, bytes).map_err(failed(name))
     }
 
-    /// The program in its forms: on ports, for injected frames, and for held frames.
+    /// The program for ports, injected frames and held frames.
     pub fn enter(&self) -> Result<OwnedFd, XdpError> {
         const NAME: &str = "enter";
         let program = self.object.progs().find(|program| program.name() == OsStr::new(NAME));

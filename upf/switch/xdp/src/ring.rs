@@ -18,15 +18,15 @@ pub(crate) struct Ring {
     consumer: Memory,
     /// The producer position, followed by the data, mapped twice so that records are contiguous.
     rest: Memory,
-    octets: usize,
+    bytes: usize,
 }
 
 impl Ring {
     /// Maps a ring of a size in bytes.
-    pub fn map(map: MapHandle, octets: usize) -> io::Result<Ring> {
+    pub fn map(map: MapHandle, bytes: usize) -> io::Result<Ring> {
         let consumer = Memory::map(map.as_fd(), 0, PAGE, Access::ReadWrite)?;
-        let rest = Memory::map(map.as_fd(), PAGE, PAGE + 2 * octets, Access::Read)?;
-        Ok(Ring { map, consumer, rest, octets })
+        let rest = Memory::map(map.as_fd(), PAGE, PAGE + 2 * bytes, Access::Read)?;
+        Ok(Ring { map, consumer, rest, bytes })
     }
 
     /// Passes each available frame to `each`, in order, and returns their number.
@@ -34,21 +34,21 @@ impl Ring {
         let mut at = self.consumer.u64(0).load(Ordering::Relaxed);
         let mut n = 0;
         while at < self.rest.u64(0).load(Ordering::Acquire) {
-            let place = PAGE + (at as usize & (self.octets - 1));
-            let length = self.rest.u32(place).load(Ordering::Acquire);
+            let offset = PAGE + (at as usize & (self.bytes - 1));
+            let length = self.rest.u32(offset).load(Ordering::Acquire);
             if length & BUSY != 0 {
                 break;
             }
-            let octets = (length & !DISCARDED) as usize;
+            let bytes = (length & !DISCARDED) as usize;
             if length & DISCARDED == 0 {
-                // `struct given` of bpf/ports.h: length, a gap, and the frame.
-                let frame = self.rest.u32(place + HEADER).load(Ordering::Relaxed) as usize;
-                let mut taken = vec![0; frame.min(octets.saturating_sub(8))];
-                self.rest.read(place + HEADER + 8, &mut taken);
+                // `struct record` of bpf/ports.h: length, a gap, and the frame.
+                let frame = self.rest.u32(offset + HEADER).load(Ordering::Relaxed) as usize;
+                let mut taken = vec![0; frame.min(bytes.saturating_sub(8))];
+                self.rest.read(offset + HEADER + 8, &mut taken);
                 each(taken);
                 n += 1;
             }
-            at += (octets + HEADER).next_multiple_of(8) as u64;
+            at += (bytes + HEADER).next_multiple_of(8) as u64;
             self.consumer.u64(0).store(at, Ordering::Release);
         }
         n

@@ -2,35 +2,32 @@
 use crate::control::Control;
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
+use crate::grace_period::wait_for_programs;
 use crate::hold::Holding;
 use crate::load::Loaded;
+use crate::ports::{CONTROLLER, HOLD, PORTS};
 use crate::table::{Table, UNMARKED};
 use martlet_bpf::{GracePeriod, Memory};
 use martlet_p4c_swx::ebpf::Output;
+use martlet_switch_control::TargetError;
 use martlet_switch_control::model::{self, Call, Change, RawEntry, Rebuild};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many ports a switch has; the last is the controller's.
-pub const PORTS: u32 = 8;
-/// The port where packets are held while their flow moves from the native side.
-pub const HOLD: u32 = 6;
-/// The controller's port.
-pub const CONTROLLER: u32 = PORTS - 1;
 /// Queue length of frames for the controller; more are dropped.
-const MOST_FOR_CONTROLLER: usize = 1024;
+const CONTROLLER_QUEUE: usize = 1024;
 
 /// Packets of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortCounts {
-    /// That came.
-    pub came: u64,
+    /// Received frames.
+    pub received: u64,
     /// Frames that left by another port, as the pipeline decided.
     pub left: u64,
     /// Frames that bypassed the pipeline.
     pub bypassed: u64,
-    /// That found no room.
+    /// Frames that no queue accepted.
     pub refused: u64,
 }
 /// Size of `struct port_counts` in bytes.
@@ -40,14 +37,9 @@ const PORT_COUNTS: usize = 64;
 const COUNT: usize = 16;
 const METER: usize = 32;
 
-/// Waits until running programs have ended.
-pub(crate) fn waited(grace_period: &GracePeriod) -> Result<(), String> {
-    grace_period.wait().map_err(|error| format!("programs that run cannot be waited for: {error}"))
-}
-
 /// The switch.
 pub struct XdpSwitch {
-    made: Output,
+    compiled: Output,
     pub(crate) loaded: Loaded,
     pub(crate) control: Arc<Control>,
     grace_period: GracePeriod,
@@ -58,7 +50,7 @@ pub struct XdpSwitch {
     /// Held while frames are injected.
     frames: Mutex<Frames>,
     holding: Mutex<Holding>,
-    bell: Mutex<crate::ring::Ring>,
+    held_ring: Mutex<crate::ring::Ring>,
     for_controller: Mutex<(crate::ring::Ring, VecDeque<Vec<u8>>)>,
     /// Indexes of the actions that hold packets.
     holds: Vec<usize>,
@@ -72,24 +64,24 @@ impl XdpSwitch {
     /// Loads the program; it is not attached yet.
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The kernel rejects the program.
     pub fn new() -> Result<XdpSwitch, XdpError> {
-        let made = martlet_p4c_swx::compile_ebpf(martlet_switch_control::UPF);
-        let made = made.map_err(|error| {
+        let compiled = martlet_p4c_swx::compile_ebpf(martlet_switch_control::UPF);
+        let compiled = compiled.map_err(|error| {
             XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into())
         })?;
-        let loaded = Loaded::new(&made)?;
-        let control = Arc::new(Control::new(|name, octets| loaded.memory(name, octets))?);
-        let info = &made.program.info;
-        let actions = Arc::new(made.layout.actions.clone());
+        let loaded = Loaded::new(&compiled)?;
+        let control = Arc::new(Control::new(|name, bytes| loaded.memory(name, bytes))?);
+        let info = &compiled.program.info;
+        let actions = Arc::new(compiled.layout.actions.clone());
         let mut tables = Vec::new();
-        for (table, layout) in info.tables.iter().zip(&made.layout.tables) {
+        for (table, layout) in info.tables.iter().zip(&compiled.layout.tables) {
             let memory =
-                |what: &str, octets| loaded.memory(&format!("{}_{what}", table.alias), octets);
+                |what: &str, bytes| loaded.memory(&format!("{}_{what}", table.alias), bytes);
             tables.push(Table::new(layout, &actions, table.keys[0].bits, memory)?);
         }
         for ((table, described), spec) in
-            tables.iter().zip(&info.tables).zip(&made.program.spec.tables)
+            tables.iter().zip(&info.tables).zip(&compiled.program.spec.tables)
         {
             if described.constant_default.is_none() {
                 let action = info
@@ -102,28 +94,30 @@ impl XdpSwitch {
         }
         let arrays = |of: &[martlet_p4c_swx::p4info::Array],
                       what: &str,
-                      octets: usize|
+                      bytes: usize|
          -> Result<Vec<Memory>, XdpError> {
             of.iter()
                 .map(|array| {
-                    loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * octets)
+                    loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * bytes)
                 })
                 .collect()
         };
-        let counters = arrays(&info.counters, "counter", COUNT * loaded.processors as usize)?;
+        let counters = arrays(&info.counters, "counter", COUNT * loaded.cpus as usize)?;
         let meters = arrays(&info.meters, "meter", METER)?;
         let port_counts =
-            loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
+            loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.cpus) as usize)?;
         let frames = Frames::new(
             loaded.enter()?,
-            |name, octets| loaded.memory(name, octets),
+            |name, bytes| loaded.memory(name, bytes),
             control.clone(),
         )?;
-        let holding = Holding::new(|name, octets| loaded.memory(name, octets))?;
-        let bell = Mutex::new(loaded.ring("bell", 4096)?);
+        let holding = Holding::new(|name, bytes| loaded.memory(name, bytes))?;
+        let held_ring = Mutex::new(loaded.ring("held_ring", 4096)?);
         let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
-        let grace_period =
-            GracePeriod { grace_period: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
+        let grace_period = GracePeriod {
+            grace_period: loaded.map("grace_period")?,
+            slot: loaded.map("grace_slot")?,
+        };
         let holds = info
             .actions
             .iter()
@@ -132,7 +126,7 @@ impl XdpSwitch {
             .map(|(n, _)| n)
             .collect();
         Ok(XdpSwitch {
-            made,
+            compiled,
             loaded,
             control,
             grace_period,
@@ -142,33 +136,33 @@ impl XdpSwitch {
             port_counts,
             frames: Mutex::new(frames),
             holding: Mutex::new(holding),
-            bell,
+            held_ring,
             for_controller,
             holds,
         })
     }
 
-    /// What the compiler made.
-    pub fn made(&self) -> &Output {
-        &self.made
+    /// The compiler's output.
+    pub fn compiled(&self) -> &Output {
+        &self.compiled
     }
 
     /// Runs a frame through the pipeline and returns the result without sending it.
     ///
     /// # Errors
-    /// The kernel does not run the program, or the frame is too long or too short.
-    pub fn through(&self, port: u32, octets: &[u8]) -> std::io::Result<(Outcome, Vec<u8>)> {
-        lock(&self.frames).try_one(&Frame { port, past: false, octets: octets.to_vec() })
+    /// The kernel does not run the program, or the length of the frame is invalid.
+    pub fn run_frame(&self, port: u32, bytes: &[u8]) -> std::io::Result<(Outcome, Vec<u8>)> {
+        lock(&self.frames).try_one(&Frame { port, bypass: false, bytes: bytes.to_vec() })
     }
 
     /// CPU nanoseconds per frame, including its copy into the kernel; without the pipeline if
-    /// `past`.
+    /// `bypass`.
     ///
     /// # Errors
-    /// As [`through`](Self::through).
-    pub fn pace(&self, port: u32, octets: &[u8], past: bool) -> std::io::Result<f64> {
+    /// As [`run_frame`](Self::run_frame).
+    pub fn time_per_frame(&self, port: u32, bytes: &[u8], bypass: bool) -> std::io::Result<f64> {
         const ROUNDS: u32 = 50;
-        let frames = vec![Frame { port, past, octets: octets.to_vec() }; crate::frames::SLOTS];
+        let frames = vec![Frame { port, bypass, bytes: bytes.to_vec() }; crate::frames::SLOTS];
         let now = || {
             nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID)
                 .map(std::time::Duration::from)
@@ -191,13 +185,13 @@ impl XdpSwitch {
         lock(&self.frames).by_sockets(interfaces);
     }
 
-    /// What a port has counted.
+    /// The counters of a port.
     pub fn port(&self, port: u32) -> PortCounts {
         let mut all = PortCounts::default();
-        for processor in 0..self.loaded.processors {
-            let at = (processor * PORTS + port) as usize * PORT_COUNTS;
+        for cpu in 0..self.loaded.cpus {
+            let at = (cpu * PORTS + port) as usize * PORT_COUNTS;
             let word = |n: usize| self.port_counts.u64(at + 8 * n).load(Relaxed);
-            all.came += word(0);
+            all.received += word(0);
             all.left += word(1);
             all.bypassed += word(2);
             all.refused += word(3);
@@ -206,23 +200,23 @@ impl XdpSwitch {
     }
 
     /// Processes held packets and enforces their timeout. Returns whether any are held.
-    pub(crate) fn look_after(&self) -> bool {
-        lock(&self.bell).take(|_| ());
+    pub(crate) fn check_held(&self) -> bool {
+        lock(&self.held_ring).take(|_| ());
         let mut holding = lock(&self.holding);
-        holding.look(&lock(&self.frames));
-        holding.waits()
+        holding.check_timeout(&lock(&self.frames));
+        holding.has_held()
     }
 
     /// Held packets go to the native side.
-    pub(crate) fn give_back(&self) {
-        lock(&self.holding).give_back(&lock(&self.frames));
+    pub(crate) fn release_to_native(&self) {
+        lock(&self.holding).release_to_native(&lock(&self.frames));
     }
 
     /// Reads frames for the controller from the ring; returns whether there were any.
-    pub(crate) fn look_for_controller(&self) -> bool {
+    pub(crate) fn poll_controller(&self) -> bool {
         let (ring, waiting) = &mut *lock(&self.for_controller);
         ring.take(|frame| {
-            if waiting.len() < MOST_FOR_CONTROLLER {
+            if waiting.len() < CONTROLLER_QUEUE {
                 waiting.push_back(frame);
             }
         });
@@ -233,7 +227,7 @@ impl XdpSwitch {
     /// arrived.
     pub(crate) fn descriptors(&self) -> [i32; 2] {
         use std::os::fd::AsRawFd;
-        [self.loaded.bell.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
+        [self.loaded.held_ring.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
     }
 
     /// Applies changes to the unused copy; on an error all are undone. Entries that held packets
@@ -245,7 +239,7 @@ impl XdpSwitch {
         changes: &[Change],
         rebuilds: &[Rebuild],
         mark: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), TargetError> {
         let key = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| entry.values.clone());
         for (n, change) in changes.iter().enumerate() {
             let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
@@ -254,10 +248,10 @@ impl XdpSwitch {
             let mark = if held { mark } else { UNMARKED };
             let table = &mut tables[change.table];
             let done = match &change.after {
-                None if mark != UNMARKED => table.fade(copy, &values, mark),
+                None if mark != UNMARKED => table.mark_deleted(copy, &values, mark),
                 after => table.change(copy, &values, after.as_ref().map(|entry| (entry, mark))),
             };
-            if let Err(why) = done {
+            if let Err(cause) = done {
                 for change in changes[..n].iter().rev() {
                     let Some(values) = key(&change.after).or_else(|| key(&change.before)) else {
                         continue;
@@ -265,34 +259,33 @@ impl XdpSwitch {
                     let before = change.before.as_ref().map(|entry| (entry, UNMARKED));
                     tables[change.table].change(copy, &values, before)?;
                 }
-                return Err(format!(
-                    "change {n} does not fit ({why}): nothing of the batch was written"
-                ));
+                return Err(TargetError::Change { index: n, cause: cause.to_string() });
             }
         }
         rebuilds
             .iter()
             .try_for_each(|rebuild| tables[rebuild.table].rebuild(copy, &rebuild.entries))
+            .map_err(TargetError::from)
     }
 
-    fn commit_now(
+    fn commit_marked(
         &self,
         changes: &[Change],
         rebuilds: &[Rebuild],
         mark: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), TargetError> {
         let mut tables = lock(&self.tables);
         rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].check(&rebuild.entries))?;
         let (now, next) = self.copies();
         self.write(&mut tables, next, changes, rebuilds, mark)?;
-        self.change_over(next)?;
+        self.activate(next)?;
         // A change that succeeded on one copy succeeds on the other.
         self.write(&mut tables, now, changes, rebuilds, UNMARKED)
     }
 
     /// After a release: removes its marks, and the entries that remained for joining packets. A
     /// leftover mark would hold packets in a later release, in one copy and not in the other.
-    fn unmark(&self, changes: &[Change]) -> Result<(), String> {
+    fn unmark(&self, changes: &[Change]) -> Result<(), TargetError> {
         let (mut tables, active) = (lock(&self.tables), self.copies().0);
         for change in changes {
             if let Some(before) =
@@ -311,74 +304,81 @@ impl XdpSwitch {
         (now, 1 - now)
     }
 
-    fn change_over(&self, to: usize) -> Result<(), String> {
+    fn activate(&self, to: usize) -> Result<(), TargetError> {
         self.control.active().store(to as u32, Release);
-        waited(&self.grace_period)
+        wait_for_programs(&self.grace_period)
     }
 }
 
 impl model::Target for XdpSwitch {
-    fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), String> {
+    fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), TargetError> {
         let held = |entry: &RawEntry| self.holds.contains(&entry.action);
         if !changes.iter().any(|change| change.before.as_ref().is_some_and(held)) {
-            return self.commit_now(changes, rebuilds, UNMARKED);
+            return self.commit_marked(changes, rebuilds, UNMARKED);
         }
         let (mut holding, frames) = (lock(&self.holding), lock(&self.frames));
         holding.release(&self.grace_period, &frames, |mark| {
-            self.commit_now(changes, rebuilds, mark)
+            self.commit_marked(changes, rebuilds, mark)
         })?;
         self.unmark(changes)
     }
 
-    fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
+    fn set_default(&self, table: usize, call: &Call) -> Result<(), TargetError> {
         let tables = lock(&self.tables);
         let (now, next) = self.copies();
         tables[table].set_default(next, call.action, &call.arguments);
-        self.change_over(next)?;
+        self.activate(next)?;
         tables[table].set_default(now, call.action, &call.arguments);
         Ok(())
     }
 
-    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), String> {
-        let size = self.made.program.info.counters[counter].size;
+    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), TargetError> {
+        let size = self.compiled.program.info.counters[counter].size;
         if index >= size {
-            return Err(format!("there is no counter {index}"));
+            return Err(TargetError::NoCounter(index));
         }
-        let (mut packets, mut octets) = (0u64, 0u64);
-        for processor in 0..self.loaded.processors {
-            let at = (processor as usize * size as usize + index as usize) * COUNT;
+        let (mut packets, mut bytes) = (0u64, 0u64);
+        for cpu in 0..self.loaded.cpus {
+            let at = (cpu as usize * size as usize + index as usize) * COUNT;
             packets = packets.wrapping_add(self.counters[counter].u64(at).load(Relaxed));
-            octets = octets.wrapping_add(self.counters[counter].u64(at + 8).load(Relaxed));
+            bytes = bytes.wrapping_add(self.counters[counter].u64(at + 8).load(Relaxed));
         }
-        Ok((packets, octets))
+        Ok((packets, bytes))
     }
 
-    fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), String> {
+    fn set_meter(
+        &self,
+        meter: usize,
+        index: u32,
+        rate: Option<(u64, u64)>,
+    ) -> Result<(), TargetError> {
         let at = index as usize * METER;
         let word = |n: usize| self.meters[meter].u64(at + 8 * n);
-        // Nothing is metered meanwhile. The bucket starts full.
+        // The meter is unlimited meanwhile. The bucket starts full.
         word(1).store(0, Release);
         word(0).store(0, Release);
         if let Some((rate, burst)) = rate {
-            // Sixteenths of a nanosecond, and 65536ths of those (`bpf/pipeline.h`).
-            // A packet of 65,535 octets must not run over: at four octets a second it does not.
-            let per_octet =
+            // In 1/16 ns, and 1/65536 of that (`bpf/pipeline.h`). A packet of 65,535 bytes must not
+            // overflow, which holds from four bytes per second on.
+            let per_byte =
                 ((16_000_000_000u128 << 16) / u128::from(rate.max(1))).clamp(1, (1 << 48) - 1);
-            let time = (u128::from(burst) * per_octet) >> 16;
+            let time = (u128::from(burst) * per_byte) >> 16;
             word(2).store(u64::try_from(time).unwrap_or(u64::MAX >> 1).min(u64::MAX >> 1), Release);
-            word(1).store(per_octet as u64, Release);
+            word(1).store(per_byte as u64, Release);
         }
         Ok(())
     }
 
-    fn send(&self, port: u32, frame: &[u8]) -> Result<(), String> {
-        let octets = [&port.to_be_bytes()[..], frame].concat();
-        let sent = lock(&self.frames).send(&[Frame { port: CONTROLLER, past: false, octets }]);
-        sent.map(drop).map_err(|error| format!("a frame out of port {port}: {error}"))
+    fn send(&self, port: u32, frame: &[u8]) -> Result<(), TargetError> {
+        let bytes = [&port.to_be_bytes()[..], frame].concat();
+        let sent = lock(&self.frames).send(&[Frame { port: CONTROLLER, bypass: false, bytes }]);
+        sent.map(drop).map_err(|error| {
+            TargetError::engine(format!("sending a frame from port {port}"), error)
+        })
     }
 
     fn receive(&self) -> Option<(u32, Vec<u8>)> {
-        self.look_for_controller();
+        self.poll_controller();
         let frame = lock(&self.for_controller).1.pop_front()?;
         let (port, payload) = frame.split_first_chunk::<4>()?;
         Some((u32::from_be_bytes(*port), payload.to_vec()))

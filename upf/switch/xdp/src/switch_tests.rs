@@ -12,10 +12,10 @@ const ALL: u64 = 0xffff_ffff;
 fn with_a_port(test: fn(&XdpSwitch)) {
     let alone = std::thread::spawn(move || {
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_ok() {
-            let made = std::process::Command::new("ip")
+            let output = std::process::Command::new("ip")
                 .args("link add near type veth peer name far".split(' '))
                 .status();
-            assert!(made.expect("ip runs").success());
+            assert!(output.expect("ip runs").success());
         }
         if let Some(switch) = switch() {
             test(&switch);
@@ -39,7 +39,7 @@ fn switch() -> Option<XdpSwitch> {
     switch
         .control
         .ifindex(ACCESS as u32)
-        .store(nix::net::if_::if_nametoindex("near").expect("it"), SeqCst);
+        .store(nix::net::if_::if_nametoindex("near").expect("the interface"), SeqCst);
     let ports = [
         ("interfaces", ACCESS, "access", vec![ALL, ALL, u64::MAX, u64::MAX, 0, 0, 0]),
         ("l2_forward", 1, "l2", vec![1, 2, 1]),
@@ -47,7 +47,7 @@ fn switch() -> Option<XdpSwitch> {
     let insert = ports.map(|(table, key, action, arguments)| {
         change(&switch, table, None, Some((key, action, arguments)))
     });
-    switch.commit(&insert, &[]).expect("room");
+    switch.commit(&insert, &[]).expect("the batch fits");
     Some(switch)
 }
 
@@ -59,7 +59,7 @@ fn change(
     before: Option<Given<'_>>,
     after: Option<Given<'_>>,
 ) -> Change {
-    let info = &switch.made().program.info;
+    let info = &switch.compiled().program.info;
     let entry = |(key, action, arguments): Given<'_>| {
         let action = info.actions.iter().position(|of| of.alias == action).expect("an action");
         RawEntry { values: vec![key], masks: None, priority: 0, action, arguments }
@@ -76,11 +76,11 @@ fn hold(teid: u64) -> Given<'static> {
     (teid, "hold_uplink", vec![])
 }
 
-/// Of UDP, from the UE 10.60.0.1.
+/// A UDP packet from the UE 10.60.0.1.
 fn packet(teid: u64) -> Vec<u8> {
-    let ipv4 = |octets: u16, ends: [[u8; 4]; 2]| {
+    let ipv4 = |bytes: u16, ends: [[u8; 4]; 2]| {
         let mut header =
-            [&[0x45, 0][..], &octets.to_be_bytes(), &[0, 0, 0x40, 0, 64, 17, 0, 0], &ends.concat()]
+            [&[0x45, 0][..], &bytes.to_be_bytes(), &[0, 0, 0x40, 0, 64, 17, 0, 0], &ends.concat()]
                 .concat();
         let sum: u32 =
             header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -117,12 +117,12 @@ fn hand_over(switch: &XdpSwitch, changes: &[Change], mut meanwhile: impl FnMut()
     let (mut holding, frames) = (lock(&switch.holding), lock(&switch.frames));
     let outcome = holding.release(&switch.grace_period, &frames, |mark| {
         meanwhile();
-        switch.commit_now(changes, &[], mark)?;
+        switch.commit_marked(changes, &[], mark)?;
         meanwhile();
         Ok(())
     });
-    outcome.expect("handed over");
-    switch.unmark(changes).expect("they are there");
+    outcome.expect("released");
+    switch.unmark(changes).expect("the entries exist");
 }
 
 /// A held packet would be overtaken by later ones.
@@ -133,7 +133,7 @@ fn a_released_flow_is_not_held_during_the_release_of_another() {
 
 fn one_after_the_other(switch: &XdpSwitch) {
     let commit = |table, before, after| {
-        switch.commit(&[change(switch, table, before, after)], &[]).expect("room")
+        switch.commit(&[change(switch, table, before, after)], &[]).expect("the batch fits")
     };
     let (first, second) = (1, 2);
     commit("gtp_decap", None, Some(hold(first)));
@@ -146,13 +146,13 @@ fn one_after_the_other(switch: &XdpSwitch) {
         if between == 1 {
             commit("l2_forward", None, Some((7, "l2", vec![1, 2, 1])));
         }
-        let mut waited = Vec::new();
+        let mut held = Vec::new();
         let released = [change(switch, "gtp_decap", Some(hold(second)), Some(decap(second)))];
         hand_over(switch, &released, || {
-            waited.push(waits(switch, first));
-            assert!(waits(switch, second), "it is the one that is handed over");
+            held.push(waits(switch, first));
+            assert!(waits(switch, second), "the flow that is being released");
         });
-        assert_eq!(waited, [false, false]);
+        assert_eq!(held, [false, false]);
         assert!(!waits(switch, second));
         commit("gtp_decap", Some(decap(second)), None);
     }
@@ -165,7 +165,7 @@ fn a_flow_that_moves_back_is_held_until_earlier_packets_have_left() {
 
 fn back(switch: &XdpSwitch) {
     let commit = |before, after| {
-        switch.commit(&[change(switch, "gtp_decap", before, after)], &[]).expect("room")
+        switch.commit(&[change(switch, "gtp_decap", before, after)], &[]).expect("the batch fits")
     };
     for _ in 0..3 {
         commit(None, Some(hold(1)));
@@ -174,6 +174,6 @@ fn back(switch: &XdpSwitch) {
             assert!(waits(switch, 1))
         });
         assert!(!waits(switch, 1));
-        assert!(!lock(&switch.holding).waits(), "all have gone");
+        assert!(!lock(&switch.holding).has_held(), "all packets have left");
     }
 }

@@ -2,7 +2,8 @@
 use crate::error::XdpError;
 use crate::exact::Exact;
 use martlet_bpf::Memory;
-use martlet_p4c_swx::ebpf::{Place, TableLayout};
+use martlet_p4c_swx::ebpf::{Location, TableLayout};
+use martlet_switch_control::TableError;
 use martlet_switch_control::model::RawEntry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use std::sync::Arc;
 /// The highest bits of an action number: packets of this entry were held until the release with
 /// this mark (`bpf/pipeline.h`).
 pub(crate) const MARKS: [u32; 2] = [1 << 31, 1 << 30];
-/// No hand-over's.
+/// The mark of entries outside of a release.
 pub(crate) const UNMARKED: u32 = 0;
 /// Instead of an action: the entry is deleted, but its packets still join the held ones.
-const GONE_ENTRY: u32 = 0x3fff_ffff;
+const DELETED_ENTRY: u32 = 0x3fff_ffff;
 /// Sizes of `struct list` and `struct listed` in bytes, words of a key there, and maximum entries
 /// of a list.
 const LIST: usize = 8;
@@ -25,16 +26,16 @@ const LONGEST_LIST: usize = 256;
 pub(crate) fn call(
     action: usize,
     arguments: &[u64],
-    places: &[Place],
-    octets: u32,
+    locations: &[Location],
+    bytes: u32,
     mark: u32,
 ) -> Vec<u8> {
-    let mut slot = vec![0; octets as usize];
+    let mut slot = vec![0; bytes as usize];
     let number = action as u32 | mark;
     slot[..4].copy_from_slice(&number.to_ne_bytes());
-    for (value, Place { offset, octets }) in arguments.iter().zip(places) {
+    for (value, Location { offset, bytes }) in arguments.iter().zip(locations) {
         let at = *offset as usize;
-        match octets {
+        match bytes {
             1 => slot[at] = *value as u8,
             2 => slot[at..at + 2].copy_from_slice(&(*value as u16).to_ne_bytes()),
             4 => slot[at..at + 4].copy_from_slice(&(*value as u32).to_ne_bytes()),
@@ -48,7 +49,7 @@ pub(crate) fn call(
 #[derive(Debug)]
 pub(crate) struct Table {
     layout: TableLayout,
-    actions: Arc<Vec<Vec<Place>>>,
+    actions: Arc<Vec<Vec<Location>>>,
     /// Bits of the key's first field.
     first: u32,
     copies: [Exact; 2],
@@ -58,15 +59,15 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Its memory is `map(suffix, octets)`.
+    /// Its memory is `map(suffix, bytes)`.
     pub fn new(
         layout: &TableLayout,
-        actions: &Arc<Vec<Vec<Place>>>,
+        actions: &Arc<Vec<Vec<Location>>>,
         first: u32,
         map: impl Fn(&str, usize) -> Result<Memory, XdpError>,
     ) -> Result<Table, XdpError> {
         let TableLayout { lines, slots, value, words, .. } = *layout;
-        let keys = Arc::new(map("lines", Exact::octets(lines))?);
+        let keys = Arc::new(map("lines", Exact::bytes(lines))?);
         let copies = [0, 1].map(|copy| Exact::new(keys.clone(), copy, lines, slots));
         let rows = 2 * (slots as usize + 1);
         let lists = match words {
@@ -104,13 +105,12 @@ impl Table {
         copy: usize,
         key: &[u64],
         entry: Option<(&RawEntry, u32)>,
-    ) -> Result<(), String> {
+    ) -> Result<(), TableError> {
         let key = self.layout.pack(key)[0];
         match entry {
             None => drop(self.copies[copy].remove(key)),
             Some((entry, mark)) => {
-                let slot =
-                    self.copies[copy].insert(key).ok_or("the table has no room for one more")?;
+                let slot = self.copies[copy].insert(key).ok_or(TableError::Full)?;
                 self.write_slot(copy, slot, entry, mark);
             }
         }
@@ -119,12 +119,10 @@ impl Table {
 
     /// Deletes an entry of a copy except for packets that have to join held ones. [`Table::change`]
     /// removes it.
-    pub fn fade(&mut self, copy: usize, key: &[u64], mark: u32) -> Result<(), String> {
-        let slot = self.copies[copy]
-            .insert(self.layout.pack(key)[0])
-            .ok_or("the table has no room for one more")?;
+    pub fn mark_deleted(&mut self, copy: usize, key: &[u64], mark: u32) -> Result<(), TableError> {
+        let slot = self.copies[copy].insert(self.layout.pack(key)[0]).ok_or(TableError::Full)?;
         let mut nothing = vec![0; self.layout.value as usize];
-        nothing[..4].copy_from_slice(&(GONE_ENTRY | mark).to_ne_bytes());
+        nothing[..4].copy_from_slice(&(DELETED_ENTRY | mark).to_ne_bytes());
         self.slots.write(self.offset(copy, slot), &nothing);
         Ok(())
     }
@@ -146,44 +144,37 @@ impl Table {
     }
 
     /// Checks whether a copy can hold these entries.
-    pub fn check(&self, entries: &[RawEntry]) -> Result<(), String> {
+    pub fn check(&self, entries: &[RawEntry]) -> Result<(), TableError> {
         if entries.len() > self.layout.slots as usize {
-            return Err(format!("the table has room for {} entries", self.layout.slots));
+            return Err(TableError::Entries(self.layout.slots));
         }
         match self.lists(entries).into_iter().find(|(_, list)| list.len() > LONGEST_LIST) {
             None => Ok(()),
             Some((first, list)) => {
-                let of = first.map_or("any value".into(), |value| format!("{value}"));
-                Err(format!(
-                    "{} entries, with their ranges taken apart, have {of} in the key's first \
-                     field: this engine looks at {LONGEST_LIST} for a packet",
-                    list.len()
-                ))
+                Err(TableError::List { first, entries: list.len(), most: LONGEST_LIST })
             }
         }
     }
 
     /// Replaces all entries of a copy; they have been checked.
-    pub fn rebuild(&mut self, copy: usize, entries: &[RawEntry]) -> Result<(), String> {
+    pub fn rebuild(&mut self, copy: usize, entries: &[RawEntry]) -> Result<(), TableError> {
         let (mut next, base) = (0u32, copy * (self.layout.slots as usize + 1));
         self.copies[copy].clear();
         let lists = self.lists(entries);
         let Some((heads, listed)) = &self.lists else {
-            return Err("the table has no masks".into());
+            return Err(TableError::MatchKind);
         };
         heads.write(base * LIST, &[0; LIST]);
         let mut calls = Vec::new();
         for (first, list) in lists {
             let head = match first {
                 None => 0,
-                Some(value) => {
-                    self.copies[copy].insert(value).ok_or("the table has no room for one more")?
-                }
+                Some(value) => self.copies[copy].insert(value).ok_or(TableError::Full)?,
             };
-            let octets = [next.to_ne_bytes(), (list.len() as u32).to_ne_bytes()].concat();
-            heads.write((base + head as usize) * LIST, &octets);
+            let bytes = [next.to_ne_bytes(), (list.len() as u32).to_ne_bytes()].concat();
+            heads.write((base + head as usize) * LIST, &bytes);
             for entry in list {
-                let masks = entry.masks.as_ref().ok_or("an entry without masks")?;
+                let masks = entry.masks.as_ref().ok_or(TableError::MatchKind)?;
                 let words = |of: &[u64]| {
                     let mut words = self.layout.pack(of);
                     words.resize(WORDS, 0);
@@ -191,10 +182,10 @@ impl Table {
                 };
                 // Slot 0 has the default action.
                 let slot = next + 1;
-                let mut octets: Vec<u8> = words(&entry.values).chain(words(masks)).collect();
-                octets.extend(entry.priority.to_ne_bytes());
-                octets.extend(slot.to_ne_bytes());
-                listed.write((base + next as usize) * LISTED, &octets);
+                let mut bytes: Vec<u8> = words(&entry.values).chain(words(masks)).collect();
+                bytes.extend(entry.priority.to_ne_bytes());
+                bytes.extend(slot.to_ne_bytes());
+                listed.write((base + next as usize) * LISTED, &bytes);
                 calls.push((slot, entry));
                 next += 1;
             }

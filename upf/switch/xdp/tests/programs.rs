@@ -1,10 +1,10 @@
-//! The programs alone, run by the kernel on frames of tests: no interface takes part. That they
-//! make the same of frames as DPDK's pipeline is tested in `target/tests/engines.rs`.
-use martlet_switch_control::Target;
+//! The programs alone: the kernel runs them on test frames, without interfaces.
+//! `target/tests/engines.rs` compares them with DPDK's pipeline.
 use martlet_switch_control::model::{Change, RawEntry};
+use martlet_switch_control::{Target, TargetError};
 use martlet_switch_xdp::{Outcome, XdpSwitch};
 
-/// A switch with its ports, or nothing where programs may not be loaded.
+/// A switch with its ports, or `None` where programs may not be loaded.
 fn switch() -> Option<XdpSwitch> {
     match XdpSwitch::new() {
         Ok(switch) => Some(switch),
@@ -17,12 +17,13 @@ fn switch() -> Option<XdpSwitch> {
 }
 
 fn table(switch: &XdpSwitch, name: &str) -> usize {
-    switch.made().program.info.tables.iter().position(|table| table.alias == name).expect("a table")
+    let tables = &switch.compiled().program.info.tables;
+    tables.iter().position(|table| table.alias == name).expect("a table")
 }
 
 fn entry(switch: &XdpSwitch, key: u64, action: &str, arguments: &[u64]) -> RawEntry {
     let action = switch
-        .made()
+        .compiled()
         .program
         .info
         .actions
@@ -38,10 +39,10 @@ fn insert(switch: &XdpSwitch, entries: &[(&str, u64, &str, &[u64])]) {
         before: None,
         after: Some(entry(switch, *key, action, arguments)),
     };
-    switch.commit(&entries.iter().map(change).collect::<Vec<_>>(), &[]).expect("room");
+    switch.commit(&entries.iter().map(change).collect::<Vec<_>>(), &[]).expect("the batch fits");
 }
 
-/// A packet of UDP from the gNB, in its tunnel.
+/// A tunnelled UDP packet from the gNB.
 fn in_tunnel(teid: u32) -> Vec<u8> {
     let sum = |header: &mut [u8]| {
         let sum: u32 =
@@ -76,7 +77,7 @@ const PORTS: &[(&str, u64, &str, &[u64])] = &[
 ];
 
 #[test]
-fn a_batch_that_does_not_fit_leaves_nothing_behind() {
+fn a_batch_that_does_not_fit_is_rolled_back() {
     let Some(switch) = switch() else { return };
     insert(&switch, PORTS);
     let decap = |key: u64| Change {
@@ -84,49 +85,44 @@ fn a_batch_that_does_not_fit_leaves_nothing_behind() {
         before: None,
         after: Some(entry(&switch, key, "decap", &[0x0a3c_0001, 5, 0, 1, 0])),
     };
-    // One more than there is room for.
+    // One entry more than the table's size.
     let many: Vec<Change> = (0..=131_072).map(|n| decap(0x1000 + n)).collect();
-    assert!(
-        switch
-            .commit(&many, &[])
-            .expect_err("too many")
-            .contains("nothing of the batch was written")
-    );
-    assert_eq!(switch.through(0, &in_tunnel(0x1000)).expect("it runs").0, Outcome::Out(2));
+    assert!(matches!(switch.commit(&many, &[]), Err(TargetError::Change { index: 131_072, .. })));
+    assert_eq!(switch.run_frame(0, &in_tunnel(0x1000)).expect("it runs").0, Outcome::Out(2));
     let started = std::time::Instant::now();
-    switch.commit(&many[..131_072], &[]).expect("as many as it says");
+    switch.commit(&many[..131_072], &[]).expect("as many as its size");
     println!("131,072 entries took {:?}", started.elapsed());
     for n in [0, 1, 77_777, 131_071] {
         assert_eq!(
-            switch.through(0, &in_tunnel(0x1000 + n)).expect("it runs").0,
+            switch.run_frame(0, &in_tunnel(0x1000 + n)).expect("it runs").0,
             Outcome::Out(1),
             "{n}"
         );
     }
     assert_eq!(switch.counter(0, 5), Ok((4, 4 * 36)));
-    // And all of them go.
+    // All entries are deleted.
     let gone: Vec<Change> = many[..131_072]
         .iter()
         .map(|c| Change { before: c.after.clone(), after: None, ..c.clone() })
         .collect();
     switch.commit(&gone, &[]).expect("gone");
-    assert_eq!(switch.through(0, &in_tunnel(0x1000)).expect("it runs").0, Outcome::Out(2));
+    assert_eq!(switch.run_frame(0, &in_tunnel(0x1000)).expect("it runs").0, Outcome::Out(2));
 }
 
 #[test]
-fn a_meter_lets_through_what_it_says_and_what_comes_with_time() {
+fn a_meter_passes_its_burst_and_then_its_rate() {
     let Some(switch) = switch() else { return };
     insert(&switch, PORTS);
     insert(&switch, &[("gtp_decap", 0x1000, "decap", &[0x0a3c_0001, 5, 3, 1, 0])]);
     let passed = |n: u32| {
-        let one = |_| switch.through(0, &in_tunnel(0x1000)).expect("it runs").0;
+        let one = |_| switch.run_frame(0, &in_tunnel(0x1000)).expect("it runs").0;
         (0..n).map(one).filter(|outcome| *outcome == Outcome::Out(1)).count()
     };
-    // 10 packets of 36 octets at once, and then one in an hour.
+    // 10 packets of 36 bytes at once, then one per hour.
     switch.set_meter(0, 3, Some((1, 360))).expect("a meter");
     assert_eq!(passed(30), 10);
     assert_eq!(switch.counter(1, 5), Ok((20, 20 * 36)), "dropped");
-    // 1,000 packets a second.
+    // 1,000 packets per second.
     switch.set_meter(0, 3, Some((36_000, 36))).expect("a meter");
     assert_eq!(passed(1), 1);
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -136,22 +132,22 @@ fn a_meter_lets_through_what_it_says_and_what_comes_with_time() {
 }
 
 #[test]
-#[ignore = "measures: run it by itself, on a machine that does nothing else"]
-fn how_long_a_packet_takes_in_the_pipeline() {
+#[ignore = "benchmark: run it alone on an idle machine"]
+fn time_per_packet() {
     let Some(switch) = switch() else { return };
     insert(&switch, PORTS);
     insert(&switch, &[("gtp_decap", 0x1000, "decap", &[0x0a3c_0001, 5, 0, 1, 0])]);
     let frame = in_tunnel(0x1000);
-    // What it takes to copy a frame in, without the pipeline, is in both.
-    let taken = |past| {
+    // The cost of copying a frame into the kernel is in both.
+    let taken = |bypass| {
         let mut all: Vec<f64> =
-            (0..9).map(|_| switch.pace(0, &frame, past).expect("it runs")).collect();
+            (0..9).map(|_| switch.time_per_frame(0, &frame, bypass).expect("it runs")).collect();
         all.sort_by(f64::total_cmp);
         all[4]
     };
     let (with, without) = (taken(false), taken(true));
     println!(
-        "ns of a decapsulation: {:.0}, the frame's way in taken off: {with:.0} - {without:.0}",
+        "ns per decapsulation: {:.0} = {with:.0} - {without:.0} for the copy of the frame",
         with - without
     );
 }

@@ -1,4 +1,4 @@
-//! What rules let pass: the buckets of bit rates, and the limits of volume.
+//! Token buckets of bit rates, and volume limits.
 use super::apply::{Taken, full};
 use super::compile::{Limit, Plan, Planned};
 use super::forwarder::Forwarder;
@@ -47,8 +47,8 @@ impl Forwarder {
         Ok(buckets)
     }
 
-    /// Where the session's limits are: where they were, if there are the same ones, else in a new
-    /// place.
+    /// Allocates the session's limits: reuses the run if the limits are unchanged, else takes a new
+    /// one.
     pub(super) fn limits(
         &self,
         state: &mut State,
@@ -73,8 +73,7 @@ impl Forwarder {
         Ok(at)
     }
 
-    /// When the bucket of a rate that is a rule's alone is full again: as with the rule before,
-    /// where it stays the same.
+    /// When the bucket of a rule's own rate is full again; unchanged if the rate is.
     pub(super) fn full_at(&self, entry: &Entry, planned: &Planned, rate: u16) -> u64 {
         let before = entry
             .rules
@@ -84,8 +83,8 @@ impl Forwarder {
         before.map_or(0, |placed| self.programs.rules.read(placed.index).full_at)
     }
 
-    /// The accounts and limits of the session's URRs. What was counted stays; a quota that was
-    /// given anew counts from 0.
+    /// The accounts and limits of the session's URRs. Counters are retained; a renewed quota counts
+    /// from 0.
     pub(super) fn set_limits(
         &self,
         state: &mut State,
@@ -128,8 +127,7 @@ impl Forwarder {
             let old = before.iter().find(|old| same(old));
             let fresh = limit.quota && renewed.contains(&limit.urr);
             match old.filter(|_| stays && were_exact && !fresh) {
-                // In its place it is corrected by what it differs, for packets count it down
-                // meanwhile.
+                // Corrected in place by the difference, since packets count it down meanwhile.
                 Some(old) => {
                     let more = clamp(limit.bytes).wrapping_sub(clamp(old.bytes));
                     at(n, start).fetch_add(more, Ordering::Relaxed);
@@ -171,7 +169,7 @@ pub(super) fn shared_rates<'a>(
 
 /// A full bucket, for a rate in bits per second, as large as the rate fills in `burst`.
 pub(super) fn bucket(rate: u64, burst: Duration) -> types::bucket {
-    // A rate of 0 lets nothing pass: not even one byte is within its burst.
+    // A rate of 0 passes nothing: not even one byte is within its burst.
     if rate == 0 {
         return types::bucket { full_at: 0, burst: 0, per_byte: 1 << 16, unused: 0 };
     }

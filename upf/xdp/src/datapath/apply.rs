@@ -26,7 +26,7 @@ pub(super) struct Taken {
     groups: Vec<(u32, u32)>,
     pub buckets: Vec<u32>,
     pub limits: Option<(u32, u32)>,
-    /// Places at which packets find lists.
+    /// Slots of a session's lists.
     pub lists: Vec<u32>,
 }
 
@@ -117,7 +117,7 @@ impl Forwarder {
         let seid = entry.seid;
         state.sessions.insert(seid, entry);
         if buffered_before || !change.end_markers.is_empty() {
-            // What came under the rules of before is now on its way, or in the ring.
+            // Packets under the previous rules are now sent, or in the ring buffer.
             self.grace_period();
         }
         self.send_end_markers(change.end_markers);
@@ -194,7 +194,7 @@ impl Forwarder {
             if rule.flags & rule_flag::RULE_TUNNEL.0 == 0 {
                 let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
                 let instance = far.and_then(|far| far.network_instance.as_deref());
-                // As `bpf/structs.h` has it, the exit is in place of the QFI.
+                // As in `bpf/structs.h`, the network instance is stored in place of the QFI.
                 rule.qfi = network_instance_of(&self.network_instances, instance) as u8;
             }
             (rest.session, rest.limits) = (entry.slot, limits_at);
@@ -300,7 +300,7 @@ impl Forwarder {
         Ok(at)
     }
 
-    /// Switches packets to the new rules and keeps the counters of the old ones.
+    /// Switches packets to the new rules and retains the counters of the old ones.
     fn switch(
         &self,
         state: &mut State,
@@ -328,7 +328,7 @@ impl Forwarder {
             entry.old_rules.extend(rules.into_iter().map(|placed| (now, placed)));
         }
         let placed = taken.rules.iter().zip(&plan.rules);
-        // Rules that count for the same have one list of it.
+        // Rules with the same URRs share one list.
         let mut lists: Vec<Arc<[u32]>> = Vec::new();
         let mut list_of = |urrs: &[u32]| {
             let known = lists.iter().find(|list| ***list == *urrs).cloned();
@@ -401,7 +401,7 @@ impl Forwarder {
         seids.iter().map(|seid| self.forget(state, *seid)).collect()
     }
 
-    /// What is left of a session that no packet finds any more, and what it has used.
+    /// Frees the rest of a session that no packet finds any more, and returns its usage.
     fn forget(&self, state: &mut State, seid: u64) -> Vec<Usage> {
         if state.sessions.get(&seid).is_some_and(|entry| entry.buffers || entry.held) {
             self.drop_waiting(state, seid);

@@ -2,12 +2,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// Nanoseconds that they wait, and how often without being interrupted.
+/// Nanoseconds of the interval, and the number of uninterrupted polls.
 const BATCHED: [(&str, &str); 2] = [("gro_flush_timeout", "200000"), ("napi_defer_hard_irqs", "4")];
 
 /// NAPI settings of the interfaces, restored on drop.
 pub(super) struct Batching {
-    /// Files with what they said before, and what they say for batches.
+    /// Sysfs files with their original values, and the values for batching.
     files: Vec<(PathBuf, String, &'static str)>,
     on: bool,
 }
@@ -18,7 +18,7 @@ impl Batching {
         let mut files = Vec::new();
         for (name, ifindex) in ports {
             let folder = PathBuf::from("/sys/class/net").join(name);
-            // What is mounted may be of another namespace than the interface.
+            // The mounted sysfs may belong to another namespace than the interface.
             let index = fs::read_to_string(folder.join("ifindex"))
                 .ok()
                 .and_then(|text| text.trim().parse().ok());
@@ -35,7 +35,7 @@ impl Batching {
         Batching { files, on: false }
     }
 
-    /// Begins or ends to take packets in batches.
+    /// Starts or stops batching.
     pub fn set(&mut self, on: bool) {
         if self.on == on {
             return;

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest that the thread waits for packets.
+/// Maximum wait of the thread for packets.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// The capture that goes on, or was the last.
+/// The active capture, or the last one.
 #[derive(Default)]
 pub(super) struct Captures {
     last: Option<(Arc<CaptureShared>, JoinHandle<()>)>,
@@ -28,7 +28,7 @@ impl Drop for Captures {
     }
 }
 
-/// What has come and is not written yet, and what did not work.
+/// Packets read but not written yet, and errors.
 struct Writer {
     file: CaptureFile,
     ended: Option<String>,
@@ -66,10 +66,10 @@ fn write(
         if writer.ended.is_some() {
             break;
         }
-        shared.tell(writer.file.written(), dropped(), None);
+        shared.update(writer.file.written(), dropped(), None);
     }
     programs.capture(None);
-    // What programs gave before they saw that.
+    // Packets that the programs captured before they noticed the end.
     let _ = programs.grace_period();
     let ended = lock(&writer).ended.take();
     let _ = ring.consume();
@@ -82,11 +82,11 @@ fn write(
         Ok(()) => ended.or(full),
         Err(error) => Some(format!("the file cannot be written: {error}")),
     };
-    shared.tell(written, dropped(), ended);
+    shared.update(written, dropped(), ended);
 }
 
 impl Captures {
-    /// Begins a capture into a new file of a folder. The error says why it cannot.
+    /// Starts a capture into a new file of a folder.
     pub fn begin(
         &mut self,
         forwarder: &Arc<Forwarder>,
@@ -112,13 +112,13 @@ impl Captures {
             .programs
             .captured(take)
             .map_err(|error| CommandError::Failed(error.to_string()))?;
-        // Of a capture before, whose end a program did not see at once.
+        // Packets of a previous capture, whose end a program noticed late.
         let _ = ring.consume();
         let before = forwarder.programs.lanes().map_or(0, |lane| lane.capture_missed);
-        let (told, of) = (shared.clone(), forwarder.clone());
+        let (status, of) = (shared.clone(), forwarder.clone());
         let end = Instant::now() + request.time;
         forwarder.programs.capture(Some(request.snap));
-        let work = move || write(&of.programs, writer, ring, &told, (end, before));
+        let work = move || write(&of.programs, writer, ring, &status, (end, before));
         let thread =
             std::thread::Builder::new().name("upf-capture".into()).spawn(work).map_err(failed)?;
         let status = shared.status();
@@ -127,7 +127,7 @@ impl Captures {
         Ok(status)
     }
 
-    /// How far the capture is that goes on, or was the last; with `end` it ends.
+    /// The status of the active or last capture; with `end`, it is ended.
     pub fn status(&self, end: bool) -> Option<CaptureStatus> {
         let (shared, _) = self.last.as_ref()?;
         if end {

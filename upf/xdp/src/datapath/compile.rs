@@ -13,12 +13,12 @@ const MOST_LIMITS: usize = 8;
 /// Candidates of one entrance; as `bpf/classify.h` has it.
 const MOST_CANDIDATES: usize = 512;
 
-/// Where packets of a session come in.
+/// The lookup keys of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LookupKey {
     Teid(u32),
     Ue(UeAddress),
-    /// A network behind a UE: its address, and its bits.
+    /// A network behind a UE: address and prefix length.
     Route4(Ipv4Addr, u8),
     Route6(Ipv6Addr, u8),
 }
@@ -31,7 +31,7 @@ impl LookupKey {
         }
     }
 
-    /// The network that it is.
+    /// The network's address.
     pub fn route(self) -> Option<Prefix> {
         match self {
             LookupKey::Teid(_) | LookupKey::Ue(_) => None,
@@ -46,16 +46,16 @@ impl LookupKey {
 pub(super) struct Limit {
     pub urr: u32,
     pub quota: bool,
-    /// The direction that counts; both if there is none.
+    /// The direction that is counted; both if `None`.
     pub of: Option<Direction>,
     pub bytes: u64,
 }
 
-/// A PDR with what applies to its packets.
+/// A PDR with the rules that apply to its packets.
 pub(super) struct Planned {
     pub pdr: u16,
     pub direction: Direction,
-    /// Packets come from the data network: those wait, where they have to.
+    /// Packets come from the data network, and may be buffered.
     pub from_network: bool,
     pub rule: rule,
     pub rest: rule_cold,
@@ -74,7 +74,7 @@ pub(super) struct Plan {
     pub exact: bool,
 }
 
-/// What a session asks for.
+/// The compiled form of a session.
 pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
     let mut limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
     limits.shrink_to_fit();
@@ -165,6 +165,9 @@ fn planned(
     if direction == Direction::Downlink && session.asks_for_dns() {
         flags |= r::RULE_DNS.0;
     }
+    if session.has_tunnel() {
+        flags |= r::RULE_HAS_TUNNEL.0;
+    }
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
         rest.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));
@@ -242,16 +245,15 @@ fn action(far: &Far, rule: &mut rule, rest: &mut rule_cold) -> u32 {
     }
 }
 
-/// The addresses that a packet's source is checked against, and that the PDR asks for.
+/// The addresses that a packet's source is checked against, and that the PDR names.
 fn addresses(
     pdr: &Pdr,
     (ue, routed): (&BTreeSet<UeAddress>, bool),
     rule: &mut rule,
     rest: &mut rule_cold,
 ) -> Result<u32, String> {
-    // What the PDR names is compared on its own account only where it is not all that the UE has:
-    // another address is foreign anyway. Packets from the data network have been found by their
-    // address.
+    // The PDR's addresses are compared only if they are not all of the UE's: another address is
+    // foreign anyway. Packets from the data network were looked up by their address.
     let named: BTreeSet<UeAddress> = pdr.ue.iter().copied().collect();
     let some = ue.is_empty() || !ue.is_subset(&named) || (routed && pdr.routes().is_empty());
     let narrower = pdr.local.is_some() && !named.is_empty() && some;

@@ -1,4 +1,4 @@
-//! Life cycle of the programs: attach, pin, take over, replace.
+//! Life cycle of the programs: attachment, pinning, takeover and replacement.
 use crate::loader::{Attachment, Mode, Pins, Program, Programs, XdpError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Programs on interfaces.
 pub(super) struct Controller {
     attached: Mutex<Vec<(Program, Attachment)>>,
-    /// While programs of an earlier process are still there: until when they stay at the most, and
-    /// when a session came last.
+    /// While an earlier process's programs are attached: the time limit, and when the last session
+    /// was added.
     waiting: Mutex<Option<(Instant, Option<Instant>)>>,
 }
 
@@ -20,10 +20,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Controller {
-    /// Attaches programs to the link with the kernel, and to interfaces: with a folder, such that
-    /// the next process takes them over if this one is killed. Those of an earlier process stay
-    /// for `restoration` at the most: so long their sessions go on as they were, while the SMF
-    /// restores them here.
+    /// Attaches programs to the link with the kernel and to interfaces. With a folder they are
+    /// pinned, so that the next process takes them over if this one is killed. Programs of an
+    /// earlier process remain for `restoration` at most; meanwhile they forward their sessions,
+    /// while the SMF restores them here.
     pub fn attach(
         programs: &Programs,
         link: Vec<(Program, String, u32)>,
@@ -79,8 +79,8 @@ impl Controller {
             .collect()
     }
 
-    /// A session came.
-    pub fn session_came(&self) {
+    /// Records that a session was added.
+    pub fn session_added(&self) {
         if let Some((_, last)) = &mut *lock(&self.waiting) {
             *last = Some(Instant::now());
         }

@@ -1,6 +1,5 @@
-//! The same rules and the same packets for the datapaths `kernel` and `xdp`, drawn at random: what
-//! comes out has to be the same, and what they count. `MARTLET_DIFFERENTIAL` is how many sets of
-//! rules are drawn, `MARTLET_SEED` where it begins.
+//! Random rules and packets for the datapaths `kernel` and `xdp`: output and counters must be
+//! equal. `MARTLET_DIFFERENTIAL` is the number of rule sets, `MARTLET_SEED` the first seed.
 use super::XdpDatapath;
 use crate::loader::Verdict;
 use martlet_gtpu::{Message, decode};
@@ -18,7 +17,7 @@ use nix::sched::{CloneFlags, unshare};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
-/// What the kernel gets for it to forward has this sender: see `bpf/forwarding.h`.
+/// Sender of the frames that the kernel is to forward: see `bpf/forwarding.h`.
 const LINK: [u8; 6] = crate::loader::LINK_MAC;
 
 /// Both datapaths.
@@ -58,11 +57,12 @@ impl Pair {
         config.xdp.sockets = 0;
         let (xdp, signals) = XdpDatapath::open(&config).expect("the datapath");
         let port = |name: &str| if_nametoindex(name).expect("the interface");
-        let kernel = Bench::ending_at(KernelLimits::default(), &config.n3);
+        let perimeter = xdp.forwarder.perimeter.clone();
+        let kernel = Bench::within(KernelLimits::default(), &config.n3, perimeter);
         Pair { kernel, xdp, _signals: signals, ports: [port("n3a"), port("n6a")] }
     }
 
-    /// What `kernel` made of what it was given last.
+    /// The output of `kernel` for its last input.
     fn of_kernel(&mut self) -> Out {
         let to_peers: Vec<(IpAddr, Vec<u8>)> =
             self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
@@ -78,8 +78,8 @@ impl Pair {
         }
     }
 
-    /// What `xdp` makes of a frame, which is `whole` if nothing in it was spoiled: a wrong checksum
-    /// stays one.
+    /// The output of `xdp` for a frame. `whole`: the frame is well-formed; otherwise an invalid
+    /// checksum may remain invalid.
     fn of_xdp(&self, port: u32, frame: &[u8], whole: bool) -> Out {
         let (verdict, frame) = self.xdp.try_frame(port, frame).expect("the programs run");
         match verdict {
@@ -123,7 +123,7 @@ impl Pair {
         (self.of_kernel(), self.of_xdp(self.ports[0], &frame, whole))
     }
 
-    /// `kernel` gets what its machine has forwarded.
+    /// `kernel` receives packets after the machine has forwarded them.
     fn downlink(&mut self, packet: &[u8]) -> (Out, Out) {
         let (aged, frame) = from_network(packet);
         self.kernel.packet_from_network(&aged);
@@ -153,7 +153,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
         }
         let taken = pair.xdp.apply(&Change::to(&session));
         if let Err(error) = taken {
-            // What `xdp` cannot do it says; `kernel` has no such limits.
+            // `xdp` reports its limits; `kernel` has none of these.
             assert!(matches!(error, DatapathError::Pdr { .. }), "seed {seed}: {error}");
             continue;
         }
@@ -199,7 +199,7 @@ fn kernel_and_xdp_agree_on_random_rules_and_packets() {
         }
         let mut pair = Pair::new();
         let forwarded: usize = (0..sets).map(|n| one_set(&mut pair, first + n)).sum();
-        // A good part of the packets goes somewhere, or nothing would be compared.
+        // A minimum share of the packets is forwarded, otherwise the comparison is void.
         assert!(
             forwarded as u64 > sets * PACKETS as u64 / 6,
             "{forwarded} of {}",

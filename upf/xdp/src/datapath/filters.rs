@@ -20,12 +20,12 @@ pub(super) struct Compiled {
     pub rest: Option<filter>,
 }
 
-/// A candidate that takes any packet.
+/// A candidate that matches any packet.
 pub(super) fn any() -> candidate {
     candidate { high: GUARD | NO_PORT << 32 | NO_PORT, ..Default::default() }
 }
 
-/// A candidate that takes none: its ports end before they begin.
+/// A candidate that matches none: its port range is empty.
 pub(super) fn none() -> candidate {
     candidate { low: NO_PORT << 32 | NO_PORT, high: GUARD, ..Default::default() }
 }
@@ -42,7 +42,7 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     }
     match rule.remote.network {
         None => {}
-        // Even all addresses of IPv4 are none of IPv6.
+        // IPv4 filters, even for any address, do not match IPv6.
         Some(Network { address: IpAddr::V4(address), prefix, not: false }) if prefix > 0 => {
             first.remote = u32::from_ne_bytes(address.octets());
             first.remote_mask = mask4(prefix);
@@ -92,7 +92,7 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     Ok(Compiled { candidates, rest })
 }
 
-/// The ports that any of some candidates takes, of both sides.
+/// The union of the candidates' port ranges, per side.
 pub(super) fn span(candidates: &[candidate]) -> (u64, u64) {
     const PORT: u64 = 0x7fff_ffff;
     let (mut low, mut high) = (0, GUARD);
@@ -104,8 +104,8 @@ pub(super) fn span(candidates: &[candidate]) -> (u64, u64) {
     (low, high)
 }
 
-/// The port ranges that a side asks for, of which one has to match; one `None` where it asks for
-/// none. Empty ranges match nothing, and a program would take them for others.
+/// The port ranges of a side, one of which must match; a single `None` without a condition. Empty
+/// ranges never match and are removed, since the programs encode "any" alike.
 fn ranges(side: &Side) -> Vec<Option<RangeInclusive<u16>>> {
     match side.ports.as_slice() {
         [] => vec![None],

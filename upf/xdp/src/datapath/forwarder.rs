@@ -1,9 +1,10 @@
 //! The state of the datapath, its counters and status.
 use super::state::State;
-use crate::loader::{Programs, types};
+use crate::loader::{Programs, WrittenPerimeter, types};
 use martlet_gtpu::end_marker;
 use martlet_upf_config::XdpConfig;
 use martlet_upf_datapath::counters::{Counters, DropReason};
+use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
 use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
 use martlet_upf_kernel::gtpu::Gtpu;
@@ -27,7 +28,7 @@ pub(super) struct Forwarder {
     seen: Mutex<Seen>,
     pub events: EventSender,
     pub limits: XdpConfig,
-    /// QFIs of flows that are shaped before others.
+    /// QFIs that are shaped first.
     pub lowest: Vec<u8>,
     pub shaping: Mutex<Shaping>,
     /// Network instances of exits.
@@ -40,16 +41,21 @@ pub(super) struct Forwarder {
     pub frames: Arc<PacketSocket>,
     /// The programs' end of the link with the kernel.
     pub inner: u32,
-    /// The network namespace and the kernel's end, if there is a data network.
+    /// The network namespace and the kernel's end of the link, if there is a data network.
     pub n6: Option<(Option<String>, u32)>,
-    /// What carries sessions that the programs do not.
+    /// The datapath of sessions that the programs do not forward.
     pub non_ip: OnceLock<Arc<NonIpSessions>>,
+    /// What UEs do not reach and who is a peer, and what the programs know of it.
+    pub perimeter: Arc<Perimeter>,
+    written: Mutex<WrittenPerimeter>,
+    /// Error Indications per second to one peer.
+    pub complaints_per_peer: u32,
     /// Until then, tunnels that are not known may be those of sessions that are still to be
     /// restored.
     pub quiet_until: Option<Instant>,
 }
 
-/// What the programs had counted when their counters were last added to ours.
+/// The programs' counters at the last time that they were added to ours.
 #[derive(Default)]
 struct Seen {
     stats: types::stats,
@@ -78,6 +84,8 @@ impl Forwarder {
         inner: u32,
         n6: Option<(Option<String>, u32)>,
         quiet_until: Option<Instant>,
+        perimeter: Arc<Perimeter>,
+        complaints_per_peer: u32,
     ) -> Self {
         let state = Mutex::new(State::new(&programs));
         let (ring, tracer, seen) = (Mutex::new(ring), Mutex::new(tracer), Mutex::default());
@@ -100,7 +108,18 @@ impl Forwarder {
             inner,
             n6,
             non_ip: OnceLock::new(),
+            perimeter,
+            written: Mutex::default(),
+            complaints_per_peer,
             quiet_until,
+        }
+    }
+
+    /// Brings the programs' tables up to date with the perimeter.
+    pub fn write_perimeter(&self) {
+        let written = &mut *lock(&self.written);
+        if let Err(error) = self.programs.write_perimeter(&self.perimeter, written) {
+            tracing::error!(%error, "perimeter of N6 not written");
         }
     }
 
@@ -108,14 +127,14 @@ impl Forwarder {
         lock(&self.state)
     }
 
-    /// Waits until the programs that run have ended.
+    /// Waits until the programs that are running have returned.
     pub fn grace_period(&self) {
         if let Err(error) = self.programs.grace_period() {
             tracing::error!(%error, "grace period not waited for: counters may lag");
         }
     }
 
-    /// Most packets of a session that may wait.
+    /// Limit of buffered packets of a session.
     pub fn buffer_limit(&self, session: &Session) -> u32 {
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let most = self.limits.buffer_packets_per_session;
@@ -151,11 +170,10 @@ impl Forwarder {
             return;
         };
         let reached = if limit.quota { Reached::Quota } else { Reached::Threshold };
-        self.tell(Event::UsageReached { seid, urr: limit.urr, limit: reached });
+        self.report(Event::UsageReached { seid, urr: limit.urr, limit: reached });
     }
 
-    /// Says when frames were lost on their way to sockets; [`release`](Self::release) then counts
-    /// them.
+    /// Requests that lost frames are counted; [`release`](Self::release) does it.
     pub fn look_for_lost(&self) {
         let lost = lock(&self.ring).newly_lost();
         if lost > 0 {
@@ -163,8 +181,8 @@ impl Forwarder {
         }
     }
 
-    /// Tells N4; false while too many events wait.
-    pub fn tell(&self, event: Event) -> bool {
+    /// Sends an event to N4; false while the queue is full.
+    pub fn report(&self, event: Event) -> bool {
         self.events.try_send(event).is_ok()
     }
 
@@ -174,7 +192,7 @@ impl Forwarder {
         let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
         let (usage, reached) = entry.take_usage(&self.programs, |urr| urrs.contains(&urr));
         for urr in reached {
-            self.tell(Event::UsageReached { seid, urr, limit: Reached::Threshold });
+            self.report(Event::UsageReached { seid, urr, limit: Reached::Threshold });
         }
         state.forget_old_rules(&self.programs, seid);
         usage
@@ -201,8 +219,8 @@ impl Forwarder {
         Buffered { packets: entry.waiting.len(), bytes: entry.waiting_bytes }
     }
 
-    /// How full the tables are, and what the programs say of their own: packets that they left to
-    /// the kernel, and events that found no room.
+    /// Table occupancy, and the programs' own counters: packets passed to the kernel, and lost
+    /// events.
     pub fn fill(&self) -> serde_json::Value {
         let state = self.lock();
         let fill = |slots: &super::slots::Slots| {
@@ -252,9 +270,9 @@ impl Forwarder {
     /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
     pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         let mut drops: HashMap<(u32, u32), Vec<(DropReason, u64)>> = HashMap::new();
-        for told in self.programs.session_drops() {
-            if let Some(reason) = DropReason::ALL.get(told.reason as usize) {
-                drops.entry(told.session).or_default().push((*reason, told.packets));
+        for drop_count in self.programs.session_drops() {
+            if let Some(reason) = DropReason::ALL.get(drop_count.reason as usize) {
+                drops.entry(drop_count.session).or_default().push((*reason, drop_count.packets));
             }
         }
         let state = self.lock();
@@ -279,9 +297,9 @@ impl Forwarder {
         tables.into_iter().map(|slots| per_cent(slots.fill())).fold(rules, u64::max).min(100) as u8
     }
 
-    /// Adds to our counters what the programs have counted since the last time.
+    /// Adds the programs' counters since the last call to ours.
     pub fn refresh(&self) {
-        // First of all: who read the programs earlier may not say later what had been seen.
+        // Read under the lock: an earlier reading must not be added later.
         let mut seen = lock(&self.seen);
         let totals = self.lock().totals(&self.programs);
         let stats = match self.programs.stats() {

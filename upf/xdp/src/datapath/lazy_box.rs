@@ -1,12 +1,12 @@
-//! Lists that are empty for most sessions: an empty one takes a null pointer.
+//! Lists that are empty for most sessions: an empty one is a null pointer.
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
-/// What there may be nothing in.
+/// A value that is rarely non-empty.
 pub(super) trait Empty: Default + 'static {
-    /// Nothing.
+    /// The empty value.
     const EMPTY: &'static Self;
-    /// Whether it is that.
+    /// Whether it is empty.
     fn nothing(&self) -> bool;
 }
 
@@ -41,17 +41,17 @@ impl<T> Default for LazyBox<T> {
 }
 
 impl<T: Empty> LazyBox<T> {
-    /// It is this from now on.
+    /// Sets the value.
     pub fn set(&mut self, value: T) {
         self.0 = (!value.nothing()).then(|| Box::new(value));
     }
 
-    /// What it was; it is empty from now on.
+    /// Takes the value and leaves it empty.
     pub fn take(&mut self) -> T {
         self.0.take().map_or_else(T::default, |value| *value)
     }
 
-    /// What is in it, if anything is, to be changed.
+    /// The value for modification, if it is not empty.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }

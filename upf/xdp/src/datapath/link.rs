@@ -11,11 +11,11 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::Ipv4Addr;
 
-/// Both ends take packets of this size, the largest that XDP takes everywhere. UEs' packets are
-/// smaller: see n6.mtu.
+/// MTU of both ends: the largest that XDP supports on all interfaces. UEs' packets are smaller: see
+/// n6.mtu.
 const LARGEST: u32 = 3498;
 
-/// The link; gone with this.
+/// The link, removed on drop.
 pub(super) struct Link {
     /// The kernel's end.
     pub outer: u32,
@@ -120,12 +120,13 @@ impl Link {
         inner: &str,
     ) -> Result<(), (String, io::Error)> {
         for name in [outer, inner] {
-            // Without it the kernel speaks IPv6 to itself. A kernel without IPv6 does not know it.
+            // Otherwise the kernel itself sends IPv6 on it. A kernel without IPv6 lacks this
+            // setting.
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
         }
-        // What comes to the kernel over the inner end is from us, with our own address, for it to
-        // forward or to take. Where the reverse path is filtered on all interfaces, the
-        // loose filter takes it, given that there is an address.
+        // Packets on the inner end have our source address, to be forwarded or received by the
+        // kernel. If the reverse path is filtered on all interfaces, the loose filter accepts them,
+        // since an address is assigned.
         let filtered = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter")
             .is_ok_and(|all| all.trim() != "0");
         let filter = if filtered { "2" } else { "0" };
@@ -146,20 +147,20 @@ impl Link {
             let path = format!("/proc/sys/net/ipv6/conf/{outer}/forwarding");
             std::fs::write(&path, "1").map_err(|error| (path, error))?;
         }
-        martlet_interface::turn(outer, Feature::TransmitChecksums, false)
+        martlet_interface::set_feature(outer, Feature::TransmitChecksums, false)
             .map_err(|error| ("the checksums".into(), error))?;
         for index in [self.inner, self.outer] {
             netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;
         }
         if config.n6.mode == N6Mode::Nat && !config.xdp.nat.addresses.is_empty() {
-            // Where programs leave a translated packet to the kernel, it comes from an address of
+            // Programs pass translated packets to the kernel, whose source is then an address of
             // its own.
             for (setting, value) in [("accept_local", "1"), ("rp_filter", filter)] {
                 let path = format!("/proc/sys/net/ipv4/conf/{outer}/{setting}");
                 std::fs::write(&path, value).map_err(|error| (path, error))?;
             }
-            // With it the kernel says to neighbours that the address is here, and answers what is
-            // for nobody.
+            // With it, the kernel answers neighbour requests for the address, and packets to ports
+            // without a flow.
             for public in config.xdp.nat.addresses.iter().filter(|public| !is_ours(**public)) {
                 let set = netlink.address(self.outer, *public, 32);
                 set.map_err(|error| (format!("the public address {public}"), error))?;

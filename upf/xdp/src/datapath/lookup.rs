@@ -70,7 +70,7 @@ impl Forwarder {
         homes.is_some_and(|homes| self.lock().rule_slots.has_cache_slot(homes))
     }
 
-    /// Switches a lookup key from the target `before` to another or to none: the new entry is
+    /// Switches a lookup key from the target `before` to another one or to none: the new entry is
     /// written before the old one is removed.
     pub(super) fn enter(
         &self,
@@ -119,7 +119,7 @@ impl Forwarder {
         let is_cached = |to: u32| to & LIST == 0 && to & CACHED != 0;
         match before {
             Some(place) if is_cached(place) => programs.clear_cached(place & !CACHED),
-            // What leads elsewhere has replaced it already.
+            // An entry with another target has already replaced it.
             Some(_) if leads_to.is_some_and(|to| !is_cached(to)) => {}
             Some(_) => match lookup_key {
                 LookupKey::Teid(teid) => programs.clear_teid(teid),
@@ -131,7 +131,7 @@ impl Forwarder {
         }
     }
 
-    /// The same for a network behind a UE; the system sends its packets to N6 meanwhile.
+    /// The same for a network behind a UE, which the system routes to N6 meanwhile.
     pub(super) fn enter_route(
         &self,
         seid: u64,

@@ -66,7 +66,7 @@ use martlet_upf_datapath::{
 use martlet_upf_kernel::gtpu::Gtpu;
 use martlet_upf_kernel::network_instances::NetworkInstances;
 use martlet_upf_kernel::non_ip::NonIpSessions;
-use martlet_upf_kernel::{nat as kernel_nat, netns};
+use martlet_upf_kernel::{nat as kernel_nat, netns, perimeter};
 use martlet_upf_rules::SessionKind;
 use nix::net::if_::if_nametoindex;
 use non_ip::NonIpRules;
@@ -88,13 +88,13 @@ pub struct XdpDatapath {
     captures: Mutex<Captures>,
     forwarder: Arc<Forwarder>,
     frames: Arc<Mutex<NonIpRules>>,
-    // In the order in which they end: first nothing serves the programs any more, then no packet
-    // meets them.
+    // In the order of shutdown: first the thread of the programs, then the programs themselves.
     _thread: Thread,
     controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
     _exits: NetworkInstances,
+    _addresses: perimeter::Watcher,
     batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
@@ -119,8 +119,8 @@ impl XdpDatapath {
         Ok((opened, Signals { events: receive_events, failures }))
     }
 
-    /// What the programs do with a frame that comes from an interface, and the frame as it then is.
-    /// The packet counts, and goes nowhere.
+    /// Runs the program of an interface on a frame and returns the verdict and the resulting frame.
+    /// The packet is counted, but not sent.
     ///
     /// # Errors
     /// The kernel cannot run them, as for a frame larger than a page.
@@ -134,7 +134,7 @@ impl XdpDatapath {
     /// `sample` packets is timed.
     ///
     /// # Errors
-    /// The kernel refuses them; those of before go on.
+    /// If the kernel rejects them, the previous ones remain.
     pub fn renew(&self, sample: Option<u32>) -> Result<(), XdpError> {
         let programs = &self.forwarder.programs;
         programs.renew(|_, sizes| sizes.sample = sample.unwrap_or(sizes.sample))?;
@@ -143,7 +143,7 @@ impl XdpDatapath {
         Ok(())
     }
 
-    /// What the datapath of sessions of frames says of a session, if it is one of those.
+    /// The result of the datapath of non-IP sessions, if the session is one.
     fn of_frames<T>(&self, seid: u64, ask: impl FnOnce(&NonIpSessions) -> T) -> Option<T> {
         let frames = lock(&self.frames);
         frames.of(seid).map(ask)
@@ -167,11 +167,12 @@ impl XdpDatapath {
         let translation = translation(config);
         // Where programs translate, the kernel does not.
         let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
-        // In generic mode frames may come with checksums that their sender left to an interface.
+        // In generic mode, frames may have checksums that their sender left to the interface.
         let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
         let direct = config.xdp.direct
             && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
         let network_instances = NetworkInstances::open(config)?;
+        let (perimeter, addresses) = perimeter::follow(config)?;
         let (mut instance_outer, mut instance_inner) = ([0; INSTANCES], [0; INSTANCES]);
         for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
             (instance_outer[n], instance_inner[n]) = (*outer, *inner);
@@ -190,6 +191,7 @@ impl XdpDatapath {
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
             transmit: u32::from(ports.iter().all(|(name, _)| martlet_interface::is_hardware(name))),
+            names_peers: u32::from(perimeter.names_peers()),
             nat: translation,
             ..Default::default()
         };
@@ -265,8 +267,11 @@ impl XdpDatapath {
             inner,
             n6,
             Some(restored_by),
+            perimeter.clone(),
+            config.n3.error_indications_per_peer,
         );
         let forwarder = Arc::new(forwarder);
+        forwarder.write_perimeter();
         martlet_upf_datapath::metrics::show(&forwarder.counters);
         let non_ip = NonIpSessions::open(
             config,
@@ -275,6 +280,7 @@ impl XdpDatapath {
             &forwarder.counters,
             events,
             failure.clone(),
+            &perimeter,
         )?;
         let frames = Arc::new(Mutex::new(NonIpRules::open(&forwarder, non_ip)?));
         let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
@@ -287,6 +293,7 @@ impl XdpDatapath {
             _nat: nat,
             _link: link,
             _exits: network_instances,
+            _addresses: addresses,
             batching,
             ports: modes,
         })
@@ -366,7 +373,7 @@ pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
     })
 }
 
-/// A bucket whose packets cost all the same, for so many in a second.
+/// A bucket of packets of equal cost, with a rate per second.
 fn complaints(per_second: u32) -> types::bucket {
     const SECOND: u64 = 16_000_000_000;
     let each = SECOND / u64::from(per_second.max(1));
@@ -388,7 +395,7 @@ impl Datapath for XdpDatapath {
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
-        self.controller.session_came();
+        self.controller.session_added();
         match change.session.kind {
             SessionKind::Ip => self.forwarder.apply(change),
             SessionKind::Ethernet | SessionKind::Unstructured => {
@@ -436,6 +443,11 @@ impl Datapath for XdpDatapath {
 
     fn events(&self) -> EventSender {
         self.forwarder.events.clone()
+    }
+
+    fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
+        self.forwarder.perimeter.set_peers(changes);
+        self.forwarder.write_perimeter();
     }
 
     fn counters(&self) -> Arc<Counters> {

@@ -5,16 +5,16 @@ use crate::loader::{Programs, types};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// No program looks at a flow for as long as this after it was taken away.
+/// Time after which no program uses a removed flow any more.
 const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// The address of a binding: public address and port, protocol.
 type Public = (u32, u16, u8);
 
-/// What user space knows of translated flows.
+/// User space's state of translated flows.
 #[derive(Default)]
 pub(super) struct Flows {
-    /// One bit for each place: of the flow that comes in there, the binding is counted.
+    /// One bit for each slot: the inbound flow's binding is counted.
     seen: Vec<u64>,
     /// Flows of each binding.
     bindings: HashMap<Public, u32>,
@@ -24,7 +24,7 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// Looks at all flows: those whose time is over at `ticks`, or whose session is gone, go.
+    /// Removes flows that have expired at `ticks`, or whose session was removed.
     pub fn sweep(
         &mut self,
         programs: &Programs,
@@ -74,7 +74,7 @@ impl Flows {
 }
 
 impl Forwarder {
-    /// Takes away translated flows whose time is over.
+    /// Removes expired translated flows.
     pub fn sweep_flows(&self) {
         if self.nat.addresses == 0 {
             return;

@@ -11,24 +11,23 @@ use martlet_upf_rules::{Session, SessionKind, UeAddress};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What leads packets to a session: its tunnels, and the IPv6 prefixes of its addresses.
+/// The lookup keys of a session: its tunnels, and the IPv6 prefixes of its addresses.
 #[derive(Debug, Default, Clone)]
 struct LookupKeys {
     teids: BTreeSet<u32>,
     prefixes: BTreeSet<u64>,
 }
 
-/// Those sessions, and what leads to them.
+/// The non-IP sessions, and their lookup keys.
 pub(super) struct NonIpRules {
     non_ip: Arc<NonIpSessions>,
     lookup_keys: HashMap<u64, LookupKeys>,
-    /// What all their tunnels, and all their addresses, lead to in the table of rules.
+    /// The rules that all their tunnels, and all their addresses, refer to.
     up: u32,
     down: u32,
 }
 
-/// What a UE sends in datagrams goes to the kernel, as from the programs' end of the link between
-/// them.
+/// Unstructured data of a UE is passed to the kernel from the programs' end of the link.
 pub(super) fn to_network(frames: Arc<PacketSocket>, inner: u32) -> ToNetwork {
     Box::new(move |packet: &[u8]| {
         let frame = [&LINK_MAC[..], &LINK_MAC, &[0x86, 0xdd], packet].concat();
@@ -50,7 +49,7 @@ impl LookupKeys {
 }
 
 impl NonIpRules {
-    /// Takes the places of the rules that leave packets to the socket, and to the ring.
+    /// Allocates the rules that pass packets to the socket and to the ring buffer.
     pub fn open(forwarder: &Forwarder, non_ip: NonIpSessions) -> Result<Self, OpenError> {
         let state = &mut *forwarder.lock();
         let mut rule_of = |direction: u32| {
@@ -74,7 +73,7 @@ impl NonIpRules {
         Ok(NonIpRules { non_ip, lookup_keys: HashMap::new(), up, down })
     }
 
-    /// The datapath of a session, if it is one of these.
+    /// The datapath of a session, if it is a non-IP one.
     pub fn of(&self, seid: u64) -> Option<&NonIpSessions> {
         self.lookup_keys.contains_key(&seid).then_some(&*self.non_ip)
     }
@@ -93,7 +92,7 @@ impl NonIpRules {
         self.non_ip.apply(change)?;
         let now = LookupKeys::of(change.session);
         let before = self.lookup_keys.insert(change.session.seid, now.clone()).unwrap_or_default();
-        // The lock is what keeps others from these tables.
+        // The lock guards these tables.
         let _state = forwarder.lock();
         let programs = &forwarder.programs;
         before.teids.difference(&now.teids).for_each(|teid| programs.clear_teid(*teid));
@@ -109,8 +108,7 @@ impl NonIpRules {
         set.map_err(|error| DatapathError::NoResources(error.to_string()))
     }
 
-    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for a session that
-    /// is none of these.
+    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for an IP session.
     pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
         let LookupKeys { teids, prefixes } = self.lookup_keys.remove(&seid)?;
         let state = forwarder.lock();

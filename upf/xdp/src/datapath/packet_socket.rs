@@ -4,7 +4,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// A socket for frames of any interface of its network namespace. It receives nothing.
+/// A send-only socket for frames on any interface of its network namespace.
 pub(super) struct PacketSocket(Socket);
 
 impl PacketSocket {
@@ -28,8 +28,8 @@ impl PacketSocket {
         let protocol =
             frame.get(12..14).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok()).unwrap_or_default();
         to.sll_protocol = u16::from_ne_bytes(protocol);
-        // SAFETY: both pointers go with the lengths of what they point to, which outlives the call;
-        // the socket is open.
+        // SAFETY: both pointers have the lengths of their values, which outlive the call; the
+        // socket is open.
         let sent = unsafe {
             libc::sendto(
                 self.0.as_raw_fd(),

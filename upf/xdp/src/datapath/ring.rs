@@ -1,5 +1,5 @@
-//! Events of the programs, by AF_XDP sockets and by a ring, which takes the overflow and all other
-//! events.
+//! Events of the programs, from AF_XDP sockets and from a ring buffer, which takes their overflow
+//! and all other events.
 use crate::loader::{Programs, Receiver, XdpError, types};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,32 +7,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An event of a program.
 pub(super) enum UserEvent {
-    /// A packet waits, behind those of its session with lower numbers.
+    /// A buffered packet, after those of its session with lower numbers.
     Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
     /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
     Send { peer: Ipv6Addr, datagram: Vec<u8> },
-    /// A packet of the data network for a session that is carried beside the programs.
+    /// A packet of the data network for a session that the programs do not forward.
     Datagram { packet: Vec<u8> },
     /// A copy of a packet that a name server sent to a UE.
     Answer { packet: Vec<u8> },
     /// A limit of a session was reached.
     Limit { session: u32, limit: usize },
-    /// A rule of a session has come to its first mark.
+    /// A rule reached its first mark.
     Mark { session: u32 },
 }
 
-/// Sockets that programs know at the most; as `bpf/structs.h` has it.
+/// Maximum number of sockets that programs use; as `bpf/structs.h` has it.
 const MOST_SOCKETS: u32 = 64;
 
 /// The ring and the sockets.
 pub(super) struct Ring {
     buffer: libbpf_rs::RingBuffer<'static>,
     inbox: Arc<Mutex<Vec<UserEvent>>>,
-    /// Their places among those that the programs know are those here.
+    /// Their indices here are those that the programs use.
     sockets: Vec<Receiver>,
-    /// Frames that came by them.
-    came: u64,
-    /// Frames that did not come though programs gave them to a socket.
+    /// Number of frames received over them.
+    received: u64,
+    /// Number of frames lost between the programs and a socket.
     lost: u64,
 }
 
@@ -45,11 +45,11 @@ impl Ring {
         let inbox = Arc::new(Mutex::new(Vec::new()));
         let into = inbox.clone();
         let buffer = programs.ring(move |bytes| {
-            if let Some(told) = read(bytes) {
-                lock(&into).push(told);
+            if let Some(event) = read(bytes) {
+                lock(&into).push(event);
             }
         })?;
-        Ok(Ring { buffer, inbox, sockets: Vec::new(), came: 0, lost: 0 })
+        Ok(Ring { buffer, inbox, sockets: Vec::new(), received: 0, lost: 0 })
     }
 
     /// Opens an AF_XDP socket at each receive queue. Frames use the ring where that fails.
@@ -90,9 +90,9 @@ impl Ring {
         }
     }
 
-    /// How many sockets there are, and how many frames have come by them.
+    /// The number of sockets, and of frames received over them.
     pub fn sockets(&self) -> (usize, u64) {
-        (self.sockets.len(), self.came)
+        (self.sockets.len(), self.received)
     }
 
     /// Descriptors that are readable while something is in the ring, or in a socket.
@@ -101,13 +101,13 @@ impl Ring {
         std::iter::once(self.buffer.epoll_fd()).chain(sockets).collect()
     }
 
-    /// What was told by now; by each way in the order in which it came.
+    /// Reads the pending events; each source is in order.
     pub fn take(&mut self, programs: &Programs) -> Vec<UserEvent> {
         let _ = self.buffer.consume();
         let mut inbox = lock(&self.inbox);
         for (index, socket) in (0..).zip(&mut self.sockets) {
             let frames = socket.take(|frame| inbox.extend(read(frame)));
-            self.came += u64::from(frames);
+            self.received += u64::from(frames);
             if frames > 0 {
                 programs.taken(index, frames);
             }
@@ -115,8 +115,8 @@ impl Ring {
         std::mem::take(&mut *inbox)
     }
 
-    /// Frames that were lost on their way to a socket since the last time: none, unless the kernel
-    /// and the programs see the room in it differently.
+    /// Frames lost on the way to a socket since the last call: none, unless the kernel and the
+    /// programs disagree on the free space.
     pub fn newly_lost(&mut self) -> u64 {
         let lost = self.sockets.iter().map(Receiver::lost).sum();
         lost - std::mem::replace(&mut self.lost, lost)

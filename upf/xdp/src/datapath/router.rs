@@ -9,7 +9,7 @@ use martlet_upf_kernel::router::advertisement;
 use martlet_upf_rules::{Direction, UeAddress};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What keeps a rule from sending.
+/// The flags with which a rule does not send.
 const SILENT: u32 = rule_flag::RULE_DROP.0
     | rule_flag::RULE_BUFFER.0
     | rule_flag::RULE_GATE.0
@@ -26,8 +26,8 @@ impl Entry {
 }
 
 impl Forwarder {
-    /// Tells the UE of a tunnel its prefix, in its session's default flow. It is signalling, and
-    /// counts for no usage. Whether the tunnel is a session's.
+    /// Sends a Router Advertisement with the prefix to the UE of a tunnel, in its session's default
+    /// flow. It is signalling and not counted as usage. False if no session has the tunnel.
     pub fn advertise(&self, teid: u32, asked: IpAddr) -> bool {
         let state = &mut *self.lock();
         let Some(entry) = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid)) else {
@@ -44,7 +44,7 @@ impl Forwarder {
         true
     }
 
-    /// Sends a packet of ours into the tunnel of the rule that packets of a session meet last.
+    /// Sends a packet of the UPF into the tunnel of the session's default downlink rule.
     fn send_to_ue(&self, entry: &Entry, packet: &[u8]) -> Result<(), DropReason> {
         let tunnels =
             |rule: &rule| rule.flags & rule_flag::RULE_TUNNEL.0 != 0 && rule.flags & SILENT == 0;

@@ -5,9 +5,9 @@ use crate::loader::{Programs, types};
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
-/// Places of rules.
+/// Slots of rules.
 pub(super) struct RuleSlots {
-    /// One bit for each place that a key may say.
+    /// One bit for each slot of the cache.
     taken: Vec<u64>,
     released: VecDeque<(Instant, u32)>,
     /// The others, and where they begin.
@@ -19,12 +19,12 @@ impl RuleSlots {
     pub fn new(programs: &Programs) -> Self {
         let behind = programs.overflow_start();
         let taken = vec![0; behind.div_ceil(64) as usize];
-        // The first of a `Slots` is never given out.
+        // Slot 0 of a `Slots` is never allocated.
         let others = Slots::new(programs.rules.entries() + 1 - behind as usize);
         RuleSlots { taken, released: VecDeque::new(), others, behind }
     }
 
-    /// One of the two places that a key says, where one is free.
+    /// One of the two slots of a key, if one is free.
     pub fn take_cached(&mut self, homes: [u32; 2]) -> Option<u32> {
         let now = Instant::now();
         while let Some((since, place)) = self.released.front().copied()
@@ -42,22 +42,22 @@ impl RuleSlots {
         self.taken[place as usize / 64] & 1 << (place % 64) == 0
     }
 
-    /// Whether one of the two places that a key says is free.
+    /// Whether one of the two slots of a key is free.
     pub fn has_cache_slot(&self, homes: [u32; 2]) -> bool {
         homes.into_iter().any(|place| self.is_free(place))
     }
 
-    /// Another place.
+    /// A slot outside the cache.
     pub fn take_other(&mut self) -> Option<u32> {
         self.others.take(1).map(|slot| slot - 1 + self.behind)
     }
 
-    /// Gives a place back that programs found until now.
+    /// Frees a slot that programs have used until now, after a grace period.
     pub fn release(&mut self, place: u32) {
         self.release_since(place, Instant::now());
     }
 
-    /// Gives a place back that no program has found since a time.
+    /// Frees a slot that no program uses any more.
     pub fn release_since(&mut self, place: u32, since: Instant) {
         match place.checked_sub(self.behind) {
             Some(slot) => self.others.release_since(slot + 1, 1, since),
@@ -80,7 +80,7 @@ impl Rates {
         Rates { slots: Slots::new(programs.rates.entries()), known: HashMap::new() }
     }
 
-    /// The place of a rate, which one more rule has now.
+    /// The slot of a rate, which one more rule uses now.
     pub fn take(&mut self, programs: &Programs, rate: &types::bucket) -> Option<u16> {
         let (burst, per_byte) = (rate.burst, rate.per_byte);
         if let Some((place, rules)) = self.known.get_mut(&(burst, per_byte)) {

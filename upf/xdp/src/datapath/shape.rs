@@ -18,7 +18,7 @@ pub(super) fn class_in(flags: u32) -> usize {
 }
 
 impl Forwarder {
-    /// What of a rule's flags says its class, and whether that is shaped.
+    /// The flags of a rule that encode its class, and whether it is shaped.
     pub fn class_flags(&self, session: &Session, planned: &Planned) -> u32 {
         let qers = session.pdrs.get(&planned.pdr).map_or(&[][..], |pdr| &pdr.qers);
         let class = class_of(qers.iter().filter_map(|id| session.qers.get(id)), &self.lowest);
@@ -28,7 +28,7 @@ impl Forwarder {
 
     /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
     pub fn shape(&self, shaping: &Shaping) {
-        // Held all the while, so that no rule is written that knows only half of it.
+        // Held throughout, so that no rule is written with a part of the change.
         let state = self.lock();
         let before = std::mem::replace(&mut *lock(&self.shaping), *shaping);
         for (class, limit) in shaping.limits.iter().enumerate() {

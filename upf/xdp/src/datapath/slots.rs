@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Longer than any program runs.
 pub(super) const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
-/// Entries of a table, in runs of a power of two. Entry 0 is never given out.
+/// Entries of a table, allocated in runs of a power of two. Entry 0 is never allocated.
 pub(super) struct Slots {
     most: u32,
     next: u32,
@@ -15,20 +15,20 @@ pub(super) struct Slots {
     released: VecDeque<(Instant, u32, u32)>,
 }
 
-/// The power of two of the run that holds so many entries.
+/// The exponent of the smallest run with this number of entries.
 fn class(length: u32) -> u32 {
     length.max(1).next_power_of_two().trailing_zeros()
 }
 
 impl Slots {
-    /// For a table of so many entries.
+    /// For a table with this number of entries.
     pub fn new(entries: usize) -> Self {
         let most = u32::try_from(entries).unwrap_or(u32::MAX);
         Slots { most, next: 1, in_use: 0, free: BTreeMap::new(), released: VecDeque::new() }
     }
 
-    /// A run of entries; `None` where the table is full. Where nothing else is left, waits for one
-    /// that was given back.
+    /// Allocates a run; `None` if the table is full. If only freed runs remain, waits for their
+    /// grace period.
     pub fn take(&mut self, length: u32) -> Option<u32> {
         let class = class(length);
         let taken = self.take_class(class);
@@ -51,12 +51,12 @@ impl Slots {
         self.free.get_mut(&class).and_then(Vec::pop)
     }
 
-    /// Gives a run back that programs found until now.
+    /// Frees a run that programs have used until now, after a grace period.
     pub fn release(&mut self, start: u32, length: u32) {
         self.release_since(start, length, Instant::now());
     }
 
-    /// Gives a run back that no program has found since a time.
+    /// Frees a run that no program uses any more.
     pub fn release_since(&mut self, start: u32, length: u32, since: Instant) {
         let class = class(length);
         self.in_use -= 1 << class;
@@ -64,7 +64,7 @@ impl Slots {
         self.released.insert(behind, (since, start, class));
     }
 
-    /// Entries that are in use, and how many there are.
+    /// Allocated entries, and the capacity.
     pub fn fill(&self) -> (u32, u32) {
         (self.in_use, self.most.saturating_sub(1))
     }

@@ -6,21 +6,21 @@ use martlet_gtpu::{
 };
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::signalling::{self, Reply};
-use martlet_upf_kernel::limiter::Limiter;
+use martlet_upf_kernel::limiter::PeerLimiter;
 use martlet_upf_kernel::router;
 use martlet_upf_rules::Flow;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// What takes datagrams from the socket.
+/// The receivers of the socket's datagrams.
 pub(super) struct Socket {
-    pub complaints: Limiter,
+    pub complaints: PeerLimiter,
     pub frame: Vec<u8>,
     pub out: Vec<u8>,
 }
 
 impl Socket {
-    /// Takes a datagram that came to one of our addresses, and gives the answer to it.
+    /// Processes a datagram to one of our addresses and returns the response.
     pub fn take(
         &mut self,
         forwarder: &Forwarder,
@@ -34,7 +34,9 @@ impl Socket {
                 self.take_packet(forwarder, pdu, datagram, (from, local), now)
             }
             Ok(other) => {
-                if let Message::EndMarker { teid, .. } = other {
+                if let Message::EndMarker { teid, .. } = other
+                    && forwarder.perimeter.informs(from.ip())
+                {
                     forwarder.relay_end_marker(teid);
                 }
                 return signalling::take(other, from, &forwarder.counters, &forwarder.events);
@@ -45,7 +47,8 @@ impl Socket {
                     peer = %from, kind,
                     "unknown GTP-U extension header with comprehension required"
                 );
-                return self.complaints.allows(now).then(|| supported_extension_headers(0));
+                let allowed = self.complaints.allows(from.ip(), now);
+                return allowed.then(|| supported_extension_headers(0));
             }
             Err(error) => {
                 forwarder.counters.dropped(DropReason::Malformed);
@@ -65,13 +68,14 @@ impl Socket {
     ) {
         if let Some(asked) =
             Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
+            && forwarder.perimeter.accepts(from.ip(), false)
             && forwarder.advertise(pdu.teid, asked.source)
         {
             return;
         }
         if forwarder.lock().by_teid.contains_key(&pdu.teid) {
-            // The kernel has put it together, or the session is newer than the packet: it goes the
-            // way of the others.
+            // The kernel reassembled it, or the session is newer than the packet: it is processed
+            // like the others.
             self.wrap(datagram, from, local);
             let mut out = std::mem::take(&mut self.out);
             forwarder.run(Program::Socket, &self.frame, &mut out);
@@ -80,7 +84,10 @@ impl Socket {
         }
         forwarder.counters.dropped(DropReason::UnknownTunnel);
         let quiet = forwarder.quiet_until.is_some_and(|until| until > now);
-        if !quiet && self.complaints.allows(now) {
+        if !quiet
+            && forwarder.perimeter.informs(from.ip())
+            && self.complaints.allows(from.ip(), now)
+        {
             // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
             tracing::debug!(
                 peer = %from, teid = pdu.teid,
@@ -93,7 +100,7 @@ impl Socket {
         }
     }
 
-    /// The frame in which a datagram may have come.
+    /// A frame as it may have carried a datagram.
     fn wrap(&mut self, datagram: &[u8], from: SocketAddr, local: IpAddr) {
         let frame = &mut self.frame;
         frame.clear();
@@ -104,7 +111,7 @@ impl Socket {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 frame.extend([8, 0, 0x45, 0]);
                 frame.extend(((20 + udp) as u16).to_be_bytes());
-                // Nobody reads the checksum.
+                // The checksum is not verified.
                 frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
                 frame.extend(from.octets());
                 frame.extend(to.octets());

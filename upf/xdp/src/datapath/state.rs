@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// A rule that is in use no more counts on until no program can be at it.
+/// A rule that was replaced counts until no program can use it.
 const GRACE_PERIOD: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Limits that have so many bytes left are far away: until a rule has used its part of half of
-/// that, nothing but the rules' own counters is needed to know that none is reached. A fast link
-/// needs some tens of milliseconds for it.
+/// Limits with this remaining volume are distant: until a rule has used its share of half of that,
+/// its own counters suffice to know that no limit is reached. A fast link needs some tens of
+/// milliseconds for it.
 pub(super) const FAR: i64 = 256 << 20;
-/// Looks between two packets, and how long one takes to count.
+/// Number of polls between two packets, and their duration to be counted.
 const TRIES: usize = 1000;
 const BETWEEN: std::time::Duration = std::time::Duration::from_micros(1);
 
@@ -36,13 +36,13 @@ pub(super) struct Entry {
     /// In the table of sessions.
     pub slot: u32,
     pub rules: Vec<Placed>,
-    /// Rules of before, with the time at which packets could no longer find them.
+    /// Replaced rules, with the time from which packets could no longer find them.
     pub old_rules: LazyBox<Vec<(Instant, Placed)>>,
-    /// Where its packets come in, and what the tables say there.
+    /// Its lookup keys, and their entries in the tables.
     pub lookup_keys: ById<LookupKey, u32>,
     /// Runs of groups of candidates.
     pub groups: LazyBox<Vec<(u32, u32)>>,
-    /// Places at which packets find those by their key.
+    /// Slots of the rules that are found by key.
     pub list_homes: LazyBox<Vec<u32>>,
     pub rates: LazyBox<Vec<Rate>>,
     pub accounts: Vec<Account>,
@@ -54,7 +54,7 @@ pub(super) struct Entry {
     pub marks: Arc<ById<u16, u8>>,
     /// See [`Session::relays`].
     pub relays: LazyBox<BTreeMap<u32, Tunnel>>,
-    /// Packets that wait, in the order in which they came.
+    /// Buffered packets in order.
     pub waiting: LazyBox<VecDeque<Waiting>>,
     pub waiting_bytes: usize,
     /// The number of the first packet that has not been looked at whether it may leave.
@@ -62,15 +62,15 @@ pub(super) struct Entry {
     pub notified: bool,
     /// Some packets have to be buffered.
     pub buffers: bool,
-    /// Rules let packets pass only behind those that wait.
+    /// Rules send packets only after the buffered ones.
     pub held: bool,
-    /// When rules that are gone saw their last packet, by the programs' clock.
+    /// When removed rules forwarded their last packet, by the programs' clock.
     pub last: u32,
-    /// What they have forwarded: bytes and packets, from and to the UE.
+    /// Forwarded bytes and packets, from and to the UE.
     pub gone: [[u64; 2]; 2],
 }
 
-/// A packet that waits.
+/// A buffered packet.
 pub(super) struct Waiting {
     /// As the programs counted packets of its session.
     pub number: u32,
@@ -85,7 +85,7 @@ pub(super) struct Rate {
     pub bucket: u32,
 }
 
-/// Sessions by their places in the table of sessions. SEIDs are never 0.
+/// SEIDs by slot of the table of sessions. SEIDs are never 0.
 #[derive(Default)]
 pub(super) struct BySlot(Vec<u64>);
 
@@ -94,7 +94,7 @@ impl BySlot {
         self.0.get(slot as usize).copied().filter(|seid| *seid != 0)
     }
 
-    /// A slot is a session's, or with 0 nobody's.
+    /// The SEID of a slot's session, or 0 if it is free.
     pub fn set(&mut self, slot: u32, seid: u64) {
         let slot = slot as usize;
         if slot >= self.0.len() {
@@ -104,10 +104,10 @@ impl BySlot {
     }
 }
 
-/// Sessions and the places that are in use.
+/// Number of sessions, and of allocated slots.
 pub(super) struct State {
     pub sessions: HashMap<u64, Box<Entry>>,
-    /// Rules that packets meet, of all sessions.
+    /// Rules in use, of all sessions.
     pub rules: usize,
     pub by_slot: BySlot,
     pub by_teid: HashMap<u32, u64>,
@@ -121,15 +121,14 @@ pub(super) struct State {
     pub group_slots: Slots,
     pub bucket_slots: Slots,
     pub limit_slots: Slots,
-    /// Sessions that had rules of before, with the time at which packets could no longer find
-    /// those.
+    /// Sessions with replaced rules, and the time from which packets could no longer find those.
     pub retired: VecDeque<(Instant, u64)>,
     /// Translated flows.
     pub flows: Flows,
     last_incarnation: u32,
-    /// Packets that wait, of all sessions.
+    /// Number of buffered packets of all sessions.
     pub waiting: usize,
-    /// Bytes and packets of rules that are gone, from and to UEs.
+    /// Bytes and packets of removed rules, from and to UEs.
     pub gone: [[u64; 2]; 2],
     /// Bytes of them by the class of their flows.
     pub gone_by_class: [u64; CLASSES],
@@ -181,8 +180,8 @@ impl State {
         totals
     }
 
-    /// A rule is gone for good, and no packet has found it since a time: what it counted is kept
-    /// among the totals, and its place is free.
+    /// Removes a rule that no packet finds any more: adds its counters to the totals and frees its
+    /// slot.
     pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed, since: Instant) {
         let rule = programs.rules.read(placed.index);
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
@@ -196,7 +195,7 @@ impl State {
         self.rates.release(programs, placed.rate);
     }
 
-    /// Rules of any session that packets found until a while ago: their places are free.
+    /// Frees the slots of rules that were replaced a grace period ago, of any session.
     pub fn forget_retired(&mut self, programs: &Programs) {
         while self.retired.front().is_some_and(|(since, _)| since.elapsed() >= GRACE_PERIOD) {
             let Some((_, seid)) = self.retired.pop_front() else { break };
@@ -204,8 +203,8 @@ impl State {
         }
     }
 
-    /// Waits for rules that packets found until a moment ago, of this session or of others, and
-    /// frees their places. False: there are none.
+    /// Waits for the grace period of replaced rules, of this session or of others, and frees their
+    /// slots. False if there are none.
     pub fn wait_for_retired(&mut self, programs: &Programs, entry: &mut Entry) -> bool {
         let Some((since, _)) = self.retired.front() else { return false };
         std::thread::sleep(GRACE_PERIOD.saturating_sub(since.elapsed()));
@@ -214,7 +213,7 @@ impl State {
         true
     }
 
-    /// Rules that packets found until a while ago.
+    /// Rules that were replaced a grace period ago.
     pub fn forget_old_rules(&mut self, programs: &Programs, seid: u64) {
         let Some(mut entry) = self.sessions.remove(&seid) else { return };
         self.forget_old_of(programs, &mut entry);
@@ -226,9 +225,9 @@ impl State {
             return;
         }
         entry.settle(programs);
-        let (gone, kept) =
+        let (gone, remaining) =
             entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= GRACE_PERIOD);
-        entry.old_rules.set(kept);
+        entry.old_rules.set(remaining);
         let gone: Vec<(Instant, Placed)> = gone;
         for (_, placed) in &gone {
             placed.add_to(&mut entry.gone, &programs.rules);
@@ -278,14 +277,14 @@ impl Entry {
         all
     }
 
-    /// Adds what rules have counted to the accounts of their usage reporting rules.
+    /// Adds the rules' counters to the accounts of their usage reporting rules.
     pub fn settle(&mut self, programs: &Programs) {
         let old = self.old_rules.get_mut().into_iter().flatten();
         let placed = self.rules.iter_mut().chain(old.map(|(_, placed)| placed));
         let mut clock = None;
         for placed in placed {
-            let news = placed.news(&programs.rules);
-            if news == (0, 0) {
+            let new_counts = placed.new_counts(&programs.rules);
+            if new_counts == (0, 0) {
                 continue;
             }
             let (first, last) = (placed.first(programs), placed.last(&programs.rules));
@@ -299,13 +298,13 @@ impl Entry {
             for account in
                 self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr))
             {
-                account.add(placed.direction, news, first, last);
+                account.add(placed.direction, new_counts, first, last);
             }
         }
     }
 
-    /// Takes the usage of some rules. Their thresholds count anew; the ones that are reached at
-    /// once are given, too.
+    /// Takes the usage of some rules. Their thresholds start again; also returns those reached
+    /// immediately.
     pub fn take_usage(
         &mut self,
         programs: &Programs,
@@ -333,7 +332,7 @@ impl Entry {
         (taken, reached)
     }
 
-    /// What is left of a limit.
+    /// The rest of a limit.
     pub fn left(&self, limit: &Limit) -> i64 {
         let used = self
             .accounts
@@ -356,8 +355,8 @@ impl Entry {
         let had =
             |id: u32| self.accounts.iter().find(|account| account.urr == id).map(|a| a.quota_given);
         limits.iter().any(|limit| {
-            let anew = limit.quota && given(limit.urr) != had(limit.urr);
-            let left = if anew {
+            let is_renewed = limit.quota && given(limit.urr) != had(limit.urr);
+            let left = if is_renewed {
                 i64::try_from(limit.bytes).unwrap_or(i64::MAX)
             } else {
                 self.left(limit)
@@ -366,8 +365,9 @@ impl Entry {
         })
     }
 
-    /// Has the rules tell when the nearest limit may be half used up, and stop before one can be
-    /// passed. All rules together stay within it, whatever each of them carries.
+    /// Sets marks at which the rules report that the nearest limit may be half used, and stop
+    /// before it can be exceeded. All rules together stay within it, however the traffic is
+    /// distributed.
     pub fn set_marks(&self, programs: &Programs) {
         let rules = self.rules.len().max(1) as u64;
         let share = |quota: bool| {
@@ -390,8 +390,8 @@ impl Entry {
         }
     }
 
-    /// A rule has reached its first mark. Where a limit is near now, packets are counted against it
-    /// from here on; gives the limits that were reached meanwhile.
+    /// A rule reached its first mark. If a limit is near, packets are counted against it from now
+    /// on; returns the limits reached meanwhile.
     pub fn check(&mut self, programs: &Programs, grace_period: impl Fn()) -> Vec<usize> {
         self.settle(programs);
         if self.exact {
@@ -413,10 +413,11 @@ impl Entry {
             mark_at(programs, placed, u64::MAX, u64::MAX);
         }
         self.exact = true;
-        // Packets that did not see it yet are counted by their rules alone: now they are.
+        // Packets in flight during the switch were counted by their rules only: add them to the
+        // limit.
         grace_period();
-        // What rules and limits count is looked at between two packets, so that one of them is not
-        // in the one alone.
+        // Counters of rules and limits are read between two packets, so that none is counted in one
+        // of them only.
         let read = || {
             let bytes: Vec<u64> =
                 self.rules.iter().map(|placed| placed.bytes(&programs.rules)).collect();
@@ -459,7 +460,7 @@ impl Entry {
     }
 }
 
-/// Has a rule look at its marks from the nearer one on.
+/// Makes a rule check its marks, from the nearer one on.
 fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
     let set = |offset, value| {
         programs.cold_rules.u64(placed.rest, offset).store(value, Ordering::Relaxed)

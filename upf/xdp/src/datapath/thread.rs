@@ -1,4 +1,4 @@
-//! The thread beside the programs: what they tell, and what is left to the socket.
+//! The thread of user space: events of the programs, and datagrams of the socket.
 use super::controller::Controller;
 use super::forwarder::{Forwarder, lock};
 use super::non_ip::NonIpRules;
@@ -7,7 +7,7 @@ use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_kernel::batch::Batch;
 use martlet_upf_kernel::frame::HEADROOM;
-use martlet_upf_kernel::limiter::Limiter;
+use martlet_upf_kernel::limiter::PeerLimiter;
 use martlet_upf_kernel::threads::transient;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -74,16 +74,17 @@ fn serve(
     stopped: &UnixStream,
 ) -> io::Result<()> {
     let reported_at = lock(&forwarder.ring).descriptors();
-    // SAFETY: these descriptors are open for as long as the forwarder lives, which is longer than
-    // this function.
+    // SAFETY: these descriptors are open while the forwarder lives, which is longer than this
+    // function.
     let reported_at: Vec<BorrowedFd<'_>> =
         reported_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
-    let complaints = Limiter::per_second(forwarder.limits.error_indications_per_second);
+    let total = forwarder.limits.error_indications_per_second;
+    let complaints = PeerLimiter::per_second(total, forwarder.complaints_per_peer);
     let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::default();
     let mut looked_up = Instant::now();
     loop {
-        let (told, stop, datagrams) = {
+        let (has_events, stop, datagrams) = {
             let wait = |fd| PollFd::new(fd, PollFlags::POLLIN);
             let mut waiting = vec![wait(stopped.as_fd())];
             waiting.extend(reported_at.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
@@ -94,9 +95,9 @@ fn serve(
                 Ok(_) => {}
             }
             let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
-            let (told, datagrams) = waiting[1..].split_at(reported_at.len());
+            let (has_events, datagrams) = waiting[1..].split_at(reported_at.len());
             (
-                told.iter().any(ready),
+                has_events.iter().any(ready),
                 ready(&waiting[0]),
                 datagrams.iter().map(ready).collect::<Vec<bool>>(),
             )
@@ -106,16 +107,17 @@ fn serve(
         }
         if looked_up.elapsed() >= Duration::from_millis(HOPS_MS.into()) {
             looked_up = Instant::now();
+            forwarder.write_perimeter();
             forwarder.programs.forget_hops();
             forwarder.sweep_flows();
             forwarder.lock().forget_retired(&forwarder.programs);
-            // Whoever reads the metrics finds them no older than this.
+            // Maximum age of the counters in the metrics.
             forwarder.refresh();
             forwarder.end_trace();
             forwarder.look_for_lost();
             controller.take_over(&forwarder.programs);
         }
-        if told {
+        if has_events {
             let state = &mut *forwarder.lock();
             for seid in forwarder.take_events(state) {
                 forwarder.release(state, seid);

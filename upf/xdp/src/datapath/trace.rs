@@ -1,4 +1,4 @@
-//! Packets that the programs tell of while somebody asks.
+//! Traced packets, which the programs report while a trace is requested.
 use super::forwarder::{Forwarder, lock};
 use crate::loader::{Programs, XdpError, types};
 use martlet_upf_datapath::counters::DropReason;
@@ -6,9 +6,9 @@ use martlet_upf_datapath::telemetry::{TraceBatch, TraceRequest, Traced};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// So long after the last question the programs go on telling.
+/// How long the programs continue to trace after the last request.
 const LEASE: Duration = Duration::from_secs(3);
-/// Packets that wait for a question; the ring holds some hundreds more.
+/// Limit of traced packets between requests; the ring buffer holds some hundreds more.
 const MOST: usize = 16_384;
 /// As `bpf/telemetry.h` has it.
 const FORWARDED: u32 = 0xff;
@@ -17,7 +17,7 @@ const FORWARDED: u32 = 0xff;
 pub(super) struct Tracer {
     buffer: libbpf_rs::RingBuffer<'static>,
     inbox: Arc<Mutex<Vec<types::traced>>>,
-    /// What the programs had not told at the last question.
+    /// The programs' number of missed packets at the last request.
     missed: u64,
     request: Option<TraceRequest>,
     until: Instant,
@@ -48,7 +48,7 @@ impl Forwarder {
         let tracer = &mut *lock(&self.tracer);
         let missed = self.programs.lanes().map_or(0, |lane| lane.missed);
         if tracer.request != Some(request) {
-            // What was told to somebody else, and before, is nobody's.
+            // Packets of other, earlier requests are discarded.
             tracer.take();
             tracer.missed = missed;
             let request =
@@ -56,10 +56,10 @@ impl Forwarder {
             self.programs.trace(Some(request));
         }
         (tracer.request, tracer.until) = (Some(request), Instant::now() + LEASE);
-        let told = tracer.take();
+        let traced = tracer.take();
         let missed = missed.saturating_sub(std::mem::replace(&mut tracer.missed, missed));
         let state = self.lock();
-        let packets = told.iter().map(|t| {
+        let packets = traced.iter().map(|t| {
             let seid = state.by_slot.get(t.session);
             let seid = seid.filter(|seid| {
                 state.sessions.get(seid).is_some_and(|e| e.incarnation == t.incarnation)
@@ -71,7 +71,7 @@ impl Forwarder {
             } else {
                 DropReason::ALL.get(t.reason as usize).copied()
             };
-            // The programs' identity of a rule without a session is of no use to anybody.
+            // The programs' rule index is meaningless without its session.
             let pdr = u16::try_from(t.pdr).ok().filter(|pdr| *pdr > 0 && t.session > 0);
             let pdr = pdr
                 .filter(|_| !matches!(drop, Some(DropReason::NoRule | DropReason::ForeignSource)));
@@ -80,7 +80,7 @@ impl Forwarder {
         TraceBatch { packets: packets.collect(), missed }
     }
 
-    /// Ends tracing if nobody has asked for a while.
+    /// Ends tracing some time after the last request.
     pub fn end_trace(&self) {
         let tracer = &mut *lock(&self.tracer);
         if tracer.request.is_some() && tracer.until <= Instant::now() {

@@ -1,4 +1,4 @@
-//! What sessions have used: counters of rules, added up for usage reporting rules.
+//! Usage of sessions: the counters of rules, added up by usage reporting rule.
 use super::compile::{Limit, Planned};
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use crate::loader::{Programs, Table};
@@ -27,7 +27,7 @@ pub(super) fn later(one: u32, other: u32) -> u32 {
     }
 }
 
-/// A rule in the table, with what of its counters has been taken.
+/// A rule in the table, with the counts already taken.
 pub(super) struct Placed {
     pub index: u32,
     /// Of its rest.
@@ -42,7 +42,7 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// Adds what it has counted to bytes and packets from and to UEs.
+    /// Adds its counts to bytes and packets from and to UEs.
     pub fn add_to(&self, sum: &mut [[u64; 2]; 2], rules: &Table<rule>) {
         let rule = rules.read(self.index);
         let sum = &mut sum[usize::from(self.direction == Direction::Downlink)];
@@ -56,12 +56,12 @@ impl Placed {
     }
 
     /// Bytes and packets since the last time.
-    pub fn news(&mut self, rules: &Table<rule>) -> (u64, u64) {
+    pub fn new_counts(&mut self, rules: &Table<rule>) -> (u64, u64) {
         let now = |offset| rules.u64(self.index, offset).load(Ordering::Relaxed);
         let (bytes, packets) = (now(offset_of!(rule, bytes)), now(offset_of!(rule, packets)));
-        let news = (bytes - self.bytes, packets - self.packets);
+        let new_counts = (bytes - self.bytes, packets - self.packets);
         (self.bytes, self.packets) = (bytes, packets);
-        news
+        new_counts
     }
 
     /// Bytes that it has counted in all.
@@ -69,22 +69,22 @@ impl Placed {
         rules.u64(self.index, offset_of!(rule, bytes)).load(Ordering::Acquire)
     }
 
-    /// Of them, those that count for a limit and that nobody has taken yet.
+    /// The bytes among them that count for a limit and were not taken yet.
     pub fn untaken(&self, bytes: u64, limit: &Limit) -> u64 {
         let counts =
             self.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == self.direction);
         if counts { bytes - self.bytes } else { 0 }
     }
 
-    /// When its first packet since the last time came, by the programs' clock. The next one will be
-    /// the first again.
+    /// When the first packet since the last call arrived, by the programs' clock. The next one will
+    /// be the first again.
     pub fn first(&self, programs: &Programs) -> Option<u64> {
         let first = programs
             .cold_rules
             .u64(self.rest, offset_of!(rule_cold, first))
             .swap(0, Ordering::Relaxed);
         if first == 0 {
-            // A packet that came just now may not have told yet.
+            // The time of a packet that just arrived may not be written yet.
             return None;
         }
         let flags = programs.rules.u32(self.index, offset_of!(rule, flags));
@@ -92,20 +92,20 @@ impl Placed {
         Some(first)
     }
 
-    /// When its last packet came, in the lower half of the programs' time; 0 for never.
+    /// When its last packet arrived, in the lower half of the programs' time; 0 for never.
     pub fn last(&self, rules: &Table<rule>) -> u32 {
         rules.u32(self.index, offset_of!(rule, last)).load(Ordering::Relaxed)
     }
 }
 
-/// What a usage reporting rule has counted since it was last taken.
+/// The counts of a usage reporting rule since they were last taken.
 pub(super) struct Account {
     /// URR ID.
     pub urr: u32,
     /// As [`Urr::quota_given`].
     pub quota_given: u32,
     since: Tally,
-    /// Bytes since the quota was given.
+    /// Bytes since the quota was granted.
     quota: [u64; 2],
 }
 
@@ -119,7 +119,7 @@ impl Account {
         }
     }
 
-    /// Adds what a rule has counted, with the times of the first and the last of it.
+    /// Adds a rule's counts, with the times of its first and last packet.
     pub fn add(
         &mut self,
         direction: Direction,
@@ -137,12 +137,12 @@ impl Account {
         limit.of.map_or(counted[0] + counted[1], |direction| counted[place(direction)])
     }
 
-    /// A quota was given anew.
+    /// Restarts the count of a renewed quota.
     pub fn renew_quota(&mut self) {
         self.quota = [0; 2];
     }
 
-    /// Gives it, and starts anew.
+    /// Takes the counts and restarts them.
     pub fn take(&mut self) -> Usage {
         self.since.take(self.urr)
     }
@@ -169,7 +169,7 @@ impl Clock {
         Duration::from_nanos(self.ticks.saturating_sub(time).saturating_mul(self.tick.into()))
     }
 
-    /// A time not later than now, of which only the lower half is known.
+    /// A time not later than now, from its lower half.
     pub fn whole(&self, low: u32) -> u64 {
         self.ticks.saturating_sub(u64::from((self.ticks as u32).wrapping_sub(low)))
     }
@@ -179,7 +179,7 @@ impl Clock {
         SystemTime::now() - self.ago(time)
     }
 
-    /// A time of the programs by its lower half; `None` for that of a packet that never came.
+    /// A time of the programs from its lower half; `None` without a packet.
     pub fn instant(&self, low: u32) -> Option<Instant> {
         if low == 0 { None } else { Instant::now().checked_sub(self.ago(self.whole(low))) }
     }

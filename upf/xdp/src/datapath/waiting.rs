@@ -1,9 +1,9 @@
 //! Buffered packets, kept in order and sent by running the programs on them once the rules forward.
 //!
-//! A packet counts as pending from when a program gives it until it has left or is dropped. While a
-//! session has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends
-//! packets after it, so that none overtakes another. Programs number the packets of a session:
-//! those that came by a socket and by the ring meet here again in the order in which they came.
+//! A packet is pending from when a program hands it over until it is sent or dropped. While a
+//! session has pending packets, a rule created after a buffering period (`RULE_HELD`) sends packets
+//! through this queue, so that none overtakes another. Programs number the packets of a session:
+//! those from the sockets and from the ring buffer are merged here in that order.
 use super::forwarder::Forwarder;
 use super::ring::UserEvent;
 use super::state::{Entry, State, Waiting};
@@ -19,14 +19,13 @@ use std::sync::atomic::Ordering;
 /// Maximum number of drains of the ring per rule change.
 const TURNS: usize = 64;
 
-/// Whether a packet came before another one of its session; numbers begin anew after 2^32.
+/// Whether a packet precedes another one of its session; numbers wrap at 2^32.
 fn is_before(number: u32, other: u32) -> bool {
     (number.wrapping_sub(other) as i32) < 0
 }
 
 impl Entry {
-    /// Whether packets are not here that came before the last of these, which follow each other by
-    /// their numbers.
+    /// Whether packets before the last of these are missing; those here have consecutive numbers.
     fn misses_some(&self, waiting: &VecDeque<Waiting>) -> bool {
         let fresh = waiting.iter().filter(|packet| !is_before(packet.number, self.next));
         !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
@@ -41,12 +40,12 @@ impl Entry {
 }
 
 impl Forwarder {
-    /// Takes in what the programs told. Gives the sessions whose packets may leave.
+    /// Processes the programs' events. Returns the sessions whose packets may be sent.
     pub fn take_events(&self, state: &mut State) -> Vec<u64> {
-        let told = super::forwarder::lock(&self.ring).take(&self.programs);
+        let events = super::forwarder::lock(&self.ring).take(&self.programs);
         let mut to_release = Vec::new();
-        for told in told {
-            match told {
+        for event in events {
+            match event {
                 UserEvent::Packet { session, pdr, notify, number, packet } => {
                     if let Some(seid) =
                         self.keep(state, session, (pdr, notify), Waiting { number, packet })
@@ -56,7 +55,7 @@ impl Forwarder {
                     }
                 }
                 UserEvent::Send { peer, datagram } => {
-                    // The kernel finds the neighbour, and divides what is too large.
+                    // The kernel resolves the neighbour, and fragments packets above the MTU.
                     if let Err(error) = self.gtpu.send(&datagram, peer.into()) {
                         self.counters.lost_packets.add(1);
                         self.counters.dropped(DropReason::N3);
@@ -64,7 +63,7 @@ impl Forwarder {
                     }
                 }
                 UserEvent::Datagram { packet } => {
-                    // The programs have let it go: it comes in anew.
+                    // The programs released it: it is processed again.
                     self.counters.received_packets.add(1);
                     match self.non_ip.get() {
                         Some(non_ip) => non_ip.take_packet(&packet),
@@ -73,7 +72,7 @@ impl Forwarder {
                 }
                 UserEvent::Answer { packet } => {
                     if let Some((server, answer)) = answer_in(&packet) {
-                        self.tell(Event::Answer { server, answer: Box::new(answer) });
+                        self.report(Event::Answer { server, answer: Box::new(answer) });
                     }
                 }
                 UserEvent::Limit { session, limit } => {
@@ -96,7 +95,7 @@ impl Forwarder {
         to_release
     }
 
-    /// Keeps a packet; gives its session if it may leave.
+    /// Buffers a packet; returns its session if it may be sent.
     fn keep(
         &self,
         state: &mut State,
@@ -122,7 +121,7 @@ impl Forwarder {
                 qfi: entry.marks.get(&pdr).copied(),
                 dscp,
             };
-            entry.notified = self.tell(event);
+            entry.notified = self.report(event);
         }
         if full {
             self.pending_less(entry, 1);
@@ -131,7 +130,7 @@ impl Forwarder {
         }
         state.waiting += 1;
         entry.waiting_bytes += waiting.packet.len();
-        // It may have come by another way than those before it.
+        // It may have arrived over another path than those before it.
         let before =
             entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
         entry.waiting.insert(before.map_or(0, |at| at + 1), waiting);
@@ -149,7 +148,7 @@ impl Forwarder {
         self.programs.sessions.u32(entry.slot, offset_of!(session, pending)).load(Ordering::Acquire)
     }
 
-    /// Drops what waits for a session.
+    /// Drops the buffered packets of a session.
     pub fn drop_waiting(&self, state: &mut State, seid: u64) {
         let Some(entry) = state.sessions.get_mut(&seid) else { return };
         let waiting = entry.waiting.take();
@@ -162,8 +161,8 @@ impl Forwarder {
         self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
     }
 
-    /// Has the packets that wait for a session meet its rules: those that may leave do, the others
-    /// wait on. Once none is left, packets pass without looking for others before them.
+    /// Runs the rules on the buffered packets of a session: sends those that may be sent; the
+    /// others remain. Once none is left, packets no longer pass through the queue.
     pub fn release(&self, state: &mut State, seid: u64) {
         let mut frame = Vec::new();
         let mut out = Vec::new();
@@ -173,7 +172,7 @@ impl Forwarder {
             let mut waiting = entry.waiting.take();
             if waiting.is_empty() {
                 if self.pending(entry) > 0 {
-                    // A program is about to give it.
+                    // A program is about to hand it over.
                     std::thread::yield_now();
                     continue;
                 }
@@ -183,8 +182,8 @@ impl Forwarder {
             if let Some(last) =
                 waiting.back().map(|last| last.number).filter(|_| entry.misses_some(&waiting))
             {
-                // What is missing is on its way by a slower way, or lost; after a fence it is here,
-                // or lost.
+                // The missing packet is in flight on a slower path, or lost; after a grace period
+                // it is here, or lost.
                 entry.waiting.set(waiting);
                 self.grace_period();
                 self.take_events(state);
@@ -200,17 +199,17 @@ impl Forwarder {
             let Some(entry) = state.sessions.get_mut(&seid) else { return };
             entry.passed(&waiting);
             let (before, mut left) = (waiting.len(), 0);
-            let mut kept = VecDeque::new();
+            let mut remaining = VecDeque::new();
             for packet in waiting {
                 if self.send(&packet.packet, &mut frame, &mut out) {
                     left += 1;
                 } else {
                     entry.waiting_bytes += packet.packet.len();
-                    kept.push_back(packet);
+                    remaining.push_back(packet);
                 }
             }
-            kept.extend(entry.waiting.take());
-            entry.waiting.set(kept);
+            remaining.extend(entry.waiting.take());
+            entry.waiting.set(remaining);
             self.pending_less(entry, left);
             state.waiting -= left as usize;
             if left == 0 && before == entry.waiting.len() {
@@ -228,8 +227,8 @@ impl Forwarder {
         }
     }
 
-    /// Packets that a program gave, and that never came, are counted as dropped: others would wait
-    /// for them for ever.
+    /// Counts packets that a program handed over and that never arrived as dropped: others would
+    /// wait for them indefinitely.
     fn give_up_lost(&self, state: &mut State, seid: u64) {
         let expected =
             |entry: &Entry| self.pending(entry).saturating_sub(entry.waiting.len() as u32);
@@ -241,8 +240,7 @@ impl Forwarder {
         self.grace_period();
         self.take_events(state);
         let Some(entry) = state.sessions.get(&seid) else { return };
-        // Those that were given since then make up for some of the lost: the next time they are
-        // found.
+        // Packets handed over since then compensate for some of the lost: the next call finds them.
         let lost = missing.saturating_sub(entry.waiting.len() as u32);
         if lost > 0 {
             self.pending_less(entry, lost);
@@ -251,8 +249,8 @@ impl Forwarder {
         }
     }
 
-    /// Runs the programs on a packet that waited, and sends what they make of it. False: it has to
-    /// wait on.
+    /// Runs the programs on a buffered packet, and sends the result. False: it must remain
+    /// buffered.
     fn send(&self, packet: &[u8], frame: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
         frame.clear();
         frame.extend(LINK_MAC);
@@ -266,7 +264,7 @@ impl Forwarder {
         self.run(Program::Release, frame, out)
     }
 
-    /// Runs a program on a frame, and sends what it makes of it. False: it has to wait on.
+    /// Runs a program on a frame, and sends the result. False: it must remain buffered.
     pub fn run(&self, program: Program, frame: &[u8], out: &mut Vec<u8>) -> bool {
         match self.programs.run(program, self.inner, frame, out) {
             Ok(Verdict::Keep) => return false,

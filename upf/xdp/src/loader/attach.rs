@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// How a program is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// In the driver, before the kernel makes a packet of its own.
+    /// In the driver, before the kernel allocates an skb.
     Native,
-    /// Behind the driver, with any.
+    /// In the network stack, with any driver.
     Generic,
 }
 
@@ -41,9 +41,9 @@ pub struct Attachment {
     pub ifindex: u32,
     /// How.
     pub mode: Mode,
-    /// Where it is kept.
+    /// Where it is pinned.
     pin: Option<PathBuf>,
-    /// The program is still that of an earlier process; see [`Programs::replace`].
+    /// The program still belongs to an earlier process; see [`Programs::replace`].
     pub of_before: bool,
 }
 
@@ -58,7 +58,7 @@ impl Drop for Attachment {
 }
 
 impl Programs {
-    /// Attaches a program: as `mode` says, or without one in native mode where the driver has it,
+    /// Attaches a program in the given mode; without one in native mode if the driver supports it,
     /// else in generic mode.
     ///
     /// # Errors
@@ -79,9 +79,9 @@ impl Programs {
         }
     }
 
-    /// The same, such that the program stays when the process is killed. One that an earlier
-    /// process left on the interface stays in its place until [`replace`](Self::replace): the
-    /// kernel then puts this one there, without a packet between them.
+    /// As [`attach`](Self::attach), but pinned, so that the program survives the process. A program
+    /// of an earlier process remains until [`replace`](Self::replace), which replaces it
+    /// atomically.
     ///
     /// # Errors
     /// The kernel refuses it.
@@ -108,7 +108,7 @@ impl Programs {
                     of_before: true,
                 });
             }
-            // It is to be attached in another way: the kernel has one program at a time.
+            // Another mode is requested: the kernel allows one program at a time.
             let _ = std::fs::remove_file(pins.path(name));
         }
         let mut attachment = self.attach(program, ifindex, mode)?;
@@ -128,7 +128,7 @@ impl Programs {
             ..Default::default()
         };
         let program = self.fd(program);
-        // SAFETY: the program's descriptor is open, and the options are as long as they say and
+        // SAFETY: the program's descriptor is open, and the options have their stated length and
         // outlive the call.
         let link = unsafe {
             libbpf_rs::libbpf_sys::bpf_link_create(
@@ -146,16 +146,15 @@ impl Programs {
                 error,
             });
         }
-        // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+        // SAFETY: the kernel has just returned this descriptor, which has no other owner.
         let link = unsafe { OwnedFd::from_raw_fd(link) };
         Ok(Attachment { link, ifindex, mode, pin: None, of_before: false })
     }
 
-    /// Puts a program of these in the place of the one that is attached, without a packet between
-    /// them.
+    /// Atomically replaces the attached program by one of these.
     ///
     /// # Errors
-    /// The kernel refuses it; the one before stays.
+    /// If the kernel rejects it, the previous one remains.
     pub fn replace(&self, attachment: &Attachment, program: Program) -> Result<(), XdpError> {
         let program = self.fd(program);
         // SAFETY: both descriptors are open; no options are given.

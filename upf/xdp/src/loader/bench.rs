@@ -5,20 +5,20 @@ use martlet_bpf::Run;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// What is run.
+/// The measured program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bench {
-    /// A packet from a gNB is made, and dropped.
+    /// Generates a packet of a gNB, and drops it.
     NothingUp,
-    /// A packet for a UE is made, and dropped.
+    /// Generates a packet to a UE, and drops it.
     NothingDown,
-    /// After one look-up its tunnel header is taken off.
+    /// Removes the tunnel header after one lookup.
     BareUplink,
-    /// After one look-up it gets a tunnel header.
+    /// Adds a tunnel header after one lookup.
     BareDownlink,
-    /// What the datapath does with a packet from a gNB.
+    /// The datapath with a packet of a gNB.
     Uplink,
-    /// What the datapath does with a packet for a UE.
+    /// The datapath with a packet to a UE.
     Downlink,
 }
 
@@ -29,7 +29,7 @@ impl Bench {
     }
 }
 
-/// Where measured packets come from and go to.
+/// Input and output of the measured packets.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchPath {
     /// Our address on N3.
@@ -40,18 +40,18 @@ pub struct BenchPath {
     pub host: (Ipv4Addr, u16),
     /// Bytes of the UE's packet.
     pub length: u32,
-    /// The interface that packets come from, and with bare programs leave by. Of what is sent, the
-    /// one to send by.
+    /// The input interface, which bare programs also use for output. For generated traffic, the
+    /// output interface.
     pub ifindex: u32,
-    /// Packets for UEs go to their public ends: see [`Programs::fill_publics`].
+    /// Packets to UEs are sent to their public addresses and ports: see [`Programs::fill_publics`].
     pub translated: bool,
-    /// Link addresses of what is sent: to, from.
+    /// MAC addresses of generated frames: destination, source.
     pub link: ([u8; 6], [u8; 6]),
-    /// Where a receiver finds the time at which a packet was made; 0 for nowhere.
+    /// The offset of the timestamp for receivers; 0 for none.
     pub stamp_at: u32,
 }
 
-/// The TEID of the n-th session of which packets are made.
+/// The TEID of the n-th generated session.
 pub fn bench_teid(n: u32) -> u32 {
     (n + 1).wrapping_mul(0x9e37_79b1)
 }
@@ -68,7 +68,7 @@ fn words((to, from): ([u8; 6], [u8; 6])) -> [u16; 6] {
 }
 
 impl Programs {
-    /// Fills the tables of the bare programs with so many sessions.
+    /// Fills the tables of the bare programs with sessions.
     ///
     /// # Errors
     /// A table is full.
@@ -85,8 +85,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Has packets for UEs go to their public ends, as the flows that there are say: of each
-    /// session one, made by running [`Bench::Uplink`] on all of them.
+    /// Makes packets to UEs use the public addresses and ports of their flows, one for each
+    /// session, which running [`Bench::Uplink`] on all of them creates.
     ///
     /// # Errors
     /// A session has no flow.
@@ -129,10 +129,10 @@ impl Programs {
         );
     }
 
-    /// How long one run takes, over so many, on packets of so many sessions.
+    /// The mean duration of a run on packets of a number of sessions.
     ///
     /// # Errors
-    /// The kernel does not run it, or the program does not do with packets what it should.
+    /// If the kernel does not run it, or the program's verdict is wrong.
     pub fn measure(
         &self,
         bench: Bench,

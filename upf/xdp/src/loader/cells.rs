@@ -1,5 +1,5 @@
-//! Hash cells of lookup keys (`bpf/classify.h`). User space is the only writer, and each step keeps
-//! all other keys visible.
+//! Hash cells of lookup keys (`bpf/classify.h`). User space is the only writer, and after each step
+//! all other keys remain visible.
 use crate::loader::load::table_error;
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CELLS: u32 = 7;
 
-/// A table of cells, and the kernel's for what has no room in them.
+/// A table of cells, and the kernel's hash map for its overflow.
 pub(crate) struct Cells {
     pub name: &'static str,
     pub cells: Table<types::cells>,
@@ -38,7 +38,7 @@ impl Cells {
         self.cells.u64(place, offset_of!(types::cells, more))
     }
 
-    /// Has a key, whose bytes are in the order of packets, lead to an entrance.
+    /// Sets the target of a key, whose bytes are in packet order.
     pub fn set(&self, key: [u8; 4], lookup_key: u32) -> Result<(), XdpError> {
         let (key, bytes) = (u32::from_ne_bytes(key), key);
         let place = self.place(key);
@@ -68,7 +68,7 @@ impl Cells {
         Ok(())
     }
 
-    /// A key leads nowhere any more.
+    /// Removes a key.
     pub fn clear(&self, key: [u8; 4]) {
         let (key, bytes) = (u32::from_ne_bytes(key), key);
         let place = self.place(key);

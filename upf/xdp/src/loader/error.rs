@@ -16,10 +16,10 @@ pub enum XdpError {
         interface: String,
         /// `native` or `generic`.
         mode: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// A program cannot be kept beyond the process, or taken over from one before.
+    /// A program cannot be pinned, or taken over from an earlier process.
     #[error(
         "{path} cannot be used to keep XDP programs: {error}; mount bpffs (`mount -t bpf bpf \
          /sys/fs/bpf`), or leave out upf.xdp.pin"
@@ -40,10 +40,10 @@ pub enum XdpError {
     },
 }
 
-fn load_hint(said: &str) -> &'static str {
-    if said.contains("permitted") || said.contains("ermission") {
+fn load_hint(text: &str) -> &'static str {
+    if text.contains("permitted") || text.contains("ermission") {
         "; run as root, or with the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
-    } else if said.contains("Cannot allocate") {
+    } else if text.contains("Cannot allocate") {
         "; the tables do not fit into memory: make upf.xdp.sessions or upf.xdp.rules smaller"
     } else {
         "; they need Linux 6.1 or newer: set upf.datapath to kernel to go without them"

@@ -7,15 +7,15 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
 impl Programs {
-    /// Next hops may have changed: those that are kept are looked up again.
+    /// Invalidates the cached next hops.
     pub fn forget_hops(&self) {
         self.generation().fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What all CPUs have counted.
+    /// The sum of all CPUs' counters.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// If the kernel cannot read them.
     pub fn stats(&self) -> Result<types::stats, XdpError> {
         let each = self.stats.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
         let each = each.map_err(|error| table_error("stats", error))?.unwrap_or_default();
@@ -25,17 +25,17 @@ impl Programs {
                 *sum += u64::from_ne_bytes(*word);
             }
         }
-        // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
+        // SAFETY: the struct consists of 64-bit integers, as many as there are words.
         Ok(unsafe {
             std::mem::transmute::<[u64; size_of::<types::stats>() / 8], types::stats>(words)
         })
     }
 
-    /// A reader of the ring. `take` gets the bytes of one event: a `struct event` and what follows
-    /// it.
+    /// A reader of the ring buffer. `take` gets the bytes of an event: a `struct event` and its
+    /// data.
     ///
     /// # Errors
-    /// The kernel does not let it be read.
+    /// If the kernel does not allow reading.
     pub fn ring(
         &self,
         mut take: impl FnMut(&[u8]) + Send + 'static,
@@ -52,7 +52,7 @@ impl Programs {
     /// The programs' time, in ticks, and how long one of them is in nanoseconds.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// If the kernel cannot read them.
     pub fn clock(&self) -> Result<(u64, u32), XdpError> {
         self.test_run(Program::Clock, Run { frame: &[0; 14], ifindex: 0 }, 1, &mut [0; 64])?;
         Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))

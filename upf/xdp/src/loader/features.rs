@@ -2,7 +2,7 @@
 use libbpf_rs::libbpf_sys as sys;
 use std::ffi::c_int;
 
-/// What the programs need, and the Linux that was the first to have it.
+/// The required features, with the first Linux that has each.
 const NEEDED: [(Need, &str, &str); 9] = [
     (Need::Btf, "BTF of the kernel (CONFIG_DEBUG_INFO_BTF)", "5.2"),
     (Need::Helper(sys::BPF_FUNC_fib_lookup as c_int), "bpf_fib_lookup", "4.18"),
@@ -24,15 +24,15 @@ enum Need {
 
 fn has(need: Need) -> Option<bool> {
     const XDP: sys::bpf_prog_type = sys::BPF_PROG_TYPE_XDP;
-    let told = match need {
+    let result = match need {
         Need::Btf => return Some(std::path::Path::new("/sys/kernel/btf/vmlinux").exists()),
-        // SAFETY: the numbers are those of libbpf's own constants; no options are given.
+        // SAFETY: the numbers are libbpf's own constants; no options are given.
         Need::Helper(id) => unsafe { sys::libbpf_probe_bpf_helper(XDP, id as _, std::ptr::null()) },
         // SAFETY: as above.
         Need::Map(kind) => unsafe { sys::libbpf_probe_bpf_map_type(kind as _, std::ptr::null()) },
     };
-    // Less than 0: it cannot be known, as without the right to ask.
-    (told >= 0).then_some(told > 0)
+    // Negative: unknown, for example without permission.
+    (result >= 0).then_some(result > 0)
 }
 
 fn lacking_of(has: impl Fn(Need) -> Option<bool>) -> Vec<String> {
@@ -40,12 +40,12 @@ fn lacking_of(has: impl Fn(Need) -> Option<bool>) -> Vec<String> {
     lacks.map(|(_, name, since)| format!("{name} (Linux {since})")).collect()
 }
 
-/// What this kernel lacks of what the programs need, with the first Linux that has it.
+/// The required features that this kernel lacks, with the first Linux that has each.
 pub fn lacking() -> Vec<String> {
     lacking_of(has)
 }
 
-/// The same as the end of a message; empty where it lacks nothing.
+/// The same as the end of a message; empty if none is missing.
 pub(crate) fn lacks() -> String {
     let lacks = lacking();
     if lacks.is_empty() {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_is_told_by_what_it_lacks() {
+    fn missing_features_of_an_older_kernel_are_listed() {
         let before_5_17 = |need| match need {
             Need::Helper(id) => Some(
                 ![sys::BPF_FUNC_loop as c_int, sys::BPF_FUNC_xdp_load_bytes as c_int].contains(&id),
@@ -82,6 +82,6 @@ mod tests {
             lacking_of(before_5_17),
             ["bpf_loop (Linux 5.17)", "bpf_xdp_load_bytes (Linux 5.18)"]
         );
-        assert_eq!(lacking_of(|_| None), [] as [String; 0], "what cannot be known is not said");
+        assert_eq!(lacking_of(|_| None), [] as [String; 0], "unknown features are not listed");
     }
 }

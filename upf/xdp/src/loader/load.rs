@@ -1,6 +1,7 @@
 //! The programs, loaded.
 use crate::loader::cells::Cells;
 use crate::loader::nat::NatTables;
+use crate::loader::perimeter::PerimeterTables;
 use crate::loader::skeleton::ProgramsSkelBuilder;
 use crate::loader::table::Table;
 use crate::loader::telemetry::{TelemetryTables, sample_mask};
@@ -22,20 +23,19 @@ pub struct Sizes {
     pub rules: u32,
     /// Filters of all rules.
     pub filters: u32,
-    /// Bytes of the ring in which packets and events come to user space; a power of two, of at
-    /// least 64 KiB.
+    /// Bytes of the ring buffer for packets and events; a power of two, at least 64 KiB.
     pub ring: u32,
-    /// Flows whose addresses are translated; 0 where programs translate none.
+    /// Capacity for translated flows; 0 without translation.
     pub nat_flows: u32,
-    /// Sessions of which packets are made to measure; 0 for none, as ever but in the lab.
+    /// Capacity for generated sessions; 0 outside the lab.
     pub bench: u32,
-    /// The time of one of so many packets is taken; 0 for none.
+    /// One of this number of packets is timed; 0 for none.
     pub sample: u32,
 }
 
 impl Sizes {
-    /// Room beside that for rules: those of before stay for a moment after a change, and one that
-    /// asks for no more than there was is not refused.
+    /// Additional capacity for rules: replaced ones remain for a grace period, and a session within
+    /// the limits must be accepted.
     fn spare(&self) -> u32 {
         (self.rules / 8).clamp(1024, 16_384)
     }
@@ -52,17 +52,17 @@ pub enum Program {
     Outer,
     /// Run on packets that waited.
     Release,
-    /// Run on packets that the kernel put together.
+    /// Runs on packets that the kernel reassembled.
     Socket,
-    /// Tells the programs' time.
+    /// Returns the programs' time.
     Clock,
-    /// Makes packets of gNBs and sends them; see [`Traffic`](crate::loader::Traffic).
+    /// Generates and sends packets of gNBs; see [`Traffic`](crate::loader::Traffic).
     SendUp,
-    /// Makes packets for UEs and sends them.
+    /// Generates and sends packets to UEs.
     SendDown,
-    /// Counts what comes.
+    /// Counts received packets.
     Receive,
-    /// What is measured; see [`Bench`](crate::loader::Bench).
+    /// The measured programs; see [`Bench`](crate::loader::Bench).
     Bench(crate::loader::Bench),
 }
 
@@ -86,7 +86,7 @@ impl Program {
 /// The programs and their tables. They end with this, unless they are attached somewhere.
 pub struct Programs {
     programs: Mutex<Vec<Arc<OwnedFd>>>,
-    /// All tables but the settings, by name, for programs that take the place of these.
+    /// All tables but the settings, by name, for the programs that replace these.
     shared: Vec<(String, OwnedFd)>,
     made: Mutex<(types::settings, Sizes)>,
     bare: [MapHandle; 2],
@@ -98,6 +98,7 @@ pub struct Programs {
     pub(crate) by_ue6: MapHandle,
     pub(crate) routes: [MapHandle; 2],
     pub(crate) ports: MapHandle,
+    pub(crate) perimeter: PerimeterTables,
     pub(crate) stats: MapHandle,
     pub(crate) events: MapHandle,
     pub(crate) sockets: MapHandle,
@@ -111,22 +112,21 @@ pub struct Programs {
     pub(crate) globals: Table<types::globals>,
     pub(crate) homes: u32,
     nat_lines: u32,
-    /// Rules. The first two are none; then come those that packets find by their key, in pairs,
-    /// and then others.
+    /// Rules. The first two are unused; then come those of the cache, in pairs, then others.
     pub rules: Table<types::rule>,
-    /// Rates. The first one is none.
+    /// Rates. The first one is unused.
     pub rates: Table<types::rate>,
-    /// What of rules common packets do not need. The first one is none.
+    /// Rarely used parts of rules. The first one is unused.
     pub cold_rules: Table<types::rule_cold>,
     /// Filters of rules, in lists of groups.
     pub groups: Table<types::group>,
-    /// What few filters ask for, by the place of their candidate.
+    /// Rarely used conditions of filters, by slot of their candidate.
     pub filters: Table<types::filter>,
-    /// Sessions. The first one is none.
+    /// Sessions. The first one is unused.
     pub sessions: Table<types::session>,
-    /// Token buckets. The first one is for packets that only user space answers.
+    /// Token buckets. The first one limits packets that only user space answers.
     pub buckets: Table<types::bucket>,
-    /// What is left of volume limits.
+    /// Remaining volumes of limits.
     pub limits: Table<i64>,
 }
 
@@ -143,10 +143,10 @@ fn nat_hints(sizes: &Sizes) -> u32 {
 fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
     let cells = (sizes.sessions / 4).max(16);
-    // A list fills its last group with nothing.
+    // A list pads its last group.
     let groups = sizes.filters / 2 + sizes.spare() / 4 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
-    // A TEID and an address for each session, and a little more room: what lies dense stays in the
+    // A TEID and an address for each session, and some spare cells: a dense table stays in the CPU
     // caches.
     settings.cache_slots = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
     settings.tick = tick();
@@ -178,7 +178,7 @@ impl Programs {
         Self::load_with(settings, sizes, &[])
     }
 
-    /// The same, with tables that are there already.
+    /// As [`load`](Self::load), with existing tables.
     fn load_with(
         mut settings: types::settings,
         sizes: &Sizes,
@@ -188,7 +188,7 @@ impl Programs {
         let homes = settings.cache_slots;
         let rules = sizes.rules + sizes.spare();
         let nat_flows = sizes.nat_flows.max(1);
-        // Few find no room at the places that their keys say.
+        // Few keys find no free slot of their own.
         let (nat_overflow_size, nat_all) =
             (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
         let mut place = MaybeUninit::uninit();
@@ -306,6 +306,11 @@ impl Programs {
             by_ue6: handle(&maps.by_ue6)?,
             routes: [handle(&maps.routes4)?, handle(&maps.routes6)?],
             ports: handle(&maps.ports)?,
+            perimeter: PerimeterTables {
+                classes: [handle(&maps.perimeter4)?, handle(&maps.perimeter6)?],
+                sources: [handle(&maps.sources4)?, handle(&maps.sources6)?],
+                services: handle(&maps.services)?,
+            },
             stats: handle(&maps.stats)?,
             events: handle(&maps.events)?,
             sockets: handle(&maps.sockets)?,
@@ -366,11 +371,11 @@ impl Programs {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)[program.place()].clone()
     }
 
-    /// Loads the programs anew, with the same tables, and with what `change` makes of their
-    /// settings. What is attached stays attached until [`replace`](Self::replace).
+    /// Loads the programs again, with the same tables, and with settings modified by `change`. The
+    /// attached ones remain until [`replace`](Self::replace).
     ///
     /// # Errors
-    /// As for [`load`](Self::load). The programs of before stay.
+    /// As for [`load`](Self::load). The previous programs remain.
     pub fn renew(
         &self,
         change: impl FnOnce(&mut types::settings, &mut Sizes),
@@ -385,7 +390,7 @@ impl Programs {
         Ok(())
     }
 
-    /// An entry for the bare programs: `key` is a TEID or an address, as it is in a packet.
+    /// An entry for the bare programs: `key` is a TEID or an address in packet order.
     pub(crate) fn set_bare(
         &self,
         uplink: bool,
@@ -396,12 +401,12 @@ impl Programs {
         map.update(&key, entry, MapFlags::ANY).map_err(|error| table_error("bare", error))
     }
 
-    /// The first place of flows that no key says.
+    /// The first flow slot outside the hash table.
     pub(crate) fn nat_overflow_base(&self) -> u32 {
         self.nat_lines * 2 + crate::loader::nat::FIRST
     }
 
-    /// How many translated flows there are.
+    /// Capacity for translated flows.
     pub(crate) fn nat_alive(&self) -> &std::sync::atomic::AtomicU32 {
         self.globals.u32(0, offset_of!(types::globals, nat_flows))
     }
@@ -410,12 +415,12 @@ impl Programs {
 /// Candidates in a group; as `bpf/structs.h` has it.
 const GROUP: u32 = 7;
 
-/// Nanoseconds of the kernel's tick, with which its coarse clock goes.
+/// Nanoseconds of the kernel's tick, the resolution of its coarse clock.
 pub(crate) fn tick() -> u32 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a `timespec` that outlives the call.
-    let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
-    if told == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
+    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
+    if result == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
 }
 
 impl Programs {

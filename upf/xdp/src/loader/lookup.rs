@@ -1,5 +1,5 @@
-//! Where packets find their rules: by tunnel, by address, by the network behind a UE; and the
-//! interfaces that they may leave by.
+//! Lookup of rules by tunnel, by address, and by network behind a UE; and the interfaces for
+//! redirection.
 use crate::loader::load::{Programs, table_error};
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 const CACHE_HASH: u32 = 0x2fda_d06b;
 
 impl Programs {
-    /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
+    /// Sets the target of a tunnel: see `bpf/structs.h`.
     ///
     /// # Errors
     /// The table is full.
@@ -19,12 +19,12 @@ impl Programs {
         self.by_teid.set(teid.to_be_bytes(), lookup_key)
     }
 
-    /// The first of the places for rules that are not found by their key.
+    /// The first slot for rules outside the cache.
     pub fn overflow_start(&self) -> u32 {
         self.homes * 2 + 2
     }
 
-    /// The two places in which a rule is found by its TEID.
+    /// The two slots in which a rule is found by its TEID.
     pub fn cache_slots_of_teid(&self, teid: u32) -> [u32; 2] {
         self.cache_slots_of(teid, 2)
     }
@@ -41,7 +41,7 @@ impl Programs {
         [place, place ^ 1]
     }
 
-    /// Has packets find the rule that lies at one of the two places of its TEID.
+    /// Makes the rule in one of the two slots of its TEID visible to packets.
     pub fn set_cached_teid(&self, place: u32, teid: u32) {
         self.settle(place, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
     }
@@ -53,19 +53,19 @@ impl Programs {
     }
 
     fn settle(&self, place: u32, key: [u8; 4], more: u32) {
-        // The key as it lies in memory comes first, and the flags behind it: one store.
+        // The key and the flags after it are written by one store.
         let flags =
             self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
         let first = u64::from(flags) << 32 | u64::from(u32::from_ne_bytes(key));
         self.rules.u64(place, 0).store(first, Ordering::Release);
     }
 
-    /// Packets no longer find the rule at a place.
+    /// Hides the rule in a slot from packets.
     pub fn clear_cached(&self, place: u32) {
         self.rules.u32(place, offset_of!(types::rule, key)).store(0, Ordering::Release);
     }
 
-    /// Has a UE's IPv4 address lead to an entrance.
+    /// Sets the target of a UE's IPv4 address.
     ///
     /// # Errors
     /// The table is full.
@@ -74,7 +74,7 @@ impl Programs {
         self.by_ue4.set(address, lookup_key)
     }
 
-    /// The span only grows: it spares look-ups, and decides nothing.
+    /// The range only grows: it saves lookups, and has no other effect.
     fn widen(&self, address: [u8; 4]) {
         let value = u32::from_be_bytes(address);
         self.globals
@@ -83,7 +83,7 @@ impl Programs {
         self.low().fetch_min(value, Ordering::Relaxed);
     }
 
-    /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.
+    /// Sets the target of a UE's 64-bit IPv6 prefix.
     ///
     /// # Errors
     /// The table is full.
@@ -91,23 +91,23 @@ impl Programs {
         set("by_ue6", &self.by_ue6, &prefix, lookup_key)
     }
 
-    /// A tunnel leads nowhere any more.
+    /// Removes a tunnel.
     pub fn clear_teid(&self, teid: u32) {
         self.by_teid.clear(teid.to_be_bytes());
     }
 
-    /// An address leads nowhere any more.
+    /// Removes an address.
     pub fn clear_ue4(&self, address: [u8; 4]) {
         self.by_ue4.clear(address);
     }
 
-    /// A prefix leads nowhere any more.
+    /// Removes a prefix.
     pub fn clear_ue6(&self, prefix: [u8; 8]) {
         let _ = self.by_ue6.delete(&prefix);
     }
 
-    /// Has a network behind a UE lead to an entrance: so many bits of an address.
-    /// `known`: it leads somewhere already.
+    /// Sets the target of a network behind a UE, given by address and prefix length. `known`: it
+    /// has a target already.
     ///
     /// # Errors
     /// The table is full.
@@ -126,7 +126,7 @@ impl Programs {
         Ok(())
     }
 
-    /// It leads nowhere any more.
+    /// Removes the network.
     pub fn clear_route(&self, network: IpAddr, length: u8) {
         let (map, key) = self.route(network, length);
         if map.delete(&key).is_ok() {
@@ -142,10 +142,10 @@ impl Programs {
         (map, [&u32::from(length).to_ne_bytes()[..], &bytes].concat())
     }
 
-    /// Lets packets be redirected to an interface.
+    /// Allows redirection to an interface.
     ///
     /// # Errors
-    /// There are too many.
+    /// At the limit of interfaces.
     pub fn allow_port(&self, ifindex: u32) -> Result<(), XdpError> {
         set("ports", &self.ports, &ifindex.to_ne_bytes(), 1)
     }

@@ -8,6 +8,7 @@ mod features;
 mod load;
 mod lookup;
 mod nat;
+mod perimeter;
 mod pin;
 mod run;
 mod sender;
@@ -22,6 +23,7 @@ pub use error::XdpError;
 pub use features::{kernel, lacking};
 pub use load::{Program, Programs, Sizes};
 pub use nat::{NatFlow, NatTimes, nat_settings};
+pub use perimeter::WrittenPerimeter;
 pub use pin::Pins;
 pub use run::Verdict;
 pub use sender::FrameSender;
@@ -41,6 +43,6 @@ pub mod types {
     pub use super::skeleton::types::*;
 }
 
-/// The link address of both ends of the link between the kernel and the programs; see
+/// The MAC address of both ends of the link between the kernel and the programs; see
 /// `bpf/forwarding.h`.
 pub const LINK_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01];

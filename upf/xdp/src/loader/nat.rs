@@ -1,6 +1,5 @@
-//! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs make them, and
-//! user space takes them away once their time is over; programs take none for alive whose time is
-//! over.
+//! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs create flows, and
+//! user space removes them after they expire; programs treat an expired flow as absent.
 use crate::loader::load::Programs;
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
@@ -13,7 +12,7 @@ use std::time::Duration;
 /// The tables of translation.
 pub(crate) struct NatTables {
     pub flows: Table<types::nat_flow>,
-    /// How many places of flows are taken, of so many that follow each other.
+    /// Number of allocated flow slots in each block of consecutive ones.
     pub blocks: Table<u32>,
     pub by_key: MapHandle,
     pub free: MapHandle,
@@ -21,12 +20,12 @@ pub(crate) struct NatTables {
     pub of_public: MapHandle,
 }
 
-/// For how long flows live after their last packet.
+/// Lifetimes of flows after their last packet.
 #[derive(Debug, Clone, Copy)]
 pub struct NatTimes {
     /// TCP connections that both sides have confirmed.
     pub tcp: Duration,
-    /// Those that are being made or closed.
+    /// TCP connections that are being opened or closed.
     pub tcp_transitory: Duration,
     /// UDP that was answered.
     pub udp: Duration,
@@ -34,18 +33,17 @@ pub struct NatTimes {
     pub udp_unanswered: Duration,
     /// ICMP queries.
     pub icmp: Duration,
-    /// Whatever else.
+    /// Any other protocol.
     pub other: Duration,
 }
 
-/// Ticks that a flow lives at the most: times are compared as differences of 32 bits.
+/// Maximum lifetime in ticks: times are compared as 32-bit differences.
 const LONGEST: u32 = 1 << 30;
 
 /// As `bpf/structs.h` has it.
 pub(crate) const ADDRESSES: usize = 8;
 
-/// Settings for so many public addresses, of which there are 8 at most; without any nothing is
-/// translated.
+/// Settings for up to 8 public addresses; without any there is no translation.
 pub fn nat_settings(
     addresses: &[Ipv4Addr],
     ports: (u16, u16),
@@ -72,7 +70,7 @@ pub fn nat_settings(
         icmp: ticks(times.icmp),
         other: ticks(times.other),
         shortest,
-        // A flow lives longer than its time by two epochs at the most.
+        // A flow exceeds its lifetime by two epochs at most.
         epoch_shift: (shortest / 32).checked_ilog2().unwrap_or(0),
         ..Default::default()
     };
@@ -82,15 +80,15 @@ pub fn nat_settings(
     settings
 }
 
-/// Places of a block; as `bpf/maps.h` has it.
+/// Slots of a block; as `bpf/maps.h` has it.
 pub(crate) const BLOCK: u32 = 128;
-/// Of the first two lines, which are nobody's.
+/// The block of the first two lines, which are unused.
 pub(crate) const FIRST: u32 = 4;
 
-/// A flow, whose addresses and ports are as packets have them.
+/// A flow, with addresses and ports in packet order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NatFlow {
-    /// Its places: what goes out, and what comes in.
+    /// Its slots: outbound and inbound.
     pub rule_slots: [u32; 2],
     /// The UE's end.
     pub ue: (u32, u16),
@@ -100,17 +98,17 @@ pub struct NatFlow {
     pub far: (u32, u16),
     /// IP protocol.
     pub protocol: u8,
-    /// `nat_state`: what was seen.
+    /// `nat_state`: the observed packets.
     pub state: u32,
     /// In the table of sessions.
     pub session: u32,
     /// Of the session.
     pub incarnation: u32,
-    /// When the last packet went out, and came in: ticks, as far as they are known to 32 bits.
+    /// When the last outbound and inbound packets were sent, as the lower 32 bits of ticks.
     pub last: [u32; 2],
 }
 
-/// Ticks for which a flow lives after its last packet; as `nat_lifetime` in `bpf/nat_flows.h`.
+/// Lifetime in ticks after the last packet; as `nat_lifetime` in `bpf/nat_flows.h`.
 fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
     use types::nat_state as seen;
     let has = |bits: u32| flow.state & bits == bits;
@@ -131,13 +129,13 @@ fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
 }
 
 fn bytes<T: Copy>(value: &T) -> &[u8] {
-    // SAFETY: these types have no padding, as `bpf/structs.h` says, so each of their bytes has a
-    // value.
+    // SAFETY: these types have no padding (see `bpf/structs.h`), so each of their bytes is
+    // initialised.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
 impl Programs {
-    /// All places of flows that may be in use: those of blocks in which any is.
+    /// All flow slots that may be in use: those of blocks with any allocated.
     pub fn nat_find_l4(&self) -> impl Iterator<Item = u32> + '_ {
         let end = self.nat.flows.entries() as u32;
         let used = (0..self.nat.blocks.entries() as u32)
@@ -145,12 +143,11 @@ impl Programs {
         used.flat_map(move |block| (block * BLOCK).max(FIRST)..((block + 1) * BLOCK).min(end))
     }
 
-    /// The flow of which what comes in lies at a place; nothing where no flow's does.
+    /// The flow whose inbound entry is in a slot; `None` if it has none.
     pub fn nat_flow(&self, place: u32) -> Option<NatFlow> {
         use types::nat_state as bit;
         let kind = |state: u32| state & (bit::NAT_USED.0 | bit::NAT_INWARD.0);
-        // What lies at a place is not written anew while it is used, but for times and what was
-        // seen.
+        // A slot in use is not rewritten, except for times and state.
         let inward = self.nat.flows.read(place);
         if kind(inward.state) != bit::NAT_USED.0 | bit::NAT_INWARD.0 {
             return None;
@@ -187,9 +184,9 @@ impl Programs {
         flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
     }
 
-    /// Takes a flow away. Its places must rest before they are [given
-    /// back](Self::give_back_nat_place), for a program may be looking at them. `counted` is
-    /// whether its session lives, and counts it.
+    /// Removes a flow. Its slots must rest for a grace period before they are
+    /// [freed](Self::give_back_nat_place), since programs may be using them. `counted`: the session
+    /// exists and counts the flow.
     pub fn forget_nat_flow(&self, flow: &NatFlow, counted: bool) {
         use types::nat_state as bit;
         let kind = bit::NAT_USED.0 | u32::from(flow.protocol) << 8;
@@ -216,10 +213,10 @@ impl Programs {
         }
     }
 
-    /// Lets a place that has rested be used again.
+    /// Frees a slot after its grace period.
     ///
     /// # Errors
-    /// The table does not take it.
+    /// If the table rejects it.
     pub fn give_back_nat_place(&self, place: u32) -> Result<(), XdpError> {
         self.nat.blocks.u32(place / BLOCK, 0).fetch_sub(1, Ordering::Relaxed);
         self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(0, Ordering::Release);
@@ -230,7 +227,7 @@ impl Programs {
         outcome.map_err(|error| crate::loader::load::table_error("nat_free", error))
     }
 
-    /// Takes away the binding of a flow, if it is still that of the flow's UE.
+    /// Removes the binding of a flow if it still belongs to the flow's UE.
     pub fn forget_nat_binding(&self, flow: &NatFlow) {
         let end =
             |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };

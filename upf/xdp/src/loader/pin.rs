@@ -26,11 +26,11 @@ fn outcome(code: i32) -> Result<i32, io::Error> {
 }
 
 impl Pins {
-    /// A folder, made if it is not there. It has to be on a BPF file system, such as the one that
-    /// is mounted at `/sys/fs/bpf`.
+    /// A folder, which is created if missing. It must be on a BPF file system, such as the one
+    /// mounted at `/sys/fs/bpf`.
     ///
     /// # Errors
-    /// It cannot be made, or is elsewhere.
+    /// It cannot be created, or is on another file system.
     pub fn open(folder: &Path) -> Result<Pins, XdpError> {
         let failed = |error| XdpError::Pin { path: folder.display().to_string(), error };
         std::fs::create_dir_all(folder).map_err(failed)?;
@@ -51,13 +51,13 @@ impl Pins {
         self.folder.join(name)
     }
 
-    /// The names of all links that are kept.
+    /// The names of all pinned links.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
-    /// Takes programs off interfaces that are not among these.
+    /// Detaches programs from interfaces that are not among these.
     pub fn keep_only(&self, names: &[&str]) {
         for name in self.names().iter().filter(|name| !names.contains(&name.as_str())) {
             match std::fs::remove_file(self.path(name)) {
@@ -75,8 +75,8 @@ impl Pins {
         }
     }
 
-    /// The link that an earlier process left on an interface. One that leads elsewhere is taken
-    /// away.
+    /// The link that an earlier process left on an interface. A link to another interface is
+    /// removed.
     pub(crate) fn left(&self, name: &str, ifindex: u32) -> Option<OwnedFd> {
         let path = self.path(name);
         let text = c_path(&path).ok()?;
@@ -85,7 +85,7 @@ impl Pins {
         if fd < 0 {
             return None;
         }
-        // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+        // SAFETY: the kernel has just returned this descriptor, which has no other owner.
         let link = unsafe { OwnedFd::from_raw_fd(fd) };
         if link_ifindex(&link) == Some(ifindex) {
             return Some(link);
@@ -109,11 +109,11 @@ impl Pins {
 fn link_ifindex(link: &OwnedFd) -> Option<u32> {
     let mut info = sys::bpf_link_info::default();
     let mut length = size_of::<sys::bpf_link_info>() as u32;
-    // SAFETY: the descriptor is open, and the struct is as long as it says and outlives the call.
-    let told = unsafe {
+    // SAFETY: the descriptor is open, and the struct has its stated length and outlives the call.
+    let result = unsafe {
         sys::bpf_obj_get_info_by_fd(link.as_raw_fd(), (&raw mut info).cast(), &mut length)
     };
-    if told != 0 || info.type_ != sys::BPF_LINK_TYPE_XDP {
+    if result != 0 || info.type_ != sys::BPF_LINK_TYPE_XDP {
         return None;
     }
     // SAFETY: links of this type have this member of the union.
@@ -126,7 +126,7 @@ pub(crate) fn is_generic(ifindex: u32) -> bool {
         sz: size_of::<sys::bpf_xdp_query_opts>() as _,
         ..Default::default()
     };
-    // SAFETY: the options are as long as they say and outlive the call.
-    let told = unsafe { sys::bpf_xdp_query(ifindex as i32, 0, &mut options) };
-    told == 0 && u32::from(options.attach_mode) == sys::XDP_ATTACHED_SKB
+    // SAFETY: the options have their stated length and outlive the call.
+    let result = unsafe { sys::bpf_xdp_query(ifindex as i32, 0, &mut options) };
+    result == 0 && u32::from(options.attach_mode) == sys::XDP_ATTACHED_SKB
 }

@@ -2,22 +2,22 @@
 use crate::loader::load::{Program, Programs};
 use crate::loader::{XdpError, types};
 use libbpf_rs::libbpf_sys;
-use martlet_bpf::{Ran, Run};
+use martlet_bpf::{Run, RunResult};
 use std::os::fd::AsFd;
 
-/// What a program says of a packet.
+/// The verdict of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Dropped, and counted.
     Drop,
     /// For the kernel to deal with.
     Pass,
-    /// Back out of the interface that it came from.
+    /// Sent back on the input interface.
     Transmit,
-    /// Out of an interface; only from [`Program::Release`] and [`Program::Socket`] is it known
-    /// which, else 0.
+    /// Redirected to an interface; it is known only from [`Program::Release`] and
+    /// [`Program::Socket`], else 0.
     Redirect(u32),
-    /// The rule still says that it has to wait.
+    /// The rule still buffers it.
     Keep,
 }
 
@@ -25,8 +25,8 @@ pub enum Verdict {
 const KEEP: u32 = 100;
 
 impl Programs {
-    /// Runs a program on a frame as if it came from an interface. The frame as it leaves is put
-    /// into `out`, in place of what was there.
+    /// Runs a program on a frame as if received on an interface. `out` is replaced by the resulting
+    /// frame.
     ///
     /// # Errors
     /// The kernel cannot run it, as for a frame larger than a page.
@@ -56,7 +56,7 @@ impl Programs {
         })
     }
 
-    /// Runs a program so many times on a frame.
+    /// Runs a program repeatedly on a frame.
     ///
     /// # Errors
     /// The kernel cannot run it.
@@ -66,7 +66,7 @@ impl Programs {
         on: Run<'_>,
         times: u32,
         out: &mut [u8],
-    ) -> Result<Ran, XdpError> {
+    ) -> Result<RunResult, XdpError> {
         on.dry(self.fd(program).as_fd(), times, out)
             .map_err(|error| XdpError::Table { table: "packets", error })
     }

@@ -1,8 +1,7 @@
-//! Frames of ours sent through a packet socket, past the queues of an interface: a generator of few
-//! packets at a time. The kernel runs a program on frames of its own faster
-//! ([`Traffic`](crate::loader::Traffic)), but to begin and to end that takes it some twenty
-//! microseconds, and its workers as much again: too long where a few packets are due every tenth of
-//! a millisecond.
+//! A packet socket that sends generated frames past an interface's queues: a generator of few
+//! packets at a time. The kernel's own generator ([`Traffic`](crate::loader::Traffic)) is faster
+//! per packet, but starts and stops in some forty microseconds: too long for a few packets every
+//! tenth of a millisecond.
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -22,7 +21,7 @@ impl FrameSender {
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+        // SAFETY: the kernel has just returned this descriptor, which has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let yes: libc::c_int = 1;
         // SAFETY: the option is an integer, which outlives the call; the socket is open.
@@ -43,7 +42,7 @@ impl FrameSender {
     /// lost, as on any wire.
     ///
     /// # Errors
-    /// The kernel does not take them.
+    /// If the kernel rejects them.
     pub fn send(&self, ifindex: u32, frames: &mut [Vec<u8>]) -> io::Result<()> {
         // SAFETY: plain data for which all zeroes is a value, here and below.
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -66,8 +65,7 @@ impl FrameSender {
         let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
         let mut sent = 0;
         while let rest @ [_, ..] = &mut messages[sent..] {
-            // SAFETY: as many messages as are said follow, with what they point to, until the end
-            // of the call.
+            // SAFETY: the array has this number of messages, whose data outlive the call.
             let taken = unsafe {
                 libc::sendmmsg(self.0.as_raw_fd(), rest.as_mut_ptr(), rest.len() as libc::c_uint, 0)
             };

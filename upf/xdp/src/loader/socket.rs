@@ -1,8 +1,8 @@
 //! AF_XDP receive sockets (Linux, `networking/af_xdp.rst`): shared memory with a fill ring and an
 //! RX ring.
 //!
-//! The kernel copies (`XDP_COPY`): where it did not, all packets of the queue would come by this
-//! memory, those that go on, too.
+//! The kernel copies (`XDP_COPY`): with zero copy, all packets of the queue would pass through this
+//! memory, forwarded ones too.
 use crate::loader::load::{Programs, table_error};
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags};
@@ -12,14 +12,14 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes for one frame, of which the kernel keeps 256 for itself; `SOCKET_FRAME_MAX` in
-/// `bpf/structs.h` is the rest.
+/// Bytes per frame, of which the kernel reserves 256; `SOCKET_FRAME_MAX` in `bpf/structs.h` is the
+/// rest.
 const CHUNK: usize = 2048;
 
 /// A socket at one receive queue of an interface, and the memory in which frames lie.
 #[derive(Debug)]
 pub struct Receiver {
-    // Closed before its memory goes.
+    // Dropped before its memory.
     socket: OwnedFd,
     free: Ring,
     filled: Ring,
@@ -27,7 +27,7 @@ pub struct Receiver {
     room: u32,
 }
 
-/// A ring with one producer and one consumer, of which one is the kernel.
+/// A ring with one producer and one consumer, one of which is the kernel.
 #[derive(Debug)]
 struct Ring {
     memory: Memory,
@@ -68,8 +68,7 @@ impl Ring {
 }
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the pointer goes with the length of what it points to, which outlives the call; the
-    // socket is open.
+    // SAFETY: the pointer has the length of its value, which outlives the call; the socket is open.
     let outcome = unsafe {
         let value = std::ptr::from_ref(value).cast();
         libc::setsockopt(
@@ -85,8 +84,8 @@ fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
 
 fn get<T: Copy>(socket: &OwnedFd, option: libc::c_int, mut value: T) -> io::Result<T> {
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: as for `set`; the types used here are integers alone, so that whatever the kernel
-    // writes is a value.
+    // SAFETY: as for `set`; the types used here consist of integers, so any bytes are a valid
+    // value.
     let outcome = unsafe {
         let value = std::ptr::from_mut(&mut value).cast();
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, value, &mut length)
@@ -95,8 +94,8 @@ fn get<T: Copy>(socket: &OwnedFd, option: libc::c_int, mut value: T) -> io::Resu
 }
 
 impl Receiver {
-    /// A socket at a queue of an interface of this network namespace, with room for so many frames;
-    /// a power of two.
+    /// Opens a socket at a queue of an interface of this network namespace, with a number of
+    /// frames; a power of two.
     ///
     /// # Errors
     /// The kernel has no such sockets (CONFIG_XDP_SOCKETS), another one is at the queue, or the
@@ -110,17 +109,17 @@ impl Receiver {
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+        // SAFETY: the kernel has just returned this descriptor, which has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let frames = Memory::new(room as usize * CHUNK)?;
-        // SAFETY: plain data for which all zeroes is a value, in this and the following places.
+        // SAFETY: plain data for which zero is a valid value, here and below.
         let mut memory: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
         let bytes = room as usize * CHUNK;
         (memory.addr, memory.len) = (frames.at(0, bytes) as u64, bytes as u64);
         memory.chunk_size = CHUNK as u32;
         set(&socket, libc::XDP_UMEM_REG, &memory)?;
         set(&socket, libc::XDP_UMEM_FILL_RING, &room)?;
-        // Nothing is sent, and the kernel wants a ring for what was.
+        // Nothing is sent, but the kernel requires a completion ring.
         set(&socket, libc::XDP_UMEM_COMPLETION_RING, &2u32)?;
         set(&socket, libc::XDP_RX_RING, &room)?;
         // SAFETY: see above.
@@ -137,8 +136,8 @@ impl Receiver {
             size_of::<libc::xdp_desc>(),
         )?;
         for n in 0..room {
-            // SAFETY: a place of the ring, which is the kernel's only once the producer is beyond
-            // it.
+            // SAFETY: an entry of the ring, which the kernel reads only after the producer has
+            // passed it.
             unsafe { free.entry::<u64>(n).write(n as u64 * CHUNK as u64) };
         }
         free.producer().store(room, Ordering::Release);
@@ -147,8 +146,8 @@ impl Receiver {
         address.sxdp_family = libc::AF_XDP as u16;
         address.sxdp_flags = libc::XDP_COPY;
         (address.sxdp_ifindex, address.sxdp_queue_id) = (ifindex, queue);
-        // SAFETY: the pointer goes with the length of what it points to, which outlives the call;
-        // the socket is open.
+        // SAFETY: the pointer has the length of its value, which outlives the call; the socket is
+        // open.
         let bound = unsafe {
             let length = size_of_val(&address) as libc::socklen_t;
             libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length)
@@ -159,22 +158,22 @@ impl Receiver {
         Ok(Receiver { socket, free, filled, frames, room })
     }
 
-    /// Gives each frame that has come by now, in the order in which they came, and says how many
-    /// they were. Their places are free then.
+    /// Calls `take` for each received frame in order, and returns their number. Their slots are
+    /// free then.
     pub fn take(&mut self, mut each: impl FnMut(&[u8])) -> u32 {
         let first = self.filled.consumer().load(Ordering::Relaxed);
         let frames =
             self.filled.producer().load(Ordering::Acquire).wrapping_sub(first).min(self.room);
         let free = self.free.producer().load(Ordering::Relaxed);
         for n in 0..frames {
-            // SAFETY: the kernel has written this entry before it moved the producer beyond it.
+            // SAFETY: the kernel wrote this entry before it moved the producer.
             let frame =
                 unsafe { self.filled.entry::<libc::xdp_desc>(first.wrapping_add(n)).read() };
             let place = self.frames.at(frame.addr as usize, frame.len as usize);
-            // SAFETY: within our memory, and ours until the place is given back.
+            // SAFETY: within our memory, and ours until the chunk is returned.
             each(unsafe { std::slice::from_raw_parts(place, frame.len as usize) });
             let chunk = frame.addr & !(CHUNK as u64 - 1);
-            // SAFETY: there are as many entries as chunks, so this one is no longer the kernel's.
+            // SAFETY: there are as many entries as chunks, so the kernel has released this one.
             unsafe { self.free.entry::<u64>(free.wrapping_add(n)).write(chunk) };
         }
         self.filled.consumer().store(first.wrapping_add(frames), Ordering::Release);
@@ -182,8 +181,7 @@ impl Receiver {
         frames
     }
 
-    /// Frames that the kernel could not place though a program had given them; none, unless
-    /// something is wrong.
+    /// Frames that the kernel dropped after a program redirected them; none in normal operation.
     pub fn lost(&self) -> u64 {
         // SAFETY: see `open`.
         let none = unsafe { std::mem::zeroed::<libc::xdp_statistics>() };
@@ -199,10 +197,10 @@ impl AsFd for Receiver {
 }
 
 impl Programs {
-    /// Has programs give frames of a queue to a socket, the `index`-th.
+    /// Makes programs redirect frames of a queue to a socket, the `index`-th.
     ///
     /// # Errors
-    /// There are too many.
+    /// At the limit of sockets.
     pub fn add_socket(
         &self,
         index: u32,
@@ -223,13 +221,13 @@ impl Programs {
             .map_err(|error| table_error("socket_of", error))
     }
 
-    /// So many frames were taken from a socket, and their places are free.
+    /// Reports that frames were taken from a socket and their chunks are free.
     pub fn taken(&self, index: u32, frames: u32) {
         let taken = self.socket_queues.u64(index, offset_of!(types::socket_queue, taken));
         taken.fetch_add(frames.into(), Ordering::Release);
     }
 
-    /// Frames that programs have given to a socket and nobody has taken yet.
+    /// Frames that programs have redirected to a socket and that were not taken yet.
     pub fn untaken(&self, index: u32) -> u64 {
         let read = |offset| self.socket_queues.u64(index, offset).load(Ordering::Acquire);
         let taken = read(offset_of!(types::socket_queue, taken));

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes that are mapped at a time: what is mapped counts as this process's memory, used or not.
+/// Bytes that are mapped at a time: mapped memory counts as this process's, used or not.
 const CHUNK: usize = 1 << 18;
 const PAGE: usize = 4096;
 
@@ -58,12 +58,12 @@ impl<T: Copy> Table<T> {
     }
 
     fn map_chunk(&self, chunk: usize) -> io::Result<Memory> {
-        // With so much of the next one that no entry is cut in two.
+        // With the beginning of the next one, so that no entry is split.
         let length = (CHUNK + self.stride.next_multiple_of(PAGE)).min(self.bytes - chunk * CHUNK);
         Memory::map(self.map.as_fd(), chunk * CHUNK, length, Access::ReadWrite)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn entries(&self) -> usize {
         self.entries
     }
@@ -79,8 +79,8 @@ impl<T: Copy> Table<T> {
         (self.chunk(number), place % CHUNK + offset)
     }
 
-    /// A chunk, mapped at its first use. Where that fails, `spare` takes its place and `failed`
-    /// reports it: its entries are not visible to the programs.
+    /// A chunk, mapped at its first use. If that fails, `spare` replaces it and `failed` reports
+    /// it: its entries are not visible to the programs.
     fn chunk(&self, number: usize) -> &Memory {
         let chunk = &self.chunks[number];
         if let Some(mapped) = chunk.get() {
@@ -109,10 +109,9 @@ impl<T: Copy> Table<T> {
 
     /// Writes an entry that no program uses yet.
     pub fn write(&self, index: u32, entry: T) {
-        // SAFETY: the place is within the mapping, and as aligned as the kernel's own use of the
-        // type asks: entries begin at multiples of 8 bytes of a page. That nobody else
-        // uses the entry is the caller's word; programs that read it all the same see
-        // bytes of the one or the other, which are valid for them whatever they are.
+        // SAFETY: the address is within the mapping, and aligned as the type requires: entries
+        // start at multiples of 8 bytes of a page. The caller guarantees exclusive use; programs
+        // that read concurrently see old or new bytes, each of which is valid for them.
         unsafe { self.at(index).write(entry) }
     }
 

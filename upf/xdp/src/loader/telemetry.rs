@@ -35,17 +35,17 @@ pub struct SessionDrops {
     pub packets: u64,
 }
 
-/// How often packets' time is taken, as a mask: one of `one_in` packets, which is made a power of
+/// The sampling rate of packet timing as a mask: one of `one_in` packets, rounded to a power of
 /// two; 0 for none.
 pub(crate) fn sample_mask(one_in: u32) -> u64 {
     if one_in == 0 { u64::MAX } else { u64::from(one_in).next_power_of_two() - 1 }
 }
 
 impl Programs {
-    /// What all CPUs have counted of packets and their time.
+    /// The sum of all CPUs' counters of packets and their time.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// If the kernel cannot read them.
     pub fn lanes(&self) -> Result<types::lane, XdpError> {
         const WORDS: usize = size_of::<types::lane>() / 8;
         let each = self.telemetry.lanes.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
@@ -56,7 +56,7 @@ impl Programs {
                 *sum += u64::from_ne_bytes(*word);
             }
         }
-        // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
+        // SAFETY: the struct consists of 64-bit integers, as many as there are words.
         Ok(unsafe { std::mem::transmute::<[u64; WORDS], types::lane>(words) })
     }
 
@@ -75,7 +75,7 @@ impl Programs {
         map.keys().filter_map(read).collect()
     }
 
-    /// Has the programs tell of packets, or no longer.
+    /// Starts or stops tracing.
     pub fn trace(&self, request: Option<TraceRequest>) {
         let set =
             |offset, value| self.telemetry.trace.u32(0, offset).store(value, Ordering::Relaxed);
@@ -86,17 +86,17 @@ impl Programs {
         );
     }
 
-    /// Has the programs show so many bytes of each packet of N6, or nothing.
+    /// Makes the programs capture this number of bytes of each N6 packet, or none.
     pub fn capture(&self, bytes: Option<u32>) {
         let place = self.telemetry.trace.u32(0, offset_of!(types::trace, capture));
         place.store(bytes.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// A reader of the ring of captured packets. `take` gets the time in nanoseconds since the
-    /// machine started, the bytes that were kept, and how many the packet had.
+    /// A reader of the ring buffer of captured packets. `take` gets the time in nanoseconds since
+    /// boot, the captured bytes, and the packet's length.
     ///
     /// # Errors
-    /// The kernel does not let it be read.
+    /// If the kernel does not allow reading.
     pub fn captured(
         &self,
         mut take: impl FnMut(u64, &[u8], u32) + Send + 'static,
@@ -119,10 +119,10 @@ impl Programs {
         builder.build().map_err(|error| table_error("captures", error))
     }
 
-    /// A reader of the ring of traced packets. `take` gets the bytes of one `struct traced`.
+    /// A reader of the ring buffer of traced packets. `take` gets the bytes of one `struct traced`.
     ///
     /// # Errors
-    /// The kernel does not let it be read.
+    /// If the kernel does not allow reading.
     pub fn traces(
         &self,
         mut take: impl FnMut(types::traced) + Send + 'static,
@@ -130,8 +130,8 @@ impl Programs {
         let mut builder = RingBufferBuilder::new();
         let callback = move |bytes: &[u8]| {
             if bytes.len() >= size_of::<types::traced>() {
-                // SAFETY: there are as many bytes as the struct has, which is integers alone: any
-                // bytes are one. It may lie anywhere.
+                // SAFETY: the bytes have the length of the struct, which consists of integers, so
+                // any bytes are valid. It may be unaligned.
                 take(unsafe { bytes.as_ptr().cast::<types::traced>().read_unaligned() });
             }
             0

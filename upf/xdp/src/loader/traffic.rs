@@ -8,24 +8,22 @@ use libbpf_rs::{MapCore, MapFlags};
 use martlet_bpf::Run;
 use std::os::fd::AsFd;
 
-/// A generator and a receiver. They need not belong to the datapath that is between them.
+/// A generator and a receiver, independent of the datapath between them.
 pub struct Traffic(Programs);
 
-/// What a receiver has counted.
+/// Counters of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// Packets.
     pub packets: u64,
     /// Bytes of their frames.
     pub bytes: u64,
-    /// How long they took: how many for each class, of which there are eight for each power of
-    /// two.
+    /// Histogram of latencies, with eight classes for each power of two.
     pub took: Vec<u64>,
 }
 
 impl Received {
-    /// A quantile (0 to 1) of the time that packets took, in nanoseconds: the upper end of its
-    /// class.
+    /// A quantile (0 to 1) of the latency in nanoseconds: the upper end of its class.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let all: u64 = self.took.iter().sum();
         let rank = (all as f64 * q).ceil().max(1.0) as u64;
@@ -37,7 +35,7 @@ impl Received {
         (all > 0).then(|| upper_end(class))
     }
 
-    /// What has come since an earlier count.
+    /// The difference to an earlier count.
     pub fn since(&self, earlier: &Received) -> Received {
         let took = self.took.iter().zip(&earlier.took).map(|(now, then)| now - then).collect();
         Received {
@@ -75,7 +73,7 @@ impl Traffic {
         Ok(Traffic(Programs::load(types::settings::default(), &sizes)?))
     }
 
-    /// Receives what comes to an interface.
+    /// Counts packets received on an interface.
     ///
     /// # Errors
     /// The kernel does not attach the program.
@@ -83,7 +81,8 @@ impl Traffic {
         self.0.attach(Program::Receive, ifindex, Some(Mode::Native))
     }
 
-    /// Lets what comes to an interface pass: one that has a program takes frames of programs.
+    /// Passes packets received on an interface: an interface with a program accepts redirected
+    /// frames.
     ///
     /// # Errors
     /// The kernel does not attach the program.
@@ -91,9 +90,9 @@ impl Traffic {
         self.0.attach(Program::Outer, ifindex, Some(Mode::Native))
     }
 
-    /// Attaches the generator's programs to two interfaces that have no packets. The kernel calls
-    /// programs that are attached directly, and others only after it has rewritten code and waited
-    /// for all CPUs: without this each [`send`](Self::send) would take half a millisecond more.
+    /// Attaches the generator's programs to two interfaces without packets. The kernel calls
+    /// attached programs directly; otherwise it rewrites code and waits for all CPUs, half a
+    /// millisecond for each [`send`](Self::send).
     ///
     /// # Errors
     /// The kernel does not attach them.
@@ -102,15 +101,13 @@ impl Traffic {
         Ok(vec![attach(Program::SendUp, up)?, attach(Program::SendDown, down)?])
     }
 
-    /// Has receivers know packets that somebody else sends: where they find the time at which one
-    /// was made.
+    /// Makes receivers recognise packets of another sender: sets the offset of the timestamp.
     pub fn expect(&self, path: &BenchPath) {
         self.0.set_path(1, path, 1);
     }
 
-    /// Sends so many packets, of sessions drawn at random beginning with `seed`, in runs of at most
-    /// `batch`. Returns when they are sent, and where the links are virtual, what one CPU does with
-    /// them is done, too.
+    /// Sends a number of packets, of sessions drawn at random from `seed`, in batches of at most
+    /// `batch`. Returns when they are sent and, with virtual links on one CPU, processed.
     ///
     /// # Errors
     /// The kernel does not do it.
@@ -131,10 +128,10 @@ impl Traffic {
         sent.map_err(|error| XdpError::Table { table: "packets", error })
     }
 
-    /// What all receivers have counted.
+    /// The sum of all receivers' counters.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// If the kernel cannot read them.
     pub fn received(&self) -> Result<Received, XdpError> {
         let each = self.0.bench_received.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
         let each = each.map_err(|error| table_error("bench_received", error))?.unwrap_or_default();

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_octet_comes_back() {
+    fn every_octet_round_trips() {
         (0..=255).for_each(|octet| assert_eq!(BackOff::from_octet(octet).octet(), octet));
         assert_eq!(BackOff::NEVER.duration(), None);
     }

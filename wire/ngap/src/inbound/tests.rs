@@ -2,6 +2,7 @@
 
 use super::*;
 use oxirush_ngap::extract_ngap_ies;
+use oxirush_ngap::ie;
 use oxirush_ngap::ngap::*;
 
 fn bytes(pdu: Result<NGAP_PDU, Error>) -> Vec<u8> {
@@ -176,7 +177,7 @@ fn an_error_indication_is_never_answered() {
 }
 
 #[test]
-fn what_is_not_comprehended_goes_by_its_criticality() {
+fn unknown_elements_are_handled_by_their_criticality() {
     for (criticality, reaction) in [
         (Criticality::reject, Some(CauseProtocol::abstract_syntax_error_reject)),
         (Criticality::notify, None),
@@ -206,7 +207,7 @@ fn what_is_not_comprehended_goes_by_its_criticality() {
 }
 
 #[test]
-fn an_unknown_procedure_goes_by_its_criticality() {
+fn an_unknown_procedure_is_handled_by_its_criticality() {
     for (criticality, cause) in [
         (Criticality::reject, Some(CauseProtocol::abstract_syntax_error_reject)),
         (Criticality::notify, Some(CauseProtocol::abstract_syntax_error_ignore_and_notify)),
@@ -267,6 +268,35 @@ fn elements_twice_or_in_the_wrong_order_are_a_falsely_constructed_message() {
             CauseProtocol::abstract_syntax_error_falsely_constructed_message
         );
     }
+}
+
+#[test]
+fn elements_in_another_order_are_read_on_request_and_elements_twice_are_not() {
+    let request = |ids: [u32; 2]| {
+        bytes(build_ngap!(
+            InitiatingMessage,
+            UEContextReleaseRequest,
+            UEContextReleaseRequest,
+            RAN_UE_NGAP_ID(ids[0]),
+            AMF_UE_NGAP_ID(1u64),
+            Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity)),
+            RAN_UE_NGAP_ID(ids[1]),
+        ))
+    };
+    let twice = request([7, 8]);
+    assert!(read_any_order(&twice).is_err());
+    let moved = bytes(build_ngap!(
+        InitiatingMessage,
+        UEContextReleaseRequest,
+        UEContextReleaseRequest,
+        Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity)),
+        RAN_UE_NGAP_ID(7u32),
+        AMF_UE_NGAP_ID(1u64),
+    ));
+    let received = read_any_order(&moved).expect("any order");
+    assert!(received.out_of_order && received.notify.is_empty());
+    assert_eq!(UeIds::of(&received.pdu), UeIds { amf: Some(1), ran: Some(7) });
+    assert!(read(&moved).is_err());
 }
 
 #[test]

@@ -27,9 +27,9 @@
 //! # Ok::<(), martlet_ngap::transfer::TransferError>(())
 //! ```
 //!
-//! What is not modelled is skipped when it comes and never written: the tunnels of redundant
-//! transmission, MBS, usage reports of a secondary RAT, RAN data forwarding per DRB, time-sensitive
-//! networking.
+//! Elements that are not modelled are skipped on decoding and never encoded: the tunnels of
+//! redundant transmission, MBS, usage reports of a secondary RAT, RAN data forwarding per DRB,
+//! time-sensitive networking.
 
 mod error;
 mod handover;

@@ -531,7 +531,7 @@ pub fn all() -> Vec<(String, bool, Vec<u8>)> {
         let name = martlet_ngap::inbound::message_name(&pdu);
         let deviations = pdu.check().expect("a container of elements");
         assert!(deviations.is_empty(), "{name}: {deviations:?}");
-        // What only an AMF starts; all else that is a response goes the other way than its request.
+        // Procedures that only an AMF initiates; responses have the opposite direction.
         let from_amf = [
             "DownlinkNASTransport",
             "InitialContextSetupRequest",

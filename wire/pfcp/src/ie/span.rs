@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn spans_are_encoded_in_the_finest_unit_that_can_hold_them() {
-        for (seconds, octet, told) in [
+        for (seconds, octet, expected) in [
             (0, 0, 0),
             (1, 1, 2),
             (2, 1, 2),
@@ -60,7 +60,7 @@ mod tests {
             (3600, 2 << 5 | 6, 3600),
         ] {
             assert_eq!(Timer::of(Duration::from_secs(seconds)), Timer(octet));
-            assert_eq!(Timer(octet).span(), Some(Duration::from_secs(told)));
+            assert_eq!(Timer(octet).span(), Some(Duration::from_secs(expected)));
         }
         assert_eq!(Timer::of(Duration::from_secs(u64::from(u32::MAX))).span(), None);
         assert_eq!(GracefulReleasePeriod(5 << 5 | 2).span(), Some(Duration::from_secs(120)));

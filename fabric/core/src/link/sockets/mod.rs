@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AbortCause {
-    /// Nobody listens at the address.
+    /// No process listens at the address.
     Refused = 1,
     /// The listener or the peer is at its limit of connections.
     Full = 2,

@@ -74,7 +74,7 @@ impl Library {
             unsafe {
                 usrsctp_init_nothreads(0, output, None);
                 usrsctp_register_address(the_address());
-                // The checksum is ours: the ports are rewritten on the way in and out.
+                // The checksum is ours: the ports are rewritten in both directions.
                 usrsctp_enable_crc32c_offload();
                 // The raw socket does not carry ECN marks; the rest is of no use between one
                 // address each.
@@ -88,7 +88,7 @@ impl Library {
         });
     }
 
-    /// A packet has come in: SCTP common header first, with inner ports.
+    /// Processes a received packet: SCTP common header first, with inner ports.
     pub(crate) fn input(&mut self, packet: &[u8]) {
         // SAFETY: the library is started (inner ports exist only then); it copies the packet before
         // it returns.
@@ -382,7 +382,17 @@ impl Handle {
     }
 
     /// Outbound and inbound streams agreed on.
-    pub(crate) fn streams(&self, _library: &mut Library) -> io::Result<(u16, u16)> {
+    pub(crate) fn streams(&self, library: &mut Library) -> io::Result<(u16, u16)> {
+        let status = self.status(library)?;
+        Ok((status.outstrms, status.instrms))
+    }
+
+    /// DATA chunks that were sent, and not acknowledged by the peer.
+    pub(crate) fn unacknowledged(&self, library: &mut Library) -> io::Result<u16> {
+        Ok(self.status(library)?.unackdata)
+    }
+
+    fn status(&self, _library: &mut Library) -> io::Result<Status> {
         // SAFETY: plain numbers and bytes; all zero is a value.
         let mut status: Status = unsafe { std::mem::zeroed() };
         let mut len = size_of::<Status>() as u32;
@@ -397,7 +407,7 @@ impl Handle {
                 &mut len,
             )
         })?;
-        Ok((status.outstrms, status.instrms))
+        Ok(status)
     }
 
     /// Sends what is queued, then SHUTDOWN.
@@ -409,8 +419,7 @@ impl Handle {
     /// Gives the socket back. An association that still stands is aborted.
     pub(crate) fn close(self, _library: &mut Library) {
         // SAFETY: the socket is open and, since this consumes the only handle, is closed once. The
-        // library keeps it alive for itself as long as it needs it; an upcall that comes
-        // late carries a number only.
+        // library keeps it alive while it needs it; a late upcall carries a number only.
         unsafe { usrsctp_close(self.0.as_ptr()) }
     }
 }

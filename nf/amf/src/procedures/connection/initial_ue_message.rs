@@ -5,11 +5,12 @@
 //! gNB -> AMF  INITIAL UE MESSAGE (NAS-PDU, 5G-S-TMSI)
 //! ```
 //!
-//! [`from_gnb`] selects the task of the UE by the 5G-GUTI, or starts a new one. [`run`] works in
-//! that task: only a message that passes the integrity check is taken as the UE's own. Any other
-//! message moves to a new context and changes nothing here.
+//! [`from_gnb`] selects the task of the UE by the 5G-GUTI, or starts a new one. [`verify`] works in
+//! that task, also while a procedure runs: only a message that passes the integrity check is taken
+//! as the UE's own, ends a paging and preempts the procedure. Any other message moves to a new
+//! context and changes nothing here: anyone who hears a PAGING can send it (TS 24.501, 4.4.4.3).
 use super::ue_context_release;
-use crate::n2::{Connection, Gnb, Handled, uplink};
+use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
 use crate::procedures::registration::amf_set_takeover;
 use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle};
 use crate::{Amf, metrics};
@@ -47,12 +48,17 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: 
             of_set.map(|(_, _, tmsi)| tmsi)
         }
     };
-    let known = tmsi.and_then(|tmsi| amf.tables.by_tmsi(tmsi));
-    let Some(handle) = known.or_else(|| amf.new_ue()) else {
+    // Half of the queue is for messages that are the UE's own for sure.
+    let has_room = |ue: &UeHandle| ue.sender.capacity() > ue.sender.max_capacity() / 2;
+    let over_share = gnb.unverified() >= amf.config.limits.max_unverified_per_gnb;
+    let known = tmsi.and_then(|tmsi| amf.tables.by_tmsi(tmsi)).filter(has_room);
+    let new_ue = || (!is_flood(amf, gnb)).then(|| amf.new_ue()).flatten();
+    let Some(handle) = known.or_else(new_ue) else {
         return Ok(reject_without_context(gnb, initial.ran_id));
     };
     let ids = amf.tables.connect(gnb.number, initial.ran_id, &handle);
-    let connection = Connection::new(amf.clone(), gnb.clone(), ids, initial.ran_id, location);
+    let mut connection = Connection::new(amf.clone(), gnb.clone(), ids, initial.ran_id, location);
+    connection.unverified = Some(Unverified::new(gnb));
     deliver(
         amf,
         &handle,
@@ -61,6 +67,8 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: 
             nas: initial.nas,
             ngap: data.clone(),
             rerouted: initial.rerouted,
+            over_share,
+            verified: None,
         },
     );
     Ok(Vec::new())
@@ -84,11 +92,14 @@ fn deliver(amf: &Arc<Amf>, handle: &UeHandle, message: InitialMessage) {
 /// Rejects a UE for which there is no room, not even to send a NAS reject.
 fn reject_without_context(gnb: &Gnb, ran_id: u32) -> Vec<NGAP_PDU> {
     metrics::dropped("ue");
-    tracing::warn!(
-        gnb = gnb.label(),
-        ran_id,
-        "UE rejected: too many UE contexts; raise amf.limits.max_ues"
-    );
+    if let Some(suppressed) = martlet_log_limit::line("ue_limit", gnb.address.ip()) {
+        tracing::warn!(
+            gnb = gnb.label(),
+            ran_id,
+            suppressed,
+            "UE rejected: too many contexts; see amf.limits.max_ues and max_unverified_per_gnb"
+        );
+    }
     let ids = UeIds { amf: None, ran: Some(ran_id) };
     error_indication(ids, Some(Cause::misc(CauseMisc::control_processing_overload)), None)
         .into_iter()
@@ -121,17 +132,42 @@ fn identity(amf: &Amf, nas: &[u8]) -> Identity {
     }
 }
 
+/// Checks a message with an identity of this UE. Returns it if it is the UE's own, or the first one
+/// of a new context; any other message moves to a new context.
+pub(crate) fn verify(ue: &mut Ue, mut message: Box<InitialMessage>) -> Option<Box<InitialMessage>> {
+    if message.verified.is_some() || is_unknown(ue) {
+        return Some(message);
+    }
+    // During security mode control, the UE may still use the previous context.
+    for security in [&mut ue.security, &mut ue.previous_security].into_iter().flatten() {
+        let opened = inbound::from_ue(Some(&mut security.nas), false, &message.nas);
+        message.verified = opened.ok().filter(Inbound::is_verified);
+        if message.verified.is_some() {
+            return Some(message);
+        }
+    }
+    move_to_new_context(ue, *message);
+    None
+}
+
+/// Whether the context is new and waits for its first message.
+fn is_unknown(ue: &Ue) -> bool {
+    ue.is_new() && ue.connection.is_none()
+}
+
 /// Takes the connection for this UE. Returns the NAS message to act on; `None` if the message moved
 /// to another context, or if the connection was released.
-pub(crate) async fn run(ue: &mut Ue, message: InitialMessage) -> Option<Inbound> {
-    let context = ue.security.as_mut().map(|security| &mut security.nas);
-    let opened = inbound::from_ue(context, false, &message.nas);
+pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inbound> {
+    let unknown = is_unknown(ue);
+    let mut message = *verify(ue, message)?;
+    let opened = match message.verified.take() {
+        Some(inbound) => Ok(inbound),
+        None => {
+            let context = ue.security.as_mut().map(|security| &mut security.nas);
+            inbound::from_ue(context, false, &message.nas)
+        }
+    };
     let verified = opened.as_ref().is_ok_and(Inbound::is_verified);
-    let unknown = ue.is_new() && ue.connection.is_none();
-    if !verified && !unknown {
-        move_to_new_context(ue, message);
-        return None;
-    }
     if ue.connection.is_some() {
         // The UE opened a second connection; the first is released (TS 23.502, 4.2.2.2.2, step 3).
         ue.deactivate_all(None).await;
@@ -140,6 +176,10 @@ pub(crate) async fn run(ue: &mut Ue, message: InitialMessage) -> Option<Inbound>
     }
     ue.connection = Some(message.connection);
     ue.secured = verified;
+    ue.over_share = message.over_share && !verified;
+    if verified {
+        ue.set_verified();
+    }
     ue.idle = None;
     (ue.initial_nas, ue.initial_ngap) = (Some(message.nas.clone()), Some(message.ngap));
     ue.reallocation = match message.rerouted {
@@ -150,16 +190,21 @@ pub(crate) async fn run(ue: &mut Ue, message: InitialMessage) -> Option<Inbound>
     let mut opened = opened;
     if unknown && let Some(inbound) = Box::pin(amf_set_takeover::by_ue(ue, &message.nas)).await {
         ue.secured = true;
+        ue.set_verified();
         ue.publish();
         opened = Ok(inbound);
     }
     match opened {
         Ok(inbound) => Some(inbound),
         Err(refused) => {
-            metrics::nas_error(refused.reason.label());
-            tracing::warn!(
-                supi = ue.label(), gnb = ue.gnb(), %refused, "initial NAS message discarded"
-            );
+            let reason = refused.reason.label();
+            metrics::nas_error(reason);
+            if let Some(suppressed) = martlet_log_limit::line(reason, ue.gnb()) {
+                tracing::warn!(
+                    supi = ue.label(), gnb = ue.gnb(), %refused, suppressed,
+                    "initial NAS message discarded"
+                );
+            }
             if let Some(answer) = refused.answer {
                 let _ = ue.send_nas(&answer).await;
             }
@@ -171,12 +216,34 @@ pub(crate) async fn run(ue: &mut Ue, message: InitialMessage) -> Option<Inbound>
 
 /// Gives the connection to the task of a new UE.
 pub(crate) fn move_to_new_context(ue: &Ue, message: InitialMessage) {
-    tracing::info!(
-        supi = ue.label(),
-        gnb = message.connection.gnb.label(),
-        "initial NAS message with this 5G-GUTI is not verified; it gets a new context"
-    );
-    let Some(handle) = ue.amf.new_ue() else { return metrics::dropped("initial_ue_message") };
-    ue.amf.tables.redirect(message.connection.amf_id, &handle);
+    const REASON: &str = "unverified_initial_message";
+    metrics::nas_error(REASON);
+    let gnb = message.connection.gnb.label();
+    if let Some(suppressed) = martlet_log_limit::line(REASON, &gnb) {
+        tracing::info!(
+            supi = ue.label(),
+            gnb,
+            suppressed,
+            "initial NAS message with this 5G-GUTI is not verified; it gets a new context"
+        );
+    }
+    let connection = &message.connection;
+    let is_flood = is_flood(&ue.amf, &connection.gnb);
+    let Some(handle) = (!is_flood).then(|| ue.amf.new_ue()).flatten() else {
+        let (gnb, ran_id) = (connection.gnb.clone(), connection.ran_id);
+        tokio::spawn(async move {
+            for message in reject_without_context(&gnb, ran_id) {
+                gnb.send(0, &message).await;
+            }
+        });
+        return;
+    };
+    ue.amf.tables.redirect(connection.amf_id, &handle);
     let _ = handle.sender.try_send(Event::Initial(message.into()));
+}
+
+/// Whether a gNB has so many unverified UEs that further ones get no context, not even to be
+/// rejected with #22: twice its share.
+fn is_flood(amf: &Amf, gnb: &Gnb) -> bool {
+    gnb.unverified() >= amf.config.limits.max_unverified_per_gnb.saturating_mul(2)
 }

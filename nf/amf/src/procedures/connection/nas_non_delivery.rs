@@ -50,8 +50,11 @@ mod tests {
 
     #[test]
     fn only_a_handover_keeps_the_message() {
-        let kept = Cause::radioNetwork(CauseRadioNetwork::xn_handover_triggered);
+        let xn_handover_cause = Cause::radioNetwork(CauseRadioNetwork::xn_handover_triggered);
         let dropped = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);
-        assert_eq!((is_caused_by_handover(&kept), is_caused_by_handover(&dropped)), (true, false));
+        assert_eq!(
+            (is_caused_by_handover(&xn_handover_cause), is_caused_by_handover(&dropped)),
+            (true, false)
+        );
     }
 }

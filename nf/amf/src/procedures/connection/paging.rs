@@ -68,7 +68,7 @@ async fn paged(ue: &mut Ue) -> Paged {
 /// The event that ends the paging; `None` after the last attempt.
 async fn attempts(ue: &mut Ue) -> Option<Stop> {
     for attempt in 1..=ue.amf.config.timers.paging_attempts {
-        let gnbs = page(ue).await;
+        let gnbs = page(ue);
         tracing::debug!(supi = ue.label(), attempt, gnbs, "paging");
         let until = Instant::now() + ue.amf.config.timers.t3513();
         match ue.next_ngap::<()>(until, Err).await {
@@ -87,8 +87,8 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
     }
 }
 
-/// Sends PAGING to every gNB of the registration area. Returns their number.
-async fn page(ue: &Ue) -> usize {
+/// Sends PAGING to every gNB of the registration area that reads. Returns their number.
+fn page(ue: &Ue) -> usize {
     let Some(guti) = &ue.identity.guti else { return 0 };
     let paging = match downlink::paging(guti, &ue.area) {
         Ok(paging) => paging,
@@ -99,7 +99,7 @@ async fn page(ue: &Ue) -> usize {
     };
     let mut sent = 0;
     for gnb in ue.amf.gnbs.all() {
-        if gnb.covers(&ue.area) && gnb.send(0, &paging).await {
+        if gnb.covers(&ue.area) && gnb.try_send(&paging) {
             sent += 1;
         }
     }

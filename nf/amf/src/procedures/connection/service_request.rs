@@ -46,7 +46,15 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "service request failed");
+            if let Some(suppressed) = martlet_log_limit::line("service_request", (ue.gnb(), &why)) {
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    why,
+                    suppressed,
+                    "service request failed"
+                );
+            }
             failed(ue, stop).await;
         }
     }

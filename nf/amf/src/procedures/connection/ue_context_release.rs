@@ -53,10 +53,12 @@ async fn release(
         () = lost.notified() => {}
         () = tokio::time::sleep(limit) => {
             let (gnb, ran_id) = (connection.gnb.label(), connection.ran_id);
-            tracing::warn!(
-                gnb, ran_id,
-                "UE context release: no response from the gNB; resetting the connection"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("ue_context_release", &gnb) {
+                tracing::warn!(
+                    gnb, ran_id, suppressed,
+                    "UE context release: no response from the gNB; resetting the connection"
+                );
+            }
             // The identities are not reused before both sides have released them (TS 38.413,
             // 8.7.4.2.1).
             let cause = Cause::misc(martlet_ngap::ngap::CauseMisc::om_intervention);

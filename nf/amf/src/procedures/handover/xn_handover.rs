@@ -5,8 +5,14 @@
 //! target gNB -> AMF  PATH SWITCH REQUEST
 //! AMF -> SMFs        Nsmf_PDUSession_UpdateSMContext (PATH_SWITCH_REQ)
 //! AMF -> target gNB  PATH SWITCH REQUEST ACKNOWLEDGE or FAILURE
+//! AMF -> source gNB  UE CONTEXT RELEASE COMMAND, some seconds later
 //! ```
+//!
+//! The target has to be a neighbour of the source (`amf.n2.xn_neighbours`). The target releases the
+//! source over Xn (TS 23.502, 4.9.1.2.2, step 8), so a source that was asked for the handover has
+//! no context any more when the command arrives. One that was not asked learns that its UE is gone.
 use crate::Amf;
+use crate::config::XnNeighbours;
 use crate::metrics::{self, Procedure};
 use crate::n2::handover_downlink::{self, PathSwitched};
 use crate::n2::handover_uplink::PathSwitchRequested;
@@ -17,6 +23,7 @@ use crate::procedures::session::user_plane_activation::{N2, part};
 use crate::ue::{Event, Ue};
 use bytes::Bytes;
 use futures_util::future::join_all;
+use martlet_log_limit as log_limit;
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, NGAPPDU};
 use martlet_ngap::transfer::PathSwitchUnsuccessful;
@@ -54,6 +61,10 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         procedure.failed("no_context");
         return reject(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
     }
+    if !is_neighbour(ue, &gnb) {
+        procedure.failed("not_a_neighbour");
+        return reject(&gnb, &request, CauseRadioNetwork::ho_target_not_allowed).await;
+    }
     let location = request.location.map(|location| location.to_sbi());
     let known =
         |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
@@ -82,6 +93,8 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         return send(&gnb, failure).await;
     }
     let before = ue.gnb();
+    let source =
+        ue.connection.as_ref().map(|connection| (connection.gnb.clone(), connection.ran_id));
     let moved = ue.connection.as_mut().is_some_and(|connection| {
         ue.amf.tables.move_connection(connection.amf_id, gnb.number, request.ran_id) && {
             connection.move_to(gnb.clone(), request.ran_id, request.location);
@@ -95,6 +108,9 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     }
     deactivate_unswitched(ue, &request, &done, location).await;
     acknowledge(ue, &request, &done, &released).await;
+    if let Some((source, ran_id)) = source.filter(|(source, _)| source.number != gnb.number) {
+        tokio::spawn(release_source(ue.amf.clone(), source, request.amf_id, ran_id));
+    }
     nas_non_delivery::send_again(ue).await;
     ue.publish();
     tracing::info!(
@@ -105,6 +121,38 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         "path switched"
     );
     procedure.succeeded();
+}
+
+/// Whether the gNB may take over the UE by a path switch.
+fn is_neighbour(ue: &Ue, target: &Gnb) -> bool {
+    let Some(source) = ue.connection.as_ref().map(|connection| &connection.gnb) else {
+        return false;
+    };
+    if source.number == target.number {
+        return true;
+    }
+    let n2 = &ue.amf.config.n2;
+    let is_listed = || match (source.setup(), target.setup()) {
+        (Some(source), Some(target)) => n2.are_neighbours(&source.id, &target.id),
+        _ => false,
+    };
+    match n2.xn_neighbours {
+        XnNeighbours::Any => true,
+        XnNeighbours::SameTac => source.shares_area_with(target) || is_listed(),
+        XnNeighbours::List => is_listed(),
+    }
+}
+
+/// Releases the UE's context at the source gNB, unless the UE is back, or another UE has the
+/// identity.
+async fn release_source(amf: Arc<Amf>, source: Arc<Gnb>, amf_id: u64, ran_id: u32) {
+    tokio::time::sleep(amf.config.timers.ngap()).await;
+    let is_back = amf.tables.gnb_of(amf_id) == Some(source.number);
+    if is_back || source.setup().is_none() || amf.tables.has_ran_id(source.number, ran_id) {
+        return;
+    }
+    let cause = Cause::radioNetwork(CauseRadioNetwork::successful_handover);
+    send(&source, downlink::ue_context_release_of(amf_id, ran_id, cause)).await;
 }
 
 /// Sends the target's transfer to the SMF and returns the SMF's transfer.
@@ -197,11 +245,14 @@ async fn acknowledge(
     // stored ones are sent in any case.
     if request.capability != downlink::security_capabilities(&capability) {
         metrics::ngap_error("security_capabilities");
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            "security capability mismatch in the path switch request"
-        );
+        if let Some(suppressed) = log_limit::line("security_capabilities", ue.gnb()) {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                suppressed,
+                "security capability mismatch in the path switch request"
+            );
+        }
     }
     let Some(connection) = &mut ue.connection else { return };
     let Some(chain) = &mut connection.next_hop else { return };
@@ -222,10 +273,12 @@ async fn acknowledge(
 /// Sends PATH SWITCH REQUEST FAILURE for all sessions.
 pub(crate) async fn reject(gnb: &Gnb, request: &PathSwitchRequested, why: CauseRadioNetwork) {
     metrics::ngap_error("path_switch");
-    tracing::warn!(
-        gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why,
-        "path switch rejected"
-    );
+    if let Some(suppressed) = log_limit::line("path_switch", gnb.address.ip()) {
+        tracing::warn!(
+            gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why,
+            suppressed, "path switch rejected"
+        );
+    }
     let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();
     send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released))
         .await;

@@ -1,4 +1,4 @@
-//! AMF status indication (TS 38.413, 8.7.8; TS 23.501, 5.21.2.2): before it stops, the AMF makes
+//! AMF status indication (TS 38.413, 8.7.6; TS 23.501, 5.21.2.2): before it stops, the AMF makes
 //! its GUAMIs unavailable, so that gNBs select another AMF of the set.
 //!
 //! ```text

@@ -19,13 +19,16 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Vec
     let why: Option<Cause> = pdu.ie::<ie::Cause>().and_then(Result::ok);
     let text = why.as_ref().map(cause::text).unwrap_or_default();
     metrics::ngap_error("indicated_by_gnb");
-    tracing::warn!(
-        gnb = gnb.label(),
-        amf_id = ids.amf,
-        ran_id = ids.ran,
-        cause = text,
-        "ERROR INDICATION received"
-    );
+    if let Some(suppressed) = martlet_log_limit::line("indicated_by_gnb", gnb.address.ip()) {
+        tracing::warn!(
+            gnb = gnb.label(),
+            amf_id = ids.amf,
+            ran_id = ids.ran,
+            cause = text,
+            suppressed,
+            "ERROR INDICATION received"
+        );
+    }
     if let (Some(amf_id), Some(ran_id)) = (ids.amf, ids.ran)
         && let Route::To(handle) = amf.tables.route(gnb.number, amf_id, ran_id)
     {

@@ -4,17 +4,22 @@
 //! gNB -> AMF  NG SETUP REQUEST (global RAN node ID, supported TAs)
 //! AMF -> gNB  NG SETUP RESPONSE, or NG SETUP FAILURE with the time to wait
 //! ```
+//!
+//! A gNB identity belongs to the association that has it. Another one gets it only after a probe
+//! that the first does not answer ([`claim`](crate::n2::claim)).
 use crate::Amf;
-use crate::metrics::Procedure;
-use crate::n2::{Area, Gnb, GnbSetup, Handled};
+use crate::metrics::{self, Procedure};
+use crate::n2::{Area, Gnb, GnbSetup, Handled, claim};
 use crate::served::{
     Tai, plmn_from_ngap, plmn_to_ngap, plmn_to_sbi, slice_from_ngap, slice_to_ngap, tac_from_ngap,
 };
+use martlet_log_limit as log_limit;
 use martlet_ngap::inbound::{Fault, Received};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, Message, build_ngap, build_ngap_ie, cause, extract_ngap_ies};
 use martlet_sbi_api::common::{GNbId, GlobalRanNodeId};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Accepts or rejects the gNB.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Handled {
@@ -28,7 +33,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
             "NG setup rejected: compare the gNB's PLMN and slices with amf.plmns"
         );
         procedure.failed("refused");
-        return Ok(failure(why).into_iter().collect());
+        return Ok(failure(gnb, why, TimeToWait::v10s).into_iter().collect());
     }
     if !setup.areas.iter().any(|area| amf.served.tais.contains(&area.tai)) {
         tracing::warn!(
@@ -39,11 +44,74 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
         );
     }
     let response = response(amf, received).map_err(|error| Fault::of(&received.pdu, &error))?;
-    if let Some(other) = amf.gnbs.other_of(&setup.id, gnb.number) {
-        tracing::info!(gnb = setup.id, "gNB has a new association; the old one is aborted");
-        other.abort();
-        amf.tables.drop_gnb(other.number);
+    if !amf.config.n2.admits(gnb.address.ip(), &setup.id) {
+        let hint = "add the gNB to amf.n2.allow";
+        return Ok(refuse(gnb, &setup, procedure, "not_allowed", hint));
     }
+    if gnb.setup().is_none() && amf.gnbs.set_up() >= amf.config.limits.max_gnbs {
+        let hint = "raise amf.limits.max_gnbs";
+        return Ok(refuse(gnb, &setup, procedure, "max_gnbs", hint));
+    }
+    let Some(owner) = amf.gnbs.other_of(&setup.id, gnb.number) else {
+        return Ok(complete(amf, gnb, setup, procedure, response));
+    };
+    if !gnb.claim.begin() {
+        return Ok(refuse(gnb, &setup, procedure, "repeated", "the first one is still running"));
+    }
+    let (amf, gnb) = (amf.clone(), gnb.clone());
+    tokio::spawn(async move {
+        let answer = claim(&amf, &gnb, owner, setup, procedure, response).await;
+        gnb.claim.end();
+        for message in answer {
+            gnb.send(0, &message).await;
+        }
+    });
+    Ok(Vec::new())
+}
+
+/// Another association has the identity. It keeps it while it answers a probe; otherwise the gNB
+/// was restarted, and the old association ends.
+async fn claim(
+    amf: &Arc<Amf>,
+    gnb: &Arc<Gnb>,
+    owner: Arc<Gnb>,
+    setup: GnbSetup,
+    procedure: Procedure,
+    response: NGAP_PDU,
+) -> Vec<NGAP_PDU> {
+    let limit = amf.config.n2.probe_timeout();
+    let answers = claim::answers(&owner, &amf.config.name, limit).await;
+    let owners = amf.gnbs.other_of(&setup.id, gnb.number);
+    // Meanwhile a third association may have got the identity.
+    let taken = owners.as_ref().is_some_and(|now| answers || now.number != owner.number);
+    if taken {
+        let hint = "another association with this gNB identity answers";
+        return refuse(gnb, &setup, procedure, "identity_in_use", hint);
+    }
+    if let Some(old) = owners {
+        tracing::info!(
+            gnb = setup.id, old = %old.address, address = %gnb.address,
+            "gNB has a new association; the old one does not answer and is aborted"
+        );
+        old.abort();
+        old.set_up(None);
+        amf.tables.drop_gnb(old.number);
+    }
+    if !amf.gnbs.has(gnb.number) {
+        // The new association has ended meanwhile.
+        procedure.failed("association_lost");
+        return Vec::new();
+    }
+    complete(amf, gnb, setup, procedure, response)
+}
+
+fn complete(
+    amf: &Amf,
+    gnb: &Gnb,
+    setup: GnbSetup,
+    procedure: Procedure,
+    response: NGAP_PDU,
+) -> Vec<NGAP_PDU> {
     let areas = describe(&setup.areas);
     if gnb.set_up(Some(setup)).is_some() {
         // A repeated NG setup clears the previous state (8.7.1.1).
@@ -51,7 +119,31 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     }
     tracing::info!(gnb = gnb.label(), address = %gnb.address, areas, "NG setup completed");
     procedure.succeeded();
-    Ok(vec![response])
+    vec![response]
+}
+
+/// NG SETUP FAILURE for a gNB that may not have this identity, or for which there is no room.
+fn refuse(
+    gnb: &Gnb,
+    setup: &GnbSetup,
+    procedure: Procedure,
+    reason: &'static str,
+    hint: &str,
+) -> Vec<NGAP_PDU> {
+    metrics::association_refused(reason);
+    if let Some(suppressed) = log_limit::line(reason, gnb.address.ip()) {
+        tracing::warn!(
+            id = setup.id, name = setup.name, address = %gnb.address, reason, suppressed,
+            "NG setup rejected: {hint}"
+        );
+    }
+    procedure.failed(reason);
+    let (cause, wait) = match reason {
+        "max_gnbs" => (CauseMisc::control_processing_overload, TimeToWait::v10s),
+        "not_allowed" => (CauseMisc::om_intervention, TimeToWait::v60s),
+        _ => (CauseMisc::unspecified, TimeToWait::v1s),
+    };
+    failure(gnb, Cause::misc(cause), wait).into_iter().collect()
 }
 
 fn read(pdu: &NGAPPDU<'_>) -> Result<GnbSetup, Error> {
@@ -160,12 +252,11 @@ fn response(amf: &Amf, received: &Received<'_>) -> Result<NGAP_PDU, Error> {
     NGAP_PDU::of_message(&NGSetupResponse::new(ProtocolIEContainer(ies)), Response::CRITICALITY)
 }
 
-fn failure(why: Cause) -> Result<NGAP_PDU, Error> {
-    build_ngap!(
-        UnsuccessfulOutcome,
-        NGSetup,
-        NGSetupFailure,
-        Cause(why),
-        TimeToWait(TimeToWait::v10s)
-    )
+fn failure(gnb: &Gnb, why: Cause, wait: TimeToWait) -> Result<NGAP_PDU, Error> {
+    gnb.claim.wait(Duration::from_secs(match wait {
+        TimeToWait::v1s => 1,
+        TimeToWait::v10s => 10,
+        _ => 60,
+    }));
+    build_ngap!(UnsuccessfulOutcome, NGSetup, NGSetupFailure, Cause(why), TimeToWait(wait))
 }

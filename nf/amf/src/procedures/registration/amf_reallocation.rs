@@ -6,8 +6,11 @@
 //! initial AMF -> target AMF  N1MessageNotify (registration request, UE context with keys)
 //! target AMF  -> gNB         first message with Old AMF (TS 38.413, 8.3.1.2)
 //!
-//! step 7B, via the (R)AN: initial AMF -> gNB REROUTE NAS REQUEST gNB -> target AMF INITIAL UE
-//! MESSAGE target AMF -> initial AMF UEContextTransfer ```
+//! step 7B, via the (R)AN:
+//! initial AMF -> gNB         REROUTE NAS REQUEST
+//! gNB -> target AMF          INITIAL UE MESSAGE
+//! target AMF -> initial AMF  UEContextTransfer
+//! ```
 //!
 //! Step 7B needs a 5G-GUTI of the initial AMF and a request that its keys verify. A UE that has
 //! just been authenticated would not accept a new authentication without integrity protection.

@@ -48,13 +48,24 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "registration failed");
+            if let Some(suppressed) = martlet_log_limit::line("registration", (ue.gnb(), &why)) {
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    why,
+                    suppressed,
+                    "registration failed"
+                );
+            }
             failed(ue, stop).await;
         }
     }
 }
 
 async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
+    if ue.over_share {
+        return Err(ue.gnb_congested());
+    }
     // Wait for a concurrency slot. The context limit applies once the UE is authenticated.
     ue.acquire_slot(Kind::Registration).await?;
     let mut request = read(&inbound)?;
@@ -82,6 +93,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     let mut algorithms_match = true;
     if let Some(verified) = taken.as_mut().and_then(|taken| taken.inbound.take()) {
         ue.secured = true;
+        ue.set_verified();
         request = read(&verified)?;
         inbound = verified;
         // This AMF selects the algorithms; other ones need new NAS keys (TS 33.501, 6.7.1.2).

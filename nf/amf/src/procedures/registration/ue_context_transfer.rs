@@ -49,8 +49,8 @@ pub(crate) struct Taken {
     pub derived: Option<(KAmf, u8)>,
 }
 
-/// Asks the AMF that gave the UE its 5G-GUTI for the UE's context. `None` where there is none, or
-/// it does not prove that the request is the UE's own: the UE is a stranger then.
+/// Requests the UE's context from the AMF that assigned its 5G-GUTI. `None` if there is no context,
+/// or if the request is not proven to be the UE's: the UE is unknown then.
 pub(crate) async fn fetch(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
@@ -100,7 +100,8 @@ pub(crate) async fn fetch(
     }
 }
 
-/// Goes on with what an AMF of the set has kept of the UE, if the request is the UE's own.
+/// Continues with the context that a member of the AMF set has stored, if the request is proven to
+/// be the UE's.
 async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     let amf = ue.amf.clone();
     let peer_ue = amf.peer_ue_of_guti(guti).await?;

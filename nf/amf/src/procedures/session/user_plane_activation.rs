@@ -92,8 +92,8 @@ fn transfer(answer: Option<Multipart<SmContextUpdatedData>>) -> Result<Bytes, Pr
 /// Reports the gNB's result to the SMFs. Sessions without a result have failed.
 pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome) {
     let silent = expected.iter().filter(|psi| {
-        let said = |list: &[(u8, Bytes)]| list.iter().any(|(answered, _)| answered == *psi);
-        !said(&outcome.done) && !said(&outcome.failed)
+        let is_answered = |list: &[(u8, Bytes)]| list.iter().any(|(answered, _)| answered == *psi);
+        !is_answered(&outcome.done) && !is_answered(&outcome.failed)
     });
     let silent: Vec<u8> = silent.copied().collect();
     let done = outcome.done.into_iter().map(|info| (info, N2SmInfoType::PduResSetupRsp));

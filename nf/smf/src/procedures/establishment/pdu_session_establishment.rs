@@ -270,13 +270,16 @@ fn read_request(body: &Multipart<SmContextCreateData>, back_off: u32) -> Result<
         return Err(wrong("the message is not a PDU SESSION ESTABLISHMENT REQUEST"));
     };
     let (id, pti) = (header.pdu_session_identity, header.procedure_transaction_identity);
-    if !(1..=15).contains(&id) || body.json.pdu_session_id.is_some_and(|said| said != id) {
+    if !(1..=15).contains(&id) || body.json.pdu_session_id.is_some_and(|in_body| in_body != id) {
         return Err(wrong("the PDU session identity is not 1 to 15, or differs from the AMF's"));
     }
+    let request = Request { id, pti, message: *message, back_off };
     if pti == 0 || pti == 255 {
-        return Err(wrong("the procedure transaction identity is not 1 to 254"));
+        // TS 24.501, 7.3.1: an unassigned or reserved PTI is rejected with #81.
+        let detail = "the procedure transaction identity is not 1 to 254".into();
+        return Err(reject(&request, 403, "N1_SM_ERROR", GsmCause::InvalidPtiValue, detail));
     }
-    Ok(Request { id, pti, message: *message, back_off })
+    Ok(request)
 }
 
 /// Allocates the addresses of a session type, all or none.

@@ -4,7 +4,8 @@ use crate::ue::nas::{NasRefused, UeNas};
 use martlet_nas::{
     Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation,
     NasDlNasTransport, NasFGsmCause, NasFGsmStatus, NasPayloadContainer, NasPayloadContainerType,
-    NasPduSessionIdentity2, NasUlNasTransport, PayloadContainerKind,
+    NasPduSessionIdentity2, NasRequestType, NasUlNasTransport, PayloadContainerKind,
+    RequestTypeValue,
 };
 use std::time::Instant;
 
@@ -65,7 +66,17 @@ impl UeNas {
 
     /// Sends a 5GSM message as it is, without a procedure.
     pub fn send_session_message(&mut self, psi: u8, message: &Nas5gsMessage) {
-        self.send_sm(message, psi);
+        let is_establishment = matches!(
+            message,
+            Nas5gsMessage::Gsm(_, Nas5gsmMessage::PduSessionEstablishmentRequest(_))
+        );
+        match ul_nas_transport(message, psi) {
+            Ok(transport) if is_establishment => {
+                let initial = NasRequestType::from_request_type(RequestTypeValue::InitialRequest);
+                self.send(&Nas5gsMessage::new_5gmm(transport.with_request_type(initial)));
+            }
+            _ => self.send_sm(message, psi),
+        }
     }
 
     pub(crate) fn send_sm(&mut self, message: &Nas5gsMessage, psi: u8) {

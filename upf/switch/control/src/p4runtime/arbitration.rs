@@ -1,8 +1,6 @@
 //! Arbitration: the controller with the highest election ID is primary and may write.
 use super::messages::{self as m, stream_response};
-use super::server::Server;
 use std::collections::BTreeMap;
-use std::sync::{MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -28,12 +26,6 @@ impl Arbitration {
             .values()
             .find(|controller| controller.election.is_some() && controller.election == self.highest)
     }
-}
-
-impl Server {
-    pub(super) fn arbitration(&self) -> MutexGuard<'_, Arbitration> {
-        self.arbitration.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 
     #[allow(clippy::result_large_err)]
     pub(super) fn check_primary(
@@ -42,35 +34,31 @@ impl Server {
         role: &str,
     ) -> Result<(), Status> {
         if !role.is_empty() {
-            return Err(Status::unimplemented("roles other than the default one are not served"));
+            return Err(Status::unimplemented("only the default role is supported"));
         }
-        let arbitration = self.arbitration();
-        match election.is_some()
-            && arbitration.primary().is_some_and(|primary| primary.election == election)
-        {
+        let is_primary = election.is_some()
+            && self.primary().is_some_and(|primary| primary.election == election);
+        match is_primary {
             true => Ok(()),
             false => Err(Status::permission_denied(
-                "only the primary controller writes: this election is not its",
+                "only the primary controller may write: use a higher election ID",
             )),
         }
     }
 
     /// Notifies all controllers of the primary.
-    pub(super) fn announce(&self, arbitration: &mut Arbitration) {
-        let there = arbitration.primary().is_some();
-        let highest = arbitration.highest;
-        for controller in
-            arbitration.controllers.values().filter(|controller| controller.election.is_some())
-        {
-            let (code, message) = match (there, controller.election == highest) {
+    pub(super) fn announce(&self, device: u64) {
+        let has_primary = self.primary().is_some();
+        for controller in self.controllers.values().filter(|of| of.election.is_some()) {
+            let (code, message) = match (has_primary, controller.election == self.highest) {
                 (true, true) => (0, "you are primary"),
                 (true, false) => (6, "you are backup"),
                 (false, _) => (5, "there is no primary"),
             };
             let update = stream_response::Update::Arbitration(m::MasterArbitrationUpdate {
-                device_id: self.device,
+                device_id: device,
                 role: None,
-                election_id: highest,
+                election_id: self.highest,
                 status: Some(m::Status { code, message: message.into(), details: vec![] }),
             });
             let _ =
@@ -78,33 +66,32 @@ impl Server {
         }
     }
 
+    /// Registers the election ID of a controller, and notifies all.
     #[allow(clippy::result_large_err)]
     pub(super) fn arbitrate(
-        &self,
+        &mut self,
         id: u64,
         update: &m::MasterArbitrationUpdate,
     ) -> Result<(), Status> {
-        self.check_device(update.device_id)?;
         if update.role.as_ref().is_some_and(|role| !role.name.is_empty()) {
-            return Err(Status::unimplemented("roles other than the default one are not served"));
+            return Err(Status::unimplemented("only the default role is supported"));
         }
-        let mut arbitration = self.arbitration();
         let election = Some(update.election_id.unwrap_or_default());
-        if arbitration
+        if self
             .controllers
             .iter()
             .any(|(other, controller)| *other != id && controller.election == election)
         {
-            return Err(Status::invalid_argument("another controller has this election"));
+            return Err(Status::invalid_argument("another controller has this election ID"));
         }
-        if let Some(controller) = arbitration.controllers.get_mut(&id) {
+        if let Some(controller) = self.controllers.get_mut(&id) {
             controller.election = election;
         }
         // A controller with election ID 0 is never primary.
-        if election > arbitration.highest && election != Some(m::Uint128::default()) {
-            arbitration.highest = election;
+        if election > self.highest && election != Some(m::Uint128::default()) {
+            self.highest = election;
         }
-        self.announce(&mut arbitration);
+        self.announce(update.device_id);
         Ok(())
     }
 }

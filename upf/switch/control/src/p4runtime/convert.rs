@@ -9,25 +9,23 @@ use std::fmt::{Display, Formatter};
 type Result<T> = std::result::Result<T, WriteError>;
 
 /// A number in P4Runtime's form: big-endian, without leading zero bytes.
-pub fn to_octets(value: u64) -> Vec<u8> {
-    let octets = value.to_be_bytes();
-    let first = octets.iter().position(|octet| *octet != 0).unwrap_or(7);
-    octets[first..].to_vec()
+pub fn to_bytes(value: u64) -> Vec<u8> {
+    let bytes = value.to_be_bytes();
+    let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(7);
+    bytes[first..].to_vec()
 }
 
 /// Reads a number of a bit width from P4Runtime's form.
-pub fn from_octets(octets: &[u8], bits: u32, of: impl Display) -> Result<u64> {
-    let significant =
-        &octets[octets.iter().position(|octet| *octet != 0).unwrap_or(octets.len())..];
-    if octets.is_empty() {
-        return refuse(Code::InvalidArgument, format!("{of}: a value has at least one octet"));
+pub fn from_bytes(bytes: &[u8], bits: u32, of: impl Display) -> Result<u64> {
+    let significant = &bytes[bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len())..];
+    if bytes.is_empty() {
+        return refuse(Code::InvalidArgument, format!("{of}: a value needs at least one byte"));
     }
-    let value =
-        significant.iter().take(8).fold(0u64, |value, octet| value << 8 | u64::from(*octet));
+    let value = significant.iter().take(8).fold(0u64, |value, byte| value << 8 | u64::from(*byte));
     if significant.len() > 8 || bits < 64 && value >> bits != 0 {
         return refuse(
             Code::InvalidArgument,
-            format!("{of} has {bits} bits: {} octets with {value:#x} do not fit", octets.len()),
+            format!("{of} has {bits} bits: {} bytes with {value:#x} do not fit", bytes.len()),
         );
     }
     Ok(value)
@@ -51,9 +49,9 @@ fn table_of(info: &P4Info, id: u32) -> Result<(usize, &Table)> {
     })
 }
 
-/// Place of a table among those of the program.
+/// The index of a table in the program.
 pub fn table(info: &P4Info, id: u32) -> Result<usize> {
-    table_of(info, id).map(|(place, _)| place)
+    table_of(info, id).map(|(position, _)| position)
 }
 
 /// Reads the key of an entry. Omitted fields match everything, except exact ones.
@@ -63,13 +61,13 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
         if !table.keys.iter().any(|key| key.id == field.field_id) {
             return refuse(
                 Code::InvalidArgument,
-                format!("{name} has no field {} in its key", field.field_id),
+                format!("the key of {name} has no field {}", field.field_id),
             );
         }
         if entry.r#match[..n].iter().any(|other| other.field_id == field.field_id) {
             return refuse(
                 Code::InvalidArgument,
-                format!("{name}: field {} is given twice", field.field_id),
+                format!("{name}: field {} occurs twice", field.field_id),
             );
         }
     }
@@ -86,24 +84,24 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
                 return refuse(Code::InvalidArgument, format!("{of} is missing"));
             }
             (Some(Some(m::MatchValue::Exact(exact))), _) => {
-                FieldMatch::Exact(from_octets(&exact.value, bits, of)?)
+                FieldMatch::Exact(from_bytes(&exact.value, bits, of)?)
             }
             (Some(Some(m::MatchValue::Ternary(ternary))), _) => FieldMatch::Ternary(
-                from_octets(&ternary.value, bits, of)?,
-                from_octets(&ternary.mask, bits, of)?,
+                from_bytes(&ternary.value, bits, of)?,
+                from_bytes(&ternary.mask, bits, of)?,
             ),
             (Some(Some(m::MatchValue::Lpm(lpm))), _) => {
                 let Ok(length) = u32::try_from(lpm.prefix_len) else {
                     return refuse(
                         Code::InvalidArgument,
-                        format!("{of}: a prefix of {} is none", lpm.prefix_len),
+                        format!("{of}: a prefix length of {} is invalid", lpm.prefix_len),
                     );
                 };
-                FieldMatch::Lpm(from_octets(&lpm.value, bits, of)?, length)
+                FieldMatch::Lpm(from_bytes(&lpm.value, bits, of)?, length)
             }
             (Some(Some(m::MatchValue::Range(range))), _) => FieldMatch::Range(
-                from_octets(&range.low, bits, of)?,
-                from_octets(&range.high, bits, of)?,
+                from_bytes(&range.low, bits, of)?,
+                from_bytes(&range.high, bits, of)?,
             ),
             (Some(None), _) => return refuse(Code::InvalidArgument, format!("{of} has no value")),
         };
@@ -120,14 +118,14 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
 
 /// Reads an action with its arguments.
 pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
-    let place = info.actions.iter().position(|described| described.id == action.action_id);
-    let Some(place) = place else {
+    let position = info.actions.iter().position(|described| described.id == action.action_id);
+    let Some(position) = position else {
         return refuse(
             Code::InvalidArgument,
             format!("the program has no action {:#010x}", action.action_id),
         );
     };
-    let described = &info.actions[place];
+    let described = &info.actions[position];
     let name = &described.alias;
     let mut arguments = Vec::new();
     for (id, parameter) in (1..).zip(&described.parameters) {
@@ -135,10 +133,10 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
         let (Some(value), None) = (given.next(), given.next()) else {
             return refuse(
                 Code::InvalidArgument,
-                format!("{name}.{} is given once", parameter.name),
+                format!("{name}.{} has to occur once", parameter.name),
             );
         };
-        arguments.push(from_octets(&value.value, parameter.bits, Named(name, &parameter.name))?);
+        arguments.push(from_bytes(&value.value, parameter.bits, Named(name, &parameter.name))?);
     }
     if action.params.len() != arguments.len() {
         return refuse(
@@ -146,12 +144,12 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
             format!("{name} takes {} parameters, not {}", arguments.len(), action.params.len()),
         );
     }
-    Ok(Call { action: place, arguments })
+    Ok(Call { action: position, arguments })
 }
 
 /// Reads an entry; a deletion may have no action.
 pub fn entry(info: &P4Info, entry: &m::TableEntry, deletion: bool) -> Result<TableEntry> {
-    let (place, table) = table_of(info, entry.table_id)?;
+    let (position, table) = table_of(info, entry.table_id)?;
     if entry.idle_timeout_ns != 0 {
         return refuse(Code::InvalidArgument, format!("{} has no idle timeouts", table.alias));
     }
@@ -166,14 +164,14 @@ pub fn entry(info: &P4Info, entry: &m::TableEntry, deletion: bool) -> Result<Tab
             );
         }
     };
-    Ok(TableEntry { table: place, key, call, metadata: entry.metadata.clone() })
+    Ok(TableEntry { table: position, key, call, metadata: entry.metadata.clone() })
 }
 
 /// An action as a message.
 pub fn action_message(info: &P4Info, call: &Call) -> m::TableAction {
     let params = (1..)
         .zip(&call.arguments)
-        .map(|(param_id, value)| m::Param { param_id, value: to_octets(*value) });
+        .map(|(param_id, value)| m::Param { param_id, value: to_bytes(*value) });
     let action = m::Action { action_id: info.actions[call.action].id, params: params.collect() };
     m::TableAction { r#type: Some(m::table_action::Type::Action(action)) }
 }
@@ -185,19 +183,18 @@ pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
     for (field, described) in entry.key.fields.iter().zip(&table.keys) {
         let all = if described.bits == 64 { u64::MAX } else { (1 << described.bits) - 1 };
         let value = match *field {
-            FieldMatch::Exact(value) => m::MatchValue::Exact(m::Exact { value: to_octets(value) }),
+            FieldMatch::Exact(value) => m::MatchValue::Exact(m::Exact { value: to_bytes(value) }),
             // Fields that match everything are omitted.
             FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) => continue,
             FieldMatch::Range(0, high) if high == all => continue,
             FieldMatch::Lpm(value, length) => {
-                m::MatchValue::Lpm(m::Lpm { value: to_octets(value), prefix_len: length as i32 })
+                m::MatchValue::Lpm(m::Lpm { value: to_bytes(value), prefix_len: length as i32 })
             }
-            FieldMatch::Ternary(value, mask) => m::MatchValue::Ternary(m::Ternary {
-                value: to_octets(value),
-                mask: to_octets(mask),
-            }),
+            FieldMatch::Ternary(value, mask) => {
+                m::MatchValue::Ternary(m::Ternary { value: to_bytes(value), mask: to_bytes(mask) })
+            }
             FieldMatch::Range(low, high) => {
-                m::MatchValue::Range(m::Range { low: to_octets(low), high: to_octets(high) })
+                m::MatchValue::Range(m::Range { low: to_bytes(low), high: to_bytes(high) })
             }
         };
         fields.push(m::FieldMatch { field_id: described.id, value: Some(value) });
@@ -293,12 +290,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_their_shortest_form_and_their_width() {
-        assert_eq!(to_octets(0), [0]);
-        assert_eq!(to_octets(0x0a3c_0001), [10, 60, 0, 1]);
-        assert_eq!(from_octets(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 7], 8, "x").unwrap(), 7);
-        assert!(from_octets(&[1, 0], 8, "x").is_err());
-        assert!(from_octets(&[], 8, "x").is_err());
-        assert!(from_octets(&[1; 9], 64, "x").is_err());
+    fn numbers_have_their_shortest_form_and_a_checked_width() {
+        assert_eq!(to_bytes(0), [0]);
+        assert_eq!(to_bytes(0x0a3c_0001), [10, 60, 0, 1]);
+        assert_eq!(from_bytes(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 7], 8, "x").unwrap(), 7);
+        assert!(from_bytes(&[1, 0], 8, "x").is_err());
+        assert!(from_bytes(&[], 8, "x").is_err());
+        assert!(from_bytes(&[1; 9], 64, "x").is_err());
     }
 }

@@ -55,7 +55,7 @@ pub struct WriteRequest {
     pub election_id: Option<Uint128>,
     #[prost(message, repeated, tag = "4")]
     pub updates: Vec<Update>,
-    /// 0: go on after an error; 1: all or nothing; 2: all or nothing, between two packets.
+    /// 0: continue after an error; 1: roll back on an error; 2: atomic with respect to packets.
     #[prost(int32, tag = "5")]
     pub atomicity: i32,
     #[prost(string, tag = "6")]
@@ -285,7 +285,7 @@ pub struct MasterArbitrationUpdate {
     #[prost(message, optional, tag = "4")]
     pub status: Option<Status>,
 }
-/// `PacketIn` and `PacketOut`, which are alike.
+/// `PacketIn` and `PacketOut`, which have equal fields.
 #[derive(Clone, PartialEq, Message)]
 pub struct Packet {
     #[prost(bytes = "vec", tag = "1")]
@@ -412,7 +412,7 @@ pub struct InfoField {
 pub struct ActionRef {
     #[prost(uint32, tag = "1")]
     pub id: u32,
-    /// 0 everywhere, 1 in entries only, 2 by default only.
+    /// 0 table and default, 1 table only, 2 default only.
     #[prost(int32, tag = "3")]
     pub scope: i32,
 }
@@ -423,7 +423,7 @@ pub struct InfoAction {
     #[prost(message, repeated, tag = "2")]
     pub params: Vec<InfoParam>,
 }
-/// A parameter of an action, and a field of a packet's metadata, which are alike.
+/// A parameter of an action, or a field of a packet's metadata.
 #[derive(Clone, PartialEq, Message)]
 pub struct InfoParam {
     #[prost(uint32, tag = "1")]
@@ -444,7 +444,7 @@ pub struct InfoArray {
 }
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct InfoUnit {
-    /// 1 octets, 2 packets, 3 both.
+    /// 1 bytes, 2 packets, 3 both.
     #[prost(int32, tag = "1")]
     pub unit: i32,
 }

@@ -5,6 +5,7 @@ pub mod messages;
 mod packets;
 mod reads;
 mod server;
+mod status;
 mod writes;
 
 pub use server::{Server, VERSION};

@@ -9,14 +9,14 @@ use tokio::sync::Notify;
 const FRAME: std::ops::RangeInclusive<usize> = 14..=2040;
 
 impl Server {
-    /// Forwards packets for the controller, each time that the doorbell is signalled.
-    pub(super) async fn packets_in(&self, bell: &Notify) {
+    /// Forwards packets for the controller, each time that `wakeup` is notified.
+    pub(super) async fn packets_in(&self, wakeup: &Notify) {
         loop {
-            bell.notified().await;
+            wakeup.notified().await;
             while let Some((port, payload)) = self.tables.target().receive() {
                 let metadata = vec![m::PacketMetadata {
                     metadata_id: 1,
-                    value: convert::to_octets(port.into()),
+                    value: convert::to_bytes(port.into()),
                 }];
                 let update = stream_response::Update::Packet(m::Packet { payload, metadata });
                 if let Some(primary) = self.arbitration().primary() {
@@ -41,37 +41,33 @@ impl Server {
         if !is_primary {
             return refuse(
                 WriteCode::PermissionDenied,
-                "only the primary controller sends packets",
+                "only the primary controller may send packets: use a higher election ID",
             );
         }
         let [metadata] = &packet.metadata[..] else {
             return refuse(
                 WriteCode::InvalidArgument,
-                "a packet has one field of metadata, 1: its egress port",
+                "a packet-out needs one metadata field, 1: its egress port",
             );
         };
-        let port = convert::from_octets(&metadata.value, 32, "egress_port")? as u32;
+        let port = convert::from_bytes(&metadata.value, 32, "egress_port")? as u32;
         if metadata.metadata_id != 1 || port >= self.tables.target().ports() {
             let ports = self.tables.target().ports();
             return refuse(
                 WriteCode::InvalidArgument,
-                format!("egress_port is field 1, and one of the ports 0 to {}", ports - 1),
+                format!("egress_port has to be field 1, and a port from 0 to {}", ports - 1),
             );
         }
-        let octets = packet.payload.len();
-        if !FRAME.contains(&octets) {
+        let bytes = packet.payload.len();
+        if !FRAME.contains(&bytes) {
             let (least, most) = (FRAME.start(), FRAME.end());
             return refuse(
                 WriteCode::InvalidArgument,
                 format!(
-                    "a frame has {least} to {most} octets, with its Ethernet header, and this has \
-                     {octets}"
+                    "a frame has {least} to {most} bytes with its Ethernet header, not {bytes}"
                 ),
             );
         }
-        self.tables
-            .target()
-            .send(port, &packet.payload)
-            .map_err(|message| WriteError { code: WriteCode::Internal, message })
+        Ok(self.tables.target().send(port, &packet.payload)?)
     }
 }

@@ -1,4 +1,4 @@
-//! What controllers read.
+//! Reads by controllers.
 use super::convert;
 use super::messages::{self as m, entity};
 use super::server::Server;
@@ -11,8 +11,8 @@ impl Server {
         to: &mut Vec<m::Entity>,
     ) -> Result<(), WriteError> {
         let info = &self.tables.program().info;
-        let mut give = |entity| to.push(m::Entity { entity: Some(entity) });
-        // 0 asks for all, of all.
+        let mut push = |entity| to.push(m::Entity { entity: Some(entity) });
+        // ID 0 selects all.
         let wanted = |id: u32, ids: Vec<u32>, what: &str| -> Result<Vec<usize>, WriteError> {
             let found: Vec<usize> = (0..ids.len()).filter(|n| id == 0 || ids[*n] == id).collect();
             match found.is_empty() && id != 0 {
@@ -23,55 +23,52 @@ impl Server {
             }
         };
         match entity {
-            entity::Entity::Table(asked) => {
+            entity::Entity::Table(requested) => {
                 for table in wanted(
-                    asked.table_id,
+                    requested.table_id,
                     info.tables.iter().map(|table| table.id).collect(),
                     "table",
                 )? {
-                    if asked.is_default_action {
+                    if requested.is_default_action {
                         let action = self
                             .tables
                             .default_of(table)
                             .map(|call| convert::action_message(info, &call));
                         let table_id = info.tables[table].id;
-                        give(entity::Entity::Table(m::TableEntry {
+                        push(entity::Entity::Table(m::TableEntry {
                             table_id,
                             action,
                             is_default_action: true,
                             ..Default::default()
                         }));
-                    } else if asked.r#match.is_empty() {
+                    } else if requested.r#match.is_empty() {
                         for entry in self.tables.entries(table) {
-                            if asked.priority == 0
-                                || i64::from(entry.key.priority) == i64::from(asked.priority)
+                            if requested.priority == 0
+                                || i64::from(entry.key.priority) == i64::from(requested.priority)
                             {
-                                give(entity::Entity::Table(convert::entry_message(info, &entry)));
+                                push(entity::Entity::Table(convert::entry_message(info, &entry)));
                             }
                         }
                     } else {
-                        let key = convert::key(&info.tables[table], asked)?;
+                        let key = convert::key(&info.tables[table], requested)?;
                         if let Some(entry) = self.tables.entry(table, &key) {
-                            give(entity::Entity::Table(convert::entry_message(info, &entry)));
+                            push(entity::Entity::Table(convert::entry_message(info, &entry)));
                         }
                     }
                 }
             }
-            entity::Entity::Counter(asked) => {
+            entity::Entity::Counter(requested) => {
                 for counter in wanted(
-                    asked.counter_id,
+                    requested.counter_id,
                     info.counters.iter().map(|counter| counter.id).collect(),
                     "counter",
                 )? {
                     let array = &info.counters[counter];
-                    let indexes = match asked.index {
+                    let indexes = match requested.index {
                         Some(index) => match u32::try_from(index.index) {
                             Ok(index) => index..index.saturating_add(1),
                             Err(_) => {
-                                return refuse(
-                                    WriteCode::InvalidArgument,
-                                    "an index is not negative",
-                                );
+                                return refuse(WriteCode::InvalidArgument, "the index is negative");
                             }
                         },
                         None => 0..array.size,
@@ -79,11 +76,11 @@ impl Server {
                     for index in indexes {
                         let count = self.counters.read(counter, index)?;
                         let data = m::CounterData {
-                            byte_count: count.octets as i64,
+                            byte_count: count.bytes as i64,
                             packet_count: count.packets as i64,
                         };
                         let index = Some(m::Index { index: index.into() });
-                        give(entity::Entity::Counter(m::CounterEntry {
+                        push(entity::Entity::Counter(m::CounterEntry {
                             counter_id: array.id,
                             index,
                             data: Some(data),
@@ -91,9 +88,9 @@ impl Server {
                     }
                 }
             }
-            entity::Entity::Meter(asked) => {
+            entity::Entity::Meter(requested) => {
                 for meter in wanted(
-                    asked.meter_id,
+                    requested.meter_id,
                     info.meters.iter().map(|meter| meter.id).collect(),
                     "meter",
                 )? {
@@ -106,7 +103,7 @@ impl Server {
                             pburst: *burst as i64,
                         })
                     };
-                    let indexes: Vec<u32> = match asked.index {
+                    let indexes: Vec<u32> = match requested.index {
                         Some(index) => vec![u32::try_from(index.index).unwrap_or(u32::MAX)],
                         None => set
                             .keys()
@@ -126,7 +123,7 @@ impl Server {
                             index: Some(m::Index { index: index.into() }),
                             config: config(index),
                         };
-                        give(entity::Entity::Meter(entry));
+                        push(entity::Entity::Meter(entry));
                     }
                 }
             }

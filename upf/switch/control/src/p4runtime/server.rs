@@ -3,16 +3,16 @@ use super::arbitration::{Arbitration, Controller};
 use super::convert;
 use super::messages::{self as m, stream_request, stream_response};
 use super::service::p4_runtime_server::{P4Runtime, P4RuntimeServer};
-use super::writes::batch_status;
+use super::status::{batch_status, status};
 use crate::counters::Counters;
-use crate::error::{BatchError, Code as WriteCode, WriteError};
+use crate::error::BatchError;
 use crate::journal::Journal;
 use crate::model::Update;
 use crate::tables::Tables;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming};
 
 /// The supported version of P4Runtime.
 pub const VERSION: &str = "1.4.1";
@@ -22,9 +22,9 @@ pub(super) const QUEUE: usize = 1024;
 /// Controllers at a time.
 const CONTROLLERS: usize = 64;
 /// Entities per message of a read response.
-const AT_A_TIME: usize = 1024;
+const ENTITIES_PER_MESSAGE: usize = 1024;
 /// Maximum size of a request: about 100,000 updates.
-const LONGEST: usize = 64 << 20;
+const MAX_REQUEST: usize = 64 << 20;
 
 /// Serves one switch.
 pub struct Server {
@@ -41,14 +41,6 @@ pub struct Server {
 /// The handle that tonic calls.
 #[derive(Clone)]
 pub struct Shared(Arc<Server>);
-
-fn rpc(code: WriteCode) -> Code {
-    Code::from_i32(code as i32)
-}
-
-fn status(error: WriteError) -> Status {
-    Status::new(rpc(error.code), error.message)
-}
 
 impl Server {
     /// A server for a switch with this device number.
@@ -72,11 +64,14 @@ impl Server {
 
     /// The service, and the task that forwards packets to the primary controller when the doorbell
     /// is signalled. The task runs until it is dropped.
-    pub fn service(self, bell: Arc<Notify>) -> (P4RuntimeServer<Shared>, impl Future<Output = ()>) {
+    pub fn service(
+        self,
+        wakeup: Arc<Notify>,
+    ) -> (P4RuntimeServer<Shared>, impl Future<Output = ()>) {
         let server = Arc::new(self);
         let service =
-            P4RuntimeServer::new(Shared(server.clone())).max_decoding_message_size(LONGEST);
-        (service, async move { server.packets_in(&bell).await })
+            P4RuntimeServer::new(Shared(server.clone())).max_decoding_message_size(MAX_REQUEST);
+        (service, async move { server.packets_in(&wakeup).await })
     }
 
     /// Writes the initial entries and those of the journal.
@@ -96,12 +91,16 @@ impl Server {
         if errors.is_empty() { Ok(()) } else { Err(BatchError(errors)) }
     }
 
+    pub(super) fn arbitration(&self) -> MutexGuard<'_, Arbitration> {
+        self.arbitration.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[allow(clippy::result_large_err)]
     pub(super) fn check_device(&self, device: u64) -> Result<(), Status> {
         match device == self.device {
             true => Ok(()),
             false => Err(Status::not_found(format!(
-                "there is no device {device}: this is {}",
+                "device {device} does not exist: this switch is device {}",
                 self.device
             ))),
         }
@@ -120,9 +119,9 @@ impl P4Runtime for Shared {
         let request = request.into_inner();
         let server = self.0.clone();
         server.check_device(request.device_id)?;
-        server.check_primary(request.election_id, &request.role)?;
+        server.arbitration().check_primary(request.election_id, &request.role)?;
         if !(0..=2).contains(&request.atomicity) {
-            return Err(Status::invalid_argument("this atomicity is not known"));
+            return Err(Status::invalid_argument("unknown atomicity: valid are 0 to 2"));
         }
         // A commit waits for packets in flight, so it does not run on the runtime's thread.
         let outcome = tokio::task::spawn_blocking(move || {
@@ -161,7 +160,7 @@ impl P4Runtime for Shared {
                 Some(entity) => self.0.read_entity(entity, &mut found).map_err(status)?,
                 None => {
                     return Err(Status::unimplemented(
-                        "this entity is not served: entries of tables, meters and counters are",
+                        "this entity is not supported: use table entries, meters or counters",
                     ));
                 }
             }
@@ -170,7 +169,7 @@ impl P4Runtime for Shared {
         tokio::spawn(async move {
             let mut found = found.into_iter().peekable();
             while found.peek().is_some() {
-                let entities = found.by_ref().take(AT_A_TIME).collect();
+                let entities = found.by_ref().take(ENTITIES_PER_MESSAGE).collect();
                 if sender.send(Ok(m::ReadResponse { entities })).await.is_err() {
                     return;
                 }
@@ -186,9 +185,9 @@ impl P4Runtime for Shared {
         let request = request.into_inner();
         let server = &self.0;
         server.check_device(request.device_id)?;
-        server.check_primary(request.election_id, &request.role)?;
+        server.arbitration().check_primary(request.election_id, &request.role)?;
         if !(1..=5).contains(&request.action) {
-            return Err(Status::invalid_argument("this action is not known"));
+            return Err(Status::invalid_argument("unknown action: valid are 1 to 5"));
         }
         if let Some(config) = &request.config {
             let own = convert::info_message(&server.tables.program().info, "upf");
@@ -200,18 +199,18 @@ impl P4Runtime for Shared {
             };
             if config.p4info.as_ref().is_some_and(|info| names(info) != names(&own)) {
                 return Err(Status::unimplemented(
-                    "the switch runs one program, the user plane function: this P4Info is of \
-                     another",
+                    "the switch runs a fixed program, the user plane function: this P4Info is of \
+                     another one",
                 ));
             }
-            // 1 only verifies; 5 keeps the entries.
+            // 1 only verifies; 5 preserves the entries.
             if matches!(request.action, 3 | 4) {
-                let again = server.clone();
+                let clearing = server.clone();
                 let cleared = tokio::task::spawn_blocking(move || {
-                    again.tables.clear().map_err(status)?;
-                    again
+                    clearing.tables.clear().map_err(status)?;
+                    clearing
                         .tables
-                        .write(&again.base)
+                        .write(&clearing.base)
                         .map_err(|error| Status::internal(error.to_string()))
                 });
                 cleared.await.map_err(|error| Status::internal(error.to_string()))??;
@@ -260,7 +259,7 @@ impl P4Runtime for Shared {
             let mut arbitration = server.arbitration();
             if arbitration.controllers.len() >= CONTROLLERS {
                 return Err(Status::resource_exhausted(format!(
-                    "{CONTROLLERS} controllers are the limit"
+                    "at most {CONTROLLERS} controllers may connect"
                 )));
             }
             arbitration.next += 1;
@@ -273,9 +272,10 @@ impl P4Runtime for Shared {
         tokio::spawn(async move {
             while let Ok(Some(message)) = incoming.message().await {
                 let refused = match &message.update {
-                    Some(stream_request::Update::Arbitration(update)) => {
-                        server.arbitrate(id, update).err()
-                    }
+                    Some(stream_request::Update::Arbitration(update)) => server
+                        .check_device(update.device_id)
+                        .and_then(|()| server.arbitration().arbitrate(id, update))
+                        .err(),
                     Some(stream_request::Update::Packet(packet)) => {
                         if let Err(error) = server.packet_out(id, packet) {
                             let error = m::StreamError {
@@ -296,7 +296,7 @@ impl P4Runtime for Shared {
             }
             let mut arbitration = server.arbitration();
             arbitration.controllers.remove(&id);
-            server.announce(&mut arbitration);
+            arbitration.announce(server.device);
         });
         Ok(Response::new(ReceiverStream::new(receiver)))
     }

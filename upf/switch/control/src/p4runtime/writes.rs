@@ -1,12 +1,10 @@
-//! What controllers write.
+//! Writes by controllers.
 use super::convert;
 use super::messages::{self as m, entity};
 use super::server::Server;
 use crate::counters::Count;
 use crate::error::{BatchError, Code as WriteCode, WriteError, refuse};
 use crate::model::{Operation, Update};
-use prost::Message;
-use tonic::{Code, Status};
 
 impl Server {
     /// An update of something other than a table entry.
@@ -14,7 +12,7 @@ impl Server {
         let info = &self.tables.program().info;
         let index = |index: Option<m::Index>| match index.map(|index| u32::try_from(index.index)) {
             Some(Ok(index)) => Ok(index),
-            _ => refuse(WriteCode::InvalidArgument, "an index is needed, from 0"),
+            _ => refuse(WriteCode::InvalidArgument, "an index from 0 is required"),
         };
         match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
             Some(entity::Entity::Meter(entry)) => {
@@ -28,7 +26,7 @@ impl Server {
                 if update.r#type != m::UpdateType::Modify as i32 {
                     return refuse(
                         WriteCode::InvalidArgument,
-                        "meters are modified, not inserted or deleted",
+                        "a meter can be modified, not inserted or deleted",
                     );
                 }
                 let rate = match entry.config {
@@ -37,17 +35,14 @@ impl Server {
                         if (config.pir, config.pburst) != (config.cir, config.cburst) {
                             return refuse(
                                 WriteCode::InvalidArgument,
-                                "the meters of this program have one rate: pir is cir, and pburst \
-                                 is cburst",
+                                "the meters of this program have a single rate: pir has to equal \
+                                 cir, and pburst cburst",
                             );
                         }
                         match (u64::try_from(config.cir), u64::try_from(config.cburst)) {
                             (Ok(rate), Ok(burst)) => Some((rate, burst)),
                             _ => {
-                                return refuse(
-                                    WriteCode::InvalidArgument,
-                                    "a rate is not negative",
-                                );
+                                return refuse(WriteCode::InvalidArgument, "the rate is negative");
                             }
                         }
                     }
@@ -66,16 +61,16 @@ impl Server {
                 if update.r#type != m::UpdateType::Modify as i32 {
                     return refuse(
                         WriteCode::InvalidArgument,
-                        "counters are modified, not inserted or deleted",
+                        "a counter can be modified, not inserted or deleted",
                     );
                 }
                 let data = entry.data.unwrap_or_default();
-                let (Ok(packets), Ok(octets)) =
+                let (Ok(packets), Ok(bytes)) =
                     (u64::try_from(data.packet_count), u64::try_from(data.byte_count))
                 else {
-                    return refuse(WriteCode::InvalidArgument, "a counter is not negative");
+                    return refuse(WriteCode::InvalidArgument, "the counter is negative");
                 };
-                self.counters.write(counter, index(entry.index)?, Count { packets, octets })
+                self.counters.write(counter, index(entry.index)?, Count { packets, bytes })
             }
             Some(entity::Entity::Table(entry)) => {
                 // Only default actions reach this point.
@@ -86,7 +81,7 @@ impl Server {
                 {
                     return refuse(
                         WriteCode::InvalidArgument,
-                        "a default action is modified, and has no key",
+                        "a default action can be modified, and has no key",
                     );
                 }
                 let call = match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
@@ -99,7 +94,7 @@ impl Server {
             }
             None => refuse(
                 WriteCode::Unimplemented,
-                "this entity is not served: entries of tables, meters and counters are",
+                "this entity is not supported: use table entries, meters or counters",
             ),
         }
     }
@@ -120,7 +115,7 @@ impl Server {
             _ => {
                 return refuse(
                     WriteCode::InvalidArgument,
-                    "an update is an insertion, a modification or a deletion",
+                    "the update type has to be INSERT, MODIFY or DELETE",
                 );
             }
         };
@@ -132,11 +127,11 @@ impl Server {
     /// Writes updates, table entries as one batch; returns the outcome of each.
     pub(super) fn write_all(&self, request: &m::WriteRequest) -> Vec<(usize, WriteError)> {
         let mut errors = Vec::new();
-        let (mut places, mut entries, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut positions, mut entries, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (n, update) in request.updates.iter().enumerate() {
             match self.update(update) {
                 Ok(Some(entry)) => {
-                    places.push(n);
+                    positions.push(n);
                     entries.push(entry);
                 }
                 Ok(None) => others.push((n, update)),
@@ -145,7 +140,7 @@ impl Server {
         }
         let atomic = request.atomicity != 0;
         if atomic && !others.is_empty() && request.updates.len() > 1 {
-            let why = "a batch that is all or nothing has entries of tables alone";
+            let why = "an atomic batch may contain table entries only";
             errors.extend(others.iter().map(|(n, _)| {
                 (*n, WriteError { code: WriteCode::InvalidArgument, message: why.into() })
             }));
@@ -155,12 +150,15 @@ impl Server {
         }
         if atomic {
             if let Err(BatchError(failed)) = self.tables.write(&entries) {
-                errors.extend(failed.into_iter().map(|(n, error)| (places[n], error)));
+                errors.extend(failed.into_iter().map(|(n, error)| (positions[n], error)));
                 return errors;
             }
         } else {
             errors.extend(
-                self.tables.write_each(&entries).into_iter().map(|(n, error)| (places[n], error)),
+                self.tables
+                    .write_each(&entries)
+                    .into_iter()
+                    .map(|(n, error)| (positions[n], error)),
             );
         }
         for (n, update) in others {
@@ -169,33 +167,5 @@ impl Server {
             }
         }
         errors
-    }
-}
-
-/// The errors of a batch in the specification's form: one per update, in the status details.
-pub(super) fn batch_status(updates: usize, errors: &[(usize, WriteError)], atomic: bool) -> Status {
-    let first = &errors[0];
-    let details = (0..updates).map(|n| {
-        let found = errors.iter().find(|(m, _)| *m == n);
-        let (code, message) = match found {
-            Some((_, error)) => (error.code as i32, error.message.clone()),
-            None if atomic => {
-                (WriteCode::Aborted as i32, "another update of the batch failed".into())
-            }
-            None => (0, String::new()),
-        };
-        let error = m::Error { canonical_code: code, message, space: String::new(), code: 0 };
-        m::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
-    });
-    let message = format!("update {}: {}", first.0 + 1, first.1.message);
-    let status = m::Status {
-        code: Code::Unknown as i32,
-        message: message.clone(),
-        details: details.collect(),
-    };
-    // Beyond the size of a header: the message only.
-    match status.encoded_len() <= 4096 {
-        true => Status::with_details(Code::Unknown, message, status.encode_to_vec().into()),
-        false => Status::new(Code::Unknown, message),
     }
 }

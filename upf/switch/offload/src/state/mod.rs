@@ -1,14 +1,14 @@
-//! The native UPF and the switch, and what is known of each session on either.
+//! The native UPF, the switch, and the state of each session.
 mod moves;
 mod reconcile;
 mod usage;
 
 use super::account::Accounts;
-use super::controller::{Ask, Controller, Told};
-use super::plan::Plan;
+use super::controller::{Controller, Reply, Request};
+use super::plan::{Plan, Unsupported};
 use super::policy::Policy;
-use super::rest::Rest;
-use super::tables::{Placed, Tables, Ues};
+use super::poll_backoff::PollBackoff;
+use super::tables::{Installed, Tables, Ues};
 use martlet_upf_config::{OffloadPolicy, SwitchConfig, network};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
@@ -20,43 +20,43 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-/// Where a session's packets go.
-pub(super) enum Place {
+/// The path of a session's packets.
+pub(super) enum Path {
     Native,
-    /// They wait at the switch, until the native UPF has none left.
-    Moving(Placed),
-    Switch(Placed),
+    /// The switch holds them until the native UPF has forwarded those in flight.
+    Moving(Installed),
+    Switch(Installed),
 }
 
 pub(super) struct Known {
     pub session: Session,
-    pub plan: Result<Plan, String>,
-    /// The policy lets the switch carry it.
+    pub plan: Result<Plan, Unsupported>,
+    /// Whether the policy allows offloading it.
     pub wanted: bool,
-    /// When N4 changed it last.
+    /// Time of the last change by N4.
     pub changed: Instant,
-    pub place: Place,
+    pub path: Path,
     pub accounts: Accounts,
-    /// The native UPF has other limits than the session's.
+    /// The native UPF has limits other than the session's.
     adjusted: bool,
-    /// What the native UPF had forwarded when it was last looked at.
-    pub seen: [u64; 2],
-    /// Bytes on the switch since the last look.
-    pub carried: u64,
-    /// What the switch has forwarded of it, from and to the UE.
+    /// Bytes that the native UPF had forwarded at the last sample.
+    pub sampled: [u64; 2],
+    /// Bytes on the switch since the last sample.
+    pub switch_bytes: u64,
+    /// Volume that the switch has forwarded, uplink and downlink.
     pub volumes: [Volume; 2],
     last: Option<Instant>,
 }
 
-/// Counters of rules that are gone, or that a switch had which did not answer.
+/// Counters of removed rules, or of a switch that did not reply.
 struct Orphan {
     seid: u64,
-    placed: Placed,
+    installed: Installed,
 }
 
-/// What has happened, for people.
+/// Statistics for operators.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Happened {
+pub(super) struct Statistics {
     pub moved_on: u64,
     pub moved_off: u64,
     pub failed: u64,
@@ -77,23 +77,23 @@ pub(super) struct State {
     orphans: Vec<Orphan>,
     events: EventSender,
     counters: Arc<Counters>,
-    pub happened: Happened,
-    /// When counters were last read: what they have more is of between.
-    looked: SystemTime,
-    pub rest: Rest,
-    /// Looks over which came what sessions on the switch had carried when they were last asked.
-    pub spread: u32,
+    pub statistics: Statistics,
+    /// Time of the last counter poll; new counts are from after it.
+    polled_at: SystemTime,
+    pub poll_backoff: PollBackoff,
+    /// Samples that the last poll covered.
+    pub samples_covered: u32,
     netns: [Option<String>; 2],
-    /// UEs' addresses, where packets between UEs are the native UPF's.
+    /// The UEs' networks: packets between UEs go to the native UPF.
     ues: Ues,
     longest: u16,
-    /// Network instances with an exit of their own, which only the native UPF knows.
+    /// Network instances with their own interface on N6, which only the native UPF supports.
     network_instances: Vec<Vec<u8>>,
-    /// Nothing moves onto the switch any more.
+    /// No session moves to the switch any more.
     ended: bool,
 }
 
-pub(super) struct Surroundings {
+pub(super) struct Environment {
     pub netns: [Option<String>; 2],
     pub ues: Ues,
     pub longest: u16,
@@ -106,10 +106,10 @@ impl State {
         controller: Controller,
         tables: Tables,
         config: SwitchConfig,
-        surroundings: Surroundings,
+        environment: Environment,
     ) -> State {
         let (events, counters) = (native.events(), native.counters());
-        let Surroundings { netns, ues, longest, network_instances } = surroundings;
+        let Environment { netns, ues, longest, network_instances } = environment;
         State {
             native,
             controller,
@@ -121,10 +121,10 @@ impl State {
             orphans: Vec::new(),
             events,
             counters,
-            happened: Happened::default(),
-            looked: SystemTime::now(),
-            rest: Rest::new(Instant::now()),
-            spread: 1,
+            statistics: Statistics::default(),
+            polled_at: SystemTime::now(),
+            poll_backoff: PollBackoff::new(Instant::now()),
+            samples_covered: 1,
             netns,
             ues,
             longest,
@@ -133,29 +133,29 @@ impl State {
         }
     }
 
-    /// The UPF ends: a switch that outlives it has none of its rules.
+    /// Removes all rules from the switch, which may outlive the UPF.
     pub fn end(&mut self) {
         self.ended = true;
         let seids: Vec<u64> = self.known.keys().copied().collect();
-        self.take_off(&seids);
+        self.withdraw(&seids);
     }
 
-    /// Asks the switch; one that does not answer is lost until it is connected again.
-    fn ask(&mut self, ask: Ask) -> Told {
+    /// Sends a request. A switch that does not reply is lost until it reconnects.
+    fn request(&mut self, request: Request) -> Reply {
         if !self.connected {
-            return Told::Lost("there is no switch".into());
+            return Reply::Lost("there is no switch".into());
         }
-        let told = self.controller.ask(ask);
-        if let Told::Lost(why) = &told {
+        let reply = self.controller.request(request);
+        if let Reply::Lost(why) = &reply {
             self.connected = false;
-            self.happened.why = why.clone();
+            self.statistics.why = why.clone();
             tracing::warn!(why, "switch lost: its sessions use the native path");
         }
-        told
+        reply
     }
 
     pub fn on_switch(&self) -> usize {
-        self.known.values().filter(|known| matches!(known.place, Place::Switch(_))).count()
+        self.known.values().filter(|known| matches!(known.path, Path::Switch(_))).count()
     }
 
     fn show(&self) {
@@ -167,18 +167,18 @@ impl State {
         let session = change.session;
         let plan = Plan::of(session);
         let wanted = plan.as_ref().is_ok_and(|plan| self.wants(session, plan));
-        let stays = |known: &Known| {
+        let unchanged = |known: &Known| {
             let same = known.plan.as_ref().ok() == plan.as_ref().ok() && wanted;
-            same && matches!(known.place, Place::Switch(_))
+            same && matches!(known.path, Path::Switch(_))
                 && change.end_markers.is_empty()
                 && !change.drop_buffered
         };
         let seid = session.seid;
-        let (there, stays) =
-            self.known.get(&seid).map_or((false, false), |known| (true, stays(known)));
-        if there {
-            if !stays {
-                self.take_off(&[seid]);
+        let (exists, unchanged) =
+            self.known.get(&seid).map_or((false, false), |known| (true, unchanged(known)));
+        if exists {
+            if !unchanged {
+                self.withdraw(&[seid]);
                 self.policy.released(seid);
             }
             self.renew_quotas(session);
@@ -206,11 +206,11 @@ impl State {
                     plan,
                     wanted,
                     changed: Instant::now(),
-                    place: Place::Native,
+                    path: Path::Native,
                     accounts: Accounts::default(),
                     adjusted: false,
-                    seen: [0; 2],
-                    carried: 0,
+                    sampled: [0; 2],
+                    switch_bytes: 0,
                     volumes: [Volume::default(); 2],
                     last: None,
                 };
@@ -222,7 +222,7 @@ impl State {
 
     /// See [`Datapath::remove`].
     pub fn remove(&mut self, seid: u64) -> Vec<Usage> {
-        self.take_off(&[seid]);
+        self.withdraw(&[seid]);
         let mut usage = self.native.remove(seid);
         self.policy.forget(seid);
         if let Some(mut known) = self.known.remove(&seid) {
@@ -236,7 +236,7 @@ impl State {
         self.native.last_activity(seid).max(self.known.get(&seid)?.last)
     }
 
-    /// See [`Datapath::traffic`]. What the switch has counted since the last look is not in it.
+    /// See [`Datapath::traffic`]. Excludes what the switch has counted since the last sample.
     pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         let mut all = self.native.traffic(seids);
         for (traffic, known) in
@@ -251,7 +251,7 @@ impl State {
         all
     }
 
-    /// Whether the policy lets the switch carry a session.
+    /// Whether the policy allows offloading a session.
     fn wants(&self, session: &Session, plan: &Plan) -> bool {
         if session.fars.values().any(|far| {
             network_instance_of(&self.network_instances, far.network_instance.as_deref()) > 0
@@ -284,7 +284,7 @@ impl State {
     }
 }
 
-/// A name as it is written, or in labels with their lengths (TS 23.003, 9.1).
+/// Whether a network instance has this name, as text or in labels with lengths (TS 23.003, 9.1).
 fn is_named(bytes: &[u8], name: &str) -> bool {
     let labels: Vec<u8> = name
         .split('.')

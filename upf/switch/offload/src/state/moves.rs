@@ -1,7 +1,7 @@
-//! Sessions move onto the switch, and off it.
-use super::{Known, Orphan, Place, State};
-use crate::controller::{Ask, Told};
-use crate::neighbours::{self, Away};
+//! Moves of sessions to the switch and back.
+use super::{Known, Orphan, Path, State};
+use crate::controller::{Reply, Request};
+use crate::neighbours::{self, NoHop};
 use crate::plan::{Next, Plan, Version};
 use crate::tables::{ACCESS, CORE};
 use martlet_switch_control::model::{Operation, TableEntry, Update};
@@ -10,47 +10,49 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 impl State {
-    /// Sessions take the native path from here on, and all that the switch has counted of them is
-    /// known.
-    pub fn take_off(&mut self, seids: &[u64]) {
+    /// Moves sessions to the native path, and reads their final counters.
+    pub fn withdraw(&mut self, seids: &[u64]) {
         let mut gone = Vec::new();
         for seid in seids {
             let Some(known) = self.known.get_mut(seid) else { continue };
-            let (placed, moving) = match std::mem::replace(&mut known.place, Place::Native) {
-                Place::Native => continue,
-                Place::Moving(placed) => (placed, true),
-                Place::Switch(placed) => (placed, false),
+            let (installed, moving) = match std::mem::replace(&mut known.path, Path::Native) {
+                Path::Native => continue,
+                Path::Moving(installed) => (installed, true),
+                Path::Switch(installed) => (installed, false),
             };
-            gone.push((*seid, placed, moving));
+            gone.push((*seid, installed, moving));
         }
         if gone.is_empty() {
             return;
         }
-        let entries = gone
-            .iter()
-            .flat_map(|(_, placed, moving)| if *moving { &placed.holds } else { &placed.entries });
+        let entries =
+            gone.iter().flat_map(
+                |(_, installed, moving)| {
+                    if *moving { &installed.holds } else { &installed.entries }
+                },
+            );
         let updates = entries
             .map(|entry| Update { operation: Operation::Delete, entry: entry.clone() })
             .collect();
-        if let Told::Refused(why) = self.ask(Ask::Write(updates)) {
-            // Somebody else has had a hand in it.
+        if let Reply::Refused(why) = self.request(Request::Write(updates)) {
+            // Another controller changed the entries.
             tracing::warn!(why, "switch rules out of sync: writing them again");
             self.reconcile();
         }
-        for (seid, mut placed, moving) in gone {
-            self.happened.moved_off += u64::from(!moving);
-            if moving || self.count(seid, &mut placed.counted) {
-                self.tables.free(&placed);
+        for (seid, mut installed, moving) in gone {
+            self.statistics.moved_off += u64::from(!moving);
+            if moving || self.count(seid, &mut installed.counted) {
+                self.tables.free(&installed);
             } else {
-                self.orphans.push(Orphan { seid, placed });
+                self.orphans.push(Orphan { seid, installed });
             }
             self.adjust(seid);
         }
         self.show();
     }
 
-    /// The number of a next hop; with its entries where it is new.
-    pub(super) fn next_hop(&mut self, next: Next) -> Result<(u32, Vec<TableEntry>), Away> {
+    /// The number of a next hop, with its entries if it is new.
+    pub(super) fn next_hop(&mut self, next: Next) -> Result<(u32, Vec<TableEntry>), NoHop> {
         let netns = self.netns[usize::from(matches!(next, Next::Network(_)))].clone();
         let configured = match next {
             Next::Gnb(peer) => Some(peer),
@@ -62,21 +64,22 @@ impl State {
                 (None, Next::Network(version)) => neighbours::default_router(version)?,
                 (Some(to), _) | (None, Next::Gnb(to)) => to,
             };
-            Ok::<_, Away>((to, neighbours::hop(to)?))
+            Ok::<_, NoHop>((to, neighbours::hop(to)?))
         };
-        let (to, hop) =
-            netns::within(netns.as_deref(), || Ok(find())).map_err(|error| error.to_string())??;
-        Ok(self.tables.hop(if matches!(next, Next::Gnb(_)) { ACCESS } else { CORE }, to, hop)?)
+        let (to, hop) = netns::within(netns.as_deref(), || Ok(find()))
+            .map_err(|error| NoHop::system("entering the network namespace", error))??;
+        let port = if matches!(next, Next::Gnb(_)) { ACCESS } else { CORE };
+        self.tables.hop(port, to, hop).map_err(|_| NoHop::NoNumber)
     }
 
-    /// The next hops of a plan, which loses the packets of a version that there is no way for,
-    /// where there are others.
+    /// Resolves the next hops of a plan. A version without a route is removed from the plan if the
+    /// other one has a route.
     fn next_hops(
         &mut self,
         mut plan: Plan,
         hops: &mut HashMap<Next, u32>,
         entries: &mut Vec<TableEntry>,
-    ) -> Result<Plan, Away> {
+    ) -> Result<Plan, NoHop> {
         for next in plan.nexts() {
             if hops.contains_key(&next) {
                 continue;
@@ -86,9 +89,9 @@ impl State {
                     hops.insert(next, number);
                     entries.extend(entry);
                 }
-                (Err(Away::NoWay(why)), Next::Network(version)) => {
+                (Err(why), Next::Network(version)) if !matches!(why, NoHop::Unresolved(_)) => {
                     let other = if version == Version::V4 { Version::V6 } else { Version::V4 };
-                    plan = plan.only(other).ok_or(Away::NoWay(why))?;
+                    plan = plan.only(other).ok_or(why)?;
                 }
                 (Err(why), _) => return Err(why),
             }
@@ -96,7 +99,7 @@ impl State {
         Ok(plan)
     }
 
-    /// Neighbours may have other link addresses than before.
+    /// Updates next hops whose link-layer addresses have changed.
     pub fn renew_hops(&mut self) {
         for (port, to) in self.tables.hop_targets() {
             let netns = self.netns[usize::from(port == CORE)].clone();
@@ -104,13 +107,12 @@ impl State {
                 continue;
             };
             if let Some(entry) = self.tables.renew_hop(port, to, hop) {
-                self.ask(Ask::Write(vec![Update { operation: Operation::Modify, entry }]));
+                self.request(Request::Write(vec![Update { operation: Operation::Modify, entry }]));
             }
         }
     }
 
-    /// Makes the entries of sessions that are to move. Gives, with what it needs of next hops, each
-    /// that can.
+    /// Allocates the entries and next hops of sessions that are to move. Returns those that can.
     pub fn prepare(&mut self, seids: &[u64]) -> Vec<u64> {
         let seids = if self.ended { &[] } else { seids };
         let (mut ready, mut hops, mut meters, mut hop_entries) =
@@ -118,22 +120,22 @@ impl State {
         for &seid in seids {
             let Some(known) = self.known.get(&seid) else { continue };
             let Ok(plan) = known.plan.clone() else { continue };
-            if !matches!(known.place, Place::Native) || !known.wanted {
+            if !matches!(known.path, Path::Native) || !known.wanted {
                 continue;
             }
             let plan = match self.next_hops(plan, &mut hops, &mut hop_entries) {
                 Ok(plan) => plan,
                 Err(why) => {
-                    // It was asked for, and is known in a moment.
-                    self.retry(seid, why.to_string());
+                    // Resolution was triggered, and completes soon.
+                    self.retry(seid, why);
                     continue;
                 }
             };
-            match self.tables.place(&plan, &hops) {
-                Ok(placed) => {
-                    meters.extend(placed.meters.iter().copied());
+            match self.tables.allocate(&plan, &hops) {
+                Ok(installed) => {
+                    meters.extend(installed.meters.iter().copied());
                     if let Some(known) = self.known.get_mut(&seid) {
-                        known.place = Place::Moving(placed);
+                        known.path = Path::Moving(installed);
                     }
                     ready.push(seid);
                 }
@@ -144,109 +146,109 @@ impl State {
             .into_iter()
             .map(|entry| Update { operation: Operation::Insert, entry })
             .collect::<Vec<_>>();
-        let mut done =
-            hop_updates.is_empty() || matches!(self.ask(Ask::Write(hop_updates)), Told::Done);
+        let mut done = hop_updates.is_empty()
+            || matches!(self.request(Request::Write(hop_updates)), Reply::Done);
         if done && !meters.is_empty() {
-            done &= matches!(self.ask(Ask::Meters(meters)), Told::Done);
+            done &= matches!(self.request(Request::Meters(meters)), Reply::Done);
         }
         if !done {
-            self.abandon(&ready, "the switch does not take what the sessions need");
+            self.abandon(&ready, "the switch rejects the next hops or meters of the sessions");
             self.reconcile();
             return Vec::new();
         }
         ready
     }
 
-    pub(super) fn fail(&mut self, seid: u64, why: String) {
-        tracing::debug!(seid, why, "the session stays on the native path");
-        self.happened.failed += 1;
-        self.happened.why = why;
+    pub(super) fn fail(&mut self, seid: u64, why: impl std::fmt::Display) {
+        tracing::debug!(seid, %why, "session stays on the native path");
+        self.statistics.failed += 1;
+        self.statistics.why = why.to_string();
         self.policy.failed(seid, Instant::now());
     }
 
-    /// A session stays where it is for a reason that passes.
-    pub fn retry(&mut self, seid: u64, why: String) {
-        tracing::debug!(seid, why, "the session stays on the native path for a moment");
-        self.happened.failed += 1;
-        self.happened.why = why;
+    /// A session stays on its path for a temporary reason.
+    pub fn retry(&mut self, seid: u64, why: impl std::fmt::Display) {
+        tracing::debug!(seid, %why, "session stays on the native path: temporary failure");
+        self.statistics.failed += 1;
+        self.statistics.why = why.to_string();
         self.policy.again(seid, Instant::now());
     }
 
-    /// Sessions that were to move and have no entry in the switch yet.
+    /// Cancels the move of sessions that have no entry in the switch yet.
     pub(super) fn abandon(&mut self, seids: &[u64], why: &str) {
         for &seid in seids {
             if let Some(known) = self.known.get_mut(&seid)
-                && let Place::Moving(placed) = std::mem::replace(&mut known.place, Place::Native)
+                && let Path::Moving(installed) = std::mem::replace(&mut known.path, Path::Native)
             {
-                self.tables.free(&placed);
+                self.tables.free(&installed);
             }
-            self.fail(seid, why.into());
+            self.fail(seid, why);
         }
     }
 
-    /// Has the packets of sessions wait at the switch. Gives those that do.
+    /// Makes the switch hold the packets of sessions. Returns those that are held.
     pub fn hold(&mut self, seids: Vec<u64>) -> Vec<u64> {
-        let holds = seids.iter().filter_map(|seid| match &self.known.get(seid)?.place {
-            Place::Moving(placed) => Some(&placed.holds),
+        let holds = seids.iter().filter_map(|seid| match &self.known.get(seid)?.path {
+            Path::Moving(installed) => Some(&installed.holds),
             _ => None,
         });
         let updates: Vec<Update> = holds
             .flatten()
             .map(|entry| Update { operation: Operation::Insert, entry: entry.clone() })
             .collect();
-        match self.ask(Ask::Write(updates)) {
-            Told::Done => seids,
-            Told::Refused(why) if seids.len() > 1 => {
-                tracing::debug!(why, "one by one");
+        match self.request(Request::Write(updates)) {
+            Reply::Done => seids,
+            Reply::Refused(why) if seids.len() > 1 => {
+                tracing::debug!(why, "batch rejected: writing its sessions one by one");
                 seids.into_iter().flat_map(|seid| self.hold(vec![seid])).collect()
             }
-            told => {
-                self.abandon(&seids, &format!("{told:?}"));
+            reply => {
+                self.abandon(&seids, &format!("{reply:?}"));
                 Vec::new()
             }
         }
     }
 
-    /// Puts sessions onto the switch whose packets wait there, or that have had none.
-    pub fn put_on(&mut self, seids: &[u64], held: bool) {
+    /// Activates sessions on the switch whose packets are held, or that have had none.
+    pub fn activate(&mut self, seids: &[u64], held: bool) {
         for &seid in seids {
-            self.carry(seid);
+            self.take_native_usage(seid);
         }
         let (near, seids): (Vec<u64>, Vec<u64>) =
             seids.iter().partition(|seid| self.is_near_quota(**seid));
         if held {
-            self.take_off(&near);
+            self.withdraw(&near);
         } else {
-            self.abandon(&near, "its quota is nearly used up");
+            self.abandon(&near, "its quota is nearly exhausted");
         }
-        // Counters go on from wherever they are.
+        // Counters continue from their current values.
         let indexes: Vec<u32> = seids
             .iter()
-            .filter_map(|seid| match &self.known.get(seid)?.place {
-                Place::Moving(placed) => Some(&placed.counted),
+            .filter_map(|seid| match &self.known.get(seid)?.path {
+                Path::Moving(installed) => Some(&installed.counted),
                 _ => None,
             })
             .flatten()
             .map(|counted| counted.index)
             .collect();
-        let Told::Counts(counts) = self.ask(Ask::Counts(indexes)) else {
+        let Reply::Counts(counts) = self.request(Request::Counts(indexes)) else {
             return if held {
-                self.take_off(&seids)
+                self.withdraw(&seids)
             } else {
-                self.abandon(&seids, "the switch does not answer")
+                self.abandon(&seids, "the switch does not reply")
             };
         };
         let (mut counts, mut updates) = (counts.into_iter(), Vec::new());
         for seid in &seids {
-            let Some(Known { place: Place::Moving(placed), .. }) = self.known.get_mut(seid) else {
+            let Some(Known { path: Path::Moving(installed), .. }) = self.known.get_mut(seid) else {
                 continue;
             };
-            for counted in &mut placed.counted {
+            for counted in &mut installed.counted {
                 (counted.packets, counted.bytes) = counts.next().unwrap_or_default();
             }
-            for entry in &placed.entries {
+            for entry in &installed.entries {
                 let was_held = held
-                    && placed
+                    && installed
                         .holds
                         .iter()
                         .any(|hold| (hold.table, &hold.key) == (entry.table, &entry.key));
@@ -254,30 +256,30 @@ impl State {
                 updates.push(Update { operation, entry: entry.clone() });
             }
         }
-        self.rest.disturb();
-        match self.ask(Ask::Write(updates)) {
-            Told::Done => {
+        self.poll_backoff.reset();
+        match self.request(Request::Write(updates)) {
+            Reply::Done => {
                 for seid in &seids {
                     let Some(known) = self.known.get_mut(seid) else { continue };
-                    known.place = match std::mem::replace(&mut known.place, Place::Native) {
-                        Place::Moving(placed) => Place::Switch(placed),
+                    known.path = match std::mem::replace(&mut known.path, Path::Native) {
+                        Path::Moving(installed) => Path::Switch(installed),
                         other => other,
                     };
-                    self.happened.moved_on += 1;
+                    self.statistics.moved_on += 1;
                     self.policy.arrived(*seid);
                 }
                 self.show();
             }
-            Told::Refused(why) if seids.len() > 1 => {
-                tracing::debug!(why, "one by one");
-                seids.iter().for_each(|seid| self.put_on(&[*seid], held));
+            Reply::Refused(why) if seids.len() > 1 => {
+                tracing::debug!(why, "batch rejected: writing its sessions one by one");
+                seids.iter().for_each(|seid| self.activate(&[*seid], held));
             }
-            told => {
+            reply => {
                 if held {
-                    self.take_off(&seids);
-                    seids.iter().for_each(|seid| self.fail(*seid, format!("{told:?}")));
+                    self.withdraw(&seids);
+                    seids.iter().for_each(|seid| self.fail(*seid, format!("{reply:?}")));
                 } else {
-                    self.abandon(&seids, &format!("{told:?}"));
+                    self.abandon(&seids, &format!("{reply:?}"));
                 }
             }
         }

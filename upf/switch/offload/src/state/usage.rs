@@ -1,15 +1,15 @@
-//! What sessions on the switch have used, beside what the native UPF counts.
-use super::{Known, Place, State};
-use crate::controller::{Ask, Told};
+//! Usage of sessions on the switch, in addition to the native UPF's.
+use super::{Known, Path, State};
+use crate::controller::{Reply, Request};
 use crate::tables::Counted;
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::{Change, Event, Reached, Usage};
 use martlet_upf_rules::{Direction, Session};
 use std::time::{Instant, SystemTime};
 
-/// Counters asked for in one question.
-const AT_A_TIME: usize = 2048;
-/// Seconds in which a session on the switch must not use up its quota.
+/// Counters per request.
+const BATCH: usize = 2048;
+/// A session on the switch must not be able to exhaust its quota within this many seconds.
 const QUOTA_SECONDS: u64 = 10;
 
 fn direction_of(
@@ -23,11 +23,10 @@ fn direction_of(
 }
 
 impl State {
-    /// Adds what counters of a session have more to its accounts. False where the switch does not
-    /// tell.
+    /// Adds new counts of a session to its accounts. Returns false if the switch does not reply.
     pub(super) fn count(&mut self, seid: u64, counted: &mut [Counted]) -> bool {
         let indexes = counted.iter().map(|of| of.index).collect();
-        let Told::Counts(counts) = self.ask(Ask::Counts(indexes)) else { return false };
+        let Reply::Counts(counts) = self.request(Request::Counts(indexes)) else { return false };
         self.credit(seid, counted, &counts);
         true
     }
@@ -36,42 +35,42 @@ impl State {
         let now = SystemTime::now();
         let mut known = self.known.get_mut(&seid);
         for (of, (packets, bytes)) in counted.iter_mut().zip(counts) {
-            let news = (packets.saturating_sub(of.packets), bytes.saturating_sub(of.bytes));
-            if news == (0, 0) {
+            let delta = (packets.saturating_sub(of.packets), bytes.saturating_sub(of.bytes));
+            if delta == (0, 0) {
                 continue;
             }
             (of.packets, of.bytes) = (*packets, *bytes);
             let (all_packets, all_bytes) = direction_of(&self.counters, of.direction);
-            all_packets.add(news.0);
-            all_bytes.add(news.1);
-            self.counters.received_packets.add(news.0);
-            self.happened.bytes += news.1;
+            all_packets.add(delta.0);
+            all_bytes.add(delta.1);
+            self.counters.received_packets.add(delta.0);
+            self.statistics.bytes += delta.1;
             let Some(known) = &mut known else { continue };
-            known.carried += news.1;
+            known.switch_bytes += delta.1;
             let volume = &mut known.volumes[usize::from(of.direction == Direction::Downlink)];
-            (volume.packets, volume.bytes) = (volume.packets + news.0, volume.bytes + news.1);
+            (volume.packets, volume.bytes) = (volume.packets + delta.0, volume.bytes + delta.1);
             known.last = Some(Instant::now());
             for urr in of.urrs.iter().filter_map(|urr| known.session.urrs.get(urr)) {
-                known.accounts.of(urr).count(of.direction, news, self.looked, now);
+                known.accounts.of(urr).count(of.direction, delta, self.polled_at, now);
             }
         }
     }
 
-    /// Reads the counters of sessions on the switch.
-    pub fn settle(&mut self, seids: &[u64]) -> bool {
+    /// Polls the counters of sessions on the switch.
+    pub fn poll_counters(&mut self, seids: &[u64]) -> bool {
         let mut taken: Vec<(u64, Vec<Counted>)> = Vec::new();
         for seid in seids {
-            if let Some(Known { place: Place::Switch(placed), .. }) = self.known.get_mut(seid) {
-                taken.push((*seid, std::mem::take(&mut placed.counted)));
+            if let Some(Known { path: Path::Switch(installed), .. }) = self.known.get_mut(seid) {
+                taken.push((*seid, std::mem::take(&mut installed.counted)));
             }
         }
         let indexes: Vec<u32> =
             taken.iter().flat_map(|(_, counted)| counted.iter().map(|of| of.index)).collect();
         let mut counts = Vec::with_capacity(indexes.len());
         let mut whole = true;
-        for chunk in indexes.chunks(AT_A_TIME) {
-            match self.ask(Ask::Counts(chunk.to_vec())) {
-                Told::Counts(told) => counts.extend(told),
+        for chunk in indexes.chunks(BATCH) {
+            match self.request(Request::Counts(chunk.to_vec())) {
+                Reply::Counts(reply) => counts.extend(reply),
                 _ => {
                     whole = false;
                     break;
@@ -82,16 +81,16 @@ impl State {
         for (seid, mut counted) in taken {
             let own = counts.split_off(..counted.len().min(counts.len())).unwrap_or_default();
             self.credit(seid, &mut counted, own);
-            if let Some(Known { place: Place::Switch(placed), .. }) = self.known.get_mut(&seid) {
-                placed.counted = counted;
+            if let Some(Known { path: Path::Switch(installed), .. }) = self.known.get_mut(&seid) {
+                installed.counted = counted;
             }
         }
         whole
     }
 
-    /// All sessions on the switch, unless nothing has passed there for a while.
-    pub fn settle_all(&mut self) -> bool {
-        let is_there = |known: &&Known| matches!(known.place, Place::Switch(_));
+    /// Polls all sessions on the switch, unless polls are backed off.
+    pub fn poll_all(&mut self) -> bool {
+        let is_on_switch = |known: &&Known| matches!(known.path, Path::Switch(_));
         let limited = |known: &Known| {
             known
                 .session
@@ -99,20 +98,25 @@ impl State {
                 .values()
                 .any(|urr| urr.volume_threshold.is_some() || urr.volume_quota.is_some())
         };
-        let limits = self.known.values().filter(is_there).any(limited);
-        if !self.rest.is_over(Instant::now(), self.config.sample(), limits) {
+        let limits = self.known.values().filter(is_on_switch).any(limited);
+        if !self.poll_backoff.is_due(Instant::now(), self.config.sample(), limits) {
             return true;
         }
-        let seids: Vec<u64> =
-            self.known.iter().filter(|(_, known)| is_there(known)).map(|(seid, _)| *seid).collect();
-        let before = self.happened.bytes;
-        let whole = self.settle(&seids);
-        self.looked = SystemTime::now();
-        self.spread = self.rest.asked(Instant::now(), self.happened.bytes != before);
+        let seids: Vec<u64> = self
+            .known
+            .iter()
+            .filter(|(_, known)| is_on_switch(known))
+            .map(|(seid, _)| *seid)
+            .collect();
+        let before = self.statistics.bytes;
+        let whole = self.poll_counters(&seids);
+        self.polled_at = SystemTime::now();
+        self.samples_covered =
+            self.poll_backoff.polled(Instant::now(), self.statistics.bytes != before);
         whole
     }
 
-    /// Has the native UPF count against what is left of each limit.
+    /// Makes the native UPF count against what is left of each limit.
     pub(super) fn adjust(&mut self, seid: u64) {
         let Some(known) = self.known.get_mut(&seid) else { return };
         let adjusted = known.accounts.adjusted(&known.session);
@@ -126,8 +130,7 @@ impl State {
         }
     }
 
-    /// A quota that is given anew counts from here on: what was counted before is of the one
-    /// before.
+    /// A renewed quota counts from here on: earlier usage belongs to the previous one.
     pub(super) fn renew_quotas(&mut self, session: &Session) {
         let Some(known) = self.known.get(&session.seid) else { return };
         let renewed = session.urrs.values().any(|urr| {
@@ -138,26 +141,26 @@ impl State {
                 .is_some_and(|before| before.quota_given != urr.quota_given)
         });
         if renewed && !known.accounts.is_empty() {
-            self.settle(&[session.seid]);
-            self.carry(session.seid);
+            self.poll_counters(&[session.seid]);
+            self.take_native_usage(session.seid);
         }
     }
 
-    /// Takes over what the native UPF has counted.
-    pub fn carry(&mut self, seid: u64) {
+    /// Takes the usage that the native UPF has counted.
+    pub fn take_native_usage(&mut self, seid: u64) {
         let Some(known) = self.known.get_mut(&seid) else { return };
         let urrs: Vec<u32> = known.session.urrs.keys().copied().collect();
         if urrs.is_empty() {
             return;
         }
-        let on_native = !matches!(known.place, Place::Switch(_));
+        let on_native = !matches!(known.path, Path::Switch(_));
         for usage in self.native.take_usage(seid, &urrs) {
             if let Some(urr) = known.session.urrs.get(&usage.urr) {
                 let account = known.accounts.of(urr);
-                account.carry(&usage);
+                account.take_native_usage(&usage);
                 if on_native && usage.uplink_packets + usage.downlink_packets > 0 {
-                    // A threshold that is reached by what passed there is one that the native UPF
-                    // has told of.
+                    // A threshold reached by usage on the native path was already reported by the
+                    // native UPF.
                     account.reaches_threshold(urr);
                 }
             }
@@ -167,7 +170,7 @@ impl State {
 
     /// See [`Datapath::take_usage`].
     pub fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
-        self.settle(&[seid]);
+        self.poll_counters(&[seid]);
         let mut usage = self.native.take_usage(seid, urrs);
         if let Some(known) = self.known.get_mut(&seid) {
             known.accounts.add_to(&mut usage, |urr| urrs.contains(&urr));
@@ -176,7 +179,7 @@ impl State {
         usage
     }
 
-    /// Whether a quota of a session is so nearly used up that the native UPF has to watch over it.
+    /// Whether a quota is so close to exhaustion that the native UPF has to enforce it.
     pub fn is_near_quota(&mut self, seid: u64) -> bool {
         let margin = (self.config.quota_margin_kb * 1000)
             .max(self.policy.rate(seid).saturating_mul(QUOTA_SECONDS));
@@ -185,8 +188,7 @@ impl State {
         session.urrs.values().filter(|urr| urr.volume_quota.is_some()).any(|urr| {
             let left = match accounts.get_mut(urr.id) {
                 Some(account) => account.quota_left(urr),
-                // Nothing is known yet of what it has used: to be looked at once it has been
-                // carried over.
+                // Unknown usage: checked again once it was taken from the native UPF.
                 None => urr
                     .volume_quota
                     .and_then(|quota| quota.total.or(quota.uplink).or(quota.downlink)),
@@ -195,10 +197,10 @@ impl State {
         })
     }
 
-    /// Tells of thresholds that sessions on the switch have reached.
-    pub fn tell_thresholds(&mut self) {
+    /// Reports thresholds that sessions on the switch have reached.
+    pub fn report_thresholds(&mut self) {
         for (seid, known) in &mut self.known {
-            if !matches!(known.place, Place::Switch(_)) {
+            if !matches!(known.path, Path::Switch(_)) {
                 continue;
             }
             for urr in known.session.urrs.values().filter(|urr| urr.volume_threshold.is_some()) {
@@ -207,7 +209,7 @@ impl State {
                     let event =
                         Event::UsageReached { seid: *seid, urr: urr.id, limit: Reached::Threshold };
                     if self.events.try_send(event).is_err() {
-                        account.tell_again();
+                        account.retry_report();
                     }
                 }
             }

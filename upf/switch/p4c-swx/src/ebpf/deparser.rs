@@ -12,8 +12,7 @@ use std::collections::BTreeSet;
 fn pieces(size: u32) -> Vec<(u32, u32)> {
     let (mut at, mut all) = (0, Vec::new());
     while at < size {
-        let piece =
-            [8, 4, 2, 1].into_iter().find(|octets| at + octets <= size).expect("one is left");
+        let piece = [8, 4, 2, 1].into_iter().find(|bytes| at + bytes <= size).expect("one is left");
         all.push((at, piece));
         at += piece;
     }
@@ -33,7 +32,7 @@ impl Emitter {
         statements.iter().filter_map(header).collect()
     }
 
-    pub(super) fn deparse(&mut self, emitted: &[Name], ways: &BTreeSet<Changes>) -> Result<()> {
+    pub(super) fn deparse(&mut self, emitted: &[Name], outcomes: &BTreeSet<Changes>) -> Result<()> {
         for (n, header) in emitted.iter().enumerate() {
             for later in &emitted[n + 1..] {
                 if later.text == header.text {
@@ -43,8 +42,8 @@ impl Emitter {
                     return error(
                         later.at,
                         format!(
-                            "{:?} comes before {:?}: headers leave in the order in which the \
-                             parser takes them",
+                            "{:?} is extracted before {:?}: headers have to be emitted in the \
+                             order in which the parser extracts them",
                             later.text, header.text
                         ),
                     );
@@ -60,8 +59,8 @@ impl Emitter {
             }
             let follows =
                 |(name, _): &(String, bool)| self.before.contains(&(name.clone(), header.clone()));
-            let place = order.iter().rposition(follows).map_or(0, |n| n + 1);
-            order.insert(place, (header.clone(), false));
+            let position = order.iter().rposition(follows).map_or(0, |n| n + 1);
+            order.insert(position, (header.clone(), false));
         }
         self.line("if (m_drop)");
         self.line("\treturn XDP_DROP;");
@@ -72,7 +71,7 @@ impl Emitter {
         for (n, (header, emitted)) in order.iter().enumerate().rev() {
             let changed = match (self.taken.contains_key(header), emitted) {
                 (false, _) => format!("v_{header}"),
-                (true, true) => format!("(h_{header} && gone_{header})"),
+                (true, true) => format!("(h_{header} && removed_{header})"),
                 (true, false) => format!("(h_{header} != NULL)"),
             };
             self.line(&format!("const int changed{n} = {changed} || {behind};"));
@@ -88,50 +87,50 @@ impl Emitter {
                 continue;
             }
             let gone = if *emitted {
-                format!("h_{header} && gone_{header}")
+                format!("h_{header} && removed_{header}")
             } else {
                 format!("h_{header}")
             };
             self.line(&format!("longer -= {gone} ? {size} : 0;"));
-            if *emitted && self.may_move(ways, &order, n) {
-                for (k, (_, octets)) in pieces(size).into_iter().enumerate() {
-                    self.line(&format!("u{} k_{header}_{k} = 0;", 8 * octets));
+            if *emitted && self.may_move(outcomes, &order, n) {
+                for (k, (_, bytes)) in pieces(size).into_iter().enumerate() {
+                    self.line(&format!("u{} k_{header}_{k} = 0;", 8 * bytes));
                 }
                 self.line(&format!(
-                    "const int moves_{header} = h_{header} && !gone_{header} && changed{};",
+                    "const int moves_{header} = h_{header} && !removed_{header} && changed{};",
                     n + 1
                 ));
                 self.line(&format!("if (moves_{header}) {{"));
-                for (k, (at, octets)) in pieces(size).into_iter().enumerate() {
+                for (k, (at, bytes)) in pieces(size).into_iter().enumerate() {
                     self.line(&format!(
                         "\tk_{header}_{k} = *(u{} *)(h_{header} + {at});",
-                        8 * octets
+                        8 * bytes
                     ));
                 }
                 self.line("}");
             }
         }
         self.line("if (longer && bpf_xdp_adjust_head(ctx, -longer))");
-        self.line("\treturn NO_ROOM;");
+        self.line("\treturn NO_HEADROOM;");
         self.line("at = (u8 *)(long)ctx->data;");
         self.line("end = (u8 *)(long)ctx->data_end;");
         for (n, (header, emitted)) in order.iter().enumerate() {
             let size = self.size_of(header);
             let taken = self.taken.contains_key(header);
-            if taken && !(*emitted && self.may_move(ways, &order, n)) {
+            if taken && !(*emitted && self.may_move(outcomes, &order, n)) {
                 continue;
             }
             self.line(&format!("if ({}_{header}) {{", if taken { "moves" } else { "v" }));
             self.depth += 1;
             self.line(&format!("if (at + {size} > end)"));
-            self.line("\treturn NO_ROOM;");
+            self.line("\treturn NO_HEADROOM;");
             if taken {
-                for (k, (at, octets)) in pieces(size).into_iter().enumerate() {
-                    self.line(&format!("*(u{} *)(at + {at}) = k_{header}_{k};", 8 * octets));
+                for (k, (at, bytes)) in pieces(size).into_iter().enumerate() {
+                    self.line(&format!("*(u{} *)(at + {at}) = k_{header}_{k};", 8 * bytes));
                 }
             } else {
-                for (at, octets) in pieces(size) {
-                    let of = 8 * octets;
+                for (at, bytes) in pieces(size) {
+                    let of = 8 * bytes;
                     self.line(&format!("*(u{of} *)(at + {at}) = *(u{of} *)(n_{header} + {at});"));
                 }
             }
@@ -143,8 +142,8 @@ impl Emitter {
         self.line("}");
         self.depth -= 1;
         self.line("}");
-        self.line("*leaves_by = m_egress_port;");
-        self.line("return LEAVES;");
+        self.line("*egress_port = m_egress_port;");
+        self.line("return FORWARD;");
         Ok(())
     }
 }

@@ -9,22 +9,22 @@ use crate::p4info::MatchKind;
 /// Maximum words of a ternary key.
 const MOST_WORDS: u32 = 3;
 
-/// Where all is.
+/// The memory layout of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// By table of the program.
     pub tables: Vec<TableLayout>,
     /// By action: the offsets of its parameters. The action number is the first four bytes.
-    pub actions: Vec<Vec<Place>>,
+    pub actions: Vec<Vec<Location>>,
 }
 
 /// A number in memory, in host byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Octets before it.
+pub struct Location {
+    /// Offset in bytes.
     pub offset: u32,
-    /// Octets of it.
-    pub octets: u32,
+    /// Size in bytes.
+    pub bytes: u32,
 }
 
 /// A table. Each of its arrays has two copies, one after the other.
@@ -34,7 +34,7 @@ pub struct TableLayout {
     pub lines: u32,
     /// Maximum entries; a copy has one more slot, since slot 0 has the default action.
     pub slots: u32,
-    /// Octets of a slot.
+    /// Size of a slot in bytes.
     pub value: u32,
     /// 64-bit words of a ternary key; 0 where the key is exact, which has one word.
     pub words: u32,
@@ -56,18 +56,18 @@ impl TableLayout {
 impl Layout {
     pub(super) fn of(program: &Program, written: &[ast::Table]) -> Result<Layout> {
         let info = &program.info;
-        let actions: Vec<Vec<Place>> = info
+        let actions: Vec<Vec<Location>> = info
             .actions
             .iter()
             .map(|action| {
                 let mut offset = 4;
-                let place = |parameter: &crate::p4info::Parameter| {
-                    let octets = values::octets(parameter.bits);
-                    let place = Place { offset: u32::next_multiple_of(offset, octets), octets };
-                    offset = place.offset + octets;
-                    place
+                let location = |parameter: &crate::p4info::Parameter| {
+                    let bytes = values::bytes(parameter.bits);
+                    let location = Location { offset: u32::next_multiple_of(offset, bytes), bytes };
+                    offset = location.offset + bytes;
+                    location
                 };
-                action.parameters.iter().map(place).collect()
+                action.parameters.iter().map(location).collect()
             })
             .collect();
         let mut tables = Vec::new();
@@ -75,7 +75,8 @@ impl Layout {
             let uses = |id: &u32| {
                 info.actions.iter().position(|action| action.id == *id).expect("an action")
             };
-            let end = |n: usize| actions[n].last().map_or(4, |place| place.offset + place.octets);
+            let end =
+                |n: usize| actions[n].last().map_or(4, |location| location.offset + location.bytes);
             let longest = table.actions.iter().map(|(id, ..)| end(uses(id))).max().unwrap_or(4);
             // No slot crosses a cache line.
             let value = if longest > 32 {
@@ -104,7 +105,7 @@ impl Layout {
                 return error(
                     name.at,
                     format!(
-                        "the key of {:?} takes more than {MOST_WORDS} words of 64 bits",
+                        "the key of {:?} needs more than {MOST_WORDS} words of 64 bits",
                         name.text
                     ),
                 );

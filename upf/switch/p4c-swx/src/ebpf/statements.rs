@@ -14,7 +14,7 @@ impl Emitter {
             match statement {
                 Statement::Assign(path, value) => self.assignment(path, value)?,
                 Statement::Call(Expression::Call(path, arguments, _)) => {
-                    // Code that is equal at many places is emitted once.
+                    // Equal code at several positions is emitted once.
                     if let ([table, method], [Statement::Return(_), ..]) = (&path[..], behind)
                         && method.text == "apply"
                         && done == "deparse"
@@ -35,7 +35,7 @@ impl Emitter {
                     let test = self.condition(condition)?;
                     self.line(&format!("if ({test}) {{"));
                     let present = self.present.clone();
-                    self.learn(condition);
+                    self.assume(condition);
                     self.inner(then, done)?;
                     self.present.clone_from(&present);
                     if !otherwise.is_empty() {
@@ -62,11 +62,11 @@ impl Emitter {
         let value = match value {
             Expression::Call(called, arguments, _) => match (&called[..], &arguments[..]) {
                 ([_], [Expression::Path(header)]) => self.checksum(&header[1].text, &path[2].text),
-                ([meter, _], [index, octets]) => {
-                    let (index, octets) = (self.value(index, 32)?, self.value(octets, 64)?);
-                    format!("meter_{}({index}, {octets})", meter.text)
+                ([meter, _], [index, bytes]) => {
+                    let (index, bytes) = (self.value(index, 32)?, self.value(bytes, 64)?);
+                    format!("meter_{}({index}, {bytes})", meter.text)
                 }
-                _ => return error(called[0].at, "this call is not known here"),
+                _ => return error(called[0].at, "unknown call"),
             },
             other => self.value(other, bits)?,
         };
@@ -80,21 +80,21 @@ impl Emitter {
         let mut terms = Vec::new();
         let mut offset = 0;
         for (field, bits) in self.fields_of(header) {
-            let (octets, first) = (bits / 8, offset);
-            offset += octets;
+            let (bytes, first) = (bits / 8, offset);
+            offset += bytes;
             if field == but {
                 continue;
             }
             let value = self.read(&format!("h.{header}.{field}"));
-            for n in (0..octets).rev() {
+            for n in (0..bytes).rev() {
                 // Bytes at even offsets are the high ones.
-                let place = first + octets - 1 - n;
-                let pair = place % 2 == 0 && n > 0;
-                let after_pair = place % 2 == 1 && place > first;
+                let position = first + bytes - 1 - n;
+                let pair = position % 2 == 0 && n > 0;
+                let after_pair = position % 2 == 1 && position > first;
                 if pair {
                     terms.push(format!("((u64){value} >> {} & 0xffff)", 8 * (n - 1)));
                 } else if !after_pair {
-                    let shift = if place % 2 == 0 { " << 8" } else { "" };
+                    let shift = if position % 2 == 0 { " << 8" } else { "" };
                     terms.push(format!("(((u64){value} >> {} & 0xff){shift})", 8 * n));
                 }
             }
@@ -107,7 +107,7 @@ impl Emitter {
             ([_, header, method], []) => {
                 let valid = u32::from(method.text == "setValid");
                 match self.taken.contains_key(&header.text) {
-                    true => self.line(&format!("gone_{} = 1;", header.text)),
+                    true => self.line(&format!("removed_{} = 1;", header.text)),
                     false => self.line(&format!("v_{} = {valid};", header.text)),
                 }
             }
@@ -116,12 +116,12 @@ impl Emitter {
             }
             ([function], []) if function.text == "drop_packet" => self.line("m_drop = 1;"),
             ([table, method], []) if method.text == "apply" => self.apply_alone(&table.text)?,
-            ([counter, method], [index, octets]) if method.text == "count" => {
-                let (index, octets) = (self.value(index, 32)?, self.value(octets, 64)?);
-                self.line(&format!("count_{}({index}, {octets});", counter.text));
+            ([counter, method], [index, bytes]) if method.text == "count" => {
+                let (index, bytes) = (self.value(index, 32)?, self.value(bytes, 64)?);
+                self.line(&format!("count_{}({index}, {bytes});", counter.text));
             }
             ([action], []) => self.action(&action.text)?,
-            _ => return error(path[0].at, "this call is not known here"),
+            _ => return error(path[0].at, "unknown call"),
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Emitter {
     pub(super) fn extract(&mut self, header: &str) {
         let size = self.size_of(header);
         self.line(&format!("if (at + {size} > end)"));
-        self.line("\treturn CUT_OFF;");
+        self.line("\treturn TRUNCATED;");
         self.line(&format!("h_{header} = at;"));
         self.line(&format!("at += {size};"));
         self.present.insert(header.into());

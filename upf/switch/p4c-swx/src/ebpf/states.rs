@@ -47,23 +47,23 @@ impl Emitter {
 
     /// Which headers are extracted together, and in which order; returns the bytes of the longest
     /// path.
-    pub(super) fn look_at_states(&mut self, parser: &Parser) -> Result<u32> {
+    pub(super) fn analyse_states(&mut self, parser: &Parser) -> Result<u32> {
         // By state, over all paths to it: the headers of every path, the headers of any path, and
         // bytes.
-        type Ways = (BTreeSet<String>, BTreeSet<String>, u32);
-        let mut ways: BTreeMap<String, Ways> = BTreeMap::new();
-        ways.insert("start".into(), Default::default());
+        type Paths = (BTreeSet<String>, BTreeSet<String>, u32);
+        let mut paths: BTreeMap<String, Paths> = BTreeMap::new();
+        paths.insert("start".into(), Default::default());
         let mut longest = 0;
         for state in Self::in_order(parser) {
-            let (mut always, mut ever, mut octets) = ways[&state.name.text].clone();
+            let (mut always, mut ever, mut bytes) = paths[&state.name.text].clone();
             for header in taken(state) {
                 if ever.contains(&header.text) {
                     return error(
                         header.at,
-                        format!("{:?} may have been taken before this state", header.text),
+                        format!("{:?} may have been extracted before this state", header.text),
                     );
                 }
-                octets += self.size_of(&header.text);
+                bytes += self.size_of(&header.text);
                 self.before.extend(ever.iter().map(|first| (first.clone(), header.text.clone())));
                 always.insert(header.text.clone());
                 ever.insert(header.text.clone());
@@ -72,16 +72,16 @@ impl Emitter {
                     None => drop(self.taken.insert(header.text.clone(), always.clone())),
                 }
             }
-            longest = longest.max(octets);
+            longest = longest.max(bytes);
             for target in targets(state) {
-                let new = (always.clone(), ever.clone(), octets);
-                match ways.get_mut(target) {
+                let new = (always.clone(), ever.clone(), bytes);
+                match paths.get_mut(target) {
                     Some((all, some, most)) => {
                         all.retain(|one| new.0.contains(one));
                         some.extend(new.1);
                         *most = new.2.max(*most);
                     }
-                    None => drop(ways.insert(target.into(), new)),
+                    None => drop(paths.insert(target.into(), new)),
                 }
             }
         }
@@ -129,7 +129,7 @@ impl Emitter {
                 }
                 Expression::Lookahead(_, bits, _) => {
                     self.line(&format!("if (at + {} > end)", bits / 8));
-                    self.line("\treturn CUT_OFF;");
+                    self.line("\treturn TRUNCATED;");
                     (format!("get{bits}(at)"), *bits)
                 }
                 other => return error(other.at(), "a field, or a lookahead, is expected here"),

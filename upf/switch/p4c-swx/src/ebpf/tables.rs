@@ -27,10 +27,10 @@ impl Emitter {
         };
         let holds = table.actions.iter().any(|(id, ..)| of(id).alias.starts_with(HOLDING));
         if holds {
-            self.line("if (found && waits_for_others(found, past_turn))");
-            self.line("\treturn IN_TURN;");
+            self.line("if (found && has_to_wait(found, after_release))");
+            self.line("\treturn JOIN;");
             // A deleted entry remains while packets that matched it are held.
-            self.line("if (found && is_gone(found))");
+            self.line("if (found && is_deleted(found))");
             self.line("\tfound = NULL;");
         }
         self.line("hit = found != NULL;");

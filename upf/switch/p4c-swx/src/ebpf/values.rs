@@ -14,8 +14,8 @@ pub(super) fn of(bits: u32) -> &'static str {
     }
 }
 
-/// Its octets.
-pub(super) fn octets(bits: u32) -> u32 {
+/// Its bytes.
+pub(super) fn bytes(bits: u32) -> u32 {
     bits.div_ceil(8).next_power_of_two()
 }
 
@@ -23,7 +23,7 @@ pub(super) fn number(value: u64) -> String {
     if value >> 32 == 0 { format!("{value:#x}U") } else { format!("{value:#x}ULL") }
 }
 
-/// A value as wide as said.
+/// A value truncated to a width.
 fn cut(value: String, bits: u32) -> String {
     match bits {
         8 | 16 | 32 | 64 => format!("({}){value}", of(bits)),
@@ -101,7 +101,7 @@ impl Emitter {
                     Binary::And => "&",
                     Binary::Or => "|",
                     Binary::Xor => "^",
-                    _ => return error(*at, "a condition is no number"),
+                    _ => return error(*at, "a condition is not a number"),
                 };
                 let (left, right) = (self.value(left, bits)?, self.value(right, bits)?);
                 Ok(format!("({})", cut(format!("({left} {sign} {right})"), bits)))
@@ -128,7 +128,7 @@ impl Emitter {
                 let left_text = self.condition(left)?;
                 let before = self.present.clone();
                 if *operator == Binary::Both {
-                    self.learn(left);
+                    self.assume(left);
                 }
                 let right = self.condition(right)?;
                 self.present = before;
@@ -145,7 +145,7 @@ impl Emitter {
                     _ => return error(*at, "a condition is expected here"),
                 };
                 let Some(bits) = self.bits(left).or(self.bits(right)) else {
-                    return error(*at, "one side of a comparison is a field");
+                    return error(*at, "one side of a comparison has to be a field");
                 };
                 let (left, right) = (self.value(left, bits)?, self.value(right, bits)?);
                 Ok(format!("({left} {sign} {right})"))
@@ -174,17 +174,17 @@ impl Emitter {
     /// Whether a header is valid.
     pub(super) fn is_valid(&self, header: &str) -> String {
         match self.taken.contains_key(header) {
-            true => format!("(h_{header} && !gone_{header})"),
+            true => format!("(h_{header} && !removed_{header})"),
             false => format!("v_{header}"),
         }
     }
 
     /// The header validity that a true condition implies.
-    pub(super) fn learn(&mut self, condition: &Expression) {
+    pub(super) fn assume(&mut self, condition: &Expression) {
         match condition {
             Expression::Binary(Binary::Both, left, right, _) => {
-                self.learn(left);
-                self.learn(right);
+                self.assume(left);
+                self.assume(right);
             }
             Expression::Call(path, ..) => {
                 if let [_, header, method] = &path[..]

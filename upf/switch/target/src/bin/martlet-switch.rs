@@ -1,9 +1,9 @@
-//! The switch process. `martlet switch run` starts it; see there.
+//! The switch process. `martlet switch run` starts it.
 use clap::{Parser, Subcommand, ValueEnum};
-use martlet_switch_target::bench::{self, Bench, Way};
+use martlet_switch_target::bench::{self, Bench, TunnelOperation};
 use martlet_switch_target::ports::Binding;
 use martlet_switch_target::serve::{Settings, serve};
-use martlet_switch_target::{Engine, in_kernel, issue, parent, sockets};
+use martlet_switch_target::{Engine, ProcessError, in_kernel, issue, parent, sockets};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,17 +21,17 @@ struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Engines {
-    /// On DPDK, the better way that this build has
+    /// DPDK, with the fastest engine of this build
     #[value(alias = "swx")]
     Best,
     Interpreter,
     MachineCode,
-    /// In the kernel, at the entrances of the ports: XDP
+    /// XDP programs in the kernel, on the ports' interfaces
     Xdp,
 }
 
 impl Engines {
-    /// On DPDK.
+    /// Engines on DPDK.
     fn engine(self) -> Engine {
         match self {
             Engines::Best | Engines::Xdp => Engine::best(),
@@ -43,70 +43,67 @@ impl Engines {
 
 #[derive(clap::Args)]
 struct Run {
-    /// Where P4Runtime is served
+    /// Address of the P4Runtime server
     #[arg(long, default_value = "127.0.0.1:9559")]
     listen: SocketAddr,
-    /// Port towards gNBs: an interface (xdp:IF or packet:IF say how its frames are taken), or
-    /// captures, pcap:IN,OUT
+    /// Port towards gNBs: an interface (xdp:IF or packet:IF selects how frames are received), or
+    /// capture files, pcap:IN,OUT
     #[arg(long, requires = "native_n3")]
     access: Option<Binding>,
-    /// Port towards the native UPF, on the wire of N3
+    /// Port towards the native UPF, on the N3 wire
     #[arg(long, requires = "access")]
     native_n3: Option<Binding>,
     /// Port towards the data network
     #[arg(long, requires = "native_n6")]
     core: Option<Binding>,
-    /// Port towards the native UPF, on the wire of N6
+    /// Port towards the native UPF, on the N6 wire
     #[arg(long, requires = "core")]
     native_n6: Option<Binding>,
-    /// Folder in which rules and counters are kept
+    /// Folder for rules and counters that survive a restart
     #[arg(long)]
     state: Option<PathBuf>,
-    /// File of rules that it begins with, one a line
+    /// File of initial rules, one per line
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Microseconds for which it looks for packets before it sleeps; a large number keeps one
-    /// processor busy, and latency low. Without it, up to 100 where packets come that soon,
-    /// and none where they do not
+    /// Polling time before a sleep in microseconds; a large number keeps one CPU busy and latency
+    /// low. Default: up to 100 where packets arrive that soon, else none
     #[arg(long)]
     spin_us: Option<u64>,
-    /// MiB for tables and packets
+    /// MiB of memory for tables and packets
     #[arg(long, default_value_t = 768)]
     memory: u32,
-    /// How the pipeline runs
+    /// Engine of the pipeline
     #[arg(long, value_enum, default_value = "best")]
     engine: Engines,
-    /// Number of the device in P4Runtime
+    /// Device ID in P4Runtime
     #[arg(long, default_value_t = 1)]
     device: u64,
-    /// Do not start the switch again when it fails
+    /// Do not restart the switch when it fails
     #[arg(long)]
     once: bool,
-    /// End when the process that started this one ends, which holds the other end of its standard
-    /// input
+    /// End when the parent process ends, which holds the other end of the standard input
     #[arg(long)]
     with_parent: bool,
 }
 
-// There is one in a process, for a moment.
+// Constructed once.
 #[allow(clippy::large_enum_variant)]
 #[derive(Subcommand)]
 enum Command {
-    /// Run the switch, and start it again should it fail
+    /// Run the switch, and restart it when it fails
     Run(Run),
-    /// Say of which build it is: martlet starts a switch of its own build alone
+    /// Print the build identity: martlet starts a switch of its own build only
     Build,
-    /// Take the kernel's own forwarding between two interfaces away, which stays when a switch ends
+    /// Remove the kernel's forwarding between two interfaces, which remains when a switch ends
     Part { one: String, other: String },
-    /// Have peers on veth send frames with their checksums, one packet each, as a wire would carry
-    /// them
+    /// Configure the peers of veth interfaces to send complete checksums and no packets above the
+    /// MTU
     Plain { interfaces: Vec<String> },
-    /// Measure the pipeline in memory, and write what was measured as JSON
+    /// Benchmark the pipeline in memory, and print the results as JSON
     Bench {
-        /// Packets out of tunnels, or into them; or rules that are issued over P4Runtime while
-        /// packets pass
+        /// Decapsulation, encapsulation, or issue: rules over P4Runtime while packets pass
         #[arg(value_parser = ["decap", "encap", "issue"])]
-        way: String,
+        operation: String,
         #[arg(long, default_value_t = 1)]
         rules: u32,
         #[arg(long, default_value_t = 64)]
@@ -120,7 +117,7 @@ enum Command {
     },
 }
 
-fn run(arguments: &Run) -> Result<(), String> {
+fn run(arguments: &Run) -> Result<(), ProcessError> {
     let wire =
         |peer: &Option<Binding>, native: &Option<Binding>| Some((peer.clone()?, native.clone()?));
     let settings = Settings {
@@ -136,7 +133,7 @@ fn run(arguments: &Run) -> Result<(), String> {
     };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = runtime.map_err(ProcessError::system("create the async runtime"))?;
     let end = async {
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
@@ -145,7 +142,7 @@ fn run(arguments: &Run) -> Result<(), String> {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
         }
-        parent::end_within(parent::PATIENCE);
+        parent::end_within(parent::TIMEOUT);
     };
     match arguments.engine {
         Engines::Xdp => runtime.block_on(in_kernel::serve(settings, end)),
@@ -153,21 +150,22 @@ fn run(arguments: &Run) -> Result<(), String> {
     }
 }
 
-/// Runs the switch as a child, and again when it fails. While there is none, the kernel forwards
+/// Runs the switch as a child process, and restarts it when it fails. Meanwhile the kernel forwards
 /// between the wires' ends.
-fn watch() -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+fn watch() -> Result<(), ProcessError> {
+    let program = std::env::current_exe()
+        .map_err(ProcessError::system("determine the path of this program"))?;
     loop {
         let started = Instant::now();
         let mut command = std::process::Command::new(&program);
         command.args(std::env::args_os().skip(1)).arg("--once");
-        // The child ends with us, however we end.
+        // The child ends with this process, in any case.
         let own = std::process::id() as i32;
-        // SAFETY: prctl, getppid and _exit are safe between fork and exec.
+        // SAFETY: prctl, getppid and _exit are async-signal-safe.
         unsafe {
             std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                // Ended before that was asked for.
+                // The parent ended before the signal was set.
                 if libc::getppid() != own {
                     libc::_exit(1);
                 }
@@ -175,34 +173,34 @@ fn watch() -> Result<(), String> {
             });
         }
         let mut child =
-            command.spawn().map_err(|error| format!("the switch cannot be started: {error}"))?;
-        let status = child.wait().map_err(|error| error.to_string())?;
-        if parent::was_told_to(status) {
+            command.spawn().map_err(ProcessError::system("start the switch process"))?;
+        let status = child.wait().map_err(ProcessError::system("wait for the switch process"))?;
+        if parent::was_terminated(status) {
             return Ok(());
         }
         if started.elapsed() < Duration::from_secs(1) {
-            return Err(format!("the switch ended at once ({status}); see what it said"));
+            return Err(ProcessError::Ended(status));
         }
         tracing::warn!(
             %status,
-            "the switch ended: packets take the native path, and it starts again"
+            "switch process ended: native path in use, restarting"
         );
     }
 }
 
-fn measure(bench: &Bench) -> Result<(), String> {
+fn measure(bench: &Bench) -> Result<(), ProcessError> {
     let measured = bench::run(bench)?;
     let json = serde_json::json!({
-        "way": format!("{:?}", bench.way), "rules": bench.rules, "frame": bench.frame,
+        "operation": format!("{:?}", bench.operation), "rules": bench.rules, "frame": bench.frame,
             "engine": bench.engine.name(),
         "metered": bench.metered, "packets_per_second": measured.packets_per_second,
-        "octets_out": measured.octets_out, "seconds_writing_rules": measured.writing,
+        "bytes_out": measured.bytes_out, "seconds_writing_rules": measured.writing,
     });
     println!("{json}");
     Ok(())
 }
 
-fn issue(rules: u32, samples: u32, engine: Engine) -> Result<(), String> {
+fn issue(rules: u32, samples: u32, engine: Engine) -> Result<(), ProcessError> {
     let issued = issue::run(rules, samples, engine)?;
     let json = serde_json::json!({
         "rules": rules, "engine": engine.name(), "seconds": issued.seconds, "packets": issued.sent,
@@ -219,7 +217,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => {
             if arguments.with_parent {
-                parent::end_with_it();
+                parent::end_with_parent();
             }
             if arguments.once { run(&arguments) } else { watch() }
         }
@@ -234,19 +232,23 @@ fn main() -> ExitCode {
         Command::Plain { interfaces } => interfaces
             .iter()
             .try_for_each(|interface| sockets::plain(interface))
-            .map_err(|error| error.to_string()),
-        Command::Bench { engine: Engines::Xdp, .. } => {
-            Err("the engine xdp is in the entrances of interfaces, and has no ports in memory: \
-                 martlet lab switch --interfaces measures it"
-                .into())
-        }
-        Command::Bench { way, rules, samples, engine, .. } if way == "issue" => {
+            .map_err(ProcessError::from),
+        Command::Bench { engine: Engines::Xdp, .. } => Err(ProcessError::Unsupported(
+            "the engine xdp has no ports in memory: measure it with martlet lab switch \
+                 --interfaces"
+                .into(),
+        )),
+        Command::Bench { operation, rules, samples, engine, .. } if operation == "issue" => {
             issue(rules.max(1), samples, engine.engine())
         }
-        Command::Bench { way, rules, frame, samples, metered, engine } => {
-            let way = if way == "decap" { Way::Decapsulation } else { Way::Encapsulation };
+        Command::Bench { operation, rules, frame, samples, metered, engine } => {
+            let operation = if operation == "decap" {
+                TunnelOperation::Decapsulation
+            } else {
+                TunnelOperation::Encapsulation
+            };
             measure(&Bench {
-                way,
+                operation,
                 rules: rules.max(1),
                 frame,
                 samples,

@@ -1,5 +1,5 @@
-//! Frames for tests, made and read by code that the switch has no part in.
-#![allow(dead_code)] // each test program uses its part
+//! Test frames, built and parsed independently of the switch.
+#![allow(dead_code)] // each test program uses a part
 use std::net::Ipv6Addr;
 
 pub const UE: [u8; 4] = [10, 60, 0, 1];
@@ -50,7 +50,7 @@ pub fn tcp(source: u16, destination: u16) -> Vec<u8> {
     packet
 }
 
-/// A G-PDU with a container, as TS 29.281 and TS 38.415 have it.
+/// A G-PDU with a PDU session container (TS 29.281, TS 38.415).
 pub fn gtp(teid: u32, pdu_type: u8, qfi: u8, packet: &[u8]) -> Vec<u8> {
     let mut gtp = vec![0x34, 255];
     gtp.extend(((packet.len() + 8) as u16).to_be_bytes());
@@ -69,7 +69,7 @@ pub fn uplink(inner: &[u8]) -> Vec<u8> {
     ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(0x1000, 1, 9, inner))))
 }
 
-/// A UDP datagram without a checksum over IPv6, as tunnels may be (RFC 6935).
+/// A UDP datagram over IPv6 without a checksum, as tunnels may have (RFC 6935).
 pub fn ipv6(hop_limit: u8, source: Ipv6Addr, destination: Ipv6Addr, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0];
     packet.extend((payload.len() as u16).to_be_bytes());

@@ -1,19 +1,19 @@
-//! The examples of DPDK, its own reader of `.spec` files, and the forms of their statements.
+//! DPDK's examples, its own parser of `.spec` files, and the forms of their statements.
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where `deploy/install/swx-headers.sh` puts what Debian has in DPDK's source package alone, by
-/// version of DPDK.
+/// The folder in which `deploy/install/swx-headers.sh` stores the content of DPDK's source package,
+/// by DPDK version.
 const EXAMPLES: &str = "/usr/local/share/martlet/swx-examples";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
-/// What the build reads DPDK's headers with.
+/// The build's compiler flags for DPDK's headers.
 const FLAGS: &str = env!("MARTLET_DPDK_FLAGS");
-/// What the build has made of `c/generate.c`: DPDK's reader and code writer.
+/// The program of `c/generate.c`: DPDK's parser and code generator.
 const GENERATE: &str = concat!(env!("OUT_DIR"), "/generate");
 
-/// The examples of the DPDK that is installed.
+/// The examples of the installed DPDK version.
 pub struct Examples {
     folder: PathBuf,
     headers: PathBuf,
@@ -21,7 +21,7 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// Where they are there; else it says what to do.
+    /// The examples if they are present; else prints what to do.
     pub fn find() -> Option<Examples> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let version = Command::new("pkg-config")
@@ -33,7 +33,7 @@ impl Examples {
             [EXAMPLES, HEADERS].map(|folder| PathBuf::from(folder).join(&version));
         if !folder.join("vxlan.spec").is_file() || !PathBuf::from(GENERATE).is_file() {
             eprintln!(
-                "SKIPPED: the examples of DPDK {version} are not there; run \
+                "SKIPPED: the examples of DPDK {version} are missing; run \
                  deploy/install/swx-headers.sh and build again"
             );
             return None;
@@ -55,7 +55,7 @@ impl Examples {
         names
     }
 
-    /// The text of one. Its tables are made smaller, which is about memory alone.
+    /// The text of an example, with smaller tables to save memory.
     pub fn text(&self, name: &str) -> String {
         let path = self.folder.join(format!("{name}.spec"));
         let text = std::fs::read_to_string(&path)
@@ -63,7 +63,7 @@ impl Examples {
         text.replace("size 1048576", "size 1024")
     }
 
-    /// The C text that DPDK writes for a `.spec`, or what it says is wrong.
+    /// DPDK's generated C code for a `.spec` text, or its error.
     pub fn code(&self, spec: &str) -> Result<PathBuf, String> {
         let (from, to) = (self.work.join("pipeline.spec"), self.work.join("pipeline.c"));
         std::fs::write(&from, spec).map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ impl Examples {
         }
     }
 
-    /// The library of it.
+    /// The shared library of the code.
     pub fn library(&self, spec: &str) -> Result<Vec<u8>, String> {
         let (code, library) = (self.code(spec)?, self.work.join("pipeline.so"));
         let mut compiler = Command::new("cc");
@@ -97,7 +97,7 @@ impl Drop for Examples {
     }
 }
 
-/// Words of the language; all others are names.
+/// Keywords; all other words are names.
 const WORDS: [&str; 26] = [
     "struct",
     "header",
@@ -130,13 +130,13 @@ const WORDS: [&str; 26] = [
 const ALONE: [&str; 3] = ["return", "drop", "recirculate"];
 
 /// The forms of the statements of a `.spec` text: names are `W`, numbers `N`, headers `H`, and
-/// fields, whosever they are, `V`.
+/// fields `V`.
 pub fn forms(spec: &str) -> BTreeSet<String> {
     let is_name = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let statements = spec.lines().filter_map(|line| {
         let line = line.split("//").next()?.split(';').next()?.trim();
-        // A place to jump to may stand in front.
+        // A label may precede.
         let line = line.split_once(" : ").map_or(line, |(_, rest)| rest);
         let words: Vec<&str> = line.split_whitespace().collect();
         let form = |n: usize| {

@@ -1,21 +1,25 @@
-// What DPDK's vxlan.spec does: frames for known link addresses go into a tunnel, others nowhere. The checksum of the header
-// around them, which the example brings up to date, is computed anew here.
+// Equivalent to DPDK's vxlan.spec: frames to known link addresses are tunnelled, others dropped.
+// The example updates the checksum of the outer header; here it is computed.
 header udp_h { bit<16> src_port; bit<16> dst_port; bit<16> length; bit<16> checksum; }
 header vxlan_h { bit<8> flags; bit<24> reserved; bit<24> vni; bit<8> reserved2; }
 struct headers_t {
-    ethernet_h ethernet; ipv4_h ipv4; ethernet_h outer_ethernet; ipv4_h outer_ipv4; udp_h outer_udp; vxlan_h outer_vxlan;
+    ethernet_h ethernet; ipv4_h ipv4; ethernet_h outer_ethernet; ipv4_h outer_ipv4;
+    udp_h outer_udp; vxlan_h outer_vxlan;
 }
 struct metadata_t { bit<32> unused; }
 parser Read(packet_in packet, out headers_t hdr, inout metadata_t meta, in swx_input_t input) {
     state start { packet.extract(hdr.ethernet); packet.extract(hdr.ipv4); transition accept; }
 }
-control Change(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, inout swx_output_t output) {
+control Change(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
+        inout swx_output_t output) {
     action vxlan_encap(
-        bit<48> ethernet_dst_addr, bit<48> ethernet_src_addr, bit<16> ethernet_ethertype, bit<8> ipv4_ver_ihl,
-        bit<8> ipv4_diffserv, bit<16> ipv4_total_len, bit<16> ipv4_identification, bit<16> ipv4_flags_offset,
-        bit<8> ipv4_ttl, bit<8> ipv4_protocol, bit<16> ipv4_hdr_checksum, bit<32> ipv4_src_addr, bit<32> ipv4_dst_addr,
-        bit<16> udp_src_port, bit<16> udp_dst_port, bit<16> udp_length, bit<16> udp_checksum, bit<8> vxlan_flags,
-        bit<24> vxlan_reserved, bit<24> vxlan_vni, bit<8> vxlan_reserved2, bit<32> port_out) {
+        bit<48> ethernet_dst_addr, bit<48> ethernet_src_addr, bit<16> ethernet_ethertype,
+        bit<8> ipv4_ver_ihl, bit<8> ipv4_diffserv, bit<16> ipv4_total_len,
+        bit<16> ipv4_identification, bit<16> ipv4_flags_offset, bit<8> ipv4_ttl,
+        bit<8> ipv4_protocol, bit<16> ipv4_hdr_checksum, bit<32> ipv4_src_addr,
+        bit<32> ipv4_dst_addr, bit<16> udp_src_port, bit<16> udp_dst_port, bit<16> udp_length,
+        bit<16> udp_checksum, bit<8> vxlan_flags, bit<24> vxlan_reserved, bit<24> vxlan_vni,
+        bit<8> vxlan_reserved2, bit<32> port_out) {
         hdr.outer_ethernet.setValid();
         hdr.outer_ethernet.dst_addr = ethernet_dst_addr;
         hdr.outer_ethernet.src_addr = ethernet_src_addr;

@@ -1,6 +1,6 @@
-//! A native UPF with a switch in its wires: `gnb` and `dn` are the far ends, whose frames a test
-//! makes.
-#![allow(dead_code)] // each test program uses its part
+//! A native UPF with a switch in its wires: `gnb` and `dn` are the far ends, whose frames the tests
+//! send and check.
+#![allow(dead_code)] // each test program uses a part
 use crate::common::*;
 use crate::process::Process;
 use crate::wires::{End, ip};
@@ -13,14 +13,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// What runs the pipeline of switches that this thread starts.
+    /// The engine of switches that this thread starts.
     static ENGINE: std::cell::Cell<&'static str> = const { std::cell::Cell::new("swx") };
-    /// Whether the far ends of the outer wires take frames that programs of the kernel send.
+    /// Whether the far ends of the outer wires accept redirected frames.
     static TAKEN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// The same with the pipeline in the kernel: in the drivers of its ports, or behind them.
-pub fn in_the_kernel(in_drivers: bool, test: impl FnOnce()) {
+/// Runs a test with the engine xdp, with native or generic XDP.
+pub fn with_engine_xdp(in_drivers: bool, test: impl FnOnce()) {
     ENGINE.set("xdp");
     TAKEN.set(in_drivers);
     test();
@@ -29,7 +29,7 @@ pub fn in_the_kernel(in_drivers: bool, test: impl FnOnce()) {
 pub const LISTEN: &str = "127.0.0.1:9559";
 
 /// The wires, a switch in them if there is one, and the UPF.
-pub struct Bed {
+pub struct Testbed {
     pub gnb: End,
     pub dn: End,
     pub datapath: SwitchDatapath,
@@ -42,20 +42,24 @@ fn sysctl(name: &str, value: &str) {
     std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).expect(name);
 }
 
-/// Of the data network's router, and of a UE's, by its upper half.
+/// The IPv6 addresses of the data network's router, and the upper half of a UE's.
 const ROUTER6: &str = "fd99::2";
 pub const PREFIX: u64 = 0xfd45_0000_0000_0001;
 
-impl Bed {
-    pub fn new(native: DatapathChoice, change: impl FnOnce(&mut SwitchConfig)) -> Bed {
-        Bed::of(native, false, change)
+impl Testbed {
+    pub fn new(native: DatapathChoice, change: impl FnOnce(&mut SwitchConfig)) -> Testbed {
+        Testbed::of(native, false, change)
     }
 
-    /// With a way for IPv6 to the data network, or without.
-    pub fn of(native: DatapathChoice, ipv6: bool, change: impl FnOnce(&mut SwitchConfig)) -> Bed {
+    /// With or without an IPv6 route to the data network.
+    pub fn of(
+        native: DatapathChoice,
+        ipv6: bool,
+        change: impl FnOnce(&mut SwitchConfig),
+    ) -> Testbed {
         for (far, near, own) in [
-            // The neighbours have other link addresses than these ends: the kernel here must not
-            // take their frames.
+            // The neighbours' link addresses differ from these ends': the kernel must not receive
+            // their frames.
             ("gnb", "access", "02:00:00:00:00:1b"),
             ("upf3", "native3", "02:00:00:00:00:0a"),
             ("dn", "core", "02:00:00:00:00:1c"),
@@ -64,12 +68,12 @@ impl Bed {
             ip(&format!("link add {far} address {own} type veth peer name {near}"));
             for end in [far, near] {
                 std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1")
-                    .expect("no IPv6 here");
+                    .expect("IPv6 is disabled");
                 ip(&format!("link set {end} up"));
             }
             if TAKEN.get() && matches!(far, "gnb" | "dn") {
                 let feature = martlet_interface::Feature::GenericReceive;
-                martlet_interface::turn(far, feature, true).expect("a feature of veth");
+                martlet_interface::set_feature(far, feature, true).expect("a feature of veth");
             }
         }
         ip("addr add 192.168.70.1/24 dev upf3");
@@ -113,9 +117,9 @@ impl Bed {
         let native = UpfConfig { datapath: config.switch.native, ..config.clone() };
         let (native, signals) = open_datapath(&native).expect("the native datapath");
         let datapath = SwitchDatapath::open(native, &config).expect("the datapath");
-        let mut bed = Bed { gnb, dn, datapath, signals, switch: None, state };
-        bed.start_switch();
-        bed
+        let mut testbed = Testbed { gnb, dn, datapath, signals, switch: None, state };
+        testbed.start_switch();
+        testbed
     }
 
     pub fn start_switch(&mut self) {
@@ -132,20 +136,26 @@ impl Bed {
         ];
         let own = ["--listen", LISTEN, "--state", &state, "--engine", ENGINE.get()];
         self.switch = Some(Process::start(&[&own[..], &wires].concat()));
-        self.eventually("the UPF leads the switch", |bed| bed.says("connected") == true);
+        self.eventually("the UPF is the primary controller", |testbed| {
+            testbed.status("connected") == true
+        });
     }
 
-    /// Something that the datapath says of its switch.
-    pub fn says(&self, what: &str) -> serde_json::Value {
+    /// A status value of the switch datapath.
+    pub fn status(&self, what: &str) -> serde_json::Value {
         self.datapath.details()["switch"][what].clone()
     }
 
     pub fn on_switch(&self) -> u64 {
-        self.says("sessions")["onSwitch"].as_u64().expect("a number")
+        self.status("sessions")["onSwitch"].as_u64().expect("a number")
     }
 
-    /// Waits, for seconds at most; gives how long it took.
-    pub fn eventually(&mut self, what: &str, mut holds: impl FnMut(&mut Bed) -> bool) -> Duration {
+    /// Waits up to ten seconds; returns the time it took.
+    pub fn eventually(
+        &mut self,
+        what: &str,
+        mut holds: impl FnMut(&mut Testbed) -> bool,
+    ) -> Duration {
         let started = Instant::now();
         while !holds(self) {
             assert!(
@@ -158,13 +168,13 @@ impl Bed {
         started.elapsed()
     }
 
-    /// Packets that any path has counted: at least as many have been sent.
+    /// Packets counted on any path: a lower bound of those sent.
     pub fn counted_so_far(&self) -> u32 {
         self.datapath.counters().uplink_packets.get() as u32
     }
 
     pub fn apply(&mut self, session: &Session) {
-        self.datapath.apply(&Change::to(session)).expect("the datapath takes the session");
+        self.datapath.apply(&Change::to(session)).expect("the datapath accepts the session");
     }
 
     pub fn usage(&mut self) -> Usage {
@@ -178,15 +188,15 @@ impl Bed {
     }
 }
 
-impl Drop for Bed {
+impl Drop for Testbed {
     fn drop(&mut self) {
         drop(self.switch.take());
         let _ = std::fs::remove_dir_all(&self.state);
     }
 }
 
-/// The session of the UE: one PDR each way, QoS flow 9, TEID 0x1000 here and 0x2000 at the gNB, a
-/// usage reporting rule.
+/// The session of the UE: one PDR per direction, QoS flow 9, TEID 0x1000 here and 0x2000 at the
+/// gNB, and a URR.
 pub fn session() -> Session {
     let gnb = IpAddr::V4(GNB.into());
     let mut session = Session::new(1, FSeid::new(1, gnb), NodeId::Ip(gnb));
@@ -245,21 +255,21 @@ pub fn session() -> Session {
     session
 }
 
-/// A numbered packet of so many octets, from the UE or to it.
-pub fn packet(n: u32, octets: usize, up: bool) -> Vec<u8> {
-    let payload = [&vec![0x5a; octets - 28 - 6][..], b"nr", &n.to_be_bytes()].concat();
+/// A numbered packet of this length, from or to the UE.
+pub fn packet(n: u32, bytes: usize, up: bool) -> Vec<u8> {
+    let payload = [&vec![0x5a; bytes - 28 - 6][..], b"nr", &n.to_be_bytes()].concat();
     match up {
         true => uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &payload))),
         false => ethernet(&ipv4(17, 64, REMOTE, UE, &udp(53, 1000, &payload))),
     }
 }
 
-/// The same of IPv6, in the same tunnel.
-pub fn packet6(n: u32, octets: usize, up: bool) -> Vec<u8> {
+/// The same over IPv6, in the same tunnel.
+pub fn packet6(n: u32, bytes: usize, up: bool) -> Vec<u8> {
     let ue = Ipv6Addr::from_bits(u128::from(PREFIX) << 64 | 7);
     let host: Ipv6Addr = "2001:db8:98::2".parse().expect("an address");
-    let payload = [&vec![0x5a; octets - 48 - 6][..], b"nr", &n.to_be_bytes()].concat();
-    // A checksum is a must with IPv6, though nobody here looks at it.
+    let payload = [&vec![0x5a; bytes - 48 - 6][..], b"nr", &n.to_be_bytes()].concat();
+    // IPv6 requires a checksum, but nothing here verifies it.
     match up {
         true => uplink(&ipv6(64, ue, host, &udp(1000, 53, &payload))),
         false => ethernet6(&ipv6(64, host, ue, &udp(53, 1000, &payload))),

@@ -1,16 +1,16 @@
-//! Wires of a switch, and their far ends.
-#![allow(dead_code)] // each test program uses its part
+//! The wires of a switch, and their far ends.
+#![allow(dead_code)] // each test program uses a part
 use nix::sched::{CloneFlags, unshare};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Runs a test in a network namespace of its own, which goes with it.
+/// Runs a test in its own network namespace, which is removed with it.
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(|| {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!(
-                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+                "SKIPPED: cannot create a network namespace ({error}); run the tests as root"
             );
             return;
         }
@@ -22,7 +22,7 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Runs `ip`, with words between blanks.
+/// Runs `ip` with space-separated arguments.
 pub fn ip(arguments: &str) {
     assert!(
         Command::new("ip").args(arguments.split(' ')).status().expect("ip runs").success(),
@@ -30,19 +30,19 @@ pub fn ip(arguments: &str) {
     );
 }
 
-/// The far end of a wire: whole frames out and in.
+/// The far end of a wire, for complete frames.
 pub struct End(OwnedFd);
 
 impl End {
-    /// Of IPv4 packets.
+    /// For IPv4 packets.
     pub fn open(interface: &str) -> End {
         End::open_for(interface, libc::ETH_P_IP as u16)
     }
 
-    /// Of frames of a type.
+    /// For frames of an EtherType.
     pub fn open_for(interface: &str, kind: u16) -> End {
         let index = nix::net::if_::if_nametoindex(interface).expect("the interface");
-        // SAFETY: a new socket, whose descriptor is ours alone; an address of the length said.
+        // SAFETY: a new socket that nothing else owns; an address of the given length.
         unsafe {
             let fd = libc::socket(
                 libc::AF_PACKET,
@@ -50,14 +50,14 @@ impl End {
                 kind.to_be().into(),
             );
             assert!(fd >= 0, "a packet socket");
-            // Room for all that is sent before it is looked at.
-            let room: i32 = 64 << 20;
+            // Space for all frames that are sent before they are read.
+            let size: i32 = 64 << 20;
             libc::setsockopt(
                 fd,
                 libc::SOL_SOCKET,
                 libc::SO_RCVBUFFORCE,
-                (&raw const room).cast(),
-                size_of_val(&room) as u32,
+                (&raw const size).cast(),
+                size_of_val(&size) as u32,
             );
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
             address.sll_family = libc::AF_PACKET as u16;
@@ -72,27 +72,27 @@ impl End {
     }
 
     pub fn send(&self, frame: &[u8]) {
-        // SAFETY: a frame of the length said.
+        // SAFETY: a frame of the given length.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
         assert_eq!(sent, frame.len() as isize, "{}", std::io::Error::last_os_error());
     }
 
-    /// Frames that have come, with what each carries as its number.
+    /// The numbers of received frames.
     pub fn received(&self) -> Vec<u32> {
         self.frames().iter().filter_map(|frame| number(frame)).collect()
     }
 
-    /// The same socket once more, for another thread.
-    pub fn again(&self) -> End {
+    /// A second handle of the socket, for another thread.
+    pub fn duplicate(&self) -> End {
         End(self.0.try_clone().expect("a descriptor"))
     }
 
-    /// Frames that have come.
+    /// Received frames.
     pub fn frames(&self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         let mut frame = [0u8; 2048];
         loop {
-            // SAFETY: room of the length said.
+            // SAFETY: a buffer of the given length.
             let length = unsafe {
                 libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0)
             };
@@ -103,7 +103,7 @@ impl End {
         }
     }
 
-    /// The numbers of what comes within a moment.
+    /// The numbers of frames that arrive within a time limit.
     pub fn wait(&self, n: usize) -> Vec<u32> {
         let end = Instant::now() + Duration::from_secs(5);
         let mut all = Vec::new();
@@ -111,14 +111,14 @@ impl End {
             all.extend(self.received());
             std::thread::sleep(Duration::from_millis(2));
         }
-        // And what should not come.
+        // Unexpected frames as well.
         std::thread::sleep(Duration::from_millis(20));
         all.extend(self.received());
         all
     }
 }
 
-/// The number that a frame of a test carries at its end.
+/// The number at the end of a test frame.
 pub fn number(frame: &[u8]) -> Option<u32> {
     match frame {
         [.., b'n', b'r', a, b, c, d] => Some(u32::from_be_bytes([*a, *b, *c, *d])),

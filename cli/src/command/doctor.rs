@@ -1,0 +1,459 @@
+//! `martlet doctor`: looks at the machine, and says what will not work and how to mend it.
+use crate::config_args::ConfigArgs;
+use anyhow::{Result, bail};
+use clap::Args;
+use martlet::config::Config;
+use martlet_upf::config::{DatapathChoice, N6Mode, SwitchEngine};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+
+/// Arguments of `martlet doctor`.
+#[derive(Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// Result of one check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grade {
+    /// It works.
+    Good,
+    /// It works, but worse than it could.
+    Note,
+    /// Something of the configuration will not work.
+    Fault,
+}
+
+/// One check: what was looked at, what was found, and the remedy unless it is good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Check {
+    grade: Grade,
+    subject: &'static str,
+    text: String,
+    remedy: String,
+}
+
+impl Check {
+    fn good(subject: &'static str, text: impl Into<String>) -> Check {
+        Check { grade: Grade::Good, subject, text: text.into(), remedy: String::new() }
+    }
+
+    fn note(subject: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Check {
+        Check { grade: Grade::Note, subject, text: text.into(), remedy: remedy.into() }
+    }
+
+    fn fault(subject: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Check {
+        Check { grade: Grade::Fault, subject, text: text.into(), remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grade = match self.grade {
+            Grade::Good => "ok",
+            Grade::Note => "note",
+            Grade::Fault => "FAULT",
+        };
+        write!(f, "{grade:<6}{:<14}{}", self.subject, self.text)?;
+        match self.remedy.is_empty() {
+            true => Ok(()),
+            false => write!(f, "\n{:20}→ {}", "", self.remedy),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: DoctorArgs) -> Result<()> {
+    let config = args.config.load()?;
+    match args.config.file() {
+        Some(file) => println!("This machine, for the configuration {}:", file.display()),
+        None => println!("This machine, for the built-in configuration:"),
+    }
+    let checks = examine(&config);
+    for check in &checks {
+        println!("{check}");
+    }
+    match checks.iter().filter(|check| check.grade == Grade::Fault).count() {
+        0 => Ok(()),
+        1 => bail!("1 fault: the core will not work as configured"),
+        faults => bail!("{faults} faults: the core will not work as configured"),
+    }
+}
+
+fn examine(config: &Config) -> Vec<Check> {
+    let folders = config.check_machine().into_iter().map(|finding| {
+        Check::fault("folders", format!("{}: {}", finding.path, finding.message), "see above")
+    });
+    let mut checks: Vec<Check> = folders.collect();
+    checks.push(kernel(config, &read("/proc/sys/kernel/osrelease")));
+    checks.push(capabilities(config, &read("/proc/self/status")));
+    checks.push(sctp(Path::new("/proc/net/sctp").exists()));
+    checks.extend(addresses(config));
+    checks.extend(tun(config));
+    checks.push(forwarding(config, &read("/proc/sys/net/ipv4/ip_forward")));
+    checks.extend(firewall(config));
+    checks.extend(mtu(config));
+    checks.extend(offload(config));
+    checks.push(clock());
+    checks.extend(huge_pages(config, &read("/proc/meminfo")));
+    checks.push(locked_memory(config, &read("/proc/self/limits")));
+    checks.extend(bpf_file_system(config, &read("/proc/mounts")));
+    checks
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
+}
+
+/// Whether the user plane uses eBPF programs.
+fn uses_bpf(config: &Config) -> bool {
+    let upf = &config.upf;
+    upf.datapath == DatapathChoice::Xdp
+        || upf.datapath == DatapathChoice::Switch && upf.switch.engine == SwitchEngine::Xdp
+}
+
+fn kernel(config: &Config, release: &str) -> Check {
+    let release = release.trim();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match uses_bpf(config) && version < (6, 1) {
+        true => Check::fault(
+            "kernel",
+            format!("{release}, and upf.datapath needs Linux 6.1"),
+            "install a newer kernel, or write upf.datapath: kernel",
+        ),
+        false => Check::good("kernel", release),
+    }
+}
+
+/// Capabilities by their number (capabilities(7)).
+const CAPABILITIES: [(u32, &str, &str); 3] = [
+    (12, "CAP_NET_ADMIN", "the interface of N6"),
+    (13, "CAP_NET_RAW", "SCTP without the kernel's"),
+    (39, "CAP_BPF", "upf.datapath: xdp"),
+];
+
+fn capabilities(config: &Config, status: &str) -> Check {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    let effective = effective.unwrap_or_default();
+    let needed = CAPABILITIES.iter().filter(|(number, ..)| match number {
+        12 => config.upf.n6.mode != N6Mode::None,
+        13 => !Path::new("/proc/net/sctp").exists(),
+        _ => uses_bpf(config),
+    });
+    let missing: Vec<String> = needed
+        .filter(|(number, ..)| effective & (1 << number) == 0)
+        .map(|(_, name, what)| format!("{name} ({what})"))
+        .collect();
+    match missing.is_empty() {
+        true => Check::good("capabilities", "all that the configuration needs"),
+        false => Check::fault(
+            "capabilities",
+            format!("missing for this user: {}", missing.join(", ")),
+            "run as root, or with AmbientCapabilities= in the unit",
+        ),
+    }
+}
+
+fn sctp(has_kernel: bool) -> Check {
+    match has_kernel {
+        true => Check::good("SCTP", "the kernel's"),
+        false => Check::note(
+            "SCTP",
+            "the kernel's is not loaded: N2 uses the one in user space, over raw sockets",
+            "modprobe sctp, for less CPU time per message",
+        ),
+    }
+}
+
+/// Addresses that no interface has.
+fn addresses(config: &Config) -> Vec<Check> {
+    let n2 = config.amf.n2.bind.iter().map(|ip| ("amf.n2.bind", *ip));
+    let upf = [
+        ("upf.n3.address", config.upf.n3.address.ip()),
+        ("upf.n4.address", config.upf.n4.address.ip()),
+    ];
+    let absent: Vec<_> = n2.chain(upf).filter(|(_, ip)| !is_local(*ip)).collect();
+    if absent.is_empty() {
+        return vec![Check::good("addresses", "N2, N3 and N4 are on interfaces of this machine")];
+    }
+    absent
+        .into_iter()
+        .map(|(key, ip)| {
+            Check::fault(
+                "addresses",
+                format!("{key}: no interface has {ip}"),
+                format!(
+                    "ip address add {ip}/24 dev INTERFACE, or write an address of this machine"
+                ),
+            )
+        })
+        .collect()
+}
+
+fn is_local(ip: IpAddr) -> bool {
+    UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok()
+}
+
+fn tun(config: &Config) -> Option<Check> {
+    if config.upf.n6.mode == N6Mode::None {
+        return None;
+    }
+    Some(match Path::new("/dev/net/tun").exists() {
+        true => Check::good("TUN", "/dev/net/tun exists"),
+        false => Check::fault(
+            "TUN",
+            "there is no /dev/net/tun, which N6 needs",
+            "modprobe tun; in a container pass the device: --device /dev/net/tun",
+        ),
+    })
+}
+
+fn forwarding(config: &Config, setting: &str) -> Check {
+    let is_needed = matches!(config.upf.n6.mode, N6Mode::Nat | N6Mode::Routing);
+    match (is_needed, setting.trim()) {
+        (false, _) => Check::good("forwarding", "upf.n6.mode needs none"),
+        (true, "1") => Check::good("forwarding", "on"),
+        (true, _) => Check::note(
+            "forwarding",
+            "off: the core turns it on at its start, if it may write /proc/sys",
+            "sysctl -w net.ipv4.ip_forward=1, and a file in /etc/sysctl.d to keep it",
+        ),
+    }
+}
+
+/// A firewall that drops what it forwards, as Docker's does.
+fn firewall(config: &Config) -> Option<Check> {
+    if !matches!(config.upf.n6.mode, N6Mode::Nat | N6Mode::Routing) {
+        return None;
+    }
+    let rules = Command::new("iptables").args(["-S", "FORWARD"]).output().ok()?;
+    Some(forward_policy(&String::from_utf8_lossy(&rules.stdout), &config.upf.n6.interface))
+}
+
+fn forward_policy(rules: &str, interface: &str) -> Check {
+    let accepts = rules.lines().any(|rule| rule.contains(interface) && rule.ends_with("ACCEPT"));
+    match rules.contains("-P FORWARD DROP") && !accepts {
+        true => Check::note(
+            "firewall",
+            "drops forwarded packets by default; the core accepts those of its interface at its \
+             start",
+            format!("iptables -I FORWARD -i {interface} -j ACCEPT, if UEs get no answers"),
+        ),
+        false => Check::good("firewall", "forwards"),
+    }
+}
+
+/// The interface with an address.
+fn interface_of(ip: IpAddr) -> Option<String> {
+    let output = Command::new("ip").args(["-o", "address"]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().find(|line| line.contains(&format!(" {ip}/")))?;
+    line.split_whitespace().nth(1).map(str::to_string)
+}
+
+/// Outer headers of a packet on N3: IPv4 20 or IPv6 40, UDP 8, GTP-U with the PDU session container
+/// 16.
+const TUNNEL_BYTES: u32 = 64;
+
+fn mtu(config: &Config) -> Option<Check> {
+    let interface = interface_of(config.upf.n3.address.ip())?;
+    let mtu = read(&format!("/sys/class/net/{interface}/mtu")).trim().parse().ok()?;
+    Some(fitting_mtu(&interface, mtu, u32::from(config.upf.n6.mtu)))
+}
+
+fn fitting_mtu(interface: &str, mtu: u32, inner: u32) -> Check {
+    match mtu >= inner + TUNNEL_BYTES {
+        true => Check::good("MTU", format!("{interface} has {mtu}, and UEs use {inner}")),
+        false => Check::fault(
+            "MTU",
+            format!(
+                "{interface} has {mtu}: packets of UEs with {inner} bytes and a tunnel's header do \
+                 not fit"
+            ),
+            format!(
+                "ip link set {interface} mtu {}, or write {} as upf.n6.mtu and smf.dnns[].mtu",
+                inner + TUNNEL_BYTES,
+                mtu.saturating_sub(TUNNEL_BYTES)
+            ),
+        ),
+    }
+}
+
+/// XDP on a veth needs GRO there, and checksums that the origin has completed.
+fn offload(config: &Config) -> Option<Check> {
+    if !uses_bpf(config) {
+        return None;
+    }
+    let interface = match config.upf.xdp.interfaces.first() {
+        Some(interface) => interface.clone(),
+        None => interface_of(config.upf.n3.address.ip())?,
+    };
+    let features = Command::new("ethtool").args(["-k", &interface]).output();
+    let driver = Command::new("ethtool").args(["-i", &interface]).output();
+    let (Ok(features), Ok(driver)) = (features, driver) else {
+        return Some(Check::note("GRO", "unknown without ethtool", "apt-get install ethtool"));
+    };
+    let text = |output: std::process::Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(generic_receive_offload(&interface, &text(driver), &text(features)))
+}
+
+fn generic_receive_offload(interface: &str, driver: &str, features: &str) -> Check {
+    let is_veth = driver.lines().any(|line| line.trim() == "driver: veth");
+    let is_on = features.lines().any(|line| line.trim().starts_with("generic-receive-offload: on"));
+    match is_veth && !is_on {
+        true => Check::fault(
+            "GRO",
+            format!(
+                "{interface} is a veth without GRO: packets that XDP sends to it are lost in \
+                 silence"
+            ),
+            format!(
+                "ethtool -K {interface} gro on, the same at its peer, and `tx off` where local \
+                 programs send; or write upf.xdp.mode: generic"
+            ),
+        ),
+        false => Check::good("GRO", format!("{interface} can receive from XDP")),
+    }
+}
+
+/// Tokens and certificates are valid for a time, which all machines have to agree on.
+fn clock() -> Check {
+    let output = Command::new("timedatectl").args(["show", "-p", "NTPSynchronized"]).output();
+    let answer = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    match answer.unwrap_or_default().trim() {
+        "NTPSynchronized=yes" => Check::good("clock", "synchronised"),
+        "NTPSynchronized=no" => Check::note(
+            "clock",
+            "not synchronised: on several machines tokens and certificates may be refused",
+            "timedatectl set-ntp true, or install chrony",
+        ),
+        _ => Check::note(
+            "clock",
+            "unknown without timedatectl",
+            "install chrony or systemd-timesyncd",
+        ),
+    }
+}
+
+fn huge_pages(config: &Config, meminfo: &str) -> Option<Check> {
+    let uses_dpdk = config.upf.datapath == DatapathChoice::Switch
+        && config.upf.switch.run.is_some()
+        && config.upf.switch.engine == SwitchEngine::Swx;
+    if !config.fabric.huge_pages && !uses_dpdk {
+        return None;
+    }
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Total:"));
+    let total = total.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+    Some(match (total, uses_dpdk) {
+        (0, true) => Check::fault(
+            "huge pages",
+            "none are reserved, and the switch's engine swx needs them",
+            "sysctl -w vm.nr_hugepages=384, or write upf.switch.engine: xdp",
+        ),
+        (0, false) => Check::note(
+            "huge pages",
+            "none are reserved: the fabric uses pages of 4 KB",
+            "sysctl -w vm.nr_hugepages=64, or write fabric.huge_pages: false",
+        ),
+        (total, _) => Check::good("huge pages", format!("{total} reserved")),
+    })
+}
+
+fn locked_memory(config: &Config, limits: &str) -> Check {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+    let limit = line.and_then(|line| line.split_whitespace().next()).unwrap_or("unknown");
+    let is_needed = config.lmf.user_plane.realtime.lock_memory;
+    match limit.parse::<u64>() {
+        Ok(bytes) if is_needed && bytes < 256 << 20 => Check::fault(
+            "memlock",
+            format!("{} KB, and lmf.user_plane.realtime.lock_memory needs more", bytes >> 10),
+            "LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited",
+        ),
+        Ok(bytes) => Check::good("memlock", format!("{} KB", bytes >> 10)),
+        Err(_) => Check::good("memlock", limit),
+    }
+}
+
+fn bpf_file_system(config: &Config, mounts: &str) -> Option<Check> {
+    let pin = config.upf.xdp.pin.as_ref().filter(|_| uses_bpf(config))?;
+    let is_mounted = mounts.lines().any(|line| {
+        let mut fields = line.split(' ').skip(1);
+        let (folder, kind) = (fields.next().unwrap_or_default(), fields.next());
+        kind == Some("bpf") && pin.starts_with(folder)
+    });
+    Some(match is_mounted {
+        true => Check::good("bpffs", format!("mounted at {}", pin.display())),
+        false => Check::fault(
+            "bpffs",
+            format!("upf.xdp.pin is {}, where no bpffs is mounted", pin.display()),
+            "mount -t bpf bpf /sys/fs/bpf",
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(change: impl FnOnce(&mut Config)) -> Config {
+        let mut config = Config::default();
+        change(&mut config);
+        config
+    }
+
+    #[test]
+    fn what_will_not_work_is_a_fault_with_a_remedy() {
+        let xdp = config(|config| {
+            config.upf.datapath = DatapathChoice::Xdp;
+            config.upf.xdp.pin = Some("/sys/fs/bpf/martlet".into());
+            config.amf.n2.bind = vec!["203.0.113.9".parse().unwrap()];
+            config.lmf.user_plane.realtime.lock_memory = true;
+        });
+        let memory = "Max locked memory         65536                65536                bytes";
+        let veth = generic_receive_offload("v0", "driver: veth\n", "generic-receive-offload: off");
+        let faults = [
+            kernel(&xdp, "5.10.0-9-amd64\n"),
+            capabilities(&xdp, "CapEff:\t0000000000000000\n"),
+            addresses(&xdp).remove(0),
+            fitting_mtu("eth0", 1400, 1400),
+            veth,
+            locked_memory(&xdp, memory),
+            bpf_file_system(&xdp, "proc /proc proc rw 0 0\n").unwrap(),
+        ];
+        for check in &faults {
+            assert_eq!(check.grade, Grade::Fault, "{check}");
+            assert!(!check.remedy.is_empty(), "{check}");
+        }
+        assert!(faults[2].to_string().contains("no interface has 203.0.113.9"), "{}", faults[2]);
+    }
+
+    #[test]
+    fn what_works_is_good() {
+        let xdp = config(|config| config.upf.datapath = DatapathChoice::Xdp);
+        let pinned = config(|config| {
+            config.upf.datapath = DatapathChoice::Xdp;
+            config.upf.xdp.pin = Some("/sys/fs/bpf/martlet".into());
+        });
+        let gro = "rx-checksumming: on\n\tgeneric-receive-offload: on\n";
+        for check in [
+            kernel(&xdp, "6.12.3\n"),
+            capabilities(&xdp, "CapEff:\t000001ffffffffff\n"),
+            fitting_mtu("eth0", 1500, 1400),
+            generic_receive_offload("v0", "driver: veth\n", gro),
+            generic_receive_offload("eth0", "driver: virtio_net\n", ""),
+            forwarding(&xdp, "1\n"),
+            forward_policy("-P FORWARD ACCEPT\n", "martlet-n6"),
+            forward_policy("-P FORWARD DROP\n-A FORWARD -i martlet-n6 -j ACCEPT\n", "martlet-n6"),
+            bpf_file_system(&pinned, "bpf /sys/fs/bpf bpf rw 0 0\n").unwrap(),
+        ] {
+            assert_eq!(check.grade, Grade::Good, "{check}");
+        }
+        assert_eq!(huge_pages(&xdp, ""), None);
+        assert_eq!(forward_policy("-P FORWARD DROP\n", "martlet-n6").grade, Grade::Note);
+    }
+}

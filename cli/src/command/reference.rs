@@ -1,0 +1,25 @@
+//! `martlet reference`: what the program knows of its own configuration, for pages and editors.
+use anyhow::{Result, anyhow};
+use clap::Subcommand;
+use martlet::config::reference;
+
+/// Commands for the reference.
+#[derive(Subcommand)]
+pub enum ReferenceCommand {
+    /// Print a table of every configuration key, Markdown
+    Keys,
+    /// Print a JSON Schema of the configuration, by which editors complete and check it
+    Schema,
+}
+
+/// Runs the command.
+pub fn run(command: ReferenceCommand) -> Result<()> {
+    let wrong = |path: String| anyhow!("the type of {path} is not recognised");
+    match command {
+        ReferenceCommand::Keys => print!("{}", reference::table().map_err(wrong)?),
+        ReferenceCommand::Schema => {
+            println!("{}", serde_json::to_string_pretty(&reference::schema().map_err(wrong)?)?);
+        }
+    }
+    Ok(())
+}

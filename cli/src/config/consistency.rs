@@ -1,0 +1,199 @@
+//! Checks of values that belong together but stand in different sections, and of the machine's
+//! folders.
+use super::Config;
+use martlet_config::Finding;
+use martlet_store::DatabaseUrl;
+use martlet_upf::config::{N6Mode, Pool};
+use std::net::Ipv6Addr;
+use std::path::Path;
+
+/// An IPv4 pool as its first and last address.
+fn range4(text: &str) -> Option<(u32, u32)> {
+    let pool = Pool::parse(text).ok()?;
+    let first = pool.network.to_bits();
+    Some((first, first | (u32::MAX >> pool.prefix)))
+}
+
+/// An IPv6 pool as its first and last address.
+fn range6(text: &str) -> Option<(u128, u128)> {
+    let (address, prefix) = text.split_once('/')?;
+    let (address, prefix): (Ipv6Addr, u32) = (address.parse().ok()?, prefix.parse().ok()?);
+    let first = address.to_bits();
+    Some((first, first | u128::MAX.checked_shr(prefix).unwrap_or(0)))
+}
+
+fn overlaps<T: PartialOrd>(one: (T, T), other: (T, T)) -> bool {
+    one.0 <= other.1 && other.0 <= one.1
+}
+
+fn contains<T: PartialOrd>(outer: &(T, T), inner: &(T, T)) -> bool {
+    outer.0 <= inner.0 && inner.1 <= outer.1
+}
+
+impl Config {
+    /// Errors between sections.
+    pub(super) fn check_consistency(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let dnns = &self.smf.dnns;
+        for (n, dnn) in dnns.iter().enumerate() {
+            for other in &dnns[..n] {
+                let (one, two) = (range4(&dnn.pool), range4(&other.pool));
+                if one.zip(two).is_some_and(|(one, two)| overlaps(one, two)) {
+                    findings.push(Finding::new(
+                        format!("smf.dnns[{n}].pool"),
+                        format!(
+                            "{} overlaps {} of {}, so two UEs could get one address: write a pool \
+                             of its own, such as 10.{}.0.0/16",
+                            dnn.pool,
+                            other.pool,
+                            other.name,
+                            46 + n
+                        ),
+                    ));
+                }
+                let (one, two) = (range6(&dnn.pool6), range6(&other.pool6));
+                if one.zip(two).is_some_and(|(one, two)| overlaps(one, two)) {
+                    findings.push(Finding::new(
+                        format!("smf.dnns[{n}].pool6"),
+                        format!(
+                            "{} overlaps {} of {}, so two UEs could get one prefix: write a pool \
+                             of its own, such as fd46:{n}::/48",
+                            dnn.pool6, other.pool6, other.name
+                        ),
+                    ));
+                }
+            }
+        }
+        // The UPF of this file carries the sessions of this SMF.
+        let is_own = self.smf.upfs.iter().any(|upf| upf.n4 == self.upf.n4.address);
+        let runs = |name: &str| !self.sbi.external.iter().any(|external| external == name);
+        // Without N6 nothing is routed.
+        let has_n6 = self.upf.n6.mode != N6Mode::None;
+        if is_own && has_n6 && runs("upf") && runs("smf") {
+            findings.extend(self.pools_of_upf());
+        }
+        findings
+    }
+
+    /// Pools of the SMF that the UPF does not route.
+    fn pools_of_upf(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let pools: Vec<(u32, u32)> = self
+            .upf
+            .pools()
+            .iter()
+            .map(|pool| {
+                let first = pool.network.to_bits();
+                (first, first | (u32::MAX >> pool.prefix))
+            })
+            .collect();
+        let pools6: Vec<(u128, u128)> =
+            self.upf.n6.pools6.iter().filter_map(|text| range6(text)).collect();
+        // Only UEs of the UPFs without a list, or with this data network, use the own one.
+        let own = self.smf.upfs.iter().find(|upf| upf.n4 == self.upf.n4.address);
+        let is_served =
+            |name: &String| own.is_some_and(|upf| upf.dnns.is_empty() || upf.dnns.contains(name));
+        for (n, dnn) in self.smf.dnns.iter().enumerate().filter(|(_, dnn)| is_served(&dnn.name)) {
+            let range = range4(&dnn.pool);
+            if range.is_some_and(|range| !pools.iter().any(|pool| contains(pool, &range))) {
+                findings.push(Finding::new(
+                    format!("smf.dnns[{n}].pool"),
+                    format!(
+                        "the UPF does not route {}: write it in upf.dnns too, such as `upf: {{ \
+                         dnns: [{{ name: {}, pools: [{}] }}] }}`",
+                        dnn.pool, dnn.name, dnn.pool
+                    ),
+                ));
+            }
+            let range = range6(&dnn.pool6);
+            if range.is_some_and(|range| !pools6.iter().any(|pool| contains(pool, &range))) {
+                findings.push(Finding::new(
+                    format!("smf.dnns[{n}].pool6"),
+                    format!(
+                        "the UPF does not route {}: write it in upf.n6.pools6 too, such as `upf: \
+                         {{ n6: {{ pools6: [\"{}\"] }} }}`",
+                        dnn.pool6, dnn.pool6
+                    ),
+                ));
+            }
+        }
+        findings
+    }
+
+    /// Folders and files of the configuration that do not exist on this machine.
+    pub fn check_machine(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut parent = |path: &str, file: &Path| {
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+                findings.push(Finding::new(path, missing(folder)));
+            }
+        };
+        if let DatabaseUrl::File(file) = self.database() {
+            parent("udr.path", &file);
+        }
+        let stores = [
+            ("amf", &self.amf.context_store),
+            ("smf", &self.smf.context_store),
+            ("chf", &self.chf.context_store),
+        ];
+        for (name, store) in stores {
+            if let DatabaseUrl::File(file) = DatabaseUrl::parse(&store.database) {
+                parent(&format!("{name}.context_store.database"), &file);
+            }
+            parent(&format!("{name}.context_store.key_file"), Path::new(&store.key_file));
+        }
+        parent("udr.key_file", Path::new(&self.udr.key_file));
+        parent("oam.history.path", Path::new(&self.oam.history.path));
+        let user_plane = &self.lmf.user_plane;
+        if let Some(file) = &user_plane.write_certificate {
+            parent("lmf.user_plane.write_certificate", file);
+        }
+        let folders = [("upf.telemetry.captures", self.upf.telemetry.captures.as_deref())];
+        let pki = Some(Path::new(&self.sbi.pki)).filter(|_| self.sbi.is_secured());
+        for (path, folder) in folders.into_iter().chain([("sbi.pki", pki)]) {
+            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+                let make = match path {
+                    "sbi.pki" => "; `martlet pki init` makes it",
+                    _ => "",
+                };
+                findings.push(Finding::new(path, format!("{}{make}", missing(folder))));
+            }
+        }
+        let files = [
+            ("lmf.user_plane.certificate", &user_plane.certificate),
+            ("lmf.user_plane.key", &user_plane.key),
+        ];
+        for (path, file) in files {
+            if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
+                let message = format!(
+                    "there is no file {}: write the path of a PEM file, or leave certificate and \
+                     key out",
+                    file.display()
+                );
+                findings.push(Finding::new(path, message));
+            }
+        }
+        findings
+    }
+}
+
+fn missing(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("there is no folder {folder}: make it with `mkdir -p {folder}`, or write another one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_overlap_and_contain_each_other() {
+        let (a, b) = (range4("10.45.0.0/16").unwrap(), range4("10.45.128.0/17").unwrap());
+        let c = range4("10.46.0.0/16").unwrap();
+        assert!(overlaps(a, b) && overlaps(b, a) && !overlaps(a, c));
+        assert!(contains(&a, &b) && !contains(&b, &a));
+        let (a, b) = (range6("fd45::/48").unwrap(), range6("fd45:0:0:1::/64").unwrap());
+        assert!(contains(&a, &b) && !overlaps(a, range6("fd46::/48").unwrap()));
+    }
+}

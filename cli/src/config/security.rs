@@ -1,0 +1,44 @@
+//! Rights of the processes of the core.
+use martlet_config::Finding;
+use martlet_sandbox::{SeccompMode, Settings, User};
+use serde::Deserialize;
+
+/// The user that is used if it exists and none is configured.
+const USER: &str = "martlet";
+
+/// Section `security`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecuritySection {
+    /// User, by name or number, that processes of root become. Default: `martlet`, if the machine
+    /// has this user.
+    pub user: Option<String>,
+    /// What happens at a system call that is not in the list of the function.
+    pub seccomp: SeccompMode,
+    /// Whether to restrict file access with Landlock, if the kernel has it.
+    pub landlock: bool,
+}
+
+impl Default for SecuritySection {
+    fn default() -> Self {
+        SecuritySection { user: None, seccomp: SeccompMode::Kill, landlock: true }
+    }
+}
+
+impl SecuritySection {
+    /// The user that processes of root become.
+    pub fn user(&self) -> Option<User> {
+        User::find(self.user.as_deref().unwrap_or(USER)).ok()
+    }
+
+    /// What is taken away from a process.
+    pub fn settings(&self) -> Settings {
+        Settings { user: self.user(), seccomp: self.seccomp, landlock: self.landlock }
+    }
+
+    pub(super) fn check(&self) -> Vec<Finding> {
+        let found = self.user.as_deref().map(User::find);
+        let wrong = found.and_then(Result::err);
+        wrong.map(|error| Finding::new("user", error.to_string())).into_iter().collect()
+    }
+}

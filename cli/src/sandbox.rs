@@ -1,0 +1,260 @@
+//! What each network function needs of the machine: capabilities, system calls, files.
+use crate::config::{Config, FUNCTIONS};
+use martlet_sandbox::{
+    Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
+    hand_over, share_folder,
+};
+use martlet_store::DatabaseUrl;
+use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
+use std::path::{Path, PathBuf};
+
+/// What every function reads: names of hosts, the time zone, certificates of servers, and what the
+/// kernel tells of processors and of the process itself.
+const READ: [&str; 18] = [
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/localtime",
+    "/etc/ssl",
+    "/etc/ld.so.cache",
+    "/run/systemd/resolve",
+    "/usr/share/zoneinfo",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/proc",
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+    "/dev/urandom",
+];
+/// What the UPF reads beyond that: interfaces, sensors, and the types of the kernel.
+const READ_UPF: [&str; 4] = ["/sys", "/boot", "/run/netns", "/etc/protocols"];
+/// What the UPF writes: TUN devices, settings of the network, pinned programs, batching of devices.
+const WRITE_UPF: [&str; 4] = ["/dev/net", "/proc/sys/net", "/sys/fs/bpf", "/sys/class/net"];
+/// Programs of the address translation, with their libraries.
+const EXECUTE: [&str; 6] = ["/bin", "/sbin", "/usr", "/lib", "/lib64", "/etc/alternatives"];
+
+/// Files of the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    /// The configuration.
+    pub config: Option<PathBuf>,
+    /// The capture.
+    pub pcap: Option<PathBuf>,
+}
+
+/// What a function needs; `core` for all functions in one process.
+pub fn policy(name: &str, config: &Config, files: &Files) -> Policy {
+    let is = |function: &str| name == function || name == "core";
+    let mut policy = Policy {
+        name: name.into(),
+        // Keys of the PKI and the configuration may be readable for root only, and a port may be
+        // below 1024.
+        start: CapsHashSet::from([
+            Capability::CAP_DAC_READ_SEARCH,
+            Capability::CAP_NET_BIND_SERVICE,
+        ]),
+        files: file_access(name, config, files),
+        filters: FUNCTIONS.into_iter().filter(|function| is(function)).collect(),
+        ..Policy::default()
+    };
+    if is("amf") {
+        // The raw sockets of SCTP in user space, which its listener opens.
+        policy.start.insert(Capability::CAP_NET_RAW);
+    }
+    if is("lmf") {
+        let realtime = &config.lmf.user_plane.realtime;
+        let wanted = [
+            (realtime.fifo, Capability::CAP_SYS_NICE),
+            (realtime.lock_memory, Capability::CAP_IPC_LOCK),
+            (realtime.governor, Capability::CAP_DAC_OVERRIDE),
+        ];
+        policy.start.extend(wanted.into_iter().filter_map(|(is, one)| is.then_some(one)));
+    }
+    if is("upf") {
+        user_plane(&config.upf, &mut policy);
+    }
+    policy
+}
+
+/// The UPF's capabilities: those of its network, and of XDP programs.
+fn user_plane(upf: &UpfConfig, policy: &mut Policy) {
+    let is_switch = upf.datapath == DatapathChoice::Switch;
+    let native = if is_switch { upf.switch.native } else { upf.datapath };
+    let mut needed = CapsHashSet::from([Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW]);
+    if native == DatapathChoice::Xdp {
+        needed.extend([Capability::CAP_BPF, Capability::CAP_PERFMON]);
+        // To remove them from the file system of BPF at the end.
+        needed.extend(upf.xdp.pin.is_some().then_some(Capability::CAP_DAC_OVERRIDE));
+    }
+    let namespaces = [&upf.n3.netns, &upf.n6.netns];
+    if namespaces.iter().any(|netns| netns.is_some()) {
+        needed.insert(Capability::CAP_SYS_ADMIN);
+    }
+    if upf.governor.enabled {
+        // It writes how the kernel batches packets of a device, in files of root.
+        needed.insert(Capability::CAP_DAC_OVERRIDE);
+    }
+    policy.executes = upf.n6.mode == N6Mode::Nat;
+    policy.start.extend(needed.iter().copied());
+    // Maps of older kernels are locked memory, looking programs up by their number needs
+    // CAP_SYS_ADMIN, and folders of BPF are root's.
+    policy.start.extend([
+        Capability::CAP_SYS_ADMIN,
+        Capability::CAP_SYS_RESOURCE,
+        Capability::CAP_IPC_LOCK,
+        Capability::CAP_DAC_OVERRIDE,
+    ]);
+    if is_switch && upf.switch.run.is_some() {
+        // A program with needs of its own (DPDK, huge pages, devices) inherits what its parent has.
+        policy.exempt = Some("upf.switch.run starts the switch, which inherits its rights");
+    }
+    policy.runtime.extend(needed);
+}
+
+fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
+    let is = |function: &str| name == function || name == "core";
+    let mut access = FileAccess::default();
+    access.read.extend(READ.map(PathBuf::from));
+    access.read.extend(files.config.as_deref().map(folder_of));
+    if !config.sbi.pki.is_empty() {
+        access.read.push(PathBuf::from(&config.sbi.pki));
+    }
+    access.read.extend(key_file(config));
+    access.read.extend(config.database().certificate_files());
+    let stores = [&config.amf.context_store, &config.smf.context_store, &config.chf.context_store];
+    let stores = stores.map(|store| DatabaseUrl::parse(&store.database).certificate_files());
+    access.read.extend(stores.into_iter().flatten());
+    access.write.push(PathBuf::from("/dev/null"));
+    access.write.push(folder_of(&config.fabric.of_manager().socket));
+    let oam = config.oam_endpoint(None);
+    access.write.push(folder_of(&oam.socket));
+    access.write.extend(oam.listen.map(|_| folder_of(&oam.token_file)));
+    access.write.extend(files.pcap.clone());
+    access.write.extend(written(name, config).iter().map(|file| folder_of(file)));
+    if is("lmf") {
+        let user_plane = &config.lmf.user_plane;
+        access.read.extend(user_plane.certificate.clone());
+        access.read.extend(user_plane.key.clone());
+        access.write.extend(user_plane.write_certificate.as_deref().map(folder_of));
+        access.write.push(PathBuf::from("/dev/martlet_lcs"));
+    }
+    if is("upf") {
+        let upf = &config.upf;
+        access.read.extend(READ_UPF.map(PathBuf::from));
+        access.write.extend(WRITE_UPF.map(PathBuf::from));
+        access.write.extend(upf.telemetry.captures.clone());
+        access.write.extend(upf.xdp.pin.clone());
+        access.write.extend(upf.board.simulated.as_ref().map(|_| upf.board.root.clone()));
+        access.execute.extend(EXECUTE.map(PathBuf::from));
+    }
+    access
+}
+
+/// The folder of a file.
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn key_file(config: &Config) -> Option<PathBuf> {
+    match config.udr.key_file.as_str() {
+        "" => DatabaseUrl::parse(&config.udr.path).key_file(),
+        file => Some(PathBuf::from(file)),
+    }
+}
+
+/// The files that a function writes in folders of their own: databases and the UE history.
+fn written(name: &str, config: &Config) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if let DatabaseUrl::File(file) = DatabaseUrl::parse(&config.udr.path) {
+        files.push(file);
+    }
+    let function = (name != "core").then_some(name);
+    files.extend(config.oam.history.file(&config.udr.path, function));
+    for store in [&config.amf.context_store, &config.smf.context_store, &config.chf.context_store] {
+        if let DatabaseUrl::File(file) = DatabaseUrl::parse(&store.database)
+            && !store.database.is_empty()
+        {
+            files.push(file);
+        }
+    }
+    files
+}
+
+/// Reduces the rights of this process to those of a function (`core` for all of them). Must be
+/// called before it starts a thread.
+pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
+    share_runtime_folder(config);
+    let mut settings = config.security.settings();
+    if martlet_sandbox::is_root()
+        && let Some(user) = &settings.user
+        && let Err(error) = prepare(name, config, files, user)
+    {
+        tracing::warn!(process = name, %error, "process stays root's");
+        settings.user = None;
+    }
+    let mut policy = policy(name, config, files);
+    if settings.user.is_none() && written(name, config).iter().any(|file| is_of_others(file)) {
+        // Root without this capability writes its own files only.
+        policy.start.insert(Capability::CAP_DAC_OVERRIDE);
+        policy.runtime.insert(Capability::CAP_DAC_OVERRIDE);
+    }
+    martlet_sandbox::enter(policy, &settings)
+}
+
+/// Whether a file, or its folder, belongs to another user than root.
+fn is_of_others(file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path: &Path| std::fs::metadata(path).map_or(0, |status| status.uid());
+    owner(file) != 0 || owner(&folder_of(file)) != 0
+}
+
+/// The default folder of sockets.
+const RUNTIME_FOLDER: &str = "/run/martlet";
+
+/// Lets functions that become another user create sockets beside the fabric's. Another folder than
+/// the default one is left as it is.
+pub fn share_runtime_folder(config: &Config) {
+    let folder = folder_of(&config.fabric.of_manager().socket);
+    if let Some(user) = config.security.user()
+        && martlet_sandbox::is_root()
+        && folder == Path::new(RUNTIME_FOLDER)
+        && let Err(error) = share_folder(&folder, &user)
+    {
+        tracing::warn!(%error, "functions cannot create sockets");
+    }
+}
+
+/// Reduces the rights of the supervisor of `up --split`. It stays root's to start functions again,
+/// with no more capabilities than they and their change of user need.
+pub fn enter_supervisor(config: &Config) -> Entered {
+    share_runtime_folder(config);
+    let mut policy = policy("core", config, &Files::default());
+    policy.name = "supervisor".into();
+    policy.stays_root = true;
+    policy.filters.clear();
+    policy.start.extend([
+        Capability::CAP_SETUID,
+        Capability::CAP_SETGID,
+        Capability::CAP_SETPCAP,
+        Capability::CAP_KILL,
+        Capability::CAP_CHOWN,
+        Capability::CAP_DAC_OVERRIDE,
+    ]);
+    policy.runtime = policy.start.clone();
+    martlet_sandbox::enter(policy, &Settings { user: None, ..config.security.settings() })
+}
+
+/// Gives the files that a function will write to its user. The capture exists already.
+fn prepare(name: &str, config: &Config, files: &Files, user: &User) -> Result<(), HandoverError> {
+    for file in written(name, config) {
+        hand_over(&file, user)?;
+    }
+    files.pcap.iter().try_for_each(|file| give_file(file, user))
+}

@@ -1,0 +1,261 @@
+//! `martlet subscriber`, run as a user does: which database it uses, what it changes, and what it
+//! refuses.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
+const KEYS: [&str; 4] =
+    ["--key", "465b5ce8b199b49faa5f0a2ee238a6bc", "--opc", "cd63cb71954a9f4e48a5994e37a02baf"];
+const IMSI: &str = "001010000000001";
+
+/// A folder with a configuration, and another one, in which the commands run.
+struct Folders(PathBuf);
+
+impl Folders {
+    fn new(name: &str) -> Folders {
+        let root = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        for folder in ["core", "elsewhere"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        // No core of this machine listens there.
+        std::fs::write(root.join("core/martlet.yaml"), "oam: { socket: oam.sock }\n").unwrap();
+        Folders(root)
+    }
+
+    fn config(&self) -> String {
+        self.0.join("core/martlet.yaml").display().to_string()
+    }
+
+    fn database(&self) -> PathBuf {
+        self.0.join("core/martlet.db")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(MARTLET);
+        command.args(["--log", "warn", "subscriber"]).args(arguments);
+        command.current_dir(self.0.join("elsewhere")).env("MARTLET_CONFIG", self.config());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs a command that succeeds, and returns its standard output.
+    fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a command that fails, and returns its error.
+    fn fails(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(!output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let file = self.0.join(name);
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().next().is_none()
+}
+
+#[test]
+fn the_database_is_that_of_the_configuration_from_any_folder() {
+    let folders = Folders::new("database");
+    // Reading creates nothing.
+    let error = folders.fails(&["list"]);
+    assert!(error.contains("there is no database") && error.contains("MARTLET_CONFIG"), "{error}");
+    assert!(!folders.database().exists());
+
+    let added = folders.run(&[&["add", IMSI], &KEYS[..]].concat());
+    assert!(added.status.success(), "{added:?}");
+    let note = String::from_utf8_lossy(&added.stderr);
+    assert!(note.contains("is new, and no core answers at"), "{note}");
+    assert!(note.contains("/core/oam.sock"), "{note}");
+    assert!(folders.database().exists(), "beside the configuration");
+    assert!(is_empty(&folders.0.join("elsewhere")), "not in the folder of the caller");
+
+    // -c has precedence over the variable.
+    let other = folders.file("elsewhere/other.yaml", "state_dir: ../core\n");
+    let listed = folders.command(&["list", "-c", &other]).env("MARTLET_CONFIG", "/none").output();
+    let listed = listed.unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains(IMSI), "{listed:?}");
+    // Without a configuration the path is relative to the working directory.
+    let mut without = folders.command(&["list"]);
+    let without =
+        without.env_remove("MARTLET_CONFIG").current_dir(folders.0.join("core")).output().unwrap();
+    assert!(String::from_utf8_lossy(&without.stdout).contains(IMSI), "{without:?}");
+}
+
+#[test]
+fn set_changes_one_field_and_keeps_the_sequence_number() {
+    let folders = Folders::new("set");
+    let add = ["add", IMSI, "--sqn", "0000000000e0", "--slice", "1-0000a7", "--dnn", "internet"];
+    folders.ok(&[&add[..], &["--dnn", "ims"], &KEYS[..]].concat());
+    folders.ok(&["set", IMSI, "--dnn", "ims", "--downlink", "7 Mbps", "--msisdn", "491701"]);
+    let shown: serde_json::Value = serde_json::from_str(&folders.ok(&["show", IMSI])).unwrap();
+    assert_eq!((&shown["sqn"], &shown["msisdn"]), (&"0000000000e0".into(), &"491701".into()));
+    let slice = &shown["slices"][0];
+    assert_eq!(slice["sd"], "0000a7", "hexadecimal");
+    let rates = [&slice["dnns"][0]["ambr_downlink"], &slice["dnns"][1]["ambr_downlink"]];
+    assert_eq!(rates, ["1 Gbps", "7 Mbps"]);
+    assert_eq!(shown["key"], "(hidden; --keys shows it)");
+    // A wrong change changes nothing.
+    let error = folders.fails(&["set", IMSI, "--static-ip", "10.45.0.9", "--amf", "9001"]);
+    assert!(error.contains("2 are selected"), "{error}");
+    let error = folders.fails(&["set", IMSI, "--downlink", "fast"]);
+    assert!(error.contains("write for example 100 Mbps"), "{error}");
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&folders.ok(&["show", IMSI])).unwrap(),
+        shown
+    );
+    assert!(folders.fails(&["set", "001010000000009", "--arp", "1"]).contains("no subscriber"));
+}
+
+#[test]
+fn a_list_ends_with_its_reader() {
+    let folders = Folders::new("pipe");
+    folders.ok(&[&["add", IMSI, "--count", "3000"], &KEYS[..]].concat());
+    let mut list = folders.command(&["list", "--limit", "3000"]);
+    let mut list = list.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The reader leaves at once, as `head` does after its lines.
+    drop(list.stdout.take());
+    let output = list.wait_with_output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn tuak_keys_are_hidden_and_encrypted() {
+    let folders = Folders::new("tuak");
+    let topc = "bd04d9530e87513c5d837ac2ad954623a8e2330c115305a73eb45d1f40cccbff";
+    folders.ok(&["add", IMSI, "--key", KEYS[1], "--topc", topc]);
+    assert!(!folders.ok(&["show", IMSI]).contains(topc));
+    assert!(folders.ok(&["show", IMSI, "--keys"]).contains(topc));
+    let file = [".db", ".db-wal"]
+        .map(|end| std::fs::read(folders.database().with_extension(&end[1..])).unwrap_or_default());
+    let text = String::from_utf8_lossy(&file.concat()).into_owned();
+    assert!(text.contains(IMSI) && !text.contains(topc));
+    assert!(folders.ok(&["export", "--format", "csv"]).contains(topc));
+}
+
+#[test]
+fn an_import_or_export_that_would_lose_fields_needs_lossy() {
+    let folders = Folders::new("lossy");
+    let text = format!(
+        r#"{{"imsi":"{IMSI}","security":{{"k":"{}","opc":"{}"}},"slice":[{{"sst":1,
+        "default_indicator":true,"session":[{{"name":"internet","type":1,
+        "pcc_rule":[{{"qos":{{"index":1}}}}]}}]}}]}}"#,
+        KEYS[1], KEYS[3]
+    );
+    let file = folders.file("open5gs.json", &text);
+    let error = folders.fails(&["import", &file]);
+    assert!(error.contains("--lossy") && error.contains("pcc_rule: imsi-00101"), "{error}");
+    assert!(!error.contains(KEYS[1]));
+    assert_eq!(folders.ok(&["list"]), "", "nothing was imported");
+    folders.ok(&["import", "--lossy", &file]);
+    folders.ok(&["set", IMSI, "--service-in", "1,2"]);
+    let error = folders.fails(&["export", "--format", "open5gs"]);
+    assert!(error.contains("service_area: imsi-00101"), "{error}");
+    assert!(folders.ok(&["export", "--format", "open5gs", "--lossy"]).contains(IMSI));
+    assert!(folders.fails(&["import", "--lossy", &file]).contains("exists"));
+}
+
+#[test]
+fn sim_generate_makes_subscribers_and_programming_files_without_showing_keys() {
+    let folders = Folders::new("sim");
+    let out = folders.0.join("cards");
+    let cards = folders.file(
+        "cards.csv",
+        "ICCID,ADM1\n8988211000000000011,11112222\n8988211000000000029,33334444\n",
+    );
+    let run = |more: &[&str]| {
+        let mut command = Command::new(MARTLET);
+        command.args(["sim", "generate", "--count", "2", "--plmn", "99970", "-o"]).arg(&out);
+        command.args(more).env("MARTLET_CONFIG", folders.config()).output().unwrap()
+    };
+    let made = run(&["--cards", &cards]);
+    assert!(made.status.success(), "{made:?}");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    // Keys are in the files, and the same in each; the screen has none.
+    let programming = read("pysim.csv");
+    let rows: Vec<Vec<&str>> = programming.lines().map(|row| row.split(',').collect()).collect();
+    assert_eq!(rows[0].join(","), "name,iccid,mcc,mnc,imsi,ki,opc,acc,adm1");
+    assert_eq!(rows[1][1..5], ["8988211000000000011", "999", "70", "999700000000001"]);
+    assert_eq!((rows.len(), rows[2][7], rows[2][8]), (3, "0004", "33334444"));
+    let exported = folders.ok(&["export", "--format", "csv"]);
+    let private = read("home_network_key.yaml");
+    let digits = private.split('"').nth(1).unwrap();
+    assert_eq!(digits.len(), 64);
+    for row in &rows[1..] {
+        assert!(exported.contains(row[5]) && read("subscribers.csv").contains(row[6]));
+    }
+    let screen = format!("{made:?}");
+    for secret in [rows[1][5], rows[1][6], digits] {
+        assert!(!screen.contains(secret) && !read("suci.pysim").contains(secret));
+    }
+    assert!(read("suci.pysim").contains("\"identifier\":1"));
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(&out).unwrap().permissions().mode() & 0o077, 0);
+    // The key that was made is one for the configuration.
+    std::fs::copy(out.join("home_network_key.yaml"), folders.config()).unwrap();
+    assert!(!run(&[]).status.success(), "the folder exists");
+    std::fs::remove_dir_all(&out).unwrap();
+    let again = run(&["--files-only"]);
+    assert!(again.status.success(), "{again:?}");
+    assert!(!out.join("home_network_key.yaml").exists(), "the core's key is used");
+}
+
+#[test]
+fn a_backup_is_restored_with_its_keys() {
+    let folders = Folders::new("backup");
+    folders.ok(&[&["add", IMSI], &KEYS[..]].concat());
+    let before = folders.ok(&["show", IMSI, "--keys"]);
+    let copy = folders.0.join("copy").display().to_string();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(MARTLET);
+        command.args(arguments).env("MARTLET_CONFIG", folders.config()).output().unwrap()
+    };
+    let made = run(&["backup", &copy]);
+    assert!(made.status.success(), "{made:?}");
+    assert!(!run(&["backup", &copy]).status.success(), "the folder exists");
+    folders.ok(&["remove", IMSI]);
+    let refused = run(&["restore", &copy]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--replace"), "{refused:?}");
+    assert!(folders.fails(&["show", IMSI]).contains("no subscriber"));
+    // The key of the machine is lost too.
+    std::fs::remove_file(folders.database().with_extension("db.key")).unwrap();
+    let restored = run(&["restore", "--replace", &copy]);
+    assert!(restored.status.success(), "{restored:?}");
+    assert_eq!(folders.ok(&["show", IMSI, "--keys"]), before);
+}
+
+#[test]
+fn completions_manual_pages_and_the_version_are_made() {
+    let folders = Folders::new("pages");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(MARTLET).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(run(&["completions", shell]).contains("subscriber"), "{shell}");
+    }
+    let pages = folders.0.join("man");
+    run(&["man", &pages.display().to_string()]);
+    let page = std::fs::read_to_string(pages.join("martlet-subscriber-import.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("lossy"), "{page}");
+    assert!(run(&["version", "--verbose"]).contains("database schema"));
+}

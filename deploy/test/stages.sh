@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Runs all stages of `make test`, also after one has failed, and lists their results at the end.
+#
+#     deploy/test/stages.sh            as `make test` calls it
+#     deploy/test/stages.sh --list     only says what it would do
+#
+# Environment: CARGO, AS_ROOT (the command that raises what runs the tests), MARTLET_PYTHON,
+# CALL_FLOWS, SWITCH_SELECTION and SWITCH_XDP_SELECTION (see the Makefile).
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+CARGO=${CARGO:-cargo}
+SWITCH_SELECTION=${SWITCH_SELECTION:-}
+SWITCH_XDP_SELECTION=${SWITCH_XDP_SELECTION:-}
+times=target/test-stages
+runner=()
+[ -z "${AS_ROOT:-}" ] || runner=(--config "target.'cfg(all())'.runner='$AS_ROOT'")
+call_flows=(deploy/test/steady.py "$CARGO" test --workspace --test call_flows --locked
+    --no-fail-fast "${runner[@]}")
+
+build() { "$CARGO" test --workspace --locked --no-run; }
+workspace() {
+    deploy/test/steady.py "$CARGO" test --workspace --locked --no-fail-fast "${runner[@]}"
+}
+# A binding of the SBI changes how messages are carried, a datapath how packets are: they are
+# independent, so one run can change both. `other` swaps the local and the HTTP binding of each
+# test, so that each test runs on all three.
+xdp() { MARTLET_TEST_SBI=other MARTLET_TEST_DATAPATH=xdp "${call_flows[@]}"; }
+fabric() { MARTLET_TEST_SBI=fabric "${call_flows[@]}"; }
+# Two at a time, since each switch takes much memory.
+switch() {
+    "$CARGO" build --workspace --bin martlet-switch --locked || return
+    # shellcheck disable=SC2086
+    MARTLET_TEST_DATAPATH=switch "${call_flows[@]}" -- --test-threads 2 $SWITCH_SELECTION
+}
+switch_xdp() {
+    # shellcheck disable=SC2086
+    MARTLET_TEST_DATAPATH=switch-xdp "${call_flows[@]}" -- --test-threads 2 $SWITCH_XDP_SELECTION
+}
+guest() {
+    if ! deploy/guest/ready.sh; then
+        echo "SKIPPED: the kernel's TLS and the kernel module: no guest on this machine, see above"
+        return "$SKIPPED"
+    fi
+    # A second try if it starts too late.
+    CARGO="$CARGO" deploy/guest/lcs.sh || CARGO="$CARGO" deploy/guest/lcs.sh
+}
+
+# Name, and what it is.
+stages=(
+    "build:everything that the tests need"
+    "workspace:all tests, with the kernel datapath"
+    "xdp:call flows again, with the other SBI binding of each and the XDP datapath"
+    "fabric:call flows again, with the fabric as SBI binding"
+    "switch:call flows of sessions, with a programmable switch"
+    "switch_xdp:a part of them, with the switch's pipeline in XDP"
+    "guest:positioning over the kernel's TLS and our kernel module, in a QEMU guest"
+)
+count=${#stages[@]}
+
+# The exit code of a stage that this machine cannot run.
+SKIPPED=77
+
+# Minutes and seconds.
+duration() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+total=0
+echo "$count stages. They run as root: they create and delete network namespaces and interfaces."
+for stage in "${stages[@]}"; do
+    name=${stage%%:*} known=
+    if [ -r "$times/$name" ]; then
+        seconds=$(cat "$times/$name")
+        known=" ($(duration "$seconds") last time)"
+        total=$((total + seconds))
+    fi
+    printf '    %-11s %s%s\n' "$name" "${stage#*:}" "$known"
+done
+if [ "$total" -gt 0 ]; then
+    echo "About $(duration "$total") minutes, as last time on this machine."
+else
+    echo "Half an hour to an hour on 2 CPUs, the build included. Later runs know it better."
+fi
+[ "${1:-}" != --list ] || exit 0
+
+mkdir -p "$times"
+results=() failed=0 skipped=0 n=0
+for stage in "${stages[@]}"; do
+    name=${stage%%:*} n=$((n + 1)) began=$SECONDS
+    printf '\n== Stage %d of %d, %s: %s\n' "$n" "$count" "$name" "${stage#*:}"
+    "$name"
+    code=$?
+    case $code in
+        0) result=passed && echo $((SECONDS - began)) > "$times/$name" ;;
+        "$SKIPPED") result=skipped skipped=$((skipped + 1)) ;;
+        *) result=FAILED failed=$((failed + 1)) ;;
+    esac
+    results+=("$(printf '%-11s %-7s %s' "$name" "$result" "$(duration $((SECONDS - began)))")")
+    # Without a build no stage has anything to run.
+    if [ "$name" = build ] && [ "$result" = FAILED ]; then
+        break
+    fi
+done
+
+printf '\n== All stages\n'
+printf '    %s\n' "${results[@]}"
+echo "$((n - failed - skipped)) passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Generates the seeds of each fuzz target in fuzz/corpus/TARGET from test vectors, which other
+# implementations produced, and from the texts below. The result is deterministic.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+# The last field of each line of a vector file is a message in hexadecimal; each becomes a file of
+# the corpus.
+seed() { # TARGET FILE…
+    local target=$1; shift
+    mkdir -p "corpus/$target"
+    perl -ne '
+        BEGIN { $folder = shift @ARGV }
+        next if /^#/ || !/([0-9a-f]+)\s*$/ || length($1) % 2;
+        $bytes = pack("H*", $1);
+        open my $file, ">:raw", sprintf("%s/seed-%04d", $folder, ++$number) or die $!;
+        print $file $bytes;
+    ' "corpus/$target" "$@"
+}
+
+vectors=../wire
+seed nas_plain "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
+seed nas_secured "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
+seed ngap "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
+seed ngap_transfer "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
+seed lcsupp "$vectors"/lcsupp/tests/vectors/messages.tsv
+seed lpp "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
+seed nrppa "$vectors"/nrppa/tests/vectors/{pycrate,known}.tsv
+
+# Text, as written by people or by other network functions.
+text() { # TARGET NAME
+    mkdir -p "corpus/$1"
+    cat > "corpus/$1/$2"
+}
+printf 'suci-0-274-012-0-1-27-b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457d'\
+'cb02352410cddd9e730ef3fa87' |
+    text suci profile-a
+printf 'suci-0-208-93-0-0-0-0000000001' | text suci null
+printf 'multipart/related; boundary="b"\n--b\r\nContent-Type: application/json\r\n\r\n{"a":1}'\
+'\r\n--b\r\nContent-Type: application/vnd.3gpp.5gnas\r\nContent-Id: n1\r\n\r\n\x7e\r\n-'\
+'-b--\r\n' |
+    text sbi_body parts
+printf 'application/json\n{"a":[1,2.5,null,"x"]}' | text sbi_body json
+printf 'amf:\n  plmn: {mcc: "208", mnc: "93"}\n  slices:\n    - sst: 1\n      sd: "0000ff"\n' |
+    text config_yaml small
+printf '\x00{"nfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","nfType":"AMF","nfStatus":"'\
+'REGISTERED"}' |
+    text sbi_json profile
+printf '\x04{"amfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","deregCallbackUri":"http:/'\
+'/a/b","guami":{"plmnId":{"mcc":"208","mnc":"93"},"amfId":"cafe00"},"ratType":"NR"}' |
+    text sbi_json registration
+
+# A peer of the fabric: it connects, is accepted, sends and receives, calls, and responds.
+printf '\x01\x04\x03\x01\x00x\x09\x08\x01\x06\x15\x01\x00ten bytes!\x09\x08\x01\x07\x09\x01'\
+'\x00\x10\x00\x00\x00\x09\x01\x08\x01\x01\x00\x09' |
+    text fabric_channel connection
+printf '\x01\x00\x15\x02\x00ten bytes!\x09\x07\x09\x01\x01\x14\x01\x00ten bytes!\x09\x04\x00'\
+'\x05\x00\x01\x09' |
+    text fabric_channel call
+printf '\x00\x01\x02\xff\xff\xff\xff\x03a:1\x02\x00/x\x01\x01\x03\x00AMF\x01{"nfInstanceId":"3'\
+'fa85f64-5717-4562-b3fc-2c963f66afa6","nfType":"AMF","nfStatus":"REGISTERED"}' |
+    text fabric_frame request
+printf '\x02\x01\x94\x01\x00\x02{"status":404,"cause":"USER_NOT_FOUND"}' |
+    text fabric_frame response
+printf '\x00{"type":"join","version":1,"name":"amf","model":7}\n\x00{"type":"serve","service":'\
+'"calls","authority":"a:1"}\n\x01{"type":"join","version":1,"name":"udm","model":7}\n'\
+'\x01{"type":"connect","service":"calls","authority":"a:1"}\n\x00{"type":"welcome","dom'\
+'ain":"core"}\n\x00{"type":"way","service":"calls","authority":"a:1","channel":null}\n' |
+    text fabric_messages join
+
+# One message in hexadecimal.
+hex() { # TARGET NAME DIGITS
+    mkdir -p "corpus/$1"
+    printf '%s' "$3" | perl -ne 'binmode STDOUT; print pack("H*", $_)' > "corpus/$1/$2"
+}
+
+# EAP-AKA': identity, challenge with RAND, AUTN, KDF and MAC, synchronization failure, notification.
+hex eap identity 0201000c0136303030303031
+hex eap challenge 0101004432010000010500001111111111111111111111111111111102050000222222222222222222222222222222221704000757414e0018010001
+hex eap synchronization 02010018320400000404333333333333333333333333333333
+hex eap notification 0101000c320c00000c014000
+
+# PFCP: heartbeat, association setup with node ID and recovery time stamp, session establishment
+# with an uplink PDR and its FAR, deletion, a report of usage.
+hex pfcp heartbeat 2001000c0000010000600004e8000001
+hex pfcp association 2005001500000200003c0005007f000007
+hex pfcp association_full 2005001900000200003c0005007f00000700600004e8000001
+hex pfcp establishment 2132006b000000000000000000000300003c0005007f0000070039000d020000000000000001
+hex pfcp deletion 2136000c000000000000000100000400
+hex pfcp report 2138002000000000000000010000050000270001020050000e0051000400000001006800040000
+
+# GTP-U: a G-PDU with a PDU session container, an echo request, an error indication, an end marker.
+hex gtpu gpdu 34ff001c0000000100000085011001004500001400000000400100000a2d00010a2d0002
+hex gtpu echo 3201000400000000000a0000
+hex gtpu error 321a0010000000000000000010000000018500047f000005
+hex gtpu end_marker 30fe000000000001
+
+# DNS: an answer with CNAME and A (RFC 1035).
+hex dns_answer answer 123481800001000200000000076578616d706c6503636f6d0000010001c00c000500010000003c00060363616ec00cc029000100010000003c00045db8d822
+
+# TLS 1.3 records: a Client Hello, application data, an alert.
+hex lcs_records hello 160301002f0100002b03030000000000000000000000000000000000000000000000000000000000000000000002130101000000
+hex lcs_records data 1703030013000102030405060708090a0b0c0d0e0f101112
+hex lcs_records alert 15030300020228
+hex lcs_arq data 0000000000000001000a68656c6c6f
+
+for program in ../upf/switch/p4/upf.p4 ../upf/switch/target/tests/examples/*.p4; do
+    mkdir -p corpus/p4c_swx
+    cp "$program" corpus/p4c_swx/
+done
+printf '%s' '{"supi":"imsi-001010000000001","k":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63'\
+'cb71954a9f4e48a5994e37a02baf","amf":"8000","sqn":"000000000020"}' |
+    text subscriber small
+printf '\x00\x01\x02\x03AMF\x00' | text sbi_compact short

@@ -1,0 +1,147 @@
+//! Capabilities (capabilities(7)) of this process. The kernel keeps them for each thread.
+use caps::{CapSet, Capability, CapsHashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long threads may take to give up their capabilities.
+const TIMEOUT: Duration = Duration::from_secs(2);
+const VERSION_3: u32 = 0x2008_0522;
+
+/// Drops all others from the bounding set, so that no program that this process runs has them.
+/// Without CAP_SETPCAP the set stays as it is: `no_new_privs` has the same effect.
+pub fn bound(wanted: &CapsHashSet) -> Result<(), String> {
+    let drop_others = || {
+        if !caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
+            return Ok(());
+        }
+        let held = caps::read(None, CapSet::Bounding)?;
+        let mut others = held.difference(wanted).filter(|one| !is_for_change_of_user(**one));
+        others.try_for_each(|one| caps::drop(None, CapSet::Bounding, *one))
+    };
+    drop_others().map_err(|error: caps::errors::CapsError| error.to_string())
+}
+
+fn is_for_change_of_user(one: Capability) -> bool {
+    matches!(one, Capability::CAP_SETUID | Capability::CAP_SETGID | Capability::CAP_SETPCAP)
+}
+
+/// Permitted capabilities outlive the change from root to another user.
+pub fn keep_over_change_of_user() -> Result<(), String> {
+    caps::securebits::set_keepcaps(true).map_err(|error| error.to_string())
+}
+
+/// Reduces the capabilities of this thread to those of `wanted` that it has. With `ambient`,
+/// programs that it runs get them, too.
+pub fn reduce(wanted: &CapsHashSet, ambient: bool) -> Result<(), String> {
+    let apply = || {
+        let held = caps::read(None, CapSet::Permitted)?;
+        let granted: CapsHashSet = held.intersection(wanted).copied().collect();
+        caps::set(None, CapSet::Effective, &granted)?;
+        caps::set(None, CapSet::Permitted, &granted)?;
+        caps::set(None, CapSet::Inheritable, &granted)?;
+        if ambient { caps::set(None, CapSet::Ambient, &granted) } else { Ok(()) }
+    };
+    apply().map_err(|error: caps::errors::CapsError| error.to_string())
+}
+
+/// The names of effective capabilities, without `CAP_`.
+pub fn effective() -> Vec<String> {
+    let held = caps::read(None, CapSet::Effective).unwrap_or_default();
+    let mut names: Vec<_> =
+        held.iter().map(|one| one.to_string().trim_start_matches("CAP_").to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// What the signal handler applies.
+static WANTED: AtomicU64 = AtomicU64::new(0);
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Data {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Reduces the capabilities of the calling thread. Async-signal-safe: a read of an atomic and
+/// two system calls.
+extern "C" fn reduce_this_thread(_: libc::c_int) {
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    let mut data = [Data { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    let wanted = WANTED.load(Ordering::SeqCst);
+    // SAFETY: capget and capset take a header and, for version 3, two data structures, which the
+    // kernel reads and writes within this call.
+    unsafe {
+        if libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) != 0 {
+            return;
+        }
+        for (half, data) in [wanted as u32, (wanted >> 32) as u32].into_iter().zip(&mut data) {
+            data.permitted &= half;
+            data.effective = data.permitted;
+            data.inheritable &= half;
+        }
+        libc::syscall(libc::SYS_capset, &raw mut header, data.as_ptr());
+    }
+}
+
+/// Reduces the capabilities of all threads to `wanted`.
+///
+/// capset(2) concerns its own thread alone. Like the C library does for setuid(2), a signal makes
+/// each other thread call it.
+pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), String> {
+    let bits = wanted.iter().fold(0, |bits, one| bits | one.bitmask());
+    WANTED.store(bits, Ordering::SeqCst);
+    let signal = libc::SIGRTMIN() + 5;
+    // SAFETY: the handler is async-signal-safe, see there; the structure is initialised.
+    let installed = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = reduce_this_thread as *const () as usize;
+        action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut())
+    };
+    if installed != 0 {
+        return Err(format!("no signal handler: {}", std::io::Error::last_os_error()));
+    }
+    let process = std::process::id() as libc::pid_t;
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let mut left = 0;
+        for thread in threads()? {
+            if permitted(thread) & !bits == 0 {
+                continue;
+            }
+            left += 1;
+            // SAFETY: a signal to a thread of this process, for which a handler is installed.
+            unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) };
+        }
+        if left == 0 {
+            break;
+        }
+        if Instant::now() > deadline {
+            return Err(format!("{left} threads did not give them up"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+fn threads() -> Result<Vec<libc::pid_t>, String> {
+    let entries = std::fs::read_dir("/proc/self/task");
+    let entries = entries.map_err(|error| format!("/proc/self/task: {error}"))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The permitted capabilities of a thread; none of one that has ended.
+fn permitted(thread: libc::pid_t) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status"));
+    let status = status.unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
+}

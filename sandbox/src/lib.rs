@@ -1,0 +1,189 @@
+//! The rights of a process, reduced to what its network function needs.
+//!
+//! | part | what it takes away |
+//! | --- | --- |
+//! | `user` | root: the process runs as a user of its own |
+//! | `capabilities` | capabilities(7) that the function does not need, in all threads |
+//! | `file_access` | files and folders, by Landlock, where the kernel has it |
+//! | `seccomp` | system calls that are not in the function's list |
+//! | `limits` | core dumps, and unlimited files and threads |
+//!
+//! A process calls [`enter`] before it starts a thread or opens a socket, then opens what it needs,
+//! and calls [`Entered::seal`] when it is ready:
+//!
+//! ```
+//! use martlet_sandbox::{Policy, SeccompMode, Settings, enter};
+//! let policy = Policy { name: "nrf".into(), filters: vec!["nrf"], ..Policy::default() };
+//! let settings = Settings { seccomp: SeccompMode::Off, landlock: false, ..Settings::default() };
+//! let entered = enter(policy, &settings);
+//! // Open databases, sockets and devices here.
+//! let rights = entered.seal();
+//! assert!(rights.no_new_privileges);
+//! ```
+//!
+//! # Errors
+//! None stops the process: in a container, some steps are not permitted. What could not be taken
+//! away is in [`Rights::kept`], and in one warning of the log.
+
+mod capabilities;
+mod file_access;
+mod handover;
+mod limits;
+mod process;
+mod seccomp;
+mod user;
+
+pub use caps::{Capability, CapsHashSet};
+pub use file_access::{FileAccess, has_landlock};
+pub use handover::{HandoverError, give_file, hand_over, share_folder};
+pub use process::ProcessRights;
+pub use seccomp::{FILTERS, FilterError, SeccompMode, compile};
+pub use user::{User, UserError, is_root};
+
+use serde::Serialize;
+use std::sync::OnceLock;
+
+/// What a process needs.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// Name of the function, for the log.
+    pub name: String,
+    /// Capabilities until [`Entered::seal`].
+    pub start: CapsHashSet,
+    /// Capabilities from then on.
+    pub runtime: CapsHashSet,
+    /// Files and folders.
+    pub files: FileAccess,
+    /// Whether it runs other programs. They inherit its capabilities and system calls.
+    pub executes: bool,
+    /// Names of the lists of system calls. Empty: no filter.
+    pub filters: Vec<&'static str>,
+    /// Whether it stays root's, to start processes of others.
+    pub stays_root: bool,
+    /// Why the process keeps all rights, if it does.
+    pub exempt: Option<&'static str>,
+}
+
+/// What the operator wants.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The user to become, if this process is root's.
+    pub user: Option<User>,
+    /// What happens at a system call that is not in the list.
+    pub seccomp: SeccompMode,
+    /// Whether to restrict file access, if the kernel can.
+    pub landlock: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { user: None, seccomp: SeccompMode::Kill, landlock: true }
+    }
+}
+
+/// The rights of this process as it knows them itself.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rights {
+    /// The effective user.
+    pub uid: u32,
+    /// Effective capabilities, without `CAP_`, sorted.
+    pub capabilities: Vec<String>,
+    /// Whether programs that it runs can gain privileges.
+    pub no_new_privileges: bool,
+    /// `kill`, `errno`, `log`, or why there is no filter.
+    pub seccomp: String,
+    /// The version of Landlock, or why file access is not restricted.
+    pub landlock: String,
+    /// What could not be taken away, and why.
+    pub kept: Vec<String>,
+}
+
+static RIGHTS: OnceLock<Rights> = OnceLock::new();
+
+/// The rights of this process after [`Entered::seal`].
+pub fn rights() -> Option<&'static Rights> {
+    RIGHTS.get()
+}
+
+/// A process between [`enter`] and [`Entered::seal`].
+#[must_use = "the process keeps the rights of its start until `seal`"]
+#[derive(Debug)]
+pub struct Entered {
+    policy: Policy,
+    seccomp: SeccompMode,
+    rights: Rights,
+}
+
+/// Takes away what the function needs neither for its start nor later. Must be called before
+/// this process starts a thread: threads inherit the restrictions.
+pub fn enter(policy: Policy, settings: &Settings) -> Entered {
+    let mut rights = Rights::default();
+    if let Some(why) = policy.exempt {
+        rights.kept.push(why.into());
+        rights.landlock = "off".into();
+        return Entered { policy, seccomp: SeccompMode::Off, rights };
+    }
+    let mut keep = |what: &str, outcome: Result<(), String>| {
+        if let Err(why) = outcome {
+            rights.kept.push(format!("{what}: {why}"));
+        }
+    };
+    keep("limits", limits::apply());
+    keep("bounding set", capabilities::bound(&policy.start));
+    if user::is_root() && !policy.stays_root {
+        let outcome = match &settings.user {
+            Some(user) => capabilities::keep_over_change_of_user().and_then(|()| user.assume()),
+            None => Err("there is no user martlet: add one, or set security.user".into()),
+        };
+        keep("user root", outcome);
+    }
+    keep("capabilities", capabilities::reduce(&policy.start, policy.executes));
+    keep("no_new_privs", nix::sys::prctl::set_no_new_privs().map_err(|error| error.to_string()));
+    // The change of user made /proc/self unreadable, which the start still reads.
+    let _ = nix::sys::prctl::set_dumpable(true);
+    rights.landlock = match (settings.landlock, policy.stays_root) {
+        (false, _) => "off".into(),
+        (true, true) => "none".into(),
+        (true, false) => policy.files.restrict(policy.executes),
+    };
+    Entered { policy, seccomp: settings.seccomp, rights }
+}
+
+impl Entered {
+    /// Takes away what only the start needed, and applies the filter of system calls, in all
+    /// threads. Logs what could not be taken away.
+    pub fn seal(self) -> &'static Rights {
+        let Entered { policy, seccomp, mut rights } = self;
+        if policy.exempt.is_none()
+            && let Err(why) = capabilities::reduce_all_threads(&policy.runtime)
+        {
+            rights.kept.push(format!("capabilities of the start: {why}"));
+        }
+        rights.seccomp = match (seccomp, policy.filters.is_empty()) {
+            (SeccompMode::Off, _) => "off".into(),
+            (_, true) => "none".into(),
+            (mode, false) => match seccomp::apply(&policy.filters, mode, policy.executes) {
+                Ok(()) => mode.to_string(),
+                Err(error) => {
+                    rights.kept.push(format!("system calls: {error}"));
+                    "not permitted".into()
+                }
+            },
+        };
+        rights.uid = nix::unistd::geteuid().as_raw();
+        rights.capabilities = capabilities::effective();
+        rights.no_new_privileges = nix::sys::prctl::get_no_new_privs().unwrap_or(false);
+        let (user, seccomp, landlock) = (rights.uid, &rights.seccomp, &rights.landlock);
+        let capabilities = rights.capabilities.join(" ");
+        let process = &policy.name;
+        if rights.kept.is_empty() {
+            tracing::info!(process, user, capabilities, %seccomp, %landlock, "rights reduced");
+        } else {
+            let kept = rights.kept.join("; ");
+            tracing::warn!(process, user, capabilities, %seccomp, %landlock, kept,
+                "process keeps rights that it does not need");
+        }
+        RIGHTS.get_or_init(|| rights)
+    }
+}

@@ -1,0 +1,66 @@
+//! TLS to a PostgreSQL server, with certificates that are right and wrong.
+use martlet_store::testing::TestPostgres;
+use martlet_store::{DatabaseUrl, Secret, Store, StoreError, Subscriber};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// An authority, and a server's certificate for a name.
+fn certificates(folder: &Path, name: &str) -> Vec<(String, String)> {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&key).unwrap();
+    let issuer = Issuer::new(params, &key);
+    let own = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec![name.to_string()]).unwrap().signed_by(&own, &issuer).unwrap();
+    let path = |file: &str| folder.join(file).display().to_string();
+    vec![
+        (path("ca.pem"), authority.pem()),
+        (path("server.pem"), certificate.pem()),
+        (path("server-key.pem"), own.serialize_pem()),
+    ]
+}
+
+#[test]
+fn the_certificate_and_its_name_are_checked() {
+    // A free port of loopback: the server binds it after this listener is closed.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let started = TestPostgres::start_with("tls", |folder| {
+        for (file, text) in certificates(folder, "localhost") {
+            std::fs::write(&file, text)?;
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
+        }
+        let file = |name: &str| folder.join(name).display().to_string();
+        Ok(vec![
+            "listen_addresses=127.0.0.1".into(),
+            format!("port={port}"),
+            "ssl=on".into(),
+            format!("ssl_cert_file={}", file("server.pem")),
+            format!("ssl_key_file={}", file("server-key.pem")),
+        ])
+    });
+    let Some(server) = started.unwrap() else { return };
+    let root = server.folder().join("ca.pem");
+    std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let open = |host: &str, parameters: &str| {
+        let url = format!("postgresql://martlet@{host}:{port}/postgres?{parameters}");
+        let key = server.folder().join("operator.key");
+        Store::open_at(&DatabaseUrl::parse(&url), Some(&key))
+    };
+    let right = format!("sslmode=verify-full&sslrootcert={}", root.display());
+    let store = open("localhost", &right).unwrap();
+    let subscriber =
+        Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
+    store.add(&[subscriber], false).unwrap();
+    assert_eq!(store.count().unwrap(), 1);
+    let refused = |outcome: Result<Store, StoreError>, part: &str| {
+        let error = outcome.err().expect("the connection is refused").to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    // A name that is not in the certificate, and an authority that has not signed it.
+    refused(open("127.0.0.1", &right), "certificate");
+    refused(open("localhost", "sslmode=verify-full"), "certificate");
+    refused(open("localhost", "sslmode=prefer"), "sslmode=verify-full");
+}

@@ -1,0 +1,112 @@
+//! A gNB whose UEs do not answer: it may delay and reject its own UEs, not those of others.
+use crate::connection::paging::receives;
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use anyhow::{Result, ensure};
+use martlet::core::Sbi;
+use martlet_ngap::NgapPduKind as Kind;
+use martlet_tests::{RawGnb, TestCore, eventually, in_namespace, ping};
+use std::time::Duration;
+
+/// Sends registrations of UEs that never answer.
+async fn flood(gnb: &RawGnb, registrations: u32) -> Result<()> {
+    for ran_id in 1..=registrations {
+        gnb.send(gnb.initial_ue_message(ran_id, &from_hex(REGISTRATION_REQUEST))).await?;
+    }
+    Ok(())
+}
+
+#[test]
+fn attack_registration_flood_of_one_gnb() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.concurrency.queue = 100;
+            // UEs that do not answer keep their slots, unless others need them.
+            config.amf.concurrency.slot_timeout_ms = 60_000;
+            config.amf.limits.overload_ms = 60_000;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let attacker = RawGnb::set_up(&core, 2).await?;
+        flood(&attacker, 300).await?;
+        let waiting = || {
+            let count = core.status("amf")["procedures"]["registration"]["waiting"].clone();
+            (count == 100).then_some(())
+        };
+        let status = || core.status("amf")["procedures"].to_string();
+        eventually("the queue is full", waiting, status).await?;
+        // Each UE of the other gNB overtakes those that wait.
+        for n in 1..=20 {
+            core.register_use_session_and_deregister(&gnb, n).await?;
+        }
+        let procedures = core.status("amf")["procedures"]["registration"].clone();
+        ensure!(procedures["waiting"].as_u64() > Some(50), "{procedures}");
+        // The flood costs its own gNB, and only it, an overload.
+        attacker.next_of(Kind::Initiating_OverloadStart).await?;
+        ensure!(!gnb.is_overloaded(), "the other gNB received OVERLOAD START");
+        attacker.abort();
+        core.until_all_released().await
+    });
+}
+
+#[test]
+fn attack_unverified_connections_of_one_gnb_fill_the_amf() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.limits.max_ues = 60;
+            config.amf.limits.max_unverified_per_gnb = 20;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let attacker = RawGnb::set_up(&core, 2).await?;
+        flood(&attacker, 400).await?;
+        // Beyond its share it gets REGISTRATION REJECT #22, then ERROR INDICATION.
+        let mut rejected = 0;
+        loop {
+            let pdu = attacker.next().await?;
+            match pdu.kind() {
+                Kind::Initiating_DownlinkNASTransport => {
+                    let nas = pdu.ie::<martlet_ngap::ie::NAS_PDU>().transpose()?;
+                    let is_reject = |nas: &[u8]| nas.starts_with(&[0x7e, 0x00, 0x44, 22]);
+                    rejected += u32::from(nas.is_some_and(|nas| is_reject(&nas.0)));
+                }
+                Kind::Initiating_ErrorIndication => break,
+                _ => {}
+            }
+        }
+        for n in 1..=10 {
+            core.register_use_session_and_deregister(&gnb, n).await?;
+        }
+        ensure!(!gnb.is_overloaded(), "the other gNB received OVERLOAD START");
+        while rejected == 0 {
+            let (_, nas) = attacker.next_nas().await?;
+            rejected += u32::from(nas.starts_with(&[0x7e, 0x00, 0x44, 22]));
+        }
+        let contexts = core.counts().contexts;
+        ensure!(contexts <= 60, "{contexts} contexts");
+        attacker.abort();
+        core.until_all_released().await
+    });
+}
+
+/// A gNB that sends without reading until the AMF cannot send to it any more. It must not keep the
+/// AMF from paging the UEs of other gNBs in the same area.
+#[test]
+fn attack_gnb_that_does_not_read_delays_paging() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let attacker = RawGnb::set_up(&core, 2).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let (two, to) = core.ue_with_session(&gnb, 2).await?;
+        two.release_to_idle().await?;
+        // Each is answered with an ERROR INDICATION that it does not read.
+        let junk = attacker.uplink_nas_transport(7, 7, &[0x7e; 64]);
+        let limit = Duration::from_secs(1);
+        while tokio::time::timeout(limit, attacker.send(junk.clone())).await.is_ok() {}
+        one.send_ip(1, ping(from, to, 1)).await?;
+        receives(&two, 1..=1).await?;
+        two.deregister().await?;
+        one.deregister().await?;
+        core.until_all_released().await
+    });
+}

@@ -1,0 +1,339 @@
+//! The perimeter of the user plane: what UEs may not reach through N6, and which senders on N3 are
+//! peers. One table for all datapaths, without sockets: the caller reports the addresses of the
+//! machine's interfaces.
+//!
+//! | question | answer |
+//! | --- | --- |
+//! | may a UE's packet leave to this destination? | [`Perimeter::permits`] |
+//! | is this sender on N3 a peer? | [`Perimeter::is_peer`] |
+//! | the same for tables of other datapaths | [`Perimeter::entries`], [`Perimeter::sources`] |
+mod ranges;
+
+use martlet_upf_rules::{Flow, Prefix};
+use ranges::Ranges;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// What applies to packets to a destination; bits, as `bpf/structs.h` has them.
+pub mod class {
+    /// They are dropped, but for the exceptions below and services that are allowed.
+    pub const DENIED: u8 = 1;
+    /// The gateway of UEs: it answers ICMP and DNS.
+    pub const GATEWAY: u8 = 2;
+    /// Addresses of a link, and groups: frames of Ethernet sessions may have them.
+    pub const LINK: u8 = 4;
+}
+use class::{DENIED, GATEWAY, LINK};
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMPV6: u8 = 58;
+const DNS: u16 = 53;
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_ARP: u16 = 0x0806;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+
+/// A service that UEs may reach wherever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Service {
+    /// Its address; a network if neither protocol nor port is named.
+    pub network: Prefix,
+    /// Its protocol number; ICMP stands for ICMPv6, too. None: all.
+    pub protocol: Option<u8>,
+    /// Its port. None: all.
+    pub port: Option<u16>,
+}
+
+/// What the configuration says. It does not change while the UPF runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// Networks that UEs may not reach.
+    pub denied: Vec<Prefix>,
+    /// What they may reach all the same.
+    pub allowed: Vec<Service>,
+    /// Their gateways.
+    pub gateways: Vec<IpAddr>,
+    /// Addresses of the core. The network of an interface with one of them is denied as a whole,
+    /// unless packets leave to the data network by it.
+    pub core: Vec<IpAddr>,
+    /// Networks of gNBs and UPFs, beside those that sessions name.
+    pub peers: Vec<Prefix>,
+}
+
+/// An address of an interface of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// Length of its network's prefix.
+    pub prefix: u8,
+    /// Packets leave to the data network by its interface: a default route does.
+    pub to_data_network: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    own: BTreeSet<OwnAddress>,
+    peers: BTreeSet<IpAddr>,
+    four: Ranges<u32>,
+    six: Ranges<u128>,
+}
+
+/// The perimeter.
+#[derive(Debug)]
+pub struct Perimeter {
+    policy: Policy,
+    services: BTreeSet<Service>,
+    state: RwLock<State>,
+    /// Changes with the tables.
+    generation: AtomicU64,
+}
+
+/// Addresses that are never in a data network: unspecified, loopback, of a link, groups.
+fn constant() -> [(Prefix, u8); 11] {
+    let four = |a: [u8; 4], length| Prefix { network: IpAddr::from(a), length };
+    let six = |text: u128, length| Prefix { network: Ipv6Addr::from_bits(text).into(), length };
+    [
+        (four([0, 0, 0, 0], 8), DENIED | LINK),
+        (four([127, 0, 0, 0], 8), DENIED),
+        (four([169, 254, 0, 0], 16), DENIED | LINK),
+        (four([224, 0, 0, 0], 4), DENIED | LINK),
+        (four([240, 0, 0, 0], 4), DENIED),
+        (four([255, 255, 255, 255], 32), DENIED | LINK),
+        (six(0, 127), DENIED),
+        (six(0, 128), DENIED | LINK),
+        // IPv4 addresses within IPv6.
+        (six(0xffff << 32, 96), DENIED),
+        (six(0xfe80 << 112, 10), DENIED | LINK),
+        (six(0xff << 120, 8), DENIED | LINK),
+    ]
+}
+
+fn host(address: IpAddr) -> Prefix {
+    Prefix { network: address, length: if address.is_ipv4() { 32 } else { 128 } }
+}
+
+/// The addresses of a network that mean all of its hosts.
+fn broadcasts(own: &OwnAddress) -> impl Iterator<Item = IpAddr> {
+    let all = match own.address {
+        IpAddr::V4(address) if own.prefix < 31 => {
+            let hosts = u32::MAX.checked_shr(own.prefix.into()).unwrap_or(0);
+            [address.to_bits() & !hosts, address.to_bits() | hosts].to_vec()
+        }
+        _ => Vec::new(),
+    };
+    all.into_iter().map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)))
+}
+
+impl Perimeter {
+    /// Without interfaces and peers.
+    pub fn new(policy: Policy) -> Self {
+        let narrow = |service: &&Service| service.protocol.is_some() || service.port.is_some();
+        let services = policy.allowed.iter().filter(narrow).copied().collect();
+        let perimeter =
+            Perimeter { policy, services, state: RwLock::default(), generation: 0.into() };
+        perimeter.rebuild(&mut perimeter.write());
+        perimeter
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine has these addresses. Whether that changes anything.
+    pub fn set_own(&self, own: BTreeSet<OwnAddress>) -> bool {
+        let mut state = self.write();
+        let changes = state.own != own;
+        if changes {
+            state.own = own;
+            self.rebuild(&mut state);
+        }
+        changes
+    }
+
+    /// Sessions begin or cease to have tunnels to peers. Whether that changes anything.
+    pub fn set_peers(&self, changes: &[(IpAddr, bool)]) -> bool {
+        let mut state = self.write();
+        let mut changed = false;
+        for (peer, here) in changes {
+            changed |= match here {
+                true => state.peers.insert(*peer),
+                false => state.peers.remove(peer),
+            };
+        }
+        if changed {
+            self.rebuild(&mut state);
+        }
+        changed
+    }
+
+    fn rebuild(&self, state: &mut State) {
+        let entries = self.entries_of(state);
+        let four = entries.iter().filter_map(|(prefix, class)| match prefix.network {
+            IpAddr::V4(network) => Some((network.to_bits(), prefix.length, *class)),
+            IpAddr::V6(_) => None,
+        });
+        state.four = Ranges::<u32>::new(four);
+        let six = entries.iter().filter_map(|(prefix, class)| match prefix.network {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(network) => Some((network.to_bits(), prefix.length, *class)),
+        });
+        state.six = Ranges::<u128>::new(six);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    fn entries_of(&self, state: &State) -> BTreeMap<Prefix, u8> {
+        let mut entries: BTreeMap<Prefix, u8> = constant().into_iter().collect();
+        let mut deny = |prefix: Prefix, class: u8| {
+            entries.insert(prefix, class);
+        };
+        self.policy.denied.iter().for_each(|prefix| deny(*prefix, DENIED));
+        for own in &state.own {
+            // The network first, which may be a host's: then its address counts.
+            if self.policy.core.contains(&own.address) && !own.to_data_network {
+                deny(Prefix::of(own.address, own.prefix), DENIED);
+            }
+        }
+        for own in &state.own {
+            deny(host(own.address), DENIED);
+            broadcasts(own).for_each(|address| deny(host(address), DENIED));
+        }
+        self.policy.core.iter().for_each(|address| deny(host(*address), DENIED));
+        state.peers.iter().for_each(|peer| deny(host(*peer), DENIED));
+        self.policy.gateways.iter().for_each(|address| deny(host(*address), DENIED | GATEWAY));
+        for service in &self.policy.allowed {
+            if !self.services.contains(service) {
+                deny(service.network, 0);
+            }
+        }
+        entries
+    }
+
+    /// Changes whenever [`entries`](Self::entries) or [`sources`](Self::sources) may have changed.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Destinations and what applies to them; the longest prefix counts.
+    pub fn entries(&self) -> BTreeMap<Prefix, u8> {
+        self.entries_of(&self.read())
+    }
+
+    /// Services that may be reached though their address is denied.
+    pub fn services(&self) -> &BTreeSet<Service> {
+        &self.services
+    }
+
+    /// Networks of peers on N3; none while no peer is known.
+    pub fn sources(&self) -> BTreeSet<Prefix> {
+        let peers = self.read().peers.iter().map(|peer| host(*peer)).collect::<Vec<_>>();
+        peers.into_iter().chain(self.policy.peers.iter().copied()).collect()
+    }
+
+    /// Whether the configuration names networks of peers.
+    pub fn names_peers(&self) -> bool {
+        !self.policy.peers.is_empty()
+    }
+
+    /// Whether a sender on N3 is a peer: a session has a tunnel to it, or the configuration names
+    /// its network.
+    pub fn is_peer(&self, from: IpAddr) -> bool {
+        self.policy.peers.iter().any(|network| network.contains(from))
+            || self.read().peers.contains(&from)
+    }
+
+    /// Whether no peer is known, so that any sender may be one.
+    pub fn has_no_peers(&self) -> bool {
+        !self.names_peers() && self.read().peers.is_empty()
+    }
+
+    /// Whether a G-PDU is accepted from a sender. `has_tunnel`: its session has a tunnel to the
+    /// access. Before, the sender may be a gNB that no session knows yet, unless the configuration
+    /// names all of them.
+    pub fn accepts(&self, from: IpAddr, has_tunnel: bool) -> bool {
+        !(has_tunnel || self.names_peers()) || self.is_peer(from) || self.has_no_peers()
+    }
+
+    /// Whether a sender gets an Error Indication for an unknown tunnel: only peers do, so that
+    /// others do not learn which tunnels exist; while no peer is known, every sender does.
+    pub fn informs(&self, from: IpAddr) -> bool {
+        self.is_peer(from) || self.has_no_peers()
+    }
+
+    /// Whether a packet of a UE may leave to its destination. `packet` begins with the IP header.
+    pub fn permits(&self, flow: &Flow, packet: &[u8]) -> bool {
+        let class = self.class(flow.destination);
+        class & DENIED == 0 || self.is_exception(class, flow, has_options(packet))
+    }
+
+    /// The same for a frame of an Ethernet session.
+    pub fn permits_frame(&self, flow: &Flow, frame: &[u8]) -> bool {
+        let Some(header) = &flow.ethernet else { return false };
+        let destination = match header.ethertype {
+            // What carries no whole packet has no protocol.
+            ETHERTYPE_IPV4 | ETHERTYPE_IPV6 if flow.protocol == NO_PROTOCOL => return false,
+            ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => flow.destination,
+            ETHERTYPE_ARP => match arp_target(frame) {
+                Some(target) => target,
+                None => return false,
+            },
+            _ => return true,
+        };
+        let class = self.class(destination);
+        class & DENIED == 0
+            || class & LINK != 0
+            || header.ethertype == ETHERTYPE_ARP && class & GATEWAY != 0
+            || self.is_exception(class, flow, false)
+    }
+
+    fn class(&self, destination: IpAddr) -> u8 {
+        let state = self.read();
+        match destination {
+            IpAddr::V4(address) => state.four.get(address.to_bits()),
+            IpAddr::V6(address) => state.six.get(address.to_bits()),
+        }
+    }
+
+    fn is_exception(&self, class: u8, flow: &Flow, options: bool) -> bool {
+        // A source route could lead on from an address that may be reached.
+        if options {
+            return false;
+        }
+        let icmp = matches!(flow.protocol, ICMP | ICMPV6);
+        // Later fragments have no ports. Without the first one they are not reassembled.
+        let at_port = |port: u16| flow.ports.is_none_or(|(_, to)| to == port);
+        let dns = matches!(flow.protocol, TCP | UDP) && at_port(DNS);
+        class & GATEWAY != 0 && (icmp || dns)
+            || self.services.iter().any(|service| {
+                service.network.contains(flow.destination)
+                    && service.protocol.is_none_or(|protocol| {
+                        protocol == flow.protocol || protocol == ICMP && icmp
+                    })
+                    && service.port.is_none_or(at_port)
+            })
+    }
+}
+
+/// The protocol of a flow that is no packet.
+const NO_PROTOCOL: u8 = 255;
+
+fn has_options(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 4 && first & 0x0f > 5)
+}
+
+/// Whom an ARP message is about, in a frame with up to two tags.
+fn arp_target(frame: &[u8]) -> Option<IpAddr> {
+    let (_, at) = martlet_upf_rules::EthernetHeader::of(frame)?;
+    let target = frame.get(at + 24..at + 28)?;
+    Some(IpAddr::V4(<[u8; 4]>::try_from(target).ok()?.into()))
+}
+
+#[cfg(test)]
+mod tests;

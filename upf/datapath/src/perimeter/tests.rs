@@ -1,0 +1,155 @@
+//! What UEs reach, and who is a peer.
+use super::*;
+use crate::conformance::udp_packet;
+
+fn prefix(text: &str) -> Prefix {
+    let (network, length) = text.split_once('/').expect("a network");
+    Prefix { network: network.parse().expect("an address"), length: length.parse().expect("bits") }
+}
+
+fn own(text: &str, to_data_network: bool) -> OwnAddress {
+    let Prefix { network, length } = prefix(text);
+    OwnAddress { address: network, prefix: length, to_data_network }
+}
+
+fn perimeter() -> Perimeter {
+    let service = |protocol, port| Service {
+        network: prefix("10.45.0.1/32"),
+        protocol: Some(protocol),
+        port: Some(port),
+    };
+    let whole = Service { network: prefix("10.99.0.0/24"), protocol: None, port: None };
+    let perimeter = Perimeter::new(Policy {
+        denied: vec![prefix("172.16.0.0/12")],
+        allowed: vec![service(TCP, 9127), whole],
+        gateways: vec!["10.45.0.1".parse().unwrap(), "fd45::1".parse().unwrap()],
+        core: vec!["192.168.7.10".parse().unwrap(), "198.51.100.7".parse().unwrap()],
+        peers: vec![],
+    });
+    let all = [
+        own("192.168.7.10/24", false),
+        own("10.98.0.1/24", true),
+        own("10.45.0.1/16", false),
+        own("10.99.0.7/24", false),
+        own("2001:db8::1/64", true),
+    ];
+    assert!(perimeter.set_own(all.into()) && !perimeter.set_own(all.into()));
+    perimeter
+}
+
+/// Whether a UDP packet to there may leave.
+fn reaches(perimeter: &Perimeter, to: &str, port: u16) -> bool {
+    let from = Ipv4Addr::new(10, 45, 0, 2);
+    let packet = udp_packet((from, 4000), (to.parse().expect("an address"), port), b"x");
+    perimeter.permits(&Flow::of(&packet).expect("a packet"), &packet)
+}
+
+fn packet6(to: &str, protocol: u8) -> Vec<u8> {
+    let (from, to): (Ipv6Addr, Ipv6Addr) = ("fd45::2".parse().unwrap(), to.parse().unwrap());
+    let mut packet = vec![0x60, 0, 0, 0, 0, 8, protocol, 64];
+    packet.extend(from.octets());
+    packet.extend(to.octets());
+    packet.extend([0x10, 0, 0x23, 0xa7, 0, 8, 0, 0]);
+    packet
+}
+
+fn reaches6(perimeter: &Perimeter, to: &str, protocol: u8) -> bool {
+    let packet = packet6(to, protocol);
+    perimeter.permits(&Flow::of(&packet).expect("a packet"), &packet)
+}
+
+#[test]
+fn ues_reach_the_data_network_and_no_address_of_the_machine() {
+    let perimeter = perimeter();
+    for to in ["9.9.9.9", "10.98.0.2", "10.45.0.3", "192.168.8.1", "10.99.0.9"] {
+        assert!(reaches(&perimeter, to, 4000), "{to}");
+    }
+    // Loopback, multicast and broadcast; addresses of interfaces and their broadcasts; the network
+    // of an interface of the core, with the gNBs in it; addresses of the core elsewhere; what the
+    // configuration denies.
+    for to in [
+        "127.0.0.8",
+        "0.0.0.0",
+        "169.254.169.254",
+        "224.0.0.251",
+        "255.255.255.255",
+        "10.98.0.1",
+        "10.98.0.255",
+        "10.45.255.255",
+        "192.168.7.10",
+        "192.168.7.20",
+        "198.51.100.7",
+        "172.20.0.1",
+        "10.99.0.7",
+    ] {
+        assert!(!reaches(&perimeter, to, 4000), "{to}");
+    }
+    for to in ["::1", "::", "::ffff:10.98.0.1", "fe80::1", "ff02::1", "2001:db8::1"] {
+        assert!(!reaches6(&perimeter, to, UDP), "{to}");
+    }
+    assert!(reaches6(&perimeter, "2001:db8::2", UDP));
+}
+
+#[test]
+fn the_gateway_answers_icmp_and_dns_and_what_is_allowed() {
+    let perimeter = perimeter();
+    assert!(reaches(&perimeter, "10.45.0.1", 53) && !reaches(&perimeter, "10.45.0.1", 38412));
+    assert!(!reaches(&perimeter, "10.45.0.1", 9127), "UDP is not allowed");
+    let from = Ipv4Addr::new(10, 45, 0, 2);
+    let mut packet = udp_packet((from, 4000), ("10.45.0.1".parse().unwrap(), 9127), b"x");
+    let permits = |packet: &[u8]| perimeter.permits(&Flow::of(packet).expect("a packet"), packet);
+    for (protocol, due) in [(TCP, true), (ICMP, true), (132, false), (UDP, false)] {
+        packet[9] = protocol;
+        assert_eq!(permits(&packet), due, "{protocol}");
+    }
+    // A later fragment has no ports; options may route by themselves.
+    (packet[7], packet[9]) = (1, UDP);
+    assert!(permits(&packet));
+    packet[9] = 132;
+    assert!(!permits(&packet));
+    (packet[0], packet[7], packet[9]) = (0x46, 0, ICMP);
+    packet[22] = 0;
+    assert!(!permits(&packet));
+    assert!(reaches6(&perimeter, "fd45::1", ICMPV6) && !reaches6(&perimeter, "fd45::1", UDP));
+}
+
+#[test]
+fn gnbs_that_sessions_name_are_peers_and_out_of_reach() {
+    let perimeter = perimeter();
+    let gnb: IpAddr = "203.0.113.5".parse().unwrap();
+    let before = perimeter.generation();
+    assert!(reaches(&perimeter, "203.0.113.5", 2152) && perimeter.informs(gnb));
+    assert!(perimeter.accepts(gnb, false) && perimeter.accepts(gnb, true));
+    assert!(perimeter.set_peers(&[(gnb, true)]) && perimeter.generation() > before);
+    assert!(!reaches(&perimeter, "203.0.113.5", 2152) && perimeter.accepts(gnb, true));
+    let unknown: IpAddr = "203.0.113.6".parse().unwrap();
+    assert!(perimeter.informs(gnb) && !perimeter.informs(unknown));
+    assert!(!perimeter.accepts(unknown, true) && perimeter.accepts(unknown, false));
+    assert!(perimeter.set_peers(&[(gnb, false)]) && !perimeter.set_peers(&[(gnb, false)]));
+    // With networks of peers, all others are unknowns from the first packet on.
+    let named =
+        Perimeter::new(Policy { peers: vec![prefix("203.0.113.4/31")], ..Policy::default() });
+    assert!(named.accepts(gnb, true) && named.accepts(gnb, false) && named.informs(gnb));
+    assert!(!named.accepts(unknown, false) && !named.informs(unknown));
+}
+
+#[test]
+fn frames_do_not_reach_the_machine() {
+    let perimeter = perimeter();
+    let from = Ipv4Addr::new(10, 45, 0, 2);
+    let frame = |kind: u16, payload: &[u8]| [&[2; 12], &kind.to_be_bytes()[..], payload].concat();
+    let permits =
+        |frame: &[u8]| perimeter.permits_frame(&Flow::of_frame(frame).expect("a frame"), frame);
+    let to = |to: &str| udp_packet((from, 4000), (to.parse().unwrap(), 4000), b"x");
+    assert!(permits(&frame(ETHERTYPE_IPV4, &to("10.98.0.2"))));
+    assert!(permits(&frame(ETHERTYPE_IPV4, &to("255.255.255.255"))));
+    assert!(!permits(&frame(ETHERTYPE_IPV4, &to("10.98.0.1"))));
+    let tagged = [&[0, 5][..], &ETHERTYPE_IPV4.to_be_bytes(), &to("10.98.0.1")].concat();
+    assert!(!permits(&frame(0x8100, &tagged)));
+    assert!(permits(&frame(ETHERTYPE_IPV6, &packet6("ff02::1", ICMPV6))));
+    assert!(!permits(&frame(ETHERTYPE_IPV6, &packet6("2001:db8::1", UDP))));
+    assert!(!permits(&frame(ETHERTYPE_IPV4, b"nothing")) && permits(&frame(0x88f7, b"a clock")));
+    let arp = |target: [u8; 4]| frame(ETHERTYPE_ARP, &[&[0; 24][..], &target].concat());
+    assert!(permits(&arp([10, 98, 0, 2])) && permits(&arp([10, 45, 0, 1])));
+    assert!(!permits(&arp([10, 98, 0, 1])) && !permits(&frame(ETHERTYPE_ARP, &[0; 20])));
+}

@@ -1,0 +1,65 @@
+//! Who may be an SMF here, and which peers of N3 the datapath knows.
+use super::{Moment, N4};
+use martlet_upf_datapath::Datapath;
+use martlet_upf_rules::{Prefix, Session};
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+/// How long a peer of N3 stays known after its last tunnel: packets of a UE that has left its gNB
+/// are still in flight, and data that it forwards to the next one.
+const HOLD: Duration = Duration::from_secs(10);
+
+/// Where SMFs are if the configuration does not say: on this machine.
+pub(super) fn loopback() -> Vec<Prefix> {
+    vec![
+        Prefix::of(Ipv4Addr::LOCALHOST.into(), 8),
+        Prefix { network: Ipv6Addr::LOCALHOST.into(), length: 128 },
+    ]
+}
+
+/// Has the datapath know the peers of a session before its rules send to them.
+pub(super) fn introduce(
+    known: &mut HashSet<IpAddr>,
+    session: &Session,
+    datapath: &mut dyn Datapath,
+) {
+    let tunnels = session.fars.values().filter_map(|far| far.tunnel);
+    let new: Vec<(IpAddr, bool)> = tunnels
+        .filter(|tunnel| known.insert(tunnel.peer))
+        .map(|tunnel| (tunnel.peer, true))
+        .collect();
+    if !new.is_empty() {
+        datapath.set_peers(&new);
+    }
+}
+
+impl N4 {
+    /// Whether an address is one of the configured SMFs'.
+    pub(super) fn is_allowed(&self, from: IpAddr) -> bool {
+        self.settings.allow.iter().any(|network| network.contains(from))
+    }
+
+    /// Schedules the end of peers without a tunnel.
+    pub(super) fn look_for_lost_peers(&mut self, now: Moment) {
+        if self.known_peers.len() > self.remote.peers() && self.peers_due.is_none() {
+            self.peers_due = Some(now.instant + HOLD);
+        }
+    }
+
+    /// Ends those, once it is due.
+    pub(super) fn forget_lost_peers(&mut self, now: Instant) {
+        if self.peers_due.is_none_or(|due| due > now) {
+            return;
+        }
+        self.peers_due = None;
+        let lost: Vec<(IpAddr, bool)> = self
+            .known_peers
+            .iter()
+            .filter(|peer| !self.remote.has_peer(**peer))
+            .map(|peer| (*peer, false))
+            .collect();
+        self.known_peers.retain(|peer| !lost.contains(&(*peer, false)));
+        self.datapath.set_peers(&lost);
+    }
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The perimeter: destinations that UEs do not reach through N6, and senders on N3. */
+#pragma once
+
+#include "nat.h"
+
+/* A packet of a UE to a destination that it may not reach. */
+#define VERDICT_ISOLATED 101
+
+/* Senders that a CPU has seen last. */
+#define SENDERS 64
+TABLE(senders, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct sender, SENDERS, 0);
+
+inline_always __u32 class_of4(__be32 destination)
+{
+	struct route4 key = { .length = 32, .network = destination };
+	__u32 *class = bpf_map_lookup_elem(&perimeter4, &key);
+	return class ? *class : 0;
+}
+
+/* What applies to the destination of a packet: bits of `enum perimeter_class`. */
+global __u32 class_of(struct flow *flow)
+{
+	if (!flow)
+		return 0;
+	if (flow->version == 4)
+		return class_of4(flow->destination4);
+	__u64 upper = flow->destination6[0], lower = flow->destination6[1];
+	struct route6 key = { .length = 128,
+			      .network = { upper, upper >> 32, lower, lower >> 32 } };
+	__u32 *class = bpf_map_lookup_elem(&perimeter6, &key);
+	return class ? *class : 0;
+}
+
+/* Whether a packet to a denied destination may leave all the same: ICMP and DNS to the gateway, or
+ * an allowed service. Later fragments have no ports, and are not reassembled without the first. */
+global int is_exception(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 class)
+{
+	if (!flow || offset > 1024)
+		return 0;
+	/* A source route could lead on from an address that may be reached. */
+	if (flow->version == 4 && flow->transport > sizeof(struct iphdr))
+		return 0;
+	if (!flow->read)
+		read_transport(ctx, offset, flow);
+	flow->read = 1;
+	__u8 protocol = flow->protocol == IPPROTO_ICMPV6 ? IPPROTO_ICMP : flow->protocol;
+	int later = flow->fragment == 2;
+	if (class & CLASS_GATEWAY) {
+		if (protocol == IPPROTO_ICMP)
+			return 1;
+		if ((protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
+		    (later || (flow->has_ports && flow->destination_port == DNS_PORT)))
+			return 1;
+	}
+	struct service service = { .protocol = protocol };
+	if (flow->version == 4) {
+		service.address[0] = flow->destination4;
+	} else {
+		__u64 upper = flow->destination6[0], lower = flow->destination6[1];
+		service.address[0] = upper;
+		service.address[1] = upper >> 32;
+		service.address[2] = lower;
+		service.address[3] = lower >> 32;
+	}
+	if (bpf_map_lookup_elem(&services, &service))
+		return 1;
+	service.later = later;
+	if (!later) {
+		if (!flow->has_ports)
+			return 0;
+		service.port = flow->destination_port;
+	}
+	return bpf_map_lookup_elem(&services, &service) != NULL;
+}
+
+/* Whether the sender of a tunnelled packet is a peer, looked up. */
+global int find_sender(struct xdp_md *ctx, struct tunnelled *tunnel)
+{
+	if (!tunnel)
+		return 0;
+	if (tunnel->from4) {
+		struct route4 key = { .length = 32, .network = tunnel->from4 };
+		return bpf_map_lookup_elem(&sources4, &key) != NULL;
+	}
+	struct ipv6hdr *ip = data_of(ctx) + (tunnel->outer & 63);
+	if ((void *)(ip + 1) > end_of(ctx))
+		return 0;
+	struct route6 key = { .length = 128 };
+	__builtin_memcpy(key.network, &ip->saddr, 16);
+	return bpf_map_lookup_elem(&sources6, &key) != NULL;
+}
+
+/* The same from the cache, for IPv4. */
+inline_always int is_peer(struct xdp_md *ctx, struct tunnelled *tunnel)
+{
+	__be32 from = tunnel->from4;
+	__u32 slot = (from ^ from >> 16 ^ from >> 24) & (SENDERS - 1);
+	struct sender *sender = bpf_map_lookup_elem(&senders, &slot);
+	if (!from || !sender)
+		return find_sender(ctx, tunnel);
+	__u32 now = globals.generation;
+	if (likely(sender->address == from && sender->generation == now))
+		return sender->is_peer;
+	sender->generation = 0;
+	sender->address = from;
+	sender->is_peer = find_sender(ctx, tunnel);
+	sender->generation = now;
+	return sender->is_peer;
+}
+
+/* Whether the sender of a packet without a session is no peer: it gets no Error Indication. */
+inline_always int is_unknown_sender(struct xdp_md *ctx, struct tunnelled *tunnel)
+{
+	return globals.sources && !is_peer(ctx, tunnel);
+}
+
+/* Whether a packet in a tunnel of a session comes from another sender than a peer. Before the
+ * session has a tunnel to the access, its gNB may be unknown. */
+inline_always int is_foreign_sender(struct xdp_md *ctx, struct tunnelled *tunnel, struct rule *rule)
+{
+	if (!globals.sources || !(rule->flags & RULE_HAS_TUNNEL || settings.names_peers))
+		return 0;
+	return unlikely(!is_peer(ctx, tunnel));
+}
