@@ -86,13 +86,15 @@ ENGINE =
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
 # Sessions of every kind, and all that a switch does with them.
-SWITCH_SELECTION = user_plane:: session:: connection:: handover::n2:: handover::xn:: \
-	handover::packet_loss:: handover::failure:: handover::cancel:: handover::leaks:: \
-	handover::intermediate_upf:: n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
+SWITCH_SELECTION = user_plane:: session:: connection:: \
+	handover::n2_handover:: handover::xn_handover:: handover::packet_loss:: handover::failure:: \
+	handover::handover_cancel:: handover::leaks:: handover::intermediate_upf:: \
+	n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
 
 # The same pipeline in XDP: a part that reaches each of its paths.
-SWITCH_XDP_SELECTION = user_plane::switch:: session::establishment:: session::modification \
-	session::release:: connection:: handover::n2:: handover::xn::
+SWITCH_XDP_SELECTION = user_plane::switch:: session::pdu_session_establishment:: \
+	_requested_modification:: session::pdu_session_release:: connection:: \
+	handover::n2_handover:: handover::xn_handover::
 
 # `make call-flows-all` has the whole matrix of datapaths and bindings.
 test: packages-test oracles ## Run all tests, in stages that all run, and list their results (uses root)

@@ -15,6 +15,5 @@ mod registration;
 mod sbi;
 mod security;
 mod session;
-mod sets;
 mod ue_lifecycle;
 mod user_plane;

@@ -1,13 +1,13 @@
 //! Handover (TS 23.502, 4.9.1).
-pub mod amf_change;
-pub mod cancel;
 pub mod failure;
+pub mod handover_cancel;
+pub mod inter_amf_handover;
 pub mod intermediate_upf;
 pub mod leaks;
 pub mod malformed;
-pub mod n2;
+pub mod n2_handover;
 pub mod packet_loss;
-pub mod xn;
+pub mod xn_handover;
 
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;

@@ -1,5 +1,5 @@
 //! Subscription concealed identifiers (TS 33.501, 6.12.2 and Annex C).
-use crate::registration::initial::AUTHENTICATE;
+use crate::registration::general_registration::AUTHENTICATE;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{SuciScheme, Ue};

@@ -9,8 +9,6 @@ pub mod attack_ng_setup;
 pub mod attack_path_switch;
 pub mod eap_aka_prime;
 pub mod five_g_aka;
-pub mod rekeying;
 pub mod scas;
 pub mod scas_ausf;
-pub mod security_mode;
 pub mod user_plane;

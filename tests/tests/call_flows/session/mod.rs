@@ -1,15 +1,15 @@
 //! PDU sessions (TS 23.502, 4.3) and their charging.
 pub mod branching;
 pub mod charging;
-pub mod establishment;
 pub mod ethernet;
 pub mod framed_routes;
-pub mod modification_by_network;
-pub mod modification_by_ue;
+pub mod network_requested_modification;
+pub mod pdu_session_establishment;
+pub mod pdu_session_release;
 pub mod rejection;
-pub mod release;
 pub mod ssc_mode;
 pub mod status;
+pub mod ue_requested_modification;
 pub mod unstructured;
 
 use anyhow::Result;

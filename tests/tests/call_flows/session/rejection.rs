@@ -1,7 +1,7 @@
 //! PDU session establishment that the network rejects (TS 24.501, 6.4.1.4) and back-off timers
 //! (6.2.7, 6.2.8).
 use crate::registration::rejection::{mm, refused};
-use crate::session::establishment::session_of_type;
+use crate::session::pdu_session_establishment::session_of_type;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_nas::{
