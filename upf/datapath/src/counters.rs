@@ -1,6 +1,6 @@
 //! Packet counters and drop reasons of all datapaths.
+pub use crate::count::Count;
 use crate::telemetry::Latency;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why a packet was not forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,22 +127,6 @@ impl DropReason {
             }
             DropReason::N3Source => "no session has a tunnel to this sender (upf.n3.allow)",
         }
-    }
-}
-
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    /// Adds.
-    pub fn add(&self, value: u64) {
-        self.0.fetch_add(value, Ordering::Relaxed);
-    }
-
-    /// Its value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

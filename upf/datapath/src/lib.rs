@@ -5,6 +5,7 @@
 //! the difference. [`conformance`] checks every datapath against this contract.
 pub mod checksum;
 pub mod conformance;
+mod count;
 pub mod counters;
 mod error;
 pub mod metrics;

@@ -12,6 +12,7 @@ mod dns;
 mod establishment;
 mod graceful_release;
 mod heartbeat;
+mod invalid_request;
 mod load;
 pub mod metrics;
 mod modification;
@@ -32,9 +33,101 @@ mod ue_address;
 mod usage;
 
 pub use clock::Moment;
-pub use server::{N4, Outgoing};
 pub use settings::Settings;
 pub use top::{SessionTraffic, Snapshot};
 
+use association::Association;
+use by_peer::ByPeer;
+use clock::ntp_seconds;
+use context::Context;
+use deadlines::Deadlines;
+use dns::LearnedAddresses;
+use load::Work;
+use martlet_pfcp::ie::RecoveryTimeStamp;
+use martlet_pfcp::transaction::{Answers, Requests};
+use martlet_upf_datapath::Datapath;
+use pfd::Applications;
+use remote::Remote;
+use report::Pending;
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+use teid::Teids;
+use ue_address::Addresses;
+
 #[cfg(test)]
 mod tests;
+
+/// A datagram to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Destination.
+    pub to: SocketAddr,
+    /// The PFCP message.
+    pub bytes: Vec<u8>,
+}
+
+/// The PFCP entity of a UP function.
+pub struct N4 {
+    settings: Settings,
+    recovery: RecoveryTimeStamp,
+    datapath: Box<dyn Datapath>,
+    associations: HashMap<u64, Association>,
+    last_association: u64,
+    sessions: HashMap<u64, Box<Context>>,
+    /// Sessions by the far ends of their tunnels.
+    remote: Remote,
+    /// Sessions by the CP function's end.
+    by_cp: ByPeer<u64>,
+    teids: Teids,
+    addresses: Addresses,
+    applications: Applications,
+    addresses_of: LearnedAddresses,
+    work: Work,
+    last_load: u32,
+    /// It ends, at this time at the latest.
+    releasing: Option<Instant>,
+    deadlines: Deadlines,
+    pending: HashMap<u32, Pending>,
+    /// Peers of N3 that the datapath knows.
+    known_peers: HashSet<IpAddr>,
+    /// When those without a tunnel are forgotten.
+    peers_due: Option<Instant>,
+    requests: Requests,
+    answers: Answers,
+    out: Vec<Outgoing>,
+}
+
+impl N4 {
+    /// Creates an N4 without associations and sessions. `start` is its recovery time stamp, by
+    /// which SMFs detect a restart.
+    pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
+        let limits = settings.transactions;
+        let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.fast_teids()));
+        N4 {
+            settings,
+            recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
+            datapath,
+            associations: HashMap::new(),
+            last_association: 0,
+            sessions: HashMap::new(),
+            remote: Remote::default(),
+            by_cp: ByPeer::default(),
+            teids,
+            addresses,
+            applications: Applications::new(),
+            addresses_of: LearnedAddresses::default(),
+            work: Work::default(),
+            // Above the sequence numbers used before a restart, up to 1,000 messages per second.
+            last_load: ntp_seconds(start.wall).wrapping_mul(1000),
+            releasing: None,
+            deadlines: Deadlines::default(),
+            pending: HashMap::new(),
+            known_peers: HashSet::new(),
+            peers_due: None,
+            requests: Requests::new(limits, rand::random()),
+            answers: Answers::new(limits),
+            out: Vec::new(),
+        }
+    }
+}

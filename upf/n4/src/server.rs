@@ -1,105 +1,21 @@
 //! Dispatch of messages, events and deadlines.
-use super::association::Association;
-use super::by_peer::ByPeer;
-use super::clock::ntp_seconds;
-use super::context::Context;
-use super::deadlines::{Deadline, Deadlines};
+use super::deadlines::Deadline;
 use super::deletion::Removed;
-use super::dns::LearnedAddresses;
-use super::load::Work;
-use super::pfd::Applications;
-use super::remote::Remote;
 use super::report::Pending;
-use super::settings::Settings;
-use super::teid::Teids;
-use super::ue_address::Addresses;
-use super::{Moment, rejection};
+use super::{Moment, N4, Outgoing, invalid_request};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, RecoveryTimeStamp};
-use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
+use martlet_pfcp::ie::Cause;
+use martlet_pfcp::transaction::{Due, Seen};
 use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
-use martlet_upf_datapath::{Datapath, Event};
-use std::collections::{HashMap, HashSet};
-use std::net::{IpAddr, SocketAddr};
+use martlet_upf_datapath::Event;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// The types of an Association Setup Request and a Session Deletion Request (TS 29.244, 7.3).
 const ASSOCIATION_SETUP: u8 = 5;
 const DELETION: u8 = 54;
 
-/// A datagram to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
-    /// Destination.
-    pub to: SocketAddr,
-    /// The procedure.
-    pub bytes: Vec<u8>,
-}
-
-/// The PFCP entity of a UP function.
-pub struct N4 {
-    pub(super) settings: Settings,
-    pub(super) recovery: RecoveryTimeStamp,
-    pub(super) datapath: Box<dyn Datapath>,
-    pub(super) associations: HashMap<u64, Association>,
-    pub(super) last_association: u64,
-    pub(super) sessions: HashMap<u64, Box<Context>>,
-    /// Sessions by the far ends of their tunnels.
-    pub(super) remote: Remote,
-    /// Sessions by the CP function's end.
-    pub(super) by_cp: ByPeer<u64>,
-    pub(super) teids: Teids,
-    pub(super) addresses: Addresses,
-    pub(super) applications: Applications,
-    pub(super) addresses_of: LearnedAddresses,
-    pub(super) work: Work,
-    pub(super) last_load: u32,
-    /// It ends, at this time at the latest.
-    pub(super) releasing: Option<Instant>,
-    pub(super) deadlines: Deadlines,
-    pub(super) pending: HashMap<u32, Pending>,
-    /// Peers of N3 that the datapath knows.
-    pub(super) known_peers: HashSet<IpAddr>,
-    /// When those without a tunnel are forgotten.
-    pub(super) peers_due: Option<Instant>,
-    requests: Requests,
-    answers: Answers,
-    out: Vec<Outgoing>,
-}
-
 impl N4 {
-    /// Creates an N4 without associations and sessions. `start` is its recovery time stamp, by
-    /// which SMFs detect a restart.
-    pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
-        let limits = settings.transactions;
-        let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.fast_teids()));
-        N4 {
-            settings,
-            recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
-            datapath,
-            associations: HashMap::new(),
-            last_association: 0,
-            sessions: HashMap::new(),
-            remote: Remote::default(),
-            by_cp: ByPeer::default(),
-            teids,
-            addresses,
-            applications: Applications::new(),
-            addresses_of: LearnedAddresses::default(),
-            work: Work::default(),
-            // Above the sequence numbers used before a restart, up to 1,000 messages per second.
-            last_load: ntp_seconds(start.wall).wrapping_mul(1000),
-            releasing: None,
-            deadlines: Deadlines::default(),
-            pending: HashMap::new(),
-            known_peers: HashSet::new(),
-            peers_due: None,
-            requests: Requests::new(limits, rand::random()),
-            answers: Answers::new(limits),
-            out: Vec::new(),
-        }
-    }
-
     /// Returns the datagrams to send; call it after each other call.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.out)
@@ -187,7 +103,7 @@ impl N4 {
                         "malformed PFCP request"
                     );
                 }
-                rejection::of_malformed(self, from.ip(), &header, body, &error)
+                invalid_request::of_malformed(self, from.ip(), &header, body, &error)
             }
         };
         if let Some(answer) = answer {
@@ -290,7 +206,7 @@ impl N4 {
             }
             Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
             Message::SessionSetDeletionRequest(_) => {
-                (None, rejection::not_supported(self, &packet.message)?)
+                (None, invalid_request::not_supported(self, &packet.message)?)
             }
             other => {
                 if let Some(suppressed) = martlet_log_limit::line("unexpected request", from.ip()) {

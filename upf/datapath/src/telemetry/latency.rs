@@ -1,5 +1,5 @@
 //! Latency histogram with power-of-two classes.
-use crate::counters::Count;
+use crate::count::Count;
 
 /// Classes of times; as `bpf/telemetry.h` has them.
 pub const CLASSES: usize = 20;

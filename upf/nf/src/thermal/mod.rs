@@ -1,10 +1,12 @@
 //! The board of the UPF: its sensors' metrics, a simulated board where it has none, and the thermal
 //! governor.
 mod metrics;
+mod shared;
 mod simulated;
 mod task;
 
-pub(crate) use task::{Shared, run};
+pub(crate) use shared::Shared;
+pub(crate) use task::run;
 
 use martlet_board::{Reading, Sensors};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! The simulated board, warmed by the traffic of this UPF.
-use super::task::Shared;
+use super::shared::Shared;
 use martlet_board::SimulatedBoard;
 use martlet_upf_config::SimulatedConfig;
 use std::path::PathBuf;

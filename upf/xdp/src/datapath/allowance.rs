@@ -1,7 +1,7 @@
 //! Token buckets of bit rates, and volume limits.
-use super::apply::{Taken, full};
+use super::Forwarder;
+use super::allocation::{Taken, full};
 use super::compile::{Limit, Plan, Planned};
-use super::forwarder::Forwarder;
 use super::state::{Entry, State};
 use super::usage::Account;
 use crate::loader::types;

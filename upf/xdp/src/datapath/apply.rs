@@ -2,14 +2,14 @@
 //!
 //! Packets see either the old or the new rules of a session: new rules are written unreferenced,
 //! then each lookup key is switched to them atomically.
+use super::Forwarder;
+use super::allocation::{Taken, full};
 use super::allowance::{bucket, shared_rates};
 use super::compile::{LookupKey, Plan, plan};
 use super::filters;
-use super::forwarder::Forwarder;
 use super::lookup::{CACHED, LIST};
 use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Place, Placed};
-use crate::loader::Programs;
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_datapath::{Change, DatapathError, Usage};
 use martlet_upf_kernel::network_instances::network_instance_of;
@@ -18,37 +18,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// Table entries allocated by a change.
-#[derive(Default)]
-pub(super) struct Taken {
-    rules: Vec<Place>,
-    groups: Vec<(u32, u32)>,
-    pub buckets: Vec<u32>,
-    pub limits: Option<(u32, u32)>,
-    /// Slots of a session's lists.
-    pub lists: Vec<u32>,
-}
-
-impl Taken {
-    fn release(self, programs: &Programs, state: &mut State) {
-        for at in self.rules {
-            state.rule_slots.release(at.index);
-            state.rest_slots.release(at.rest, 1);
-            state.rates.release(programs, at.rate);
-        }
-        self.groups.into_iter().for_each(|(at, length)| state.group_slots.release(at, length));
-        self.lists.into_iter().for_each(|at| state.rule_slots.release(at));
-        self.buckets.into_iter().for_each(|at| state.bucket_slots.release(at, 1));
-        if let Some((at, length)) = self.limits {
-            state.limit_slots.release(at, length);
-        }
-    }
-}
-
-pub(super) fn full(table: &str) -> DatapathError {
-    DatapathError::NoResources(format!("the table of {table} is full: make upf.xdp.{table} larger"))
-}
 
 impl Forwarder {
     /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).

@@ -1,6 +1,6 @@
 //! Capture of N6 to a file by a thread. Frames sent to AF_XDP sockets are consumed, so programs
 //! copy captured packets into a ring.
-use super::forwarder::{Forwarder, lock};
+use super::{Forwarder, lock};
 use crate::loader::Programs;
 use martlet_upf_datapath::CommandError;
 use martlet_upf_datapath::telemetry::{CaptureFile, CaptureRequest, CaptureShared, CaptureStatus};

@@ -7,6 +7,14 @@ use martlet_upf_rules::{Action, Direction, Far, Pdr, Prefix, Session, UeAddress,
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Where the class stands in a rule's flags, as `bpf/qos.h` has it.
+pub(super) const CLASS_SHIFT: u32 = 24;
+
+/// The class in a rule's flags.
+pub(super) fn class_in(flags: u32) -> usize {
+    (flags >> CLASS_SHIFT & 3) as usize
+}
+
 /// Maximum bit rates and volume limits of one PDR; as `bpf/structs.h` has them.
 const MOST_BUCKETS: usize = 4;
 const MOST_LIMITS: usize = 8;

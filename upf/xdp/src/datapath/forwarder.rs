@@ -1,72 +1,21 @@
 //! The state of the datapath, its counters and status.
-use super::state::State;
-use crate::loader::{Programs, WrittenPerimeter, types};
-use martlet_gtpu::end_marker;
-use martlet_upf_config::XdpConfig;
-use martlet_upf_datapath::counters::{Counters, DropReason};
-use martlet_upf_datapath::perimeter::Perimeter;
-use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
-use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
-use martlet_upf_kernel::gtpu::Gtpu;
-use martlet_upf_kernel::non_ip::NonIpSessions;
-use martlet_upf_rules::{Session, Tunnel};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
-
 use super::packet_socket::PacketSocket;
 use super::ring::Ring;
+use super::state::State;
 use super::trace::Tracer;
-
-/// The datapath but for the threads that serve it.
-pub(super) struct Forwarder {
-    pub programs: Programs,
-    state: Mutex<State>,
-    pub ring: Mutex<Ring>,
-    pub tracer: Mutex<Tracer>,
-    pub counters: Arc<Counters>,
-    seen: Mutex<Seen>,
-    pub events: EventSender,
-    pub limits: XdpConfig,
-    /// QFIs that are shaped first.
-    pub lowest: Vec<u8>,
-    pub shaping: Mutex<Shaping>,
-    /// Network instances of exits.
-    pub network_instances: Vec<Vec<u8>>,
-    /// Translation of addresses by the programs.
-    pub nat: types::nat_settings,
-    /// GTP-U that is not for the programs.
-    pub gtpu: Arc<Gtpu>,
-    /// Frames of ours.
-    pub frames: Arc<PacketSocket>,
-    /// The programs' end of the link with the kernel.
-    pub inner: u32,
-    /// The network namespace and the kernel's end of the link, if there is a data network.
-    pub n6: Option<(Option<String>, u32)>,
-    /// The datapath of sessions that the programs do not forward.
-    pub non_ip: OnceLock<Arc<NonIpSessions>>,
-    /// What UEs do not reach and who is a peer, and what the programs know of it.
-    pub perimeter: Arc<Perimeter>,
-    written: Mutex<WrittenPerimeter>,
-    /// Error Indications per second to one peer.
-    pub complaints_per_peer: u32,
-    /// Until then, tunnels that are not known may be those of sessions that are still to be
-    /// restored.
-    pub quiet_until: Option<Instant>,
-}
-
-/// The programs' counters at the last time that they were added to ours.
-#[derive(Default)]
-struct Seen {
-    stats: types::stats,
-    lane: types::lane,
-    totals: [[u64; 2]; 2],
-}
-
-/// No code panics while it holds one of these locks; should it, the state is still whole.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use super::{Forwarder, Seen, lock};
+use crate::loader::{Programs, types};
+use martlet_gtpu::end_marker;
+use martlet_upf_config::XdpConfig;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::perimeter::Perimeter;
+use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
+use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Usage};
+use martlet_upf_kernel::gtpu::Gtpu;
+use martlet_upf_rules::{Session, Tunnel};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Instant;
 
 impl Forwarder {
     #[allow(clippy::too_many_arguments)]

@@ -1,8 +1,8 @@
 //! Lookup keys in the BPF maps: the rule cache, the cells and the framed routes.
-use super::apply::Taken;
+use super::Forwarder;
+use super::allocation::Taken;
 use super::compile::{LookupKey, Plan};
 use super::filters;
-use super::forwarder::Forwarder;
 use super::state::State;
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_datapath::OpenError;

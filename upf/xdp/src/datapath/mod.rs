@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `compile`, `filters` | a session as structs of the programs |
 //! | `apply`, `lookup`, `state`, `usage` | sessions in the tables, and their counters |
-//! | `rule_slots`, `slots`, `lazy_box` | allocation of table entries |
+//! | `allocation`, `rule_slots`, `slots`, `lazy_box` | allocation of table entries |
 //! | `nat` | expiry of NAT flows |
 //! | `ring`, `waiting` | events of the programs, and buffered packets |
 //! | `socket`, `thread` | GTP-U signalling, unknown tunnels, reassembled packets |
@@ -17,6 +17,7 @@
 //!
 //! Programs leave to the kernel, through a veth pair: neighbour resolution, NAT without public
 //! addresses of their own, fragmentation and ICMP replies.
+mod allocation;
 mod allowance;
 mod apply;
 mod batching;
@@ -45,17 +46,19 @@ mod trace;
 mod usage;
 mod waiting;
 
-use crate::loader::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
+use crate::loader::{
+    Mode, NatTimes, Program, Programs, Sizes, WrittenPerimeter, nat_settings, types,
+};
 pub use crate::loader::{Verdict, XdpError};
 use batching::Batching;
 use capture::Captures;
 use controller::Controller;
-use forwarder::{Forwarder, lock};
 use link::Link;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_config::{N6Mode, UpfConfig, XdpMode};
+use martlet_upf_config::{N6Mode, UpfConfig, XdpConfig, XdpMode};
 use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{
     CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
@@ -72,15 +75,67 @@ use nix::net::if_::if_nametoindex;
 use non_ip::NonIpRules;
 use packet_socket::PacketSocket;
 use ring::Ring;
+use state::State;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use thread::Thread;
 use tokio::sync::mpsc;
+use trace::Tracer;
 
 /// As `bpf/structs.h` has it.
 const INSTANCES: usize = martlet_upf_config::MAX_NETWORK_INSTANCES + 1;
+
+/// The datapath but for the threads that serve it.
+struct Forwarder {
+    programs: Programs,
+    state: Mutex<State>,
+    ring: Mutex<Ring>,
+    tracer: Mutex<Tracer>,
+    counters: Arc<Counters>,
+    seen: Mutex<Seen>,
+    events: EventSender,
+    limits: XdpConfig,
+    /// QFIs that are shaped first.
+    lowest: Vec<u8>,
+    shaping: Mutex<Shaping>,
+    /// Network instances of exits.
+    network_instances: Vec<Vec<u8>>,
+    /// Translation of addresses by the programs.
+    nat: types::nat_settings,
+    /// GTP-U that is not for the programs.
+    gtpu: Arc<Gtpu>,
+    /// Frames of ours.
+    frames: Arc<PacketSocket>,
+    /// The programs' end of the link with the kernel.
+    inner: u32,
+    /// The network namespace and the kernel's end of the link, if there is a data network.
+    n6: Option<(Option<String>, u32)>,
+    /// The datapath of sessions that the programs do not forward.
+    non_ip: OnceLock<Arc<NonIpSessions>>,
+    /// What UEs do not reach and who is a peer, and what the programs know of it.
+    perimeter: Arc<Perimeter>,
+    written: Mutex<WrittenPerimeter>,
+    /// Error Indications per second to one peer.
+    complaints_per_peer: u32,
+    /// Until then, tunnels that are not known may be those of sessions that are still to be
+    /// restored.
+    quiet_until: Option<Instant>,
+}
+
+/// The programs' counters at the last time that they were added to ours.
+#[derive(Default)]
+struct Seen {
+    stats: types::stats,
+    lane: types::lane,
+    totals: [[u64; 2]; 2],
+}
+
+/// No code panics while it holds one of these locks; should it, the state is still whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {

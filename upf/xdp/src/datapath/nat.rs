@@ -1,6 +1,5 @@
 //! Removal of NAT flows that expired or whose session ended.
-use super::forwarder::Forwarder;
-use super::state::State;
+use super::Forwarder;
 use crate::loader::{Programs, types};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -81,7 +80,7 @@ impl Forwarder {
         }
         let Ok((ticks, _)) = self.programs.clock() else { return };
         let state = &mut *self.lock();
-        let State { flows, by_slot, sessions, .. } = state;
+        let (flows, by_slot, sessions) = (&mut state.flows, &state.by_slot, &state.sessions);
         flows.sweep(&self.programs, &self.nat, ticks, |slot, incarnation| {
             let entry = by_slot.get(slot).and_then(|seid| sessions.get(&seid));
             entry.is_some_and(|entry| entry.incarnation == incarnation)

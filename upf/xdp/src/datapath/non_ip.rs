@@ -1,6 +1,6 @@
 //! Ethernet and unstructured sessions, which programs pass to user space: tunnels to the socket,
 //! downlink packets to the ring.
-use super::forwarder::Forwarder;
+use super::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;
 use crate::loader::types::{rule, rule_cold, rule_flag};

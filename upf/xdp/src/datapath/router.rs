@@ -1,6 +1,6 @@
 //! Router Advertisements for IPv6 sessions (RFC 4861, 4.1 and 4.2; TS 23.501, 5.8.2.2.3).
+use super::Forwarder;
 use super::compile::LookupKey;
-use super::forwarder::Forwarder;
 use super::state::Entry;
 use crate::loader::types::{rule, rule_flag};
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};

@@ -1,21 +1,13 @@
 //! Traffic shaping for the thermal governor.
 use super::allowance::bucket;
-use super::compile::Planned;
-use super::forwarder::{Forwarder, lock};
+use super::compile::{CLASS_SHIFT, Planned, class_in};
+use super::{Forwarder, lock};
 use crate::loader::types::{self, rule, rule_flag};
 use martlet_board::governor::CLASSES;
 use martlet_upf_datapath::{Shaping, class_of};
 use martlet_upf_rules::Session;
 use std::mem::{offset_of, size_of};
 use std::sync::atomic::Ordering;
-
-/// As `bpf/qos.h` has it.
-const CLASS_SHIFT: u32 = 24;
-
-/// The class in a rule's flags.
-pub(super) fn class_in(flags: u32) -> usize {
-    (flags >> CLASS_SHIFT & 3) as usize
-}
 
 impl Forwarder {
     /// The flags of a rule that encode its class, and whether it is shaped.

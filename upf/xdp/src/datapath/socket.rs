@@ -1,5 +1,5 @@
 //! GTP-U in user space: signalling, unknown tunnels, and reassembled packets.
-use super::forwarder::Forwarder;
+use super::Forwarder;
 use crate::loader::{LINK_MAC, Program};
 use martlet_gtpu::{
     DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers,

@@ -1,9 +1,8 @@
 //! State of sessions in user space.
-use super::compile::{Limit, LookupKey};
+use super::compile::{Limit, LookupKey, class_in};
 use super::lazy_box::LazyBox;
 use super::nat::Flows;
 use super::rule_slots::{Rates, RuleSlots};
-use super::shape::class_in;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed, later};
 use crate::loader::Programs;

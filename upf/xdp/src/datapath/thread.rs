@@ -1,8 +1,8 @@
 //! The thread of user space: events of the programs, and datagrams of the socket.
 use super::controller::Controller;
-use super::forwarder::{Forwarder, lock};
 use super::non_ip::NonIpRules;
 use super::socket::Socket;
+use super::{Forwarder, lock};
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_kernel::batch::Batch;

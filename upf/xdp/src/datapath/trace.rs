@@ -1,5 +1,5 @@
 //! Traced packets, which the programs report while a trace is requested.
-use super::forwarder::{Forwarder, lock};
+use super::{Forwarder, lock};
 use crate::loader::{Programs, XdpError, types};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::telemetry::{TraceBatch, TraceRequest, Traced};

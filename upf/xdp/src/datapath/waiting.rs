@@ -4,7 +4,7 @@
 //! session has pending packets, a rule created after a buffering period (`RULE_HELD`) sends packets
 //! through this queue, so that none overtakes another. Programs number the packets of a session:
 //! those from the sockets and from the ring buffer are merged here in that order.
-use super::forwarder::Forwarder;
+use super::Forwarder;
 use super::ring::UserEvent;
 use super::state::{Entry, State, Waiting};
 use crate::loader::types::{rule, rule_flag, session};
@@ -42,7 +42,7 @@ impl Entry {
 impl Forwarder {
     /// Processes the programs' events. Returns the sessions whose packets may be sent.
     pub fn take_events(&self, state: &mut State) -> Vec<u64> {
-        let events = super::forwarder::lock(&self.ring).take(&self.programs);
+        let events = super::lock(&self.ring).take(&self.programs);
         let mut to_release = Vec::new();
         for event in events {
             match event {

@@ -1,8 +1,8 @@
 //! Attachment of programs to interfaces. Programs detach with the process, unless pinned: then the
 //! next process takes them over.
 use crate::loader::XdpError;
-use crate::loader::load::{Program, Programs};
 use crate::loader::pin::{self, Pins};
+use crate::loader::{Program, Programs};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! Benchmark of programs on generated packets (`bpf/bench.h`).
-use crate::loader::load::{Program, Programs};
+use crate::loader::{Program, Programs};
 use crate::loader::{XdpError, types};
 use martlet_bpf::Run;
 use std::net::Ipv4Addr;

@@ -1,6 +1,6 @@
 //! Hash cells of lookup keys (`bpf/classify.h`). User space is the only writer, and after each step
 //! all other keys remain visible.
-use crate::loader::load::table_error;
+use crate::loader::error::table_error;
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};

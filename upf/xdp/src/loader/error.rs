@@ -64,3 +64,7 @@ fn attach_hint(error: &io::Error) -> &'static str {
         _ => "",
     }
 }
+
+pub(crate) fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {
+    XdpError::Table { table, error: io::Error::other(format!("{error:#}")) }
+}

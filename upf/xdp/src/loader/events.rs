@@ -1,5 +1,7 @@
 //! Counters, events and clock of the programs, and invalidation of next hops.
-use crate::loader::load::{Program, Programs, table_error, tick};
+use crate::loader::clock::tick;
+use crate::loader::error::table_error;
+use crate::loader::{Program, Programs};
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use martlet_bpf::Run;

@@ -1,134 +1,19 @@
 //! The programs, loaded.
 use crate::loader::cells::Cells;
+use crate::loader::clock::tick;
+use crate::loader::error::table_error;
 use crate::loader::nat::NatTables;
 use crate::loader::perimeter::PerimeterTables;
 use crate::loader::skeleton::ProgramsSkelBuilder;
 use crate::loader::table::Table;
 use crate::loader::telemetry::{TelemetryTables, sample_mask};
-use crate::loader::{XdpError, types};
+use crate::loader::{Program, Programs, Sizes, XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use martlet_bpf::GracePeriod;
-use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// How large the tables are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sizes {
-    /// Sessions.
-    pub sessions: u32,
-    /// Rules of all sessions.
-    pub rules: u32,
-    /// Filters of all rules.
-    pub filters: u32,
-    /// Bytes of the ring buffer for packets and events; a power of two, at least 64 KiB.
-    pub ring: u32,
-    /// Capacity for translated flows; 0 without translation.
-    pub nat_flows: u32,
-    /// Capacity for generated sessions; 0 outside the lab.
-    pub bench: u32,
-    /// One of this number of packets is timed; 0 for none.
-    pub sample: u32,
-}
-
-impl Sizes {
-    /// Additional capacity for rules: replaced ones remain for a grace period, and a session within
-    /// the limits must be accepted.
-    fn spare(&self) -> u32 {
-        (self.rules / 8).clamp(1024, 16_384)
-    }
-}
-
-/// One of the programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Program {
-    /// For interfaces towards gNBs and data networks.
-    Port,
-    /// For the programs' end of the link with the kernel.
-    Inner,
-    /// For the kernel's end.
-    Outer,
-    /// Run on packets that waited.
-    Release,
-    /// Runs on packets that the kernel reassembled.
-    Socket,
-    /// Returns the programs' time.
-    Clock,
-    /// Generates and sends packets of gNBs; see [`Traffic`](crate::loader::Traffic).
-    SendUp,
-    /// Generates and sends packets to UEs.
-    SendDown,
-    /// Counts received packets.
-    Receive,
-    /// The measured programs; see [`Bench`](crate::loader::Bench).
-    Bench(crate::loader::Bench),
-}
-
-impl Program {
-    fn place(self) -> usize {
-        match self {
-            Program::Port => 0,
-            Program::Inner => 1,
-            Program::Outer => 2,
-            Program::Release => 3,
-            Program::Socket => 4,
-            Program::Clock => 5,
-            Program::Bench(bench) => 6 + bench as usize,
-            Program::SendUp => 12,
-            Program::SendDown => 13,
-            Program::Receive => 14,
-        }
-    }
-}
-
-/// The programs and their tables. They end with this, unless they are attached somewhere.
-pub struct Programs {
-    programs: Mutex<Vec<Arc<OwnedFd>>>,
-    /// All tables but the settings, by name, for the programs that replace these.
-    shared: Vec<(String, OwnedFd)>,
-    made: Mutex<(types::settings, Sizes)>,
-    bare: [MapHandle; 2],
-    pub(crate) bench: Table<types::bench>,
-    pub(crate) bench_publics: Table<types::bench_public>,
-    pub(crate) bench_received: MapHandle,
-    pub(crate) by_teid: Cells,
-    pub(crate) by_ue4: Cells,
-    pub(crate) by_ue6: MapHandle,
-    pub(crate) routes: [MapHandle; 2],
-    pub(crate) ports: MapHandle,
-    pub(crate) perimeter: PerimeterTables,
-    pub(crate) stats: MapHandle,
-    pub(crate) events: MapHandle,
-    pub(crate) sockets: MapHandle,
-    pub(crate) socket_of: MapHandle,
-    pub(crate) socket_queues: Table<types::socket_queue>,
-    pub(crate) nat: NatTables,
-    pub(crate) telemetry: TelemetryTables,
-    /// Rates of classes of flows.
-    pub governor: Table<types::governor>,
-    pub(crate) grace_period: GracePeriod,
-    pub(crate) globals: Table<types::globals>,
-    pub(crate) homes: u32,
-    nat_lines: u32,
-    /// Rules. The first two are unused; then come those of the cache, in pairs, then others.
-    pub rules: Table<types::rule>,
-    /// Rates. The first one is unused.
-    pub rates: Table<types::rate>,
-    /// Rarely used parts of rules. The first one is unused.
-    pub cold_rules: Table<types::rule_cold>,
-    /// Filters of rules, in lists of groups.
-    pub groups: Table<types::group>,
-    /// Rarely used conditions of filters, by slot of their candidate.
-    pub filters: Table<types::filter>,
-    /// Sessions. The first one is unused.
-    pub sessions: Table<types::session>,
-    /// Token buckets. The first one limits packets that only user space answers.
-    pub buckets: Table<types::bucket>,
-    /// Remaining volumes of limits.
-    pub limits: Table<i64>,
-}
 
 fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
@@ -415,14 +300,6 @@ impl Programs {
 /// Candidates in a group; as `bpf/structs.h` has it.
 const GROUP: u32 = 7;
 
-/// Nanoseconds of the kernel's tick, the resolution of its coarse clock.
-pub(crate) fn tick() -> u32 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a `timespec` that outlives the call.
-    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
-    if result == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
-}
-
 impl Programs {
     /// Returns once every program that ran when this was called has ended.
     ///
@@ -431,8 +308,4 @@ impl Programs {
     pub fn grace_period(&self) -> Result<(), XdpError> {
         self.grace_period.wait().map_err(|error| table_error("fence", error))
     }
-}
-
-pub(crate) fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {
-    XdpError::Table { table, error: io::Error::other(format!("{error:#}")) }
 }

@@ -1,6 +1,7 @@
 //! Lookup of rules by tunnel, by address, and by network behind a UE; and the interfaces for
 //! redirection.
-use crate::loader::load::{Programs, table_error};
+use crate::loader::Programs;
+use crate::loader::error::table_error;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::mem::offset_of;

@@ -2,6 +2,7 @@
 mod attach;
 mod bench;
 mod cells;
+mod clock;
 mod error;
 mod events;
 mod features;
@@ -21,7 +22,6 @@ pub use attach::{Attachment, Mode};
 pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
 pub use error::XdpError;
 pub use features::{kernel, lacking};
-pub use load::{Program, Programs, Sizes};
 pub use nat::{NatFlow, NatTimes, nat_settings};
 pub use perimeter::WrittenPerimeter;
 pub use pin::Pins;
@@ -31,6 +31,15 @@ pub use socket::Receiver;
 pub use table::Table;
 pub use telemetry::{SessionDrops, TraceRequest};
 pub use traffic::{Received, Traffic};
+
+use cells::Cells;
+use libbpf_rs::MapHandle;
+use martlet_bpf::GracePeriod;
+use nat::NatTables;
+use perimeter::PerimeterTables;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use telemetry::TelemetryTables;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {
@@ -46,3 +55,119 @@ pub mod types {
 /// The MAC address of both ends of the link between the kernel and the programs; see
 /// `bpf/forwarding.h`.
 pub const LINK_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01];
+
+/// How large the tables are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sessions.
+    pub sessions: u32,
+    /// Rules of all sessions.
+    pub rules: u32,
+    /// Filters of all rules.
+    pub filters: u32,
+    /// Bytes of the ring buffer for packets and events; a power of two, at least 64 KiB.
+    pub ring: u32,
+    /// Capacity for translated flows; 0 without translation.
+    pub nat_flows: u32,
+    /// Capacity for generated sessions; 0 outside the lab.
+    pub bench: u32,
+    /// One of this number of packets is timed; 0 for none.
+    pub sample: u32,
+}
+
+impl Sizes {
+    /// Additional capacity for rules: replaced ones remain for a grace period, and a session within
+    /// the limits must be accepted.
+    fn spare(&self) -> u32 {
+        (self.rules / 8).clamp(1024, 16_384)
+    }
+}
+
+/// One of the programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// For interfaces towards gNBs and data networks.
+    Port,
+    /// For the programs' end of the link with the kernel.
+    Inner,
+    /// For the kernel's end.
+    Outer,
+    /// Run on packets that waited.
+    Release,
+    /// Runs on packets that the kernel reassembled.
+    Socket,
+    /// Returns the programs' time.
+    Clock,
+    /// Generates and sends packets of gNBs; see [`Traffic`](Traffic).
+    SendUp,
+    /// Generates and sends packets to UEs.
+    SendDown,
+    /// Counts received packets.
+    Receive,
+    /// The measured programs; see [`Bench`](Bench).
+    Bench(Bench),
+}
+
+impl Program {
+    fn place(self) -> usize {
+        match self {
+            Program::Port => 0,
+            Program::Inner => 1,
+            Program::Outer => 2,
+            Program::Release => 3,
+            Program::Socket => 4,
+            Program::Clock => 5,
+            Program::Bench(bench) => 6 + bench as usize,
+            Program::SendUp => 12,
+            Program::SendDown => 13,
+            Program::Receive => 14,
+        }
+    }
+}
+
+/// The programs and their tables. They end with this, unless they are attached somewhere.
+pub struct Programs {
+    programs: Mutex<Vec<Arc<OwnedFd>>>,
+    /// All tables but the settings, by name, for the programs that replace these.
+    shared: Vec<(String, OwnedFd)>,
+    made: Mutex<(types::settings, Sizes)>,
+    bare: [MapHandle; 2],
+    pub(crate) bench: Table<types::bench>,
+    pub(crate) bench_publics: Table<types::bench_public>,
+    pub(crate) bench_received: MapHandle,
+    pub(crate) by_teid: Cells,
+    pub(crate) by_ue4: Cells,
+    pub(crate) by_ue6: MapHandle,
+    pub(crate) routes: [MapHandle; 2],
+    pub(crate) ports: MapHandle,
+    pub(crate) perimeter: PerimeterTables,
+    pub(crate) stats: MapHandle,
+    pub(crate) events: MapHandle,
+    pub(crate) sockets: MapHandle,
+    pub(crate) socket_of: MapHandle,
+    pub(crate) socket_queues: Table<types::socket_queue>,
+    pub(crate) nat: NatTables,
+    pub(crate) telemetry: TelemetryTables,
+    /// Rates of classes of flows.
+    pub governor: Table<types::governor>,
+    pub(crate) grace_period: GracePeriod,
+    pub(crate) globals: Table<types::globals>,
+    pub(crate) homes: u32,
+    nat_lines: u32,
+    /// Rules. The first two are unused; then come those of the cache, in pairs, then others.
+    pub rules: Table<types::rule>,
+    /// Rates. The first one is unused.
+    pub rates: Table<types::rate>,
+    /// Rarely used parts of rules. The first one is unused.
+    pub cold_rules: Table<types::rule_cold>,
+    /// Filters of rules, in lists of groups.
+    pub groups: Table<types::group>,
+    /// Rarely used conditions of filters, by slot of their candidate.
+    pub filters: Table<types::filter>,
+    /// Sessions. The first one is unused.
+    pub sessions: Table<types::session>,
+    /// Token buckets. The first one limits packets that only user space answers.
+    pub buckets: Table<types::bucket>,
+    /// Remaining volumes of limits.
+    pub limits: Table<i64>,
+}

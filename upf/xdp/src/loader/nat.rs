@@ -1,6 +1,6 @@
 //! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs create flows, and
 //! user space removes them after they expire; programs treat an expired flow as absent.
-use crate::loader::load::Programs;
+use crate::loader::Programs;
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -50,7 +50,7 @@ pub fn nat_settings(
     times: NatTimes,
     seed: u64,
 ) -> types::nat_settings {
-    let tick = u128::from(crate::loader::load::tick());
+    let tick = u128::from(crate::loader::clock::tick());
     let ticks =
         |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX).min(LONGEST);
     let shortest =
@@ -224,7 +224,7 @@ impl Programs {
             return Ok(());
         }
         let outcome = self.nat.free.update(&[], &place.to_ne_bytes(), MapFlags::ANY);
-        outcome.map_err(|error| crate::loader::load::table_error("nat_free", error))
+        outcome.map_err(|error| crate::loader::error::table_error("nat_free", error))
     }
 
     /// Removes the binding of a flow if it still belongs to the flow's UE.

@@ -1,5 +1,6 @@
 //! The perimeter in the programs' tables: see `bpf/perimeter.h`.
-use crate::loader::load::{Programs, table_error};
+use crate::loader::Programs;
+use crate::loader::error::table_error;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use martlet_upf_datapath::perimeter::{Perimeter, Service};

@@ -1,5 +1,5 @@
 //! A program run on a packet of ours (`BPF_PROG_TEST_RUN`).
-use crate::loader::load::{Program, Programs};
+use crate::loader::{Program, Programs};
 use crate::loader::{XdpError, types};
 use libbpf_rs::libbpf_sys;
 use martlet_bpf::{Run, RunResult};

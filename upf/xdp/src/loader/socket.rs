@@ -3,7 +3,8 @@
 //!
 //! The kernel copies (`XDP_COPY`): with zero copy, all packets of the queue would pass through this
 //! memory, forwarded ones too.
-use crate::loader::load::{Programs, table_error};
+use crate::loader::Programs;
+use crate::loader::error::table_error;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags};
 use martlet_bpf::{Access, Memory};

@@ -1,5 +1,6 @@
 //! Telemetry of the programs (`bpf/telemetry.h`).
-use crate::loader::load::{Programs, table_error};
+use crate::loader::Programs;
+use crate::loader::error::table_error;
 use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};

@@ -2,7 +2,8 @@
 //! only the path between them is measured.
 use crate::loader::attach::{Attachment, Mode};
 use crate::loader::bench::BenchPath;
-use crate::loader::load::{Program, Programs, Sizes, table_error};
+use crate::loader::error::table_error;
+use crate::loader::{Program, Programs, Sizes};
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags};
 use martlet_bpf::Run;
