@@ -7,7 +7,7 @@ use martlet_sbi_api::npcf_am_policy_control::{
 };
 use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
 
-/// A UE policy association: the last request of the AMF.
+/// An AM policy association (TS 29.507, 4.1): the last request of the AMF for the UE.
 #[derive(Debug, Clone, Compact)]
 pub struct AmAssociation {
     request: PolicyAssociationRequest,

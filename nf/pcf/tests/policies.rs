@@ -157,7 +157,7 @@ async fn a_session_without_subscription_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_ue_policy_association_is_created_and_updated() {
+async fn an_am_policy_association_is_created_and_updated() {
     let core = core("am", PcfConfig::default()).await;
     let supi = "imsi-001010000000001".parse().unwrap();
     let uri = "http://127.0.0.17:7777/namf-callback/v1/am-policy/1".to_string();
