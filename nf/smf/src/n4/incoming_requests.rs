@@ -59,19 +59,32 @@ impl N4 {
                 return tracing::warn!(%from, sequence, %error, "invalid N4 response");
             }
         };
-        let waiting = {
+        let (waiting, was_late) = {
             let mut tables = self.tables();
-            match tables.requests.answered(from, sequence) {
+            let waiting = match tables.requests.answered(from, sequence) {
                 true => tables.waiting.remove(&sequence),
                 false => None,
-            }
+            };
+            let late = tables.timed_out.iter().position(|request| *request == (from, sequence));
+            let was_late = late.and_then(|at| tables.timed_out.remove(at)).is_some();
+            (waiting, was_late)
         };
         if waiting.is_some() {
             self.update_load(from, &packet.message);
         }
         match waiting {
-            Some(waiting) => drop(waiting.send(packet.message)),
-            None => metrics::n4("unexpected response"),
+            // The procedure that sent the request may have been cancelled.
+            Some(waiting) => {
+                if let Err(message) = waiting.send(packet.message) {
+                    self.late_response(from, &message);
+                }
+            }
+            None => {
+                metrics::n4("unexpected response");
+                if was_late {
+                    self.late_response(from, &packet.message);
+                }
+            }
         }
     }
 

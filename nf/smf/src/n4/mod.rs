@@ -3,6 +3,7 @@ mod association;
 mod forwarding_rules;
 mod incoming_requests;
 mod load;
+mod pending_deletion;
 mod session_rules;
 mod two_upf_rules;
 
@@ -26,8 +27,9 @@ use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
 use martlet_pfcp::{Message, Packet, SessionReportRequest};
 use martlet_sbi::trace;
 use martlet_sbi_api::common::Snssai;
+use pending_deletion::PendingDeletion;
 use rand::Rng;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
@@ -89,6 +91,9 @@ struct Tables {
     requests: Requests,
     answers: Answers,
     waiting: HashMap<u32, oneshot::Sender<Message>>,
+    /// Requests that timed out, the newest first.
+    timed_out: VecDeque<(SocketAddr, u32)>,
+    deletions: Vec<PendingDeletion>,
     associations: Vec<Association>,
 }
 
@@ -112,7 +117,12 @@ pub struct N4 {
     changed: tokio::sync::Notify,
     /// Wakes those who wait for an association.
     associated: tokio::sync::Notify,
+    /// Wakes the task that deletes sessions.
+    deletion_pending: tokio::sync::Notify,
 }
+
+/// Maximum number of timed out requests whose late responses are recognised.
+const MAX_TIMED_OUT: usize = 1024;
 
 /// Seconds from 1900 to 1970.
 const SECONDS_1900_TO_1970: u64 = 2_208_988_800;
@@ -140,6 +150,8 @@ impl N4 {
             requests: Requests::new(limits, rand::rng().random()),
             answers: Answers::new(limits),
             waiting: HashMap::new(),
+            timed_out: VecDeque::new(),
+            deletions: Vec::new(),
             associations: config
                 .upfs
                 .iter()
@@ -158,6 +170,7 @@ impl N4 {
             request_sent: tokio::sync::Notify::new(),
             changed: tokio::sync::Notify::new(),
             associated: tokio::sync::Notify::new(),
+            deletion_pending: tokio::sync::Notify::new(),
         })
     }
 
@@ -309,6 +322,7 @@ impl N4 {
             () = associations => {}
             () = self.receive(sessions) => {}
             () = self.retransmit() => {}
+            () = self.delete_pending() => {}
             () = shutdown.wait() => {}
         }
         for upf in upfs.into_iter().filter(|_| !self.keeps_associations) {
@@ -366,8 +380,11 @@ impl N4 {
                     Due::Failed { to, sequence } => {
                         metrics::n4("timeout");
                         tracing::warn!(%to, "N4 request timed out");
+                        let mut tables = self.tables();
                         // Dropping the sender fails the request.
-                        self.tables().waiting.remove(&sequence);
+                        tables.waiting.remove(&sequence);
+                        tables.timed_out.truncate(MAX_TIMED_OUT - 1);
+                        tables.timed_out.push_front((to, sequence));
                     }
                 }
             }

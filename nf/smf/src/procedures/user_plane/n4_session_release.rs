@@ -5,10 +5,14 @@ use crate::usage::Usage;
 use crate::user_plane_path::UpfSession;
 use martlet_pfcp::Message;
 
-/// Deletes an N4 session, and returns the usage since its last report.
+/// Deletes an N4 session, and returns the usage since its last report. If the UPF does not respond,
+/// the deletion is requested again later.
 pub async fn release(session: &Session, at: UpfSession) -> Result<Usage, N4Error> {
     let mut usage = Usage::default();
-    let response = session.smf.n4.request(at.upf, Some(at.seid), deletion()).await?;
+    let n4 = &session.smf.n4;
+    let response = n4.request(at.upf, Some(at.seid), deletion()).await.inspect_err(|_| {
+        n4.delete_later(at.upf, at.generation, at.seid);
+    })?;
     if let Message::SessionDeletionResponse(response) = response {
         usage.add(response.usage_reports.iter().map(|report| (report.urr_id, report.volume)));
     }

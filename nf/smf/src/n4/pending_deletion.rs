@@ -1,0 +1,75 @@
+//! N4 sessions that this SMF no longer has, but whose deletion a UPF did not confirm: it is
+//! requested again until the UPF responds. Without it such a session would keep its resources, and
+//! forward the traffic of a released PDU session.
+use super::{N4, deletion};
+use crate::metrics;
+use martlet_pfcp::Message;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Maximum number of sessions; the UPF reports the inactivity of others, and the audit finds them.
+const MAX_PENDING: usize = 16_384;
+
+/// Time between two rounds of requests.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// An N4 session at a UPF. Another setup of the association ends it (TS 29.244, 6.2.6), and the UPF
+/// may give its SEID to another session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PendingDeletion {
+    upf: SocketAddr,
+    generation: u64,
+    seid: u64,
+}
+
+impl N4 {
+    /// Has a session deleted as soon as the UPF responds.
+    pub fn delete_later(&self, upf: SocketAddr, generation: u64, seid: u64) {
+        let pending = PendingDeletion { upf, generation, seid };
+        let mut tables = self.tables();
+        if tables.deletions.len() >= MAX_PENDING {
+            metrics::n4("deletion dropped");
+            return;
+        }
+        if !tables.deletions.contains(&pending) {
+            tables.deletions.push(pending);
+            metrics::n4("deletion pending");
+        }
+        self.deletion_pending.notify_one();
+    }
+
+    /// A UPF accepted a session that nobody waits for any more.
+    pub(super) fn late_response(&self, from: SocketAddr, message: &Message) {
+        if let Message::SessionEstablishmentResponse(response) = message
+            && response.cause.is_accepted()
+            && let Some(fseid) = &response.up_fseid
+        {
+            self.delete_later(from, self.generation(from), fseid.seid);
+        }
+    }
+
+    /// Requests the deletions until the shutdown.
+    pub(super) async fn delete_pending(&self) {
+        loop {
+            let round = std::mem::take(&mut self.tables().deletions);
+            if round.is_empty() {
+                self.deletion_pending.notified().await;
+                continue;
+            }
+            for pending in round {
+                let PendingDeletion { upf, generation, seid } = pending;
+                if self.generation(upf) != generation {
+                    continue;
+                }
+                // Not while the UPF is out of reach: each request would wait for its timeout.
+                let is_confirmed =
+                    self.is_up(upf) && self.request(upf, Some(seid), deletion()).await.is_ok();
+                match is_confirmed {
+                    true => metrics::n4("deletion confirmed"),
+                    false => self.tables().deletions.push(pending),
+                }
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+}
