@@ -1,4 +1,4 @@
-//! Responses to requests that do not decode, and to those for unsupported features (TS 29.244, 7.6).
+//! Responses to requests that do not decode or need an unsupported feature (TS 29.244, 7.6).
 use super::N4;
 use super::deletion::deletion_rejection;
 use super::modification::modification_rejection;

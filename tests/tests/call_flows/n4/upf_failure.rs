@@ -103,7 +103,7 @@ fn session_released_during_an_n4_outage_is_deleted_afterwards() {
         core.until_all_released().await?;
         ensure!(
             upf.status()["sessionCount"] == 1,
-            "the UPF heard of the release: {}",
+            "the UPF received the deletion: {}",
             upf.status()
         );
         drop(filter);
