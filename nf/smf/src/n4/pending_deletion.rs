@@ -38,7 +38,7 @@ impl N4 {
         self.deletion_pending.notify_one();
     }
 
-    /// A UPF accepted a session that nobody waits for any more.
+    /// A UPF accepted a session after the procedure that requested it has ended.
     pub(super) fn late_response(&self, from: SocketAddr, message: &Message) {
         if let Message::SessionEstablishmentResponse(response) = message
             && response.cause.is_accepted()
