@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help build release release-switch release-lab install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help build release release-switch release-lab install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
@@ -146,6 +146,11 @@ lint: packages-test ## Check form and habits: formatting, clippy, docs, spelling
 	@PATH="$(LINT)/bin:$$PATH" bash deploy/lint/run.sh
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+docs: packages-build ## Build the documentation site in target/book, with a reference made by the program, and check its links
+	@bash deploy/lint/tools.sh docs
+	$(CARGO) build --locked -p martlet
+	deploy/docs/generate.sh target/debug/martlet
 
 lab: packages-build ## Measure the control plane and its service calls, beside iceoryx2: report, raw data and plots in lab-results (uses root for a namespace)
 	$(CARGO) build --release --locked -p martlet

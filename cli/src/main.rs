@@ -5,6 +5,8 @@ mod command;
 mod config_args;
 mod log;
 mod oam_client;
+#[cfg(test)]
+mod pages;
 mod reload;
 mod runtime;
 mod standard_output;

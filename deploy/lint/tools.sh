@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the checkers of `make lint` into target/lint: typos and rumdl from PyPI, cargo-deny and
-# cargo-machete from crates.io (compiled once; some minutes).
+# cargo-machete from crates.io (compiled once; some minutes). With the argument `docs`, mdbook for
+# `make docs`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=target/lint
@@ -13,12 +14,20 @@ python_tool() {
     "$folder/bin/pip" install --quiet "$1==$2"
 }
 
-# Installs a cargo subcommand at a version, unless it is there.
+# Installs a program from crates.io at a version, unless it is there.
 cargo_tool() {
-    [ "$("$folder/bin/$1" --version 2>/dev/null | awk '{print $NF}')" = "$2" ] && return
-    echo "make lint compiles $1 $2 into $folder."
-    cargo install --quiet --debug --locked --root "$folder" --version "=$2" "$1"
+    local name=$1 version=$2
+    shift 2
+    "$folder/bin/$name" --version 2>/dev/null | grep -qE " v?${version//./\\.}\$" && return
+    echo "$name $version is compiled into $folder."
+    cargo install --quiet --debug --locked --root "$folder" --version "=$version" "$@" "$name"
 }
+
+if [ "${1:-lint}" = docs ]; then
+    # Without its server and its watcher of files.
+    cargo_tool mdbook 0.5.4 --no-default-features --features search
+    exit
+fi
 
 [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
 python_tool typos 1.52.0

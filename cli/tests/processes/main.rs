@@ -15,6 +15,7 @@ mod service;
 mod shutdown;
 mod site;
 mod traces;
+mod tutorial;
 mod user_plane;
 
 use site::*;
