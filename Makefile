@@ -1,7 +1,7 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help build release release-switch release-lab install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
-	packages-test packages-guest packages-lab packages-channels lab-upf oracles
+	packages-test packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -33,6 +33,8 @@ packages-lab:
 	@bash deploy/install/packages.sh lab
 packages-channels:
 	@bash deploy/install/packages.sh channels
+packages-dist:
+	@bash deploy/install/packages.sh dist
 
 build: packages-switch ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
@@ -59,6 +61,18 @@ install: release ## Install martlet with manual pages and completions, libmartle
 	target/release/martlet completions bash > "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/martlet"
 	target/release/martlet completions zsh > "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_martlet"
 	target/release/martlet completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/martlet.fish"
+
+# FROM=target/debug packs the programs of another build, which is not built then.
+FROM = target/release
+dist: packages-dist ## Make Debian packages, with SBOMs, licences, symbols and checksums, in dist
+ifeq ($(FROM),target/release)
+	$(MAKE) release release-switch release-lab
+	$(CARGO) build --release --locked -p martlet-fabric-c
+endif
+	CARGO="$(CARGO)" deploy/dist/make.sh "$(FROM)"
+
+dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, run a core, upgrade, remove, purge (uses root)
+	$(AS_ROOT) deploy/deb/test.sh dist
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet

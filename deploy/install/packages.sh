@@ -7,6 +7,7 @@
 #   packages.sh guest            and to run a guest with another kernel
 #   packages.sh lab              and to generate background load in the lab
 #   packages.sh channels         and to build the TLS libraries in C
+#   packages.sh dist             and to make and test the Debian packages
 set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
@@ -19,6 +20,7 @@ guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
 lab="stress-ng"
 channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev"
 channels="$channels tshark tcpdump openssl"
+dist="dpkg-dev help2man python3 binutils git debootstrap lintian crun iproute2"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
@@ -27,8 +29,9 @@ test) wanted="$build $switch $demo $tests" ;;
 guest) wanted="$build $switch $demo $guest" ;;
 lab) wanted="$build $switch $demo $lab" ;;
 channels) wanted="$build $demo $channels" ;;
+dist) wanted="$build $switch $dist" ;;
 *)
-    echo "packages.sh: write build, switch, demo, test, guest, lab or channels" >&2
+    echo "packages.sh: write build, switch, demo, test, guest, lab, channels or dist" >&2
     exit 2
     ;;
 esac

@@ -45,10 +45,12 @@ guest() {
     # A second try if it starts too late.
     CARGO="$CARGO" deploy/guest/lcs.sh || CARGO="$CARGO" deploy/guest/lcs.sh
 }
+packages() { CARGO="$CARGO" deploy/deb/test.sh --short target/debug; }
 
 # Name, and what it is.
 stages=(
     "build:everything that the tests need"
+    "packages:the Debian package is made, and its files and its SBOM checked"
     "workspace:all tests, with the kernel datapath"
     "xdp:call flows again, with the other SBI binding of each and the XDP datapath"
     "fabric:call flows again, with the fabric as SBI binding"

@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# Installs the packages into a fresh root of Debian 12, runs the core as its unit does, attaches a
+# UE, upgrades, removes and purges. Needs root, debootstrap and a mirror of Debian.
+#
+#     deploy/deb/test.sh FOLDER          FOLDER has the packages, see build.sh
+#     deploy/deb/test.sh --short FROM    only packs the program of FROM (cargo's output folder), and
+#                                        checks the package's files; 77 if tools are missing
+#
+# Without systemd in the root, the program runs with the user, the capabilities and the folders of
+# the unit, and without the unit's other restrictions (system calls, devices, namespaces).
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+cd "$here/../.."
+SUITE=${SUITE:-bookworm}
+
+fail() { echo "deb: $*" >&2; exit 1; }
+step() { printf 'deb: %s\n' "$*"; }
+
+short() {
+    local from=$1 tool folder root
+    for tool in dpkg-deb dpkg-shlibdeps python3; do
+        command -v $tool >/dev/null && continue
+        echo "SKIPPED: packages: $tool is not installed (deploy/install/packages.sh dist)"
+        exit 77
+    done
+    folder=target/deb-test/short root=$folder/root
+    rm -rf "$folder"
+    QUICK=yes ONLY=martlet deploy/deb/build.sh "$from" "$folder"
+    dpkg-deb -x "$folder"/martlet_*.deb "$root"
+    dpkg-deb -e "$folder"/martlet_*.deb "$folder/control"
+    for tool in postinst prerm postrm; do sh -n "$folder/control/$tool"; done
+    check_files "$root"
+    "$root/usr/bin/martlet" check "$root/etc/martlet/martlet.yaml"
+    python3 "$here/../dist/check_components.py" "$folder/martlet.cdx.json"
+    rm -rf "$folder"
+    step "the package has its files"
+}
+
+# What the package installs, and the paths that the unit names.
+check_files() { # ROOT
+    local file doc=usr/share/doc/martlet
+    for file in usr/bin/martlet lib/systemd/system/martlet.service etc/martlet/martlet.yaml \
+        usr/share/man/man1/martlet.1.gz usr/share/man/man1/martlet-up.1.gz \
+        usr/share/bash-completion/completions/martlet usr/share/zsh/vendor-completions/_martlet \
+        usr/share/fish/vendor_completions.d/martlet.fish $doc/copyright $doc/changelog.gz \
+        $doc/third-party-licences.gz $doc/martlet.cdx.json.gz $doc/defaults.yaml \
+        $doc/examples/xdp.conf; do
+        [ -s "$1/$file" ] || fail "/$file is missing"
+    done
+    grep -qx 'ExecStart=/usr/bin/martlet up -c /etc/martlet/martlet.yaml' \
+        "$1/lib/systemd/system/martlet.service" || fail "the unit starts another program"
+    ! readelf -S "$1/usr/bin/martlet" | grep -q '\.debug_line' || fail "martlet has debug sections"
+}
+
+if [ "${1:-}" = --short ]; then
+    short "${2:?usage: test.sh --short FROM}"
+    exit 0
+fi
+
+packages=$(realpath "${1:?usage: test.sh FOLDER}")
+if [ "${2:-}" != --inside ]; then
+    [ "$(id -u)" = 0 ] || fail "run it as root: it makes a root file system and namespaces"
+    # Mounts and processes end with these namespaces.
+    exec unshare --mount --pid --fork --kill-child --propagation private \
+        bash "$0" "$packages" --inside
+fi
+mount -t proc proc /proc
+state=$PWD/target/deb-test
+base=$state/$SUITE
+root=$state/root
+architecture=$(dpkg --print-architecture)
+deb() { # NAME
+    local found
+    found=$(find "$packages" -name "$1_*_$architecture.deb" | sort -V | tail -n 1)
+    echo "${found:?no package $1 in $packages}"
+}
+
+if [ ! -e "$base/ready" ]; then
+    mirror=$(apt-cache policy base-files | awk '/https?:/ {print $2; exit}')
+    step "debootstrap $SUITE from $mirror"
+    rm -rf "$base"
+    mkdir -p "$base"
+    debootstrap --variant=minbase "$SUITE" "$base/root" "$mirror" > "$state/debootstrap.log" ||
+        fail "debootstrap failed, see $state/debootstrap.log"
+    touch "$base/ready"
+fi
+rm -rf "$root"
+cp -a "$base/root" "$root"
+finish() {
+    # The mounts end with the namespace; they have to be gone before files are deleted.
+    umount -R "$root/proc" "$root/sys" "$root/dev" 2>/dev/null || true
+    rm -rf --one-file-system "$root"
+}
+trap finish EXIT
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t sysfs sysfs "$root/sys"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+apt-config dump Acquire::http::Proxy > "$root/etc/apt/apt.conf.d/proxy"
+inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@"; }
+apt_install() {
+    inside apt-get install -y -qq --no-install-recommends "$@" > "$state/apt.log" 2>&1 && return
+    cat "$state/apt.log" >&2
+    fail "apt-get install $*"
+}
+inside apt-get update -qq
+# What the scenario runs beside the core.
+apt_install iproute2 iputils-ping
+mkdir "$root/packages"
+cp "$packages"/*.deb "$root/packages/"
+cp "$here/scenario.yaml" "$root/packages/"
+
+# A package with another version, whose configuration has one more line.
+next_version() { # NUMBER
+    local folder=$root/packages/next
+    dpkg-deb -R "$(deb martlet)" "$folder"
+    sed -i "s/^Version: .*/&+$1/" "$folder/DEBIAN/control"
+    echo "# Line of version $1." >> "$folder/etc/martlet/martlet.yaml"
+    dpkg-deb --root-owner-group -Zgzip -z1 -b "$folder" "$root/packages/next-$1.deb" >/dev/null
+    rm -r "$folder"
+}
+owner() { inside stat -c '%U:%G %a' "$1"; }
+is() { [ "$2" = "$3" ] || fail "$1: $2, not $3"; }
+
+# Fields of the unit.
+unit() { sed -n "s/^$1=//p" "$root/lib/systemd/system/martlet.service"; }
+
+# Starts the core in a network namespace of its own.
+start() {
+    local capabilities
+    capabilities=$(unit AmbientCapabilities | tr '[:upper:]' '[:lower:]' |
+        sed 's/cap_/+/g; s/ /,/g')
+    ip netns add martlet-deb
+    ip -n martlet-deb link set lo up
+    inside install -d -m 755 -o "$(unit User)" -g "$(unit User)" /run/martlet
+    # shellcheck disable=SC2046,SC2016
+    ip netns exec martlet-deb chroot "$root" sh -c 'cd "$0" && umask "$1" && shift && exec "$@"' \
+        "$(unit WorkingDirectory)" "$(unit UMask)" \
+        setpriv --reuid "$(unit User)" --regid "$(unit User)" --init-groups --no-new-privs \
+        --bounding-set "-all,$capabilities" --inh-caps "-all,$capabilities" \
+        --ambient-caps "-all,$capabilities" -- \
+        $(unit ExecStart) > "$state/core.log" 2>&1 &
+    core=$!
+    until command_ --log error status > /dev/null 2>&1; do
+        kill -0 "$core" 2>/dev/null || { cat "$state/core.log" >&2; fail "the core ended"; }
+        sleep 0.1
+    done
+}
+stop() {
+    kill -TERM "$core"
+    wait "$core" || { cat "$state/core.log" >&2; fail "the core ended with $?"; }
+    ip netns del martlet-deb
+}
+command_() { ip netns exec martlet-deb chroot "$root" martlet "$@"; }
+attach() {
+    command_ --log warn ran -c /packages/scenario.yaml > "$state/steps" ||
+        { cat "$state/steps" "$state/core.log" >&2; fail "the UE got no service"; }
+}
+
+step "install on $SUITE"
+began=$(date +%s)
+apt_install "/packages/$(basename "$(deb martlet)")"
+check_files "$root"
+is "/etc/martlet/martlet.yaml" "$(owner /etc/martlet/martlet.yaml)" "root:martlet 640"
+is "/var/lib/martlet" "$(owner /var/lib/martlet)" "martlet:martlet 700"
+is "/usr/bin/martlet" "$(owner /usr/bin/martlet)" "root:root 755"
+inside martlet check
+inside dpkg --verify martlet
+
+step "run as the unit does, and attach a UE"
+start
+command_ --log warn subscriber add imsi-001010000000001 \
+    --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
+attach
+step "$(($(date +%s) - began)) s from apt-get to the UE's ping"
+rights=$(command_ status --security)
+echo "$rights"
+grep -q 'NET_ADMIN' <<< "$rights" || fail "the core has no CAP_NET_ADMIN"
+! grep -q 'SYS_ADMIN' <<< "$rights" || fail "the core has CAP_SYS_ADMIN"
+is "user of the core" "$(stat -c %u "/proc/$core")" "$(inside id -u martlet)"
+[ -z "$(find "$root/var/lib/martlet" ! -user "$(inside id -u martlet)")" ] ||
+    fail "files in /var/lib/martlet are not the core's"
+stop
+
+step "upgrade"
+next_version 1
+next_version 2
+inside dpkg -i /packages/next-1.deb > "$state/dpkg.log"
+grep -q 'Line of version 1' "$root/etc/martlet/martlet.yaml" ||
+    fail "the unchanged configuration is not that of the new version"
+is "/etc/martlet/martlet.yaml" "$(owner /etc/martlet/martlet.yaml)" "root:martlet 640"
+echo "# Line of the administrator." >> "$root/etc/martlet/martlet.yaml"
+inside dpkg --force-confold -i /packages/next-2.deb > "$state/dpkg.log"
+grep -q 'Line of the administrator' "$root/etc/martlet/martlet.yaml" ||
+    fail "the administrator's change is lost"
+is "/etc/martlet/martlet.yaml" "$(owner /etc/martlet/martlet.yaml)" "root:martlet 640"
+start
+attach
+stop
+
+for name in martlet-lab martlet-switch libmartlet-fabric0; do
+    [ -n "$(find "$packages" -name "${name}_*.deb")" ] || { step "no $name here"; continue; }
+    step "install $name"
+    case $name in
+    martlet-lab)
+        apt_install "/packages/$(basename "$(deb martlet-lab)")"
+        inside martlet-lab --version
+        ;;
+    martlet-switch)
+        apt_install "/packages/$(basename "$(deb martlet-switch)")"
+        inside martlet-switch build
+        ;;
+    libmartlet-fabric0)
+        apt_install "/packages/$(basename "$(deb $name)")" \
+            "/packages/$(basename "$(deb libmartlet-fabric-dev)")"
+        flags=$(PKG_CONFIG_LIBDIR=$(dirname "$root"/usr/lib/*/pkgconfig/martlet-fabric.pc) \
+            PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs martlet-fabric)
+        # shellcheck disable=SC2086
+        cc -o "$root/packages/echo" fabric/c/examples/echo.c $flags
+        inside ldd /packages/echo | grep -q 'libmartlet_fabric.so.0 => /' ||
+            fail "a program does not find libmartlet_fabric"
+        ;;
+    esac
+done
+
+step "remove and purge"
+inside apt-get purge -y -qq 'martlet-*' 'libmartlet-*' > "$state/apt.log" 2>&1
+inside dpkg -r martlet > "$state/dpkg.log"
+[ ! -e "$root/usr/bin/martlet" ] || fail "/usr/bin/martlet remains"
+[ -e "$root/etc/martlet/martlet.yaml" ] || fail "removal deleted the configuration"
+[ -e "$root/var/lib/martlet/martlet.db" ] || fail "removal deleted the subscribers"
+inside dpkg -P martlet > "$state/dpkg.log" 2>&1
+rm -r "$root/packages" "$root/run/martlet"
+left=$(find "$root" -xdev \( -iname '*martlet*' -o -user "$(inside id -u martlet)" \))
+[ -z "$left" ] || fail "left after purge: $left"
+inside id martlet > /dev/null || fail "the user is gone, and its number may become another's"
+
+step "lintian"
+# These packages are not uploaded to Debian, which has no bug that they could close.
+find "$packages" -name '*.deb' ! -name '*-dbgsym_*' -print0 | xargs -0 \
+    lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs
+step "all is well"
