@@ -165,6 +165,9 @@ pub struct N3Config {
     pub allow: Vec<Network>,
     /// Error Indications per second to one peer.
     pub error_indications_per_peer: u32,
+    /// Uplink G-PDUs without a QFI (TS 38.415) match no PDR that has QFIs. Otherwise they match the
+    /// default QoS flow.
+    pub require_qfi: bool,
 }
 
 impl N3Config {
@@ -186,6 +189,7 @@ impl Default for N3Config {
             restoration_s: 20,
             allow: Vec::new(),
             error_indications_per_peer: 10,
+            require_qfi: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Packet counters and drop reasons of all datapaths.
 pub use crate::count::Count;
 use crate::telemetry::Latency;
+use crate::unmarked_peers::UnmarkedPeers;
 
 /// Why a packet was not forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +43,13 @@ pub enum DropReason {
     N6Isolation,
     /// A G-PDU whose sender is not a peer of its session.
     N3Source,
+    /// A G-PDU without a QFI, where QFIs are required.
+    NoQfi,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [DropReason; 18] = [
+    pub const ALL: [DropReason; 19] = [
         DropReason::Malformed,
         DropReason::UnknownTunnel,
         DropReason::UnknownUe,
@@ -65,6 +68,7 @@ impl DropReason {
         DropReason::Thermal,
         DropReason::N6Isolation,
         DropReason::N3Source,
+        DropReason::NoQfi,
     ];
 
     /// Its name in status and metrics.
@@ -88,6 +92,7 @@ impl DropReason {
             DropReason::Thermal => "thermal",
             DropReason::N6Isolation => "n6_isolation",
             DropReason::N3Source => "n3_source",
+            DropReason::NoQfi => "no_qfi",
         }
     }
 
@@ -126,6 +131,9 @@ impl DropReason {
                 "UEs may not reach this address of the machine or of the core (upf.n6.allow)"
             }
             DropReason::N3Source => "no session has a tunnel to this sender (upf.n3.allow)",
+            DropReason::NoQfi => {
+                "the gNB sends no QFI, and no PDR matches without one (upf.n3.require_qfi)"
+            }
         }
     }
 }
@@ -165,6 +173,10 @@ pub struct Counters {
     pub lost_packets: Count,
     /// GTP-U messages other than packets.
     pub signalling_packets: Count,
+    /// Uplink G-PDUs without a QFI that matched the default QoS flow.
+    pub unmarked_packets: Count,
+    /// The same by peer.
+    pub unmarked_peers: UnmarkedPeers,
     /// Processing time of packets.
     pub latency: Latency,
     dropped: [Count; DropReason::ALL.len()],
@@ -182,7 +194,7 @@ impl Counters {
     }
 
     /// All counters but drops, with their names in status and metrics.
-    pub fn named(&self) -> [(&'static str, u64); 16] {
+    pub fn named(&self) -> [(&'static str, u64); 17] {
         [
             ("uplink_packets", self.uplink_packets.get()),
             ("uplink_bytes", self.uplink_bytes.get()),
@@ -200,6 +212,7 @@ impl Counters {
             ("switched_packets", self.switched_packets.get()),
             ("lost_packets", self.lost_packets.get()),
             ("signalling_packets", self.signalling_packets.get()),
+            ("unmarked_packets", self.unmarked_packets.get()),
         ]
     }
 }

@@ -15,6 +15,7 @@ pub mod random;
 pub mod signalling;
 pub mod tally;
 pub mod telemetry;
+pub mod unmarked_peers;
 
 pub use error::{CommandError, DatapathError, OpenError};
 

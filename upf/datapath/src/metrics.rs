@@ -24,6 +24,7 @@ pub fn show(counters: &Arc<Counters>) {
 struct Packets {
     events: IntCounterVec,
     drops: IntCounterVec,
+    unmarked: IntCounterVec,
 }
 
 impl Packets {
@@ -38,13 +39,18 @@ impl Packets {
                 "what",
             ),
             drops: vec("martlet_upf_dropped_packets_total", "Packets not forwarded", "reason"),
+            unmarked: vec(
+                "martlet_upf_unmarked_packets_total",
+                "Uplink G-PDUs without a QFI, taken as the default QoS flow's",
+                "peer",
+            ),
         }
     }
 }
 
 impl Collector for Packets {
     fn desc(&self) -> Vec<&Desc> {
-        [self.events.desc(), self.drops.desc()].concat()
+        [self.events.desc(), self.drops.desc(), self.unmarked.desc()].concat()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
@@ -54,6 +60,7 @@ impl Collector for Packets {
         drop(all);
         self.events.reset();
         self.drops.reset();
+        self.unmarked.reset();
         for counters in alive {
             for (name, value) in counters.named() {
                 self.events.with_label_values(&[name]).inc_by(value);
@@ -61,8 +68,11 @@ impl Collector for Packets {
             for reason in DropReason::ALL {
                 self.drops.with_label_values(&[reason.name()]).inc_by(counters.drops(reason).get());
             }
+            for (peer, packets) in counters.unmarked_peers.all() {
+                self.unmarked.with_label_values(&[&peer.to_string()]).inc_by(packets);
+            }
         }
-        [self.events.collect(), self.drops.collect()].concat()
+        [self.events.collect(), self.drops.collect(), self.unmarked.collect()].concat()
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) struct State {
     pub buffered_bytes: usize,
     /// Limit of buffered packets.
     pub buffer_limit: usize,
+    require_qfi: bool,
     pub notified: bool,
     pub last_activity: Option<Instant>,
     /// Forwarded since the session began, from and to the UE.
@@ -68,6 +69,8 @@ pub(super) struct Rule {
     pub network_instance: Option<std::sync::Arc<[u8]>>,
     /// A QER guarantees a bit rate.
     pub guaranteed: bool,
+    /// The QFI that stands for that of a packet without one: this is the default QoS flow.
+    pub unmarked_qfi: Option<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +103,13 @@ pub(super) struct UrrState {
 }
 
 impl State {
-    pub fn new(session: &Session, buffer_limit: usize, burst: Duration, now: Instant) -> Self {
+    pub fn new(
+        session: &Session,
+        buffer_limit: usize,
+        burst: Duration,
+        require_qfi: bool,
+        now: Instant,
+    ) -> Self {
         let mut state = State {
             removed: false,
             asks_for_dns: false,
@@ -117,6 +126,7 @@ impl State {
             buffer: VecDeque::new(),
             buffered_bytes: 0,
             buffer_limit,
+            require_qfi,
             notified: false,
             last_activity: None,
             forwarded: [Volume::default(); 2],
@@ -174,7 +184,10 @@ impl State {
                 .map(|at| old_urrs.swap_remove(at));
             self.urrs.push(UrrState::renewed(old, urr));
         }
-        self.rules = session.pdrs.values().filter_map(|pdr| self.rule(session, pdr)).collect();
+        let default_flows =
+            if self.require_qfi { BTreeSet::new() } else { session.default_flows() };
+        let rule = |pdr: &Pdr| self.rule(session, pdr, default_flows.contains(&pdr.id));
+        self.rules = session.pdrs.values().filter_map(rule).collect();
         self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
         self.ue = session.ue_addresses();
         self.teids = session.teids();
@@ -187,7 +200,7 @@ impl State {
         self.buffer_limit = suggested.map_or(buffer_limit, |packets| packets.min(buffer_limit));
     }
 
-    fn rule(&self, session: &Session, pdr: &Pdr) -> Option<Rule> {
+    fn rule(&self, session: &Session, pdr: &Pdr, default_flow: bool) -> Option<Rule> {
         let qers = pdr
             .qers
             .iter()
@@ -212,13 +225,15 @@ impl State {
             mark,
             network_instance,
             guaranteed,
+            unmarked_qfi: pdr.qfis.first().copied().filter(|_| default_flow),
         })
     }
 
     /// The PDR for a packet from a tunnel.
     pub fn rule_for_tunnel(&self, teid: u32, flow: &Flow, qfi: Option<u8>) -> Option<usize> {
         let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
-        self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
+        let matches = |rule: &Rule| rule.pdr.matches(flow, qfi.or(rule.unmarked_qfi));
+        self.rules.iter().position(|rule| tunnelled(rule) && matches(rule))
     }
 
     /// Whether packets of a rule leave to the data network.

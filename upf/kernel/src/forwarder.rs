@@ -44,6 +44,8 @@ pub(super) struct Forwarder<O> {
     own: Vec<SocketAddr>,
     /// Until then, unknown tunnels may belong to sessions that are not restored yet.
     quiet_until: Option<Instant>,
+    /// Packets without a QFI match no PDR that has QFIs.
+    pub(super) require_qfi: bool,
 }
 
 /// Packets that are being carried.
@@ -109,6 +111,7 @@ impl<O: Egress> Forwarder<O> {
             lans: Vec::new(),
             own: Vec::new(),
             quiet_until: None,
+            require_qfi: false,
         }
     }
 
@@ -174,6 +177,7 @@ impl<O: Egress> Forwarder<O> {
     pub fn ending_at(mut self, n3: &N3Config) -> Self {
         let total = self.limits.error_indications_per_second;
         let each = n3.error_indications_per_peer;
+        self.require_qfi = n3.require_qfi;
         self.complaints = Mutex::new(PeerLimiter::per_second(total, each));
         let (four, six) = n3.addresses();
         let own = four.map(IpAddr::V4).into_iter().chain(six.map(IpAddr::V6));
@@ -223,7 +227,7 @@ impl<O: Egress> Forwarder<O> {
         let known = self.by_seid(session.seid);
         self.free_for(change, known.as_ref())?;
         let Some(entry) = known else {
-            let mut state = State::new(session, limit, burst, now);
+            let mut state = State::new(session, limit, burst, self.require_qfi, now);
             state.lan = self.lan_of(session)?;
             let lan = state.lan.clone();
             let entry = Arc::new(Entry { seid: session.seid, state: Mutex::new(state) });

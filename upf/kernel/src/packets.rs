@@ -65,9 +65,15 @@ impl<O: Egress> Forwarder<O> {
             return self.counters.dropped(DropReason::ForeignSource);
         }
         let Some(rule) = rule else {
-            state.dropped(DropReason::NoRule);
-            return self.counters.dropped(DropReason::NoRule);
+            let unmarked = qfi.is_none() && self.require_qfi;
+            let reason = if unmarked { DropReason::NoQfi } else { DropReason::NoRule };
+            state.dropped(reason);
+            return self.counters.dropped(reason);
         };
+        if qfi.is_none() && state.rules.get(rule).is_some_and(|rule| rule.unmarked_qfi.is_some()) {
+            self.counters.unmarked_packets.add(1);
+            self.counters.unmarked_peers.add(from, 1);
+        }
         if is_uplink(rule) && self.is_tunnel(&flow) {
             state.dropped(DropReason::Malformed);
             return self.counters.dropped(DropReason::Malformed);

@@ -52,6 +52,12 @@ impl N4 {
             .filter(|(_, count)| *count > 0)
             .map(|(name, count)| (name.to_string(), count.into()))
             .collect();
+        let unmarked: Map<String, Value> = counters
+            .unmarked_peers
+            .all()
+            .into_iter()
+            .map(|(peer, packets)| (peer.to_string(), packets.into()))
+            .collect();
         json!({
             "datapath": self.datapath.name(),
             "datapathDetails": self.datapath.details(),
@@ -60,6 +66,7 @@ impl N4 {
             "sessions": sessions,
             "counters": numbers,
             "drops": drops,
+            "unmarkedPeers": unmarked,
         })
     }
 

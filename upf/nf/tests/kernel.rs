@@ -5,7 +5,7 @@ mod common;
 use common::rig::{GNB, HERE, SocketRig, TIMEOUT, UE, config, opened};
 use common::{REMOTE, in_namespace};
 use martlet_upf::config::{N6Mode, UpfConfig};
-use martlet_upf::conformance::{Rig, checks, udp_packet};
+use martlet_upf::conformance::{Rig, checks, packets_without_qfi_are_dropped, udp_packet};
 use martlet_upf::{KernelDatapath, open_datapath};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
@@ -18,6 +18,15 @@ fn the_kernel_datapath_conforms() {
             check(&mut SocketRig::new(config()));
         });
     }
+}
+
+#[test]
+fn packets_without_qfi_are_dropped_where_it_is_required() {
+    in_namespace(|| {
+        let mut config = config();
+        config.n3.require_qfi = true;
+        packets_without_qfi_are_dropped(&mut SocketRig::new(config));
+    });
 }
 
 #[test]

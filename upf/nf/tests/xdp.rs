@@ -6,7 +6,9 @@ use common::peers::{HOST, N3, PeersRig, UE};
 use common::rig::{SocketRig, config};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, N6Mode, XdpMode};
-use martlet_upf::conformance::{Rig, checks, g_pdu, session, udp_packet};
+use martlet_upf::conformance::{
+    Rig, checks, g_pdu, packets_without_qfi_are_dropped, session, udp_packet,
+};
 use martlet_upf::datapath::{Change, DatapathError};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -111,6 +113,15 @@ fn full_tables_reject_only_sessions_above_the_limit() {
             all(&mut rig, round);
         }
         carries(&mut rig);
+    });
+}
+
+#[test]
+fn packets_without_qfi_are_dropped_where_it_is_required() {
+    in_namespace(|| {
+        let mut config = on_loopback();
+        config.n3.require_qfi = true;
+        packets_without_qfi_are_dropped(&mut SocketRig::new(config));
     });
 }
 

@@ -1,7 +1,7 @@
 //! All rules of a session, and their consistency.
 use super::{
-    Action, Bar, ById, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule, SharedById, Tunnel,
-    UeAddress, Urr,
+    Action, Bar, ById, Direction, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule,
+    SharedById, Tunnel, UeAddress, Urr,
 };
 use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId, PdnType};
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,20 @@ impl Session {
                 back && pdr.source == Interface::Access && pdr.local.is_some() && pdr.ue.is_empty();
         }
         self.resolve_filters()
+    }
+
+    /// PDRs of default QoS flows: in each tunnel from the access network the last one by
+    /// precedence, if it matches QFIs. PDRs of other flows come first (TS 23.501, 5.7.1.4).
+    pub fn default_flows(&self) -> BTreeSet<u16> {
+        let mut last: BTreeMap<u32, &Pdr> = BTreeMap::new();
+        let mut by_precedence: Vec<&Pdr> = self.pdrs.values().collect();
+        by_precedence.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+        for pdr in by_precedence {
+            if let Some(local) = pdr.local.filter(|_| pdr.direction() == Direction::Uplink) {
+                last.insert(local.teid, pdr);
+            }
+        }
+        last.into_values().filter(|pdr| !pdr.qfis.is_empty()).map(|pdr| pdr.id).collect()
     }
 
     /// Local tunnels whose packets are forwarded into another tunnel, as are their end markers (TS

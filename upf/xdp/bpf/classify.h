@@ -46,8 +46,10 @@ inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunn
 	if (flags & RULE_MATCH_UE && !matches_ue(rule, flow))
 		return 0;
 	if (flags & RULE_MATCH_QFI) {
+		if (unlikely(!tunnel->has_qfi))
+			return flags & RULE_DEFAULT_FLOW;
 		struct rule_cold *rest = cold_of(rule);
-		return rest && tunnel->has_qfi && rest->qfis >> (tunnel->qfi & 63) & 1;
+		return rest && rest->qfis >> (tunnel->qfi & 63) & 1;
 	}
 	return 1;
 }

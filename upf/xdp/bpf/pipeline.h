@@ -197,6 +197,27 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	return to_network(ctx, offset, flow, rule, origin);
 }
 
+/* Counts a packet without QFI that matched the default QoS flow. */
+global int count_unmarked(struct xdp_md *ctx, struct tunnelled *tunnel)
+{
+	if (!tunnel)
+		return 0;
+	COUNT_PACKET(unmarked);
+	struct unmarked_peer peer = { .address = { tunnel->from4 } };
+	if (!tunnel->from4) {
+		struct ipv6hdr *ip = data_of(ctx) + (tunnel->outer & 63);
+		if ((void *)(ip + 1) > end_of(ctx))
+			return 0;
+		__builtin_memcpy(peer.address, &ip->saddr, 16);
+	}
+	__u64 *packets = bpf_map_lookup_elem(&unmarked_peers, &peer), one = 1;
+	if (packets)
+		__sync_fetch_and_add(packets, 1);
+	else
+		bpf_map_update_elem(&unmarked_peers, &peer, &one, BPF_ANY);
+	return 0;
+}
+
 /* A G-PDU. Packets of unknown tunnels go to user space, within a rate limit, for Error
  * Indications. */
 inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow,
@@ -232,7 +253,9 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (unlikely(!rule)) {
 		rule = any_rule_of(target);
 		return dropped_of(rule,
-				  is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
+				  is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE :
+				  settings.require_qfi && !tunnel->has_qfi ? DROP_NO_QFI :
+									    DROP_NO_RULE);
 	}
 	if (is_foreign_sender(ctx, tunnel, rule))
 		return dropped_of(rule, DROP_N3_SOURCE);
@@ -242,6 +265,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
+	if (unlikely(!tunnel->has_qfi) && rule->flags & RULE_DEFAULT_FLOW)
+		count_unmarked(ctx, tunnel);
 	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_gtpu(ctx, offset, flow))
 		return dropped_of(rule, DROP_MALFORMED);
 	int verdict = admit(ctx, offset, flow, rule, origin);

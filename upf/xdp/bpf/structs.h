@@ -38,6 +38,7 @@ enum rule_flag {
 	RULE_DNS = 1 << 15,	/* user space needs a copy of DNS responses */
 	RULE_EXACT = 1 << 16,	/* a limit is near: count every packet against it */
 	/* Bits 24 and 25: the class of the flow. */
+	RULE_DEFAULT_FLOW = 1 << 27, /* PDR: matches packets without QFI in spite of `qfis` */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet since user space read the time of the first one */
@@ -259,6 +260,7 @@ enum drop {
 	DROP_THERMAL,
 	DROP_N6_ISOLATION,
 	DROP_N3_SOURCE,
+	DROP_NO_QFI,
 	DROP_REASONS,
 };
 
@@ -446,7 +448,7 @@ struct settings {
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* XDP_TX may be used */
 	__u32 names_peers;	/* the configuration names the networks of all peers of N3 */
-	__u32 unused;
+	__u32 require_qfi;	/* packets without QFI match no PDR with `qfis` */
 	/* Veth pairs with the kernel for the network instances; index 0 is unused. */
 	__u32 instance_outer[INSTANCES];
 	__u32 instance_inner[INSTANCES];

@@ -21,7 +21,7 @@ struct lane {
 	__u64 latency[LATENCY_CLASSES];
 	__u64 missed;		/* traced packets lost: the ring was full */
 	__u64 capture_missed;	/* captured packets lost */
-	__u64 unused;
+	__u64 unmarked;		/* uplink packets without QFI of the default QoS flow */
 };
 TABLE(lanes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct lane, 1, 0);
 
@@ -32,6 +32,12 @@ struct drop_key {
 	__u32 reason;
 };
 TABLE(session_drops, BPF_MAP_TYPE_LRU_HASH, struct drop_key, __u64, 16384, 0);
+
+/* Packets without QFI by sender: its IPv6 address, or its IPv4 address and zeros. */
+struct unmarked_peer {
+	__be32 address[4];
+};
+TABLE(unmarked_peers, BPF_MAP_TYPE_LRU_HASH, struct unmarked_peer, __u64, 1024, 0);
 
 /* One of `sample_mask` + 1 packets is timed; all bits set: none. */
 const volatile __u64 sample_mask;

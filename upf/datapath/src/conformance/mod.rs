@@ -43,6 +43,10 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
         ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
         ("the QoS flow of a packet selects its rule", the_qos_flow_selects_the_rule),
+        (
+            "packets without a QFI belong to the default QoS flow",
+            packets_without_qfi_belong_to_the_default_flow,
+        ),
         ("packets are buffered and released in order", waiting::packets_wait_and_leave_in_order),
         ("a notification is repeated on request", waiting::a_notification_is_repeated_when_asked),
         ("the buffer is bounded", waiting::the_buffer_is_bounded),
@@ -306,6 +310,62 @@ fn the_qos_flow_selects_the_rule<R: Rig>(rig: &mut R) {
     send_uplink(rig, 1, 7000, b"of another flow");
     send_uplink(rig, 5, 7000, b"of its flow");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"of its flow"[..]));
+}
+
+/// A session with a QoS flow for port 7001, 5, before that for all packets, 9.
+fn with_two_flows(rig: &mut impl Rig) {
+    let mut session = session(rig, 1, TEID, rig.ue());
+    let default = session.pdrs.get_mut(&1).expect("PDR 1");
+    default.qfis = vec![9];
+    let description = Some("permit out 17 from any 7001 to assigned".to_string());
+    let filters = vec![SdfFilter { flow_description: description, ..Default::default() }];
+    // Its packets are dropped, so that one which passes was taken as the default flow's.
+    let own = Pdr { id: 11, precedence: 10, far: 9, qfis: vec![5], filters, ..default.clone() };
+    session.pdrs.insert(11, own);
+    session.fars.insert(9, Far::new(9, Action::Drop));
+    session.resolve(&RuleLimits::default()).expect("consistent rules");
+    apply(rig, &session);
+}
+
+fn send_without_qfi(rig: &mut impl Rig, port: u16, payload: &[u8]) {
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), port), payload);
+    rig.send_n3(&g_pdu(TEID, None, &packet));
+}
+
+fn packets_without_qfi_belong_to_the_default_flow<R: Rig>(rig: &mut R) {
+    with_two_flows(rig);
+    send_without_qfi(rig, 7000, b"plain");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"plain"[..]));
+    send_without_qfi(rig, 7001, b"not of flow 5");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"not of flow 5"[..]));
+    // A wrong QFI is not taken for none.
+    send_uplink(rig, 3, 7000, b"of no flow");
+    send_uplink(rig, 5, 7001, b"of flow 5");
+    send_uplink(rig, 9, 7000, b"of the default flow");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"of the default flow"[..]));
+    let (counters, gnb) = (rig.datapath().counters(), rig.gnb());
+    assert_eq!(counters.unmarked_packets.get(), 2);
+    assert_eq!(counters.unmarked_peers.all(), [(gnb, 2)].into());
+    assert_eq!(counters.drops(DropReason::NoRule).get(), 1);
+    assert_eq!(counters.drops(DropReason::Action).get(), 1);
+}
+
+/// For a rig whose `upf.n3.require_qfi` is set: packets without a QFI are dropped, and the reason
+/// tells it.
+pub fn packets_without_qfi_are_dropped<R: Rig>(rig: &mut R) {
+    with_two_flows(rig);
+    send_without_qfi(rig, 7000, b"plain");
+    send_uplink(rig, 3, 7000, b"of no flow");
+    send_uplink(rig, 9, 7000, b"marked");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"marked"[..]));
+    let counters = rig.datapath().counters();
+    assert_eq!(counters.drops(DropReason::NoQfi).get(), 1);
+    assert_eq!(counters.drops(DropReason::NoRule).get(), 1);
+    assert_eq!(counters.unmarked_packets.get(), 0);
+    // A PDR without QFIs does not need one.
+    established(rig);
+    send_without_qfi(rig, 7000, b"plain");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"plain"[..]));
 }
 
 /// During a handover, packets that still arrive at the source gNB are forwarded through the UPF to

@@ -28,7 +28,7 @@ impl Forwarder {
                 "a table of the XDP programs cannot be mapped: raise vm.max_map_count".into(),
             ));
         }
-        let mut plan = plan(session)?;
+        let mut plan = plan(session, self.require_qfi)?;
         let state = &mut *self.lock();
         plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
             || plan.limits.iter().any(|limit| i64::try_from(limit.bytes).unwrap_or(i64::MAX) < FAR),

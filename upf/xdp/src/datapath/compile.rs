@@ -83,7 +83,8 @@ pub(super) struct Plan {
 }
 
 /// The compiled form of a session.
-pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
+pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, DatapathError> {
+    let default_flows = if require_qfi { BTreeSet::new() } else { session.default_flows() };
     let mut limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
     limits.shrink_to_fit();
     if limits.len() > 256 {
@@ -105,7 +106,10 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
     for pdr in by_precedence {
         let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
         let Some(far) = session.fars.get(&pdr.far) else { continue };
-        let planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
+        let mut planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
+        if default_flows.contains(&pdr.id) {
+            planned.rule.flags |= r::RULE_DEFAULT_FLOW.0;
+        }
         let direction = planned.direction;
         plan.buffers |= matches!(far.action, Action::Buffer { .. });
         let lookup_keys: Vec<LookupKey> = match pdr.local {

@@ -5,6 +5,7 @@ use crate::loader::Verdict;
 use martlet_gtpu::{Message, decode};
 use martlet_upf_config::{DatapathChoice, KernelLimits, N6Mode, UpfConfig};
 use martlet_upf_datapath::conformance::Rig;
+use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::random::{
     Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, checksum, from_network, gnb6, n3_ip6, outer,
     outer6, set_up, without_ttl,
@@ -36,7 +37,7 @@ fn ip(words: &str) {
 }
 
 impl Pair {
-    fn new() -> Pair {
+    fn new(require_qfi: bool) -> Pair {
         ip("link set lo up");
         for (name, ours, theirs) in [("n3", N3, GNB), ("n6", Ipv4Addr::new(10, 98, 0, 1), HOST)] {
             ip(&format!("link add {name}a type veth peer name {name}b"));
@@ -50,6 +51,7 @@ impl Pair {
         let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
         config.n3.address = (N3, 2152).into();
         config.n3.address6 = Some(n3_ip6());
+        config.n3.require_qfi = require_qfi;
         config.n6.mode = N6Mode::Routing;
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (4096, 65_536, 262_144);
@@ -184,11 +186,31 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
         let usage = (counted(pair.kernel.datapath().remove(seid)), counted(pair.xdp.remove(seid)));
         assert_eq!(usage.0, usage.1, "usage: seed {seed}, session {seid}");
     }
+    let unmarked = (
+        pair.kernel.datapath().counters().unmarked_packets.get(),
+        pair.xdp.counters().unmarked_packets.get(),
+    );
+    assert_eq!(unmarked.0, unmarked.1, "packets without a QFI: seed {seed}");
+    let reason = DropReason::NoQfi;
+    let dropped = (
+        pair.kernel.datapath().counters().drops(reason).get(),
+        pair.xdp.counters().drops(reason).get(),
+    );
+    assert_eq!(dropped.0, dropped.1, "packets without a required QFI: seed {seed}");
     forwarded
 }
 
 #[test]
 fn kernel_and_xdp_agree_on_random_rules_and_packets() {
+    agree(false);
+}
+
+#[test]
+fn kernel_and_xdp_agree_where_a_qfi_is_required() {
+    agree(true);
+}
+
+fn agree(require_qfi: bool) {
     let (sets, first) = set_up();
     let work = std::thread::spawn(move || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
@@ -197,7 +219,7 @@ fn kernel_and_xdp_agree_on_random_rules_and_packets() {
             );
             return;
         }
-        let mut pair = Pair::new();
+        let mut pair = Pair::new(require_qfi);
         let forwarded: usize = (0..sets).map(|n| one_set(&mut pair, first + n)).sum();
         // A minimum share of the packets is forwarded, otherwise the comparison is void.
         assert!(
@@ -205,6 +227,14 @@ fn kernel_and_xdp_agree_on_random_rules_and_packets() {
             "{forwarded} of {}",
             sets * PACKETS as u64
         );
+        // Packets without a QFI are among them, or are dropped.
+        let counters = pair.xdp.counters();
+        let of_none = if require_qfi {
+            counters.drops(DropReason::NoQfi)
+        } else {
+            &counters.unmarked_packets
+        };
+        assert!(of_none.get() > 0);
     });
     if let Err(panic) = work.join() {
         std::panic::resume_unwind(panic);

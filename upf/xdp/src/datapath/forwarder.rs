@@ -3,10 +3,10 @@ use super::packet_socket::PacketSocket;
 use super::ring::Ring;
 use super::state::State;
 use super::trace::Tracer;
-use super::{Forwarder, Seen, lock};
+use super::{Forwarder, lock};
 use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
-use martlet_upf_config::XdpConfig;
+use martlet_upf_config::{N3Config, XdpConfig};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
@@ -34,7 +34,7 @@ impl Forwarder {
         n6: Option<(Option<String>, u32)>,
         quiet_until: Option<Instant>,
         perimeter: Arc<Perimeter>,
-        complaints_per_peer: u32,
+        n3: &N3Config,
     ) -> Self {
         let state = Mutex::new(State::new(&programs));
         let (ring, tracer, seen) = (Mutex::new(ring), Mutex::new(tracer), Mutex::default());
@@ -59,7 +59,8 @@ impl Forwarder {
             non_ip: OnceLock::new(),
             perimeter,
             written: Mutex::default(),
-            complaints_per_peer,
+            complaints_per_peer: n3.error_indications_per_peer,
+            require_qfi: n3.require_qfi,
             quiet_until,
         }
     }
@@ -276,14 +277,25 @@ impl Forwarder {
             (&counters.answered_packets, lane.answered, seen.lane.answered),
             (&counters.switched_packets, lane.switched, seen.lane.switched),
             (&counters.lost_packets, lane.lost, seen.lane.lost),
+            (&counters.unmarked_packets, lane.unmarked, seen.lane.unmarked),
             (&counters.latency.sum, lane.latency_sum, seen.lane.latency_sum),
         ] {
             count.add(now.wrapping_sub(then));
         }
+        if lane.unmarked != seen.lane.unmarked {
+            for (peer, packets) in self.programs.unmarked_peers() {
+                let before = seen.unmarked.insert(peer, packets).unwrap_or(0);
+                // The table forgets senders that were silent for long.
+                let new = packets.checked_sub(before).unwrap_or(packets);
+                if new > 0 {
+                    counters.unmarked_peers.add(peer, new);
+                }
+            }
+        }
         for (n, count) in counters.latency.classes.iter().enumerate() {
             count.add(lane.latency[n].wrapping_sub(seen.lane.latency[n]));
         }
-        *seen = Seen { stats, lane, totals };
+        (seen.stats, seen.lane, seen.totals) = (stats, lane, totals);
     }
 }
 

@@ -76,6 +76,7 @@ use non_ip::NonIpRules;
 use packet_socket::PacketSocket;
 use ring::Ring;
 use state::State;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -119,6 +120,8 @@ struct Forwarder {
     written: Mutex<WrittenPerimeter>,
     /// Error Indications per second to one peer.
     complaints_per_peer: u32,
+    /// Packets without a QFI match no PDR that has QFIs.
+    require_qfi: bool,
     /// Until then, tunnels that are not known may be those of sessions that are still to be
     /// restored.
     quiet_until: Option<Instant>,
@@ -130,6 +133,7 @@ struct Seen {
     stats: types::stats,
     lane: types::lane,
     totals: [[u64; 2]; 2],
+    unmarked: HashMap<IpAddr, u64>,
 }
 
 /// No code panics while it holds one of these locks; should it, the state is still whole.
@@ -246,6 +250,7 @@ impl XdpDatapath {
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
             transmit: u32::from(ports.iter().all(|(name, _)| martlet_interface::is_hardware(name))),
+            require_qfi: u32::from(config.n3.require_qfi),
             names_peers: u32::from(perimeter.names_peers()),
             nat: translation,
             ..Default::default()
@@ -323,7 +328,7 @@ impl XdpDatapath {
             n6,
             Some(restored_by),
             perimeter.clone(),
-            config.n3.error_indications_per_peer,
+            &config.n3,
         );
         let forwarder = Arc::new(forwarder);
         forwarder.write_perimeter();

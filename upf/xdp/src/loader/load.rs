@@ -225,6 +225,7 @@ impl Programs {
             telemetry: TelemetryTables {
                 lanes: handle(&maps.lanes)?,
                 session_drops: handle(&maps.session_drops)?,
+                unmarked_peers: handle(&maps.unmarked_peers)?,
                 traces: handle(&maps.traces)?,
                 captures: handle(&maps.captures)?,
                 trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,

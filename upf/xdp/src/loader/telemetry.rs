@@ -5,12 +5,14 @@ use crate::loader::table::Table;
 use crate::loader::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use std::mem::offset_of;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 /// The tables of it.
 pub(crate) struct TelemetryTables {
     pub lanes: MapHandle,
     pub session_drops: MapHandle,
+    pub unmarked_peers: MapHandle,
     pub traces: MapHandle,
     pub captures: MapHandle,
     pub trace: Table<types::trace>,
@@ -72,6 +74,20 @@ impl Programs {
             let word = |n| word(&key, n).map(u32::from_ne_bytes);
             let packets = u64::from_ne_bytes(value.get(..8)?.try_into().ok()?);
             Some(SessionDrops { session: (word(0)?, word(1)?), reason: word(2)?, packets })
+        };
+        map.keys().filter_map(read).collect()
+    }
+
+    /// Senders of packets without a QFI, and how many of these matched; the latest senders.
+    pub fn unmarked_peers(&self) -> Vec<(IpAddr, u64)> {
+        let map = &self.telemetry.unmarked_peers;
+        let read = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
+            let peer = match <[u8; 16]>::try_from(key).ok()? {
+                [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] => IpAddr::from([a, b, c, d]),
+                address => IpAddr::from(address),
+            };
+            Some((peer, u64::from_ne_bytes(value.get(..8)?.try_into().ok()?)))
         };
         map.keys().filter_map(read).collect()
     }
