@@ -2,7 +2,7 @@
 use crate::config::{Config, FUNCTIONS};
 use martlet_sandbox::{
     Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
-    hand_over, share_folder,
+    hand_over, private_folder, share_folder,
 };
 use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -191,6 +191,7 @@ fn written(name: &str, config: &Config) -> Vec<PathBuf> {
 /// called before it starts a thread.
 pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
     share_runtime_folder(config);
+    create_sbi_folder(name, config);
     let mut settings = config.security.settings();
     if martlet_sandbox::is_root()
         && let Some(user) = &settings.user
@@ -228,6 +229,18 @@ pub fn share_runtime_folder(config: &Config) {
         && let Err(error) = share_folder(&folder, &user)
     {
         tracing::warn!(%error, "functions cannot create sockets");
+    }
+}
+
+/// Creates the folder of the SBI's sockets, for the user that the function becomes. Otherwise the
+/// function creates it itself.
+fn create_sbi_folder(name: &str, config: &Config) {
+    if let Some(folder) = config.sbi_folder()
+        && martlet_sandbox::is_root()
+        && name != "core"
+        && let Err(error) = private_folder(&folder, config.security.user().as_ref())
+    {
+        tracing::warn!(%error, "functions cannot create sockets of the SBI");
     }
 }
 

@@ -58,7 +58,10 @@ fn core(installed: &Installed) -> Result<(CoreProcess, PathBuf)> {
     let database = installed.folder.join("martlet.db");
     std::fs::write(
         &config,
-        format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"),
+        format!(
+            "fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\nsbi: {{ listen: \
+             true }}\n"
+        ),
     )?;
     let oam = installed.folder.join("oam.sock");
     let core =

@@ -4,6 +4,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstat};
 use nix::unistd::{Gid, Uid, fchown};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// A folder that the user of the core cannot write.
@@ -65,6 +66,27 @@ pub fn share_folder(folder: &Path, user: &User) -> Result<(), HandoverError> {
     }
     fchown(&opened, None, Some(Gid::from_raw(user.gid))).map_err(failed)?;
     fchmod(&opened, Mode::from_bits_truncate(0o1775)).map_err(failed)
+}
+
+/// Creates a folder that only root, and the user if there is one, can enter and write.
+///
+/// # Errors
+/// The folder cannot be created, or belongs to another user.
+pub fn private_folder(folder: &Path, user: Option<&User>) -> Result<(), HandoverError> {
+    let failed = |error| HandoverError::Owner(folder.into(), error);
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| failed(nix::Error::from_raw(error.raw_os_error().unwrap_or(0))))?;
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = open(folder, flags, Mode::empty()).map_err(failed)?;
+    match fstat(&opened).map_err(failed)?.st_uid {
+        0 => {}
+        owner if user.is_some_and(|user| user.uid == owner) => return Ok(()),
+        _ => return Err(failed(nix::Error::EPERM)),
+    }
+    let gid = user.map_or(0, |user| user.gid);
+    fchown(&opened, None, Some(Gid::from_raw(gid))).map_err(failed)?;
+    let mode = if user.is_some() { 0o770 } else { 0o700 };
+    fchmod(&opened, Mode::from_bits_truncate(mode)).map_err(failed)
 }
 
 /// Gives the user one file of root.
@@ -139,6 +161,15 @@ mod tests {
         assert_eq!(std::fs::metadata(&secret).unwrap().uid(), 0);
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::remove_file(&secret).unwrap();
+
+        // A folder of sockets is root's, and open to the user.
+        let sockets = folder.join("sbi");
+        private_folder(&sockets, Some(&user)).unwrap();
+        let status = std::fs::metadata(&sockets).unwrap();
+        let ids = (status.uid(), status.gid());
+        assert_eq!((ids, status.mode() & 0o7777), ((0, user.gid), 0o770));
+        private_folder(&sockets, None).unwrap();
+        assert_eq!(std::fs::metadata(&sockets).unwrap().mode() & 0o7777, 0o700);
 
         // A folder with files of others keeps its owner.
         std::fs::create_dir_all(&folder).unwrap();

@@ -35,7 +35,7 @@ mod user;
 
 pub use caps::{Capability, CapsHashSet};
 pub use file_access::{FileAccess, has_landlock};
-pub use handover::{HandoverError, give_file, hand_over, share_folder};
+pub use handover::{HandoverError, give_file, hand_over, private_folder, share_folder};
 pub use process::ProcessRights;
 pub use seccomp::{FILTERS, FilterError, SeccompMode, compile};
 pub use user::{User, UserError, is_root};

@@ -134,6 +134,8 @@ impl TestCore {
         // Tests write to the database on the core's thread: a group commit would deadlock.
         config.udr.flush_interval_ms = 0;
         config.fabric.socket = Some(folder.join("sbi.sock"));
+        // Tests send requests of their own over TCP.
+        config.sbi.listen = true;
         if kernel_sctp() {
             config.amf.n2.stack = martlet_amf::SctpStackConfig::Kernel;
         }

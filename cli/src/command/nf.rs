@@ -36,11 +36,15 @@ pub fn run(args: NfArgs) -> Result<()> {
     let file = args.config.file();
     let mut config = Config::load(file.as_deref())?;
     config.fabric.set_socket();
+    config.security.set_user();
     args.capture.create()?;
     let files = Files { config: file.clone(), pcap: args.capture.pcap.clone() };
     let entered = sandbox::enter(&args.name, &config, &files);
     args.capture.start(Some(&args.name))?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, &format!("martlet-{}", args.name))?;
+    if args.supervisor.is_none() {
+        config.sbi.warn_if_open();
+    }
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;

@@ -39,6 +39,7 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
     let file = args.config.file();
     let mut config = Config::load(file.as_deref())?;
     config.fabric.set_socket();
+    config.security.set_user();
     if args.split {
         let sbi = args.sbi.unwrap_or(Sbi::Fabric);
         anyhow::ensure!(
@@ -46,6 +47,7 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
             "--sbi local needs one process: use --sbi fabric or --sbi http with --split"
         );
         let capture = args.capture.shared()?;
+        config.sbi.warn_if_open();
         config.fabric.admit(config.security.user());
         sandbox::enter_supervisor(&config).seal();
         runtime::protect_memory()?;
@@ -73,6 +75,9 @@ async fn one_process(
     let history_file = config.oam.history.file(&config.udr.path, None);
     let _history =
         history_file.map(|file| ue_history::open(&file, &config.oam.history)).transpose()?;
+    if sbi != Sbi::Local || config.sbi.listen {
+        config.sbi.warn_if_open();
+    }
     let environment = secure_environment(&config, "core", sbi, config.sbi.listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
     let status = with_rights(core.status_source());

@@ -55,6 +55,11 @@ impl FabricSection {
         self.socket.clone().unwrap_or_else(default_socket)
     }
 
+    /// Folder of the SBI's unix sockets.
+    pub(super) fn sbi_folder(&self) -> PathBuf {
+        self.socket().with_file_name("sbi")
+    }
+
     /// Sets the default path of the socket, which depends on the user, before the process becomes
     /// another one.
     pub fn set_socket(&mut self) {

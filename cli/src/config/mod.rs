@@ -21,6 +21,7 @@ use martlet_amf::{GuamiConfig, PlmnConfig, TaiConfig};
 use martlet_config::{Finding, Lines, Report, read_all, text_of};
 use martlet_nf::oam::OamEndpoint;
 use martlet_sbi_api::common::{Sd, Snssai};
+use martlet_sbi_http::LocalSockets;
 use martlet_smf::SliceConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -167,11 +168,23 @@ impl Config {
         self.oam.endpoint(&self.fabric, function)
     }
 
+    /// The unix sockets of the SBI, unless it uses TCP.
+    pub fn sbi_sockets(&self) -> Option<LocalSockets> {
+        let users = self.security.user().map(|user| user.uid);
+        let sockets = || LocalSockets::new(self.fabric.sbi_folder(), users.into_iter().collect());
+        self.sbi.uses_sockets().then(sockets)
+    }
+
+    /// The folder of the SBI's unix sockets, if it uses them.
+    pub fn sbi_folder(&self) -> Option<PathBuf> {
+        self.sbi.uses_sockets().then(|| self.fabric.sbi_folder())
+    }
+
     /// All errors, section by section.
     pub fn check(&self) -> Vec<Finding> {
         let sections: [(&str, Vec<Finding>); 16] = [
             ("network", self.network.check()),
-            ("sbi", self.sbi.check()),
+            ("sbi", self.sbi.check(&self.fabric)),
             ("fabric", self.fabric.check()),
             ("oam", self.oam.check(&self.fabric)),
             ("security", self.security.check()),

@@ -1,8 +1,9 @@
 //! The SBI: addresses of the functions, timeouts and certificates.
-use super::FUNCTIONS;
+use super::{FUNCTIONS, FabricSection};
 use anyhow::Result;
 use martlet_config::Finding;
 use martlet_nf::CommonConfig;
+use martlet_sbi_http::LocalSockets;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -30,7 +31,9 @@ impl PkiFile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SbiSection {
-    /// Whether functions in one process also listen over HTTP/2, for functions of other processes.
+    /// Whether functions listen over TCP without certificates, too: in one process, for functions
+    /// of other processes; with one process each, in place of unix sockets. On loopback, every
+    /// user of the machine can then read the keys of subscribers.
     pub listen: bool,
     /// Timeout of a call in milliseconds, retries included.
     pub timeout_ms: u32,
@@ -129,6 +132,33 @@ impl SbiSection {
         !["", WITHOUT_PKI].contains(&self.pki.as_str())
     }
 
+    /// Whether functions in processes of their own are reached through unix sockets instead of
+    /// TCP, which is open to each user of this machine unless certificates protect it.
+    pub fn uses_sockets(&self) -> bool {
+        self.pki.is_empty() && !self.listen && self.external.is_empty()
+    }
+
+    /// Warns if functions listen over TCP without certificates.
+    pub fn warn_if_open(&self) {
+        if let Some(who) = self.open_to() {
+            tracing::warn!(
+                open_to = who,
+                "SBI over TCP without certificates: keys of subscribers and all services are \
+                 open; set sbi.pki"
+            );
+        }
+    }
+
+    /// Who can read the keys of subscribers if functions listen over TCP. `None` if that needs a
+    /// certificate, or if they use unix sockets.
+    pub fn open_to(&self) -> Option<&'static str> {
+        match (self.is_secured() || self.uses_sockets(), self.pki.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some("every user of this machine"),
+            (false, false) => Some("any host that reaches the addresses in sbi"),
+        }
+    }
+
     /// The path of a file in the folder of `martlet pki init`.
     pub fn pki_file(&self, name: &str) -> String {
         std::path::Path::new(&self.pki).join(name).display().to_string()
@@ -154,8 +184,22 @@ impl SbiSection {
         loaded.map(Some).map_err(|error| anyhow::anyhow!("{error}; {hint}"))
     }
 
-    pub(super) fn check(&self) -> Vec<Finding> {
+    pub(super) fn check(&self, fabric: &FabricSection) -> Vec<Finding> {
         let mut findings = Vec::new();
+        let sockets = LocalSockets::new(fabric.sbi_folder(), Vec::new());
+        // Maximum length of sun_path, unix(7).
+        let is_too_long = |name: &&str| {
+            let path = sockets.path(&self.of(name).authority());
+            path.is_ok_and(|path| path.as_os_str().len() > 107)
+        };
+        if self.uses_sockets() && FUNCTIONS.iter().any(is_too_long) {
+            let message = format!(
+                "the path of a socket in {} has more than 107 bytes: write a shorter \
+                 fabric.socket, beside which they are",
+                fabric.sbi_folder().display()
+            );
+            findings.push(Finding::new("listen", message));
+        }
         for (n, name) in
             self.external.iter().enumerate().filter(|(_, name)| !FUNCTIONS.contains(&name.as_str()))
         {
@@ -221,7 +265,8 @@ mod tests {
     fn addresses_of_other_machines_need_certificates_unless_turned_off() {
         let with = |pki: &str, amf: &str| {
             let amf = amf.parse().unwrap();
-            SbiSection { pki: pki.into(), amf, ..SbiSection::default() }.check().len()
+            let section = SbiSection { pki: pki.into(), amf, ..SbiSection::default() };
+            section.check(&FabricSection::default()).len()
         };
         assert_eq!(with("", "10.1.2.3:7777"), 1);
         assert_eq!(
@@ -232,5 +277,28 @@ mod tests {
             ),
             (0, 0, 0)
         );
+    }
+
+    #[test]
+    fn without_certificates_functions_use_sockets_unless_configured() {
+        let default = SbiSection::default();
+        assert!(default.uses_sockets() && default.open_to().is_none());
+        let listening = SbiSection { listen: true, ..SbiSection::default() };
+        let external = SbiSection { external: vec!["smf".into()], ..SbiSection::default() };
+        for section in [listening, external] {
+            assert!(!section.uses_sockets());
+            assert_eq!(section.open_to(), Some("every user of this machine"));
+        }
+        let with = |pki: &str| SbiSection { pki: pki.into(), ..SbiSection::default() };
+        assert!(!with("none").uses_sockets() && with("none").open_to().is_some());
+        assert!(!with("pki").uses_sockets() && with("pki").open_to().is_none());
+    }
+
+    #[test]
+    fn a_socket_with_a_long_path_is_reported() {
+        let socket = std::path::PathBuf::from(format!("/{}/fabric.sock", "x".repeat(85)));
+        let fabric = FabricSection { socket: Some(socket), ..FabricSection::default() };
+        let check = |listen| SbiSection { listen, ..SbiSection::default() }.check(&fabric).len();
+        assert_eq!((check(false), check(true)), (1, 0));
     }
 }

@@ -17,18 +17,27 @@ pub struct SecuritySection {
     pub seccomp: SeccompMode,
     /// Whether to restrict file access with Landlock, if the kernel has it.
     pub landlock: bool,
+    /// The user, once it was looked up.
+    #[serde(skip)]
+    found: Option<User>,
 }
 
 impl Default for SecuritySection {
     fn default() -> Self {
-        SecuritySection { user: None, seccomp: SeccompMode::Kill, landlock: true }
+        SecuritySection { user: None, seccomp: SeccompMode::Kill, landlock: true, found: None }
     }
 }
 
 impl SecuritySection {
     /// The user that processes of root become.
     pub fn user(&self) -> Option<User> {
-        User::find(self.user.as_deref().unwrap_or(USER)).ok()
+        let find = || User::find(self.user.as_deref().unwrap_or(USER)).ok();
+        self.found.clone().or_else(find)
+    }
+
+    /// Looks the user up, before this process loses access to the database of users.
+    pub fn set_user(&mut self) {
+        self.found = self.user();
     }
 
     /// What is taken away from a process.

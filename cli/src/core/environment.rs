@@ -6,12 +6,13 @@ use martlet_fabric::{Fabric, Manager};
 use martlet_nf::{Environment, Shutdown};
 use martlet_sbi::{Bindings, LocalBinding};
 use martlet_sbi_fabric::FabricBinding;
-use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric, ServerLimits, Tcp};
+use martlet_sbi_http::{ClientLimits, Dial, HttpBinding, OverFabric, ServerLimits, Tcp};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// The environment of functions with a binding of the SBI, secured as `sbi.pki` configures. With
-/// `listen`, each function also serves HTTP/2 at its own address.
+/// `listen`, each function also serves HTTP/2 at its own address, or at a unix socket instead
+/// ([`SbiSection::uses_sockets`](crate::config::SbiSection::uses_sockets)).
 ///
 /// # Errors
 /// A file of `sbi.pki` is missing or wrong.
@@ -25,6 +26,13 @@ pub fn secure_environment(
     let tls = config.sbi.tls(name)?;
     let mut environment = environment(sbi, listen, shutdown);
     environment.limits.requests = config.sbi.max_requests;
+    if environment.listen
+        && let Some(sockets) = config.sbi_sockets()
+    {
+        let binding = HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets.clone()));
+        environment.bindings = environment.bindings.with_remote(Arc::new(binding));
+        environment.sockets = Some(sockets);
+    }
     if tls.is_some() {
         let binding = HttpBinding::new(ClientLimits::default()).with_tls(tls.clone());
         environment.bindings = environment.bindings.with_remote(Arc::new(binding));
@@ -44,6 +52,7 @@ pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
         bindings,
         fabric: None,
         listen: listen || sbi != Sbi::Local,
+        sockets: None,
         limits: ServerLimits::default(),
         taps: Vec::new(),
         shutdown,
@@ -51,12 +60,16 @@ pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
 }
 
 /// The environment of a function that is a member of the machine's fabric. Functions that accept no
-/// frames are called with HTTP/2, over the fabric's sockets if they listen there, else over TCP.
+/// frames are called with HTTP/2, over the fabric's sockets if they listen there, else over TCP or
+/// unix sockets.
 pub fn fabric_environment(environment: &Environment, config: &Config, name: &str) -> Environment {
     let fabric = Fabric::start(config.fabric.of_process(name));
-    let sockets = OverFabric::new(fabric.clone()).with_next(Arc::new(Tcp));
+    let next: Arc<dyn Dial> = match &environment.sockets {
+        Some(sockets) => Arc::new(sockets.clone()),
+        None => Arc::new(Tcp),
+    };
     let http = HttpBinding::new(ClientLimits::default())
-        .over(Arc::new(sockets))
+        .over(Arc::new(OverFabric::new(fabric.clone()).with_next(next)))
         .with_tls(environment.limits.tls.clone());
     let binding = FabricBinding::new(fabric).with_next(Arc::new(http));
     let bindings = Bindings::new().with_remote(Arc::new(binding.clone()));

@@ -269,12 +269,14 @@ async fn run(
     plan: &[(Duration, Fault)],
 ) -> Result<()> {
     let site = Site::new(name)?;
+    // HTTP packets can only be dropped where there are some: over the fabric, the SBI has no TCP.
+    let listen = arguments.contains(&"http");
     let more = "smf: { upfs: [{ n4: \"127.0.0.30:8805\" }], n4: { bind: 127.0.0.7, t1_ms: 200, \
                 heartbeat_s: 1 }, t3592_ms: 300, audit_s: 2 }\namf: { timers: { deregistered_s: 1 \
                 } }\nupf: { n4: { allow: [127.0.0.0/8], retention_s: 5 } }\n\
-                sbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
+                sbi: { timeout_ms: 1000, heartbeat_s: 2, listen: ";
     let config = std::fs::read_to_string(site.config())?;
-    std::fs::write(site.config(), format!("{config}{more}"))?;
+    std::fs::write(site.config(), format!("{config}{more}{listen} }}\n"))?;
     site.subscribe(3, UES - 2)?;
     let wire = LossyLink::between(
         [127, 0, 0, 30].into(),

@@ -11,6 +11,7 @@ mod oam;
 mod pki;
 mod remote_call;
 mod sandbox;
+mod sbi_sockets;
 mod service;
 mod shutdown;
 mod site;

@@ -25,7 +25,7 @@ pub(crate) struct CoreSetup {
 }
 
 impl CoreSetup {
-    /// Makes the folder, the configuration and the subscribers of a core.
+    /// Makes the folder and the subscribers of a core.
     pub(crate) fn prepare(
         core: &CoreArgs,
         number: u8,
@@ -44,7 +44,6 @@ impl CoreSetup {
         let first = Subscriber::new("imsi-001010000000001", Secret(KEY), Secret(OPC), "internet");
         let all: Option<Vec<_>> = (0..subscribers).map(|n| first.nth(n)).collect();
         Store::open(&store)?.add(&all.context("too many subscribers")?, false)?;
-        std::fs::write(setup.config(), setup.yaml())?;
         Ok(setup)
     }
 
@@ -60,9 +59,10 @@ impl CoreSetup {
         self.folder.join("oam.sock")
     }
 
-    fn yaml(&self) -> String {
+    fn yaml(&self, variant: Variant) -> String {
         let at = |host| self.address(host);
-        let mut text = String::from("sbi:\n");
+        // HTTP/2 is measured over TCP, as between machines.
+        let mut text = format!("sbi:\n  listen: {}\n", variant == Variant::Http);
         for (host, name) in
             (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf"])
         {
@@ -86,8 +86,9 @@ impl CoreSetup {
         text + &format!("amf: {{ n2: {{ bind: [{}] }} }}\n", at(5))
     }
 
-    /// Starts the core and waits until it is ready.
+    /// Writes the configuration, starts the core and waits until it is ready.
     pub(crate) fn start(&self, variant: Variant) -> Result<CoreProcess> {
+        std::fs::write(self.config(), self.yaml(variant))?;
         CoreProcess::start(
             &self.program,
             &self.config(),

@@ -4,7 +4,7 @@ use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, regi
 use martlet_fabric::Fabric;
 use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
 use martlet_sbi_fabric::{FabricBinding, FabricServer};
-use martlet_sbi_http::{HttpServer, ServerLimits};
+use martlet_sbi_http::{HttpServer, LocalSockets, ServerLimits};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub struct Environment {
     pub fabric: Option<FabricBinding>,
     /// Whether each function also serves HTTP at its own address.
     pub listen: bool,
+    /// Where it then listens instead of TCP. `bindings` has to connect there, too.
+    pub sockets: Option<LocalSockets>,
     /// Limits of a server.
     pub limits: ServerLimits,
     /// Observers of every served exchange.
@@ -149,10 +151,20 @@ pub async fn start<F: NetworkFunction>(
         let _ = tokio::time::timeout(FABRIC_TIMEOUT, fabric.joined()).await;
     }
     if environment.listen {
-        let server = HttpServer::bind(common.bind, router, limits).await.map_err(|e| {
+        let failed = |e: std::io::Error| {
             named(StartError(format!("{e}; is another core running? Else change sbi.{name}")))
-        })?;
-        beside.push(tokio::spawn(server.run().instrument(span.clone())));
+        };
+        match &environment.sockets {
+            Some(sockets) => {
+                let listener = sockets.bind(&authority).await.map_err(failed)?;
+                let server = HttpServer::over(listener, router, limits);
+                beside.push(tokio::spawn(server.run().instrument(span.clone())));
+            }
+            None => {
+                let server = HttpServer::bind(common.bind, router, limits).await.map_err(failed)?;
+                beside.push(tokio::spawn(server.run().instrument(span.clone())));
+            }
+        }
     }
 
     let shutdown = environment.shutdown.clone();

@@ -34,6 +34,7 @@ async fn nrf(http: bool, port: u16) -> Consumer {
         bindings: bindings.clone(),
         fabric: None,
         listen: http,
+        sockets: None,
         limits: ServerLimits::default(),
         taps: vec![],
         shutdown,

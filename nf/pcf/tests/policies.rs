@@ -49,6 +49,7 @@ async fn core(test: &str, config: PcfConfig) -> Core {
         bindings: bindings.clone(),
         fabric: None,
         listen: false,
+        sockets: None,
         limits: Default::default(),
         taps: Vec::new(),
         shutdown,

@@ -5,6 +5,7 @@
 mod client;
 mod convert;
 mod dial;
+mod local_sockets;
 mod metrics;
 mod preface;
 mod server;
@@ -12,5 +13,6 @@ mod tls;
 
 pub use client::{ClientLimits, HttpBinding};
 pub use dial::{Dial, Listen, OverFabric, Stream, Tcp, Unix};
+pub use local_sockets::{LocalListener, LocalSockets};
 pub use server::{Guard, HttpServer, ServerLimits};
 pub use tls::{Tls, TlsError};

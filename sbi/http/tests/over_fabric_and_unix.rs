@@ -139,3 +139,74 @@ async fn a_unix_socket_serves_all_authorities() {
     let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(Unix(path)));
     assert_eq!(here(&http, "nowhere:1").await.unwrap(), "unix");
 }
+
+#[tokio::test]
+async fn each_authority_has_a_socket_of_its_own() {
+    let folder = TestDir::new("sockets");
+    let sockets = LocalSockets::new(folder.0.join("sbi"), Vec::new());
+    let serve = async |at, name| {
+        let listener = sockets.bind(at).await.unwrap();
+        tokio::spawn(HttpServer::over(listener, router(name), ServerLimits::default()).run())
+    };
+    let (one, two) = ("127.0.0.11:7777", "[::1]:7777");
+    let first = serve(one, "one").await;
+    serve(two, "two").await;
+    let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets.clone()));
+    assert_eq!(here(&http, one).await.unwrap(), "one");
+    assert_eq!(here(&http, two).await.unwrap(), "two");
+    let error = sockets.bind(one).await.unwrap_err().to_string();
+    assert!(error.contains("in use"), "{error}");
+    for elsewhere in ["127.0.0.12:7777", "localhost:7777", "../11:7777"] {
+        let problem = here(&http, elsewhere).await.unwrap_err();
+        assert_eq!(problem.transport, Some(TransportFailure::NotSent), "{elsewhere}: {problem}");
+    }
+
+    // A socket is removed with its listener; one that is left behind is replaced.
+    first.abort();
+    let _ = first.await;
+    let left = sockets.path(one).unwrap();
+    assert!(!left.exists());
+    drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+    assert!(left.exists());
+    serve(one, "again").await;
+    assert_eq!(here(&http, one).await.unwrap(), "again");
+}
+
+#[tokio::test]
+async fn a_folder_that_others_can_enter_has_no_sockets() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TestDir::new("open-sockets");
+    let sockets = LocalSockets::new(folder.0.clone(), Vec::new());
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let error = sockets.bind("127.0.0.11:7777").await.unwrap_err().to_string();
+    assert!(error.contains("mode 755"), "{error}");
+}
+
+#[tokio::test]
+async fn a_listener_of_another_user_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("SKIPPED: only root starts programs of another user");
+    }
+    let folder = TestDir::new("false-socket");
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let sockets = LocalSockets::new(folder.0.clone(), Vec::new());
+    let path = sockets.path("127.0.0.11:7777").unwrap();
+    let program = format!(
+        "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind({:?})\ns.listen()\n\
+         print('ready', flush=True)\ns.accept()\n",
+        path.display().to_string()
+    );
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", &program]).uid(65534).gid(65534).stdout(std::process::Stdio::piped());
+    let mut other = command.spawn().unwrap();
+    let mut line = String::new();
+    let output = other.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let answer = sockets.dial("127.0.0.11:7777").await;
+    let error = answer.err().unwrap().to_string();
+    assert!(error.contains("untrusted user 65534"), "{error}");
+    other.wait().unwrap();
+}

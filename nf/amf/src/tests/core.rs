@@ -101,6 +101,7 @@ impl Core {
             bindings: Bindings::new().with_local(LocalBinding::new()),
             fabric: None,
             listen: false,
+            sockets: None,
             limits: Default::default(),
             taps: Vec::new(),
             shutdown,

@@ -98,6 +98,7 @@ impl HomeNetwork {
             bindings: bindings.clone(),
             fabric: None,
             listen: binding == Binding::Http,
+            sockets: None,
             limits: ServerLimits::default(),
             taps: Vec::new(),
             shutdown,
