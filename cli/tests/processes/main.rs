@@ -5,6 +5,7 @@ mod core_dump;
 mod crash_loop;
 mod crash_recovery;
 mod fuzz_stateful;
+mod json_patch;
 mod lease;
 mod nf_sets;
 mod oam;
