@@ -4,6 +4,7 @@ mod chaos;
 mod core_dump;
 mod crash_loop;
 mod crash_recovery;
+mod full_disk;
 mod fuzz_stateful;
 mod json_patch;
 mod lease;

@@ -1,0 +1,173 @@
+//! The disk of the subscriber database is full while a split core runs.
+use crate::site::*;
+use anyhow::{Context, Result, bail, ensure};
+use martlet_ran::Gnb;
+use martlet_security::aka::SubscriberKey;
+use martlet_security::{Autn, Rand};
+use martlet_tests::in_namespace;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Time limit of an answer of a busy machine; an idle machine needs a hundredth.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Mounts a small file system at a folder, for this thread and the processes that it starts.
+fn small_disk(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    Ok(mount(Some("disk"), folder, Some("tmpfs"), MsFlags::empty(), Some("size=4m"))?)
+}
+
+/// A file that takes all room, until it is dropped.
+struct Filling(PathBuf);
+
+impl Filling {
+    fn of(folder: &Path) -> Result<Filling> {
+        let filling = Filling(folder.join("filling"));
+        let mut file = std::fs::File::create(&filling.0)?;
+        while let Ok(written) = file.write(&[0; 4096]) {
+            ensure!(written > 0, "nothing was written");
+        }
+        Ok(filling)
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Sends a request over HTTP/1.1 to a socket. Returns the status and the body.
+fn send(socket: &Path, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+    let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: \
+         application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+    Ok((head.split(' ').nth(1).context("a status")?.parse()?, body.to_owned()))
+}
+
+/// Asks the UDM for a vector. Returns its sequence number, or the cause of the refusal.
+fn vector(site: &Site, n: u64) -> Result<Result<u64, String>> {
+    let path = format!(
+        "/nudm-ueau/v1/imsi-{:015}/security-information/generate-auth-data",
+        1_010_000_000_000 + n
+    );
+    let body = r#"{"servingNetworkName": "5G:mnc001.mcc001.3gppnetwork.org",
+        "ausfInstanceId": "00000000-0000-4000-8000-000000000000"}"#;
+    let (status, body) = send(&site.0.join("sbi/127.0.0.12:7777.sock"), "POST", &path, body)?;
+    let body: Value = serde_json::from_str(&body).with_context(|| body.clone())?;
+    if status != 200 {
+        let cause = body["cause"].as_str().with_context(|| format!("no cause: {body}"))?;
+        return Ok(Err(format!("{status} {cause}")));
+    }
+    let vector = &body["authenticationVector"];
+    let field = |name: &str| -> Result<[u8; 16]> {
+        let bytes = hex::decode(vector[name].as_str().context("a vector")?)?;
+        bytes.try_into().map_err(|_| anyhow::anyhow!("{name} has another length"))
+    };
+    let key = |text: &str| <[u8; 16]>::try_from(hex::decode(text).unwrap_or_default()).ok();
+    let usim = SubscriberKey::new(&key(KEY).context("K")?, &key(OPC).context("OPc")?);
+    let (rand, autn) = (Rand::new(&field("rand")?), Autn::new(&field("autn")?));
+    Ok(Ok(usim.check_autn(&rand, &autn)?.sqn))
+}
+
+/// Whether the UDR's metric reports that writes succeed.
+fn is_writable(site: &Site) -> Result<bool> {
+    let (status, metrics) = send(&site.0.join("oam-udr.sock"), "GET", "/metrics", "")?;
+    ensure!(status == 200, "{status}: {metrics}");
+    let line = metrics.lines().find_map(|line| line.strip_prefix("martlet_udr_store_writable "));
+    Ok(line.context("the metric")?.starts_with('1'))
+}
+
+/// Waits until the readiness of the core and the UDR's metric report this.
+async fn until_writable(site: &Site, writable: bool) -> Result<()> {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    loop {
+        let (status, why) = send(&site.oam(), "GET", "/readyz", "")?;
+        if (status == 200) == writable && is_writable(site)? == writable {
+            ensure!(writable || status == 503, "{status} {why}");
+            return Ok(());
+        }
+        ensure!(Instant::now() < give_up, "readiness {status} {why}, {writable} expected");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A UE's registration, which the network rejects with a cause.
+async fn is_rejected(gnb: &Gnb, n: u64) -> Result<()> {
+    let started = Instant::now();
+    match ue(gnb, n)?.register().await {
+        Ok(_) => bail!("the UE was registered"),
+        Err(error) if error.cause().is_none() => bail!("no cause: {error}"),
+        Err(_) => ensure!(started.elapsed() < ANSWER, "rejected after {:?}", started.elapsed()),
+    }
+    Ok(())
+}
+
+fn full_disk(name: &'static str, arguments: &'static [&'static str]) {
+    in_namespace(move || async move {
+        let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        let disk = folder.join("disk");
+        small_disk(&disk)?;
+        let database = disk.join("martlet.db");
+        let site = Site::on(name, database.to_str())?;
+        let core = site.start(arguments)?;
+        let gnb = gnb_that_waits(1, Duration::from_secs(20)).await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        let mut numbers = vec![vector(&site, 1)?.map_err(anyhow::Error::msg)?];
+        until_writable(&site, true).await?;
+
+        for _ in 0..3 {
+            let filling = Filling::of(&disk)?;
+            // The log of the database may have room for a few commits.
+            let give_up = Instant::now() + Duration::from_secs(20);
+            let cause = loop {
+                ensure!(Instant::now() < give_up, "vectors are handed out: {numbers:?}");
+                match vector(&site, 1)? {
+                    Ok(number) => numbers.push(number),
+                    Err(cause) => break cause,
+                }
+            };
+            ensure!(cause == "500 INSUFFICIENT_RESOURCES", "{cause}");
+            until_writable(&site, false).await?;
+            for n in [1, 2, 1, 2] {
+                let refused = vector(&site, n)?.err().context("a vector was handed out")?;
+                ensure!(refused == cause, "{refused}");
+                is_rejected(&gnb, n).await?;
+            }
+
+            drop(filling);
+            until_writable(&site, true).await?;
+            numbers.push(vector(&site, 1)?.map_err(anyhow::Error::msg)?);
+            // As the UE retries when its timer has expired.
+            registration_cycle(&ue(&gnb, 2)?).await?;
+        }
+        ensure!(numbers.is_sorted_by(|one, next| one < next), "used twice: {numbers:?}");
+        gnb.shutdown().await;
+        core.stop()
+    });
+}
+
+#[test]
+fn a_full_disk_is_a_rejection_with_a_cause_and_heals_over_http() {
+    full_disk("full-disk-http", &["--split", "--sbi", "http"]);
+}
+
+#[test]
+fn a_full_disk_is_a_rejection_with_a_cause_and_heals_over_the_fabric() {
+    full_disk("full-disk", &["--split"]);
+}
