@@ -64,15 +64,16 @@ install: release ## Install martlet with manual pages and completions, libmartle
 
 # FROM=target/debug packs the programs of another build, which is not built then.
 FROM = target/release
-dist: packages-dist ## Make Debian packages, with SBOMs, licences, symbols and checksums, in dist
+dist: packages-dist ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
 ifeq ($(FROM),target/release)
 	$(MAKE) release release-switch release-lab
 	$(CARGO) build --release --locked -p martlet-fabric-c
 endif
 	CARGO="$(CARGO)" deploy/dist/make.sh "$(FROM)"
 
-dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, run a core, upgrade, remove, purge (uses root)
+dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, upgrade, remove, purge; run the image; attach a UE to both (uses root)
 	$(AS_ROOT) deploy/deb/test.sh dist
+	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet

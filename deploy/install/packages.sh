@@ -20,7 +20,7 @@ guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
 lab="stress-ng"
 channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev"
 channels="$channels tshark tcpdump openssl"
-dist="dpkg-dev help2man python3 binutils git debootstrap lintian crun iproute2"
+dist="dpkg-dev help2man python3 python3-yaml binutils git debootstrap lintian crun iproute2 curl"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
