@@ -6,8 +6,13 @@ suspended for a second can make one of 1,500 fail. Such a test must then pass tw
 counts as passed, and the test is listed as unsteady. The run fails if a test fails again, if a test
 program crashes, if the compiler fails, or if more than LIMIT tests fail.
 
+The test harness captures the output of tests that pass, and so the lines `SKIPPED: reason` of tests
+that this machine cannot run. The harness is therefore asked for that output, of which only these
+lines are used. They are listed at the end, and appended to the file MARTLET_SKIPPED if it is set.
+
     deploy/test/steady.py cargo test --workspace --locked --no-fail-fast [-- ARGUMENTS]
 """
+import os
 import re
 import subprocess
 import sys
@@ -16,15 +21,37 @@ LIMIT = 5
 TIMES = 2
 
 
+class Output:
+    """The lines of a run without the output of tests that passed, and the skipped tests."""
+
+    def __init__(self):
+        self.lines, self.skipped, self.captured, self.test = [], set(), False, ""
+
+    def take(self, line):
+        """Takes a line, and returns whether it is to be shown."""
+        if line == "successes:":
+            self.captured = True
+        elif line == "failures:" or line.startswith("test result:"):
+            self.captured = False
+        if match := re.fullmatch(r"---- (\S+) stdout ----", line):
+            self.test = match[1]
+        if match := re.search(r"SKIPPED(?: (\S+))?: (.*)", line):
+            test = match[1] or (self.test if self.captured else "")
+            self.skipped.add(f"{test}: {match[2]}" if test else match[2])
+        if not self.captured:
+            self.lines.append(line)
+        return not self.captured
+
+
 def run(command):
-    """Runs a command and shows its output. Returns the exit code and the lines."""
-    lines = []
+    """Runs a command and shows its output. Returns the exit code and the output."""
+    output = Output()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     for line in process.stdout:
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-        lines.append(line.decode(errors="replace").rstrip("\n"))
-    return process.wait(), lines
+        if output.take(line.decode(errors="replace").rstrip("\n")):
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+    return process.wait(), output
 
 
 def failures_before(lines, end):
@@ -67,32 +94,40 @@ def alone(command, target, name):
     return options + target.split() + ["--", "--exact", name] + arguments
 
 
-def list_skipped(lines):
+def with_output_of_successes(command):
+    """The command, by which the harness also prints the output of tests that passed."""
+    return [*command, *([] if "--" in command else ["--"]), "--show-output"]
+
+
+def list_skipped(skipped):
     """Lists the tests that reported that this machine cannot run them."""
-    skipped = sorted({match[1] for line in lines if (match := re.search(r"SKIPPED:? (.*)", line))})
-    if skipped:
-        print(f"\n{len(skipped)} tests or checks were skipped on this machine:")
-        for line in skipped:
-            print(f"    {line}")
+    if not skipped:
+        return
+    print(f"\n{len(skipped)} tests or checks were skipped on this machine:")
+    for line in sorted(skipped):
+        print(f"    {line}")
+    if file := os.environ.get("MARTLET_SKIPPED"):
+        with open(file, "a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in sorted(skipped))
 
 
 def main():
     command = sys.argv[1:]
     if not command:
         sys.exit(__doc__)
-    code, lines = run(command)
-    list_skipped(lines)
+    code, output = run(with_output_of_successes(command))
+    list_skipped(output.skipped)
     if code == 0:
         return
-    again = failed(lines)
+    again = failed(output.lines)
     if not again or len(again) > LIMIT:
         sys.exit(code)
     for target, name in again:
         for time in range(TIMES):
             print(f"\nOnce more alone ({time + 1} of {TIMES}): {target} {name}", flush=True)
-            code, lines = run(alone(command, target, name))
+            code, output = run(alone(command, target, name))
             passed = re.compile(r"test result: ok\. (\d+) passed")
-            ran = sum(int(match[1]) for line in lines if (match := passed.match(line)))
+            ran = sum(int(match[1]) for line in output.lines if (match := passed.match(line)))
             if code != 0 or ran == 0:
                 sys.exit(f"\n{name} ({target}) failed again alone.")
     print("\nUNSTEADY: these tests failed once and passed alone. Find the cause.")
