@@ -201,7 +201,7 @@ lab-positioning-guest: packages-channels packages-guest ## Measure all three typ
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain or, without one, the stable one
 	fuzz/run.sh $(SECONDS)
 
-fuzz-stateful: packages-test ## Send sequences of messages from a grammar to a split core for SECONDS (30) from SEED (1), while witnesses have to be served
+fuzz-stateful: packages-test ## Send sequences of messages from a grammar to a split core for SECONDS (30) from SEED (1), while other UEs have to be served
 	MARTLET_FUZZ_SECONDS=$(SECONDS) MARTLET_FUZZ_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) fuzz_stateful -- --nocapture --test-threads 1
 
 clean: ## Remove what was built

@@ -197,7 +197,7 @@ pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
         && let Some(user) = &settings.user
         && let Err(error) = prepare(name, config, files, user)
     {
-        tracing::warn!(process = name, %error, "process stays root's");
+        tracing::warn!(process = name, %error, "process remains root");
         settings.user = None;
     }
     let mut policy = policy(name, config, files);
@@ -244,7 +244,7 @@ fn create_sbi_folder(name: &str, config: &Config) {
     }
 }
 
-/// Reduces the rights of the supervisor of `up --split`. It stays root's to start functions again,
+/// Reduces the rights of the supervisor of `up --split`. It remains root to start functions again,
 /// with no more capabilities than they and their change of user need.
 pub fn enter_supervisor(config: &Config) -> Entered {
     share_runtime_folder(config);

@@ -166,7 +166,7 @@ fn an_import_or_export_that_would_lose_fields_needs_lossy() {
     assert!(!error.contains(KEYS[1]));
     assert_eq!(folders.ok(&["list"]), "", "nothing was imported");
     folders.ok(&["import", "--lossy", &file]);
-    folders.ok(&["set", IMSI, "--service-in", "1,2"]);
+    folders.ok(&["set", IMSI, "--allowed-tacs", "1,2"]);
     let error = folders.fails(&["export", "--format", "open5gs"]);
     assert!(error.contains("service_area: imsi-00101"), "{error}");
     assert!(folders.ok(&["export", "--format", "open5gs", "--lossy"]).contains(IMSI));

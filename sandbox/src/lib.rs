@@ -58,7 +58,7 @@ pub struct Policy {
     pub executes: bool,
     /// Names of the lists of system calls. Empty: no filter.
     pub filters: Vec<&'static str>,
-    /// Whether it stays root's, to start processes of others.
+    /// Whether it remains root, to start processes of others.
     pub stays_root: bool,
     /// Why the process keeps all rights, if it does.
     pub exempt: Option<&'static str>,

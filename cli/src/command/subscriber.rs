@@ -200,11 +200,11 @@ pub struct AddArgs {
     #[arg(long, conflicts_with = "count")]
     static_ip: Option<Ipv4Addr>,
     /// Allowed tracking areas, such as 1,2 [default: all]
-    #[arg(long, value_delimiter = ',', conflicts_with = "no_service_in")]
-    service_in: Vec<u32>,
+    #[arg(long, value_delimiter = ',', conflicts_with = "non_allowed_tacs")]
+    allowed_tacs: Vec<u32>,
     /// Non-allowed tracking areas
     #[arg(long, value_delimiter = ',')]
-    no_service_in: Vec<u32>,
+    non_allowed_tacs: Vec<u32>,
     /// Number of subscribers, with consecutive IMSIs
     #[arg(long, default_value_t = 1)]
     count: u64,
@@ -242,11 +242,11 @@ pub struct SetArgs {
     #[arg(long)]
     ue_uplink: Option<String>,
     /// Allowed tracking areas, such as 1,2; `all` removes the restriction
-    #[arg(long, conflicts_with = "no_service_in")]
-    service_in: Option<String>,
+    #[arg(long, conflicts_with = "non_allowed_tacs")]
+    allowed_tacs: Option<String>,
     /// Non-allowed tracking areas
     #[arg(long, value_delimiter = ',')]
-    no_service_in: Option<Vec<u32>>,
+    non_allowed_tacs: Option<Vec<u32>>,
     /// Slice whose data networks are changed, as SST or SST-SD [default: all]
     #[arg(long)]
     slice: Option<String>,
@@ -460,7 +460,8 @@ fn subscriber(args: &AddArgs) -> Result<Subscriber> {
     subscriber.sqn =
         u64::from_str_radix(&args.sqn, 16).context("--sqn: write 12 hexadecimal digits")?;
     subscriber.msisdn = args.msisdn.clone();
-    subscriber.service_area = match (args.service_in.as_slice(), args.no_service_in.as_slice()) {
+    subscriber.service_area = match (args.allowed_tacs.as_slice(), args.non_allowed_tacs.as_slice())
+    {
         ([], []) => None,
         (allowed @ [_, ..], _) => Some(ServiceArea::Allowed(allowed.to_vec())),
         (_, without) => Some(ServiceArea::NotAllowed(without.to_vec())),
@@ -506,9 +507,9 @@ fn set(args: &SetArgs) -> Result<()> {
     let tacs = |text: &str| {
         let tacs = text.split(',').map(|tac| tac.trim().parse());
         tacs.collect::<Result<Vec<u32>, _>>()
-            .with_context(|| format!("--service-in {text:?}: write for example 1,2, or all"))
+            .with_context(|| format!("--allowed-tacs {text:?}: write for example 1,2, or all"))
     };
-    let area = match (args.service_in.as_deref(), &args.no_service_in) {
+    let area = match (args.allowed_tacs.as_deref(), &args.non_allowed_tacs) {
         (None, None) => None,
         (Some("all"), _) => Some(None),
         (Some(text), _) => Some(Some(ServiceArea::Allowed(tacs(text)?))),

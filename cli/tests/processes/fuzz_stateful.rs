@@ -1,6 +1,6 @@
 //! A stateful fuzzer: sequences of NAS, NGAP, PFCP, SBI and LCS-UPP messages from a grammar, out of
 //! order, mutated and replayed, from several gNBs and hosts, against a running split core.
-//! Meanwhile two witnesses have to be served, and at its end no process may have grown.
+//! Meanwhile two bystanders have to be served, and at its end no process may have grown.
 //!
 //! Some seconds here; `make fuzz-stateful SECONDS=1800 SEED=7` runs for longer.
 //! `MARTLET_FUZZ_SEED` repeats the messages of a run; their timing against the core differs.
@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
-/// Numbers of the gNBs that send anything; the witnesses' gNB is number 1.
+/// Numbers of the gNBs that send anything; the bystanders' gNB is number 1.
 const ATTACKERS: [u8; 3] = [10, 11, 12];
 /// Messages that are kept to be replayed.
 const REPLAYED: usize = 256;
-/// How long a witness may wait for the end of a procedure.
+/// How long a bystander may wait for the end of a procedure.
 const SERVED: Duration = Duration::from_secs(20);
 /// What a process may grow after the first third of the run, in kilobytes and file descriptors.
 const GROWTH_KB: u64 = 48 * 1024;
@@ -45,7 +45,7 @@ enum Effect {
 /// random bytes.
 type Unprotected = (&'static str, &'static str, Effect, &'static str);
 
-/// The model: the effects of an attacker's message that has the 5G-GUTI of a witness. Other
+/// The model: the effects of an attacker's message that has the 5G-GUTI of a bystander. Other
 /// messages, and these with a wrong MAC, have no more effects.
 const UNPROTECTED: [Unprotected; 14] = [
     (
@@ -115,7 +115,7 @@ impl Grammar {
                 "G" => out.extend(self.guti),
                 // AMF set and pointer, and 5G-TMSI.
                 "T" => out.extend([&[0xf4], &self.guti[5..]].concat()),
-                // Most are unknown; few are witnesses.
+                // Most are unknown; few are bystanders.
                 "S" => {
                     let last = self.random.random_range(0..40u8);
                     out.extend([0, 0, 0, 0, 0, ((last % 10) << 4) | (last / 10)]);
@@ -294,26 +294,26 @@ fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// A witness that does one procedure after the other.
+/// A bystander that does one procedure after the other.
 async fn active(ue: &Ue, days: &Cell<u32>) -> Result<()> {
     loop {
         let day = tokio::time::timeout(SERVED, registration_cycle(ue)).await;
-        day.context("a witness was not served in time")?.context("a witness was not served")?;
+        day.context("a bystander was not served in time")?.context("a bystander was not served")?;
         days.set(days.get() + 1);
     }
 }
 
-/// A witness that does nothing but send packets: what attackers send under its 5G-GUTI has no
+/// A bystander that does nothing but send packets: what attackers send under its 5G-GUTI has no
 /// effect on it.
 async fn quiet(ue: &Ue) -> Result<()> {
     let before = ue.status().await?.guti;
     loop {
         let reached = tokio::time::timeout(SERVED, reaches(ue, 1, GATEWAY)).await;
-        reached.context("packets of a witness were lost")??;
+        reached.context("packets of a bystander were lost")??;
         let status = ue.status().await?;
         ensure!(
             status.connected && status.guti == before && status.active_user_planes == [1],
-            "an unprotected message changed a witness: {status:?}"
+            "an unprotected message changed a bystander: {status:?}"
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -424,7 +424,7 @@ async fn fuzz(seed: u64, length: Duration) -> Result<()> {
     let (ngap, pfcp) = answers.get();
     println!(
         "seed {seed}: {messages} messages in {:?}, {ngap} and {pfcp} answers of N2 and N4, {} days \
-         of a witness",
+         of a bystander",
         started.elapsed(),
         days.get()
     );
@@ -469,7 +469,7 @@ fn number(variable: &str, default: u64) -> Result<u64> {
 }
 
 #[test]
-fn witnesses_are_served_while_attackers_send_anything() -> Result<()> {
+fn bystanders_are_served_while_attackers_send_anything() -> Result<()> {
     let (seed, seconds) = (number("MARTLET_FUZZ_SEED", 1)?, number("MARTLET_FUZZ_SECONDS", 12)?);
     let length = Duration::from_secs(seconds);
     in_namespace_within(length + Duration::from_secs(120), move || async move {
@@ -488,9 +488,9 @@ fn each_unprotected_message_has_the_effect_of_the_model() {
         let site = Site::new("fuzz-model")?;
         let core = site.start(&["--split"])?;
         let gnb = Gnb::connect(gnb_config(1, "127.0.0.5:38412")?).await?;
-        let witness = ue(&gnb, 1)?;
-        witness.register().await?;
-        witness.establish_pdu_session(internet()).await?;
+        let bystander = ue(&gnb, 1)?;
+        bystander.register().await?;
+        bystander.establish_pdu_session(internet()).await?;
         let link = N2Link::connect(&gnb_config(ATTACKERS[0], "127.0.0.5:38412")?).await?;
         let attacker = RawGnb::over(link, ATTACKERS[0]);
         attacker.send(attacker.ng_setup("001", 1)).await?;
@@ -498,9 +498,9 @@ fn each_unprotected_message_has_the_effect_of_the_model() {
         let mut ran_id = 0;
         for idle in [false, true] {
             if idle {
-                witness.release_to_idle().await?;
+                bystander.release_to_idle().await?;
             }
-            let before = witness.status().await?;
+            let before = bystander.status().await?;
             let mut grammar = Grammar::new(1, guti_octets(before.guti.context("a 5G-GUTI")?)?);
             for (name, clause, effect, text) in UNPROTECTED {
                 for protected in [false, true] {
@@ -516,17 +516,17 @@ fn each_unprotected_message_has_the_effect_of_the_model() {
                         effect == Effect::OwnContext || !started,
                         "{name} ({clause}), idle {idle}, wrong MAC {protected}: {answers:02x?}"
                     );
-                    let after = witness.status().await?;
+                    let after = bystander.status().await?;
                     ensure!(
                         (after.connected, after.guti, &after.active_user_planes)
                             == (before.connected, before.guti, &before.active_user_planes),
-                        "{name} ({clause}) changed the witness: {after:?}"
+                        "{name} ({clause}) changed the bystander: {after:?}"
                     );
                 }
             }
-            reaches(&witness, 1, GATEWAY).await?;
+            reaches(&bystander, 1, GATEWAY).await?;
         }
-        witness.deregister().await?;
+        bystander.deregister().await?;
         gnb.shutdown().await;
         core.stop()
     });

@@ -7,7 +7,7 @@ use std::time::Instant;
 /// `ssrsrpReq` and `ssrsrpSup` (TS 37.355, 6.5.9).
 const SS_RSRP: usize = 0;
 /// Most cells of a list (TS 37.355, 6.5.9).
-const MOST_CELLS: usize = 32;
+const MAX_CELLS: usize = 32;
 
 /// Assistance data from the network (TS 37.355, 5.2).
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct AssistanceData {
 }
 
 /// Most stored signals.
-const MOST_SIGNALS: usize = 256;
+const MAX_SIGNALS: usize = 256;
 
 /// The answer to an LPP message, if there is one.
 pub(super) fn answer(
@@ -55,7 +55,7 @@ pub(super) fn answer(
             let rtt = rtt.and_then(|it| it.nr_dl_prs_assistance_data_r16.as_deref());
             if let Some(data) = tdoa.or(rtt) {
                 assistance.signals = timing::signals(data);
-                assistance.signals.truncate(MOST_SIGNALS);
+                assistance.signals.truncate(MAX_SIGNALS);
             }
             return None;
         }
@@ -131,7 +131,7 @@ fn location(
     let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return provided };
     let measured = environment.measure(now);
     let mut cells =
-        measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, environment));
+        measured.iter().take(MAX_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, environment));
     let supported = wanted.requested_measurements_r16.bit(SS_RSRP);
     let information = cells.next().filter(|_| supported).map(|primary| {
         let others: Vec<_> = cells.collect();

@@ -185,7 +185,7 @@ pub(super) fn round_trips(
             ..Default::default()
         })
     };
-    let list: Vec<_> = signals.iter().filter_map(element).take(MOST_ELEMENTS).collect();
+    let list: Vec<_> = signals.iter().filter_map(element).take(MAX_ELEMENTS).collect();
     (!list.is_empty()).then(|| NrMultiRttSignalMeasurementInformationR16 {
         nr_multi_rtt_meas_list_r16: list,
         ..Default::default()
@@ -193,4 +193,4 @@ pub(super) fn round_trips(
 }
 
 /// Most elements of a measurement list (TS 37.355, 6.5.12: nrMaxTRPs).
-const MOST_ELEMENTS: usize = 256;
+const MAX_ELEMENTS: usize = 256;

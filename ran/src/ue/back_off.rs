@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// What a back-off timer applies to; `None` where the network chose the slice or the DNN.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum Scope {
     /// T3396.
     Dnn(Option<String>),
     /// T3584.
@@ -17,19 +17,19 @@ enum Kind {
 
 /// The running timers.
 #[derive(Debug, Default)]
-pub(crate) struct BackOff(BTreeMap<Kind, Instant>);
+pub(crate) struct BackOff(BTreeMap<Scope, Instant>);
 
 impl BackOff {
     /// Starts the timer of a rejection with this 5GSM cause.
     pub fn start(&mut self, cause: u8, slice: Option<Slice>, dnn: Option<String>, until: Instant) {
-        let kind = match GsmCause::from_u8(cause) {
+        let scope = match GsmCause::from_u8(cause) {
             Some(GsmCause::InsufficientResourcesForSpecificSliceAndDnn) => {
-                Kind::SliceAndDnn(slice, dnn)
+                Scope::SliceAndDnn(slice, dnn)
             }
-            Some(GsmCause::InsufficientResourcesForSpecificSlice) => Kind::Slice(slice),
-            _ => Kind::Dnn(dnn),
+            Some(GsmCause::InsufficientResourcesForSpecificSlice) => Scope::Slice(slice),
+            _ => Scope::Dnn(dnn),
         };
-        self.0.insert(kind, until);
+        self.0.insert(scope, until);
     }
 
     /// The time that is left before such a session may be requested.
@@ -41,10 +41,10 @@ impl BackOff {
     ) -> Option<Duration> {
         self.0.retain(|_, until| *until > now);
         let dnn = dnn.map(str::to_string);
-        let kinds = [Kind::Dnn(dnn.clone()), Kind::SliceAndDnn(slice, dnn), Kind::Slice(slice)];
-        kinds
+        let scopes = [Scope::Dnn(dnn.clone()), Scope::SliceAndDnn(slice, dnn), Scope::Slice(slice)];
+        scopes
             .iter()
-            .filter_map(|kind| self.0.get(kind))
+            .filter_map(|scope| self.0.get(scope))
             .max()
             .map(|until| until.duration_since(now))
     }

@@ -16,8 +16,8 @@
 //! | `pipeline.h`, `programs.bpf.c` | packet pipeline, and the programs |
 //! | `bench.h`, `baseline.h` | packet generator and sink, and a minimal GTP-U baseline |
 //!
-//! The module `loader` loads and attaches the programs and maps their tables; it knows no PFCP. The
-//! module `datapath` writes the rules of N4 into the tables. [`types`] has the structs of
+//! The module `loader` loads and attaches the programs and maps their tables; it does not depend on
+//! PFCP. The module `datapath` writes the rules of N4 into the tables. [`types`] has the structs of
 //! `structs.h`, generated from the compiled programs.
 //!
 //! # Errors

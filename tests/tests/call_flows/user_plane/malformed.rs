@@ -22,7 +22,7 @@ async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
 #[test]
 fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
     in_namespace(|| async {
-        // Peers are all: strangers would get no answers.
+        // All senders count as peers: unknown senders would get no answers.
         let core = TestCore::start(Sbi::Local, |config| {
             config.upf.n3.restoration_s = 0;
             config.upf.n3.allow = vec!["0.0.0.0/0".parse().expect("a network")];
@@ -84,7 +84,7 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
             .and_then(|teid| u32::from_str_radix(teid, 16).ok());
         let teid = teid.with_context(|| format!("the gNB's tunnel: {remote}"))?;
         socket.send_to(&martlet_gtpu::error_indication(teid, attacker.into()), upf).await?;
-        // Nor does a packet with a foreign source address pass in the witness's own tunnel.
+        // Nor does a packet with a foreign source address pass in the bystander's own tunnel.
         let local = core.status("upf")["sessions"][0]["localTeids"][0]
             .as_str()
             .unwrap_or_default()

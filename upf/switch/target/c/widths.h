@@ -4,7 +4,7 @@
  * DPDK reads and writes 64 bits per field, with a mask. A load that overlaps a preceding store that
  * is still in the store buffer stalls for about 12 cycles. In code that fills a header field by
  * field this is a third of all time. Operands are constants here, so each access becomes one or two
- * machine instructions. Everything else stays DPDK's.
+ * machine instructions. Everything else is DPDK's.
  *
  * Include after rte_swx_pipeline_internal.h. Assumes a little-endian CPU, as the rest of this
  * target assumes SSE. */

@@ -8,9 +8,9 @@ use martlet_nrppa::*;
 use std::time::{Duration, Instant};
 
 /// Cells of a report.
-const MOST_CELLS: usize = 9;
+const MAX_CELLS: usize = 9;
 /// Concurrent measurements of a UE: the range of the LMF UE Measurement ID (9.2.13).
-const MOST_MEASUREMENTS: usize = 15;
+const MAX_MEASUREMENTS: usize = 15;
 
 /// E-CID MEASUREMENT INITIATION REQUEST (8.2.1): answers with a first result and starts periodic
 /// reports if the LMF requests them.
@@ -63,7 +63,7 @@ pub(super) fn initiation(
     let Some(period) = request.measurement_periodicity.and_then(period) else {
         return failure(not_supported());
     };
-    if ue.measurements.reports.len() >= MOST_MEASUREMENTS
+    if ue.measurements.reports.len() >= MAX_MEASUREMENTS
         && !ue.measurements.reports.contains_key(&id)
     {
         return failure(not_available());
@@ -153,7 +153,7 @@ fn result(
         value_ss_rsrp_cell: Some(*rsrp),
         s_s_rsrp_per_ssb: None,
     };
-    let list = received.iter().take(MOST_CELLS).map(item).collect();
+    let list = received.iter().take(MAX_CELLS).map(item).collect();
     let loud = MeasuredResultsValue::ChoiceExtension(
         MeasuredResultsValueChoiceExtension::ResultSsRsrp(list),
     );
