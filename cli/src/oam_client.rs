@@ -1,6 +1,6 @@
 //! Requests to the OAM endpoint of a running process.
 use crate::config_args::ConfigArgs;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::Method;
@@ -161,9 +161,16 @@ pub async fn ask_any(
     outcome
 }
 
-/// Whether a process is ready.
-pub async fn is_ready(endpoint: &Endpoint) -> bool {
-    matches!(send(endpoint, Method::GET, "/readyz", STATUS_TIMEOUT).await, Ok((200, _)))
+/// Whether a process is ready. The error says what is missing.
+pub async fn ready(endpoint: &Endpoint) -> Result<()> {
+    let response = request(endpoint, Method::GET, "/readyz");
+    let (status, body) = tokio::time::timeout(STATUS_TIMEOUT, response)
+        .await
+        .map_err(|_| anyhow!("{endpoint} did not answer within {STATUS_TIMEOUT:?}"))??;
+    match status {
+        200 => Ok(()),
+        _ => bail!("{}", String::from_utf8_lossy(&body).trim()),
+    }
 }
 
 /// The status of a process.

@@ -17,7 +17,6 @@ use prometheus::{IntCounterVec, IntGaugeVec, register_int_counter_vec, register_
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
@@ -59,12 +58,10 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
             "nfs": nfs,
         })
     });
-    let all_ready = Arc::new(AtomicBool::new(false));
-    let is_ready = all_ready.clone();
-    let ready: martlet_nf::Ready = Arc::new(move || match is_ready.load(Ordering::Relaxed) {
-        true => Ok(()),
-        false => Err("a function is not ready".into()),
-    });
+    let readiness = Arc::new(RwLock::new(Err("the functions start".to_string())));
+    let shown = readiness.clone();
+    let ready: martlet_nf::Ready =
+        Arc::new(move || shown.read().unwrap_or_else(|e| e.into_inner()).clone());
     runtime::notify_readiness(ready.clone());
     trim::after_start();
     let oam = OamServer::bind(&config.oam_endpoint(None), status).await?.ready_when(ready);
@@ -77,7 +74,7 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     for name in function_names(&config) {
         watchers.spawn(watch(name, command.clone(), running.clone(), shutdown.clone()));
     }
-    let poll = tokio::spawn(poll_status(config.clone(), statuses, all_ready, started));
+    let poll = tokio::spawn(poll_status(config.clone(), statuses, readiness, started));
     let mut outcome = Ok(());
     while let Some(ended) = watchers.join_next().await {
         trigger.trigger();
@@ -313,23 +310,30 @@ async fn stop(mut child: Child, name: &str) -> Result<()> {
 async fn poll_status(
     config: Config,
     statuses: Arc<RwLock<serde_json::Value>>,
-    ready: Arc<AtomicBool>,
+    readiness: Arc<RwLock<Result<(), String>>>,
     started: Instant,
 ) {
     let mut was_ready = false;
     let endpoints: Vec<_> = function_names(&config)
-        .map(|name| Endpoint::Socket(config.oam_endpoint(Some(name)).socket))
+        .map(|name| (name, Endpoint::Socket(config.oam_endpoint(Some(name)).socket)))
         .collect();
     loop {
-        let (mut nfs, mut all_ready) = (Vec::new(), true);
-        for endpoint in &endpoints {
-            if let Ok(status) = oam_client::status(endpoint).await {
-                nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
-                all_ready &= oam_client::is_ready(endpoint).await;
+        let (mut nfs, mut missing) = (Vec::new(), Vec::new());
+        for (name, endpoint) in &endpoints {
+            match oam_client::status(endpoint).await {
+                Ok(status) => {
+                    nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
+                    missing.extend(oam_client::ready(endpoint).await.err().map(|e| e.to_string()));
+                }
+                Err(_) => missing.push(format!("{name}: its process does not answer")),
             }
         }
-        let is_ready = all_ready && nfs.len() == endpoints.len() && all_are_registered(&nfs);
-        ready.store(is_ready, Ordering::Relaxed);
+        if missing.is_empty() && !all_are_registered(&nfs) {
+            missing.push("a function is not registered with the NRF".into());
+        }
+        let is_ready = missing.is_empty();
+        *readiness.write().unwrap_or_else(|e| e.into_inner()) =
+            if is_ready { Ok(()) } else { Err(missing.join("\n")) };
         if !was_ready && is_ready {
             was_ready = true;
             tracing::info!(ms = started.elapsed().as_millis() as u64, "core ready");

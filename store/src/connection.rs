@@ -1,6 +1,7 @@
 //! Connections to a database with the current schema, for crates that store data beside the
 //! subscribers.
-use crate::{StoreError, postgres, schema, sqlite};
+pub use crate::postgres_client::{Client, Transaction};
+use crate::{StoreError, schema, sqlite};
 use std::path::Path;
 
 /// Opens an SQLite file, creates it when it is missing, and brings its schema up to date.
@@ -15,19 +16,11 @@ pub fn open_sqlite(path: &Path) -> Result<rusqlite::Connection, StoreError> {
 /// an asynchronous runtime.
 ///
 /// # Errors
-/// The server cannot be reached, or a later version has written the database.
-pub fn open_postgres(url: &str) -> Result<::postgres::Client, StoreError> {
-    let mut client = postgres::connect(url)?;
+/// The server does not answer, or a later version has written the database.
+pub fn open_postgres(url: &str) -> Result<Client, StoreError> {
+    let mut client = Client::connect(url)?;
     schema::migrate_postgres(&mut client)?;
     Ok(client)
-}
-
-/// Connects again to a database that [`open_postgres`] has opened.
-///
-/// # Errors
-/// The server cannot be reached.
-pub fn reconnect_postgres(url: &str) -> Result<::postgres::Client, StoreError> {
-    postgres::connect(url)
 }
 
 /// Copies an SQLite database into a new file, which only its owner can read. The copy is the state

@@ -95,6 +95,10 @@ pub(crate) trait Database: Send + Sync {
     /// Returns a number that changes when another connection has written; `None` if the database
     /// has none.
     fn version(&self) -> Result<Option<i64>, StoreError>;
+    /// Whether a call waits for a server.
+    fn is_remote(&self) -> bool {
+        false
+    }
     /// The group commit of a database that supports it.
     fn group_commit(&self) -> Option<&GroupCommit> {
         None

@@ -37,9 +37,20 @@ pub enum StoreError {
     Sealed(String),
     /// PostgreSQL failed.
     #[error("PostgreSQL failed: {}", with_cause(.0))]
-    Postgres(#[from] postgres::Error),
-    /// TLS to the PostgreSQL server cannot be configured.
-    #[error("TLS to the database: {0}")]
+    Postgres(#[from] tokio_postgres::Error),
+    /// PostgreSQL did not answer in time.
+    #[error("PostgreSQL did not answer within {} ms ({what})", .limit.as_millis())]
+    Timeout {
+        /// What was waited for.
+        what: &'static str,
+        /// The limit.
+        limit: std::time::Duration,
+    },
+    /// There is no connection to PostgreSQL.
+    #[error("no connection to PostgreSQL: {0}")]
+    Disconnected(String),
+    /// The connection to the PostgreSQL server cannot be configured.
+    #[error("connection to the database: {0}")]
     Tls(String),
     /// The thread that holds the connection has ended.
     #[error("database connection has ended")]
@@ -79,7 +90,7 @@ impl StoreError {
                 error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
             }
             StoreError::Postgres(error) => {
-                error.code() == Some(&postgres::error::SqlState::DISK_FULL)
+                error.code() == Some(&tokio_postgres::error::SqlState::DISK_FULL)
             }
             _ => false,
         }
@@ -92,7 +103,7 @@ impl StoreError {
 }
 
 /// A PostgreSQL error with its cause, which its own text leaves out.
-fn with_cause(error: &postgres::Error) -> String {
+fn with_cause(error: &tokio_postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

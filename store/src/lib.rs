@@ -34,6 +34,7 @@ mod database_url;
 mod error;
 mod group_commit;
 mod postgres;
+mod postgres_client;
 mod postgres_tls;
 mod schema;
 mod seal;

@@ -2,29 +2,26 @@
 //! blocks in a runtime of its own, which must not run within another one: a thread holds the
 //! connection.
 use crate::database::{Batches, Change, Database, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
-use crate::postgres_tls::{Target, target};
+use crate::postgres_client::Client;
 use crate::{StoreError, schema};
-use postgres::{Client, NoTls};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::time::Duration;
+use std::time::Instant;
+use tokio_postgres::error::SqlState;
 
-type Job = Box<dyn FnOnce(&mut Client) + Send>;
+/// Work for the connection.
+struct Job {
+    submitted: Instant,
+    run: Box<dyn FnOnce(&mut Client) + Send>,
+}
 
-/// Timeout of an attempt to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+impl Job {
+    fn new(run: impl FnOnce(&mut Client) + Send + 'static) -> Job {
+        Job { submitted: Instant::now(), run: Box::new(run) }
+    }
+}
 
 /// The connection: jobs for the thread that holds it.
 pub(crate) struct Postgres(Sender<Job>);
-
-/// Connects to a `postgresql://` URL.
-pub(crate) fn connect(url: &str) -> Result<Client, StoreError> {
-    let Target { mut config, tls } = target(url)?;
-    config.connect_timeout(CONNECT_TIMEOUT).application_name("martlet");
-    Ok(match tls {
-        Some(tls) => config.connect(tls)?,
-        None => config.connect(NoTls)?,
-    })
-}
 
 impl Postgres {
     /// Connects and migrates the database.
@@ -32,19 +29,18 @@ impl Postgres {
         let (jobs, received) = channel::<Job>();
         let (ready, opened) = channel();
         let url = url.to_string();
-        let work = move || {
-            let client = connect(&url).and_then(|mut client| {
-                schema::migrate_postgres(&mut client)?;
-                Ok(client)
-            });
-            match client {
-                Ok(client) => {
-                    let _ = ready.send(Ok(()));
-                    serve(client, &url, &received);
-                }
-                Err(error) => {
-                    let _ = ready.send(Err(error));
-                }
+        let open = move || -> Result<Client, StoreError> {
+            let mut client = Client::connect(&url)?;
+            schema::migrate_postgres(&mut client)?;
+            Ok(client)
+        };
+        let work = move || match open() {
+            Ok(client) => {
+                let _ = ready.send(Ok(()));
+                serve(client, &received);
+            }
+            Err(error) => {
+                let _ = ready.send(Err(error));
             }
         };
         let thread = std::thread::Builder::new().name("postgres".into());
@@ -59,7 +55,7 @@ impl Postgres {
         job: impl FnOnce(&mut Client) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, receiver) = channel();
-        let job: Job = Box::new(move |client| {
+        let job = Job::new(move |client| {
             let _ = sender.send(job(client));
         });
         self.0.send(job).map_err(|_| StoreError::Ended)?;
@@ -67,20 +63,20 @@ impl Postgres {
     }
 }
 
-/// Runs jobs in their order. Reconnects before a job if the connection is closed.
-fn serve(mut client: Client, url: &str, jobs: &Receiver<Job>) {
+/// Runs jobs in their order. Reconnects before a job if the connection is closed. Jobs that waited
+/// during a failed attempt fail with it, so that callers do not wait for one attempt each.
+fn serve(mut client: Client, jobs: &Receiver<Job>) {
+    let mut failed_at = None;
     while let Ok(job) = jobs.recv() {
-        if client.is_closed()
-            && let Ok(reconnected) = connect(url)
-        {
-            client = reconnected;
+        if client.is_closed() && failed_at.is_none_or(|at| job.submitted > at) {
+            failed_at = client.reconnect().is_err().then(Instant::now);
         }
         // On a closed connection the job fails, and its caller gets the error.
-        job(&mut client);
+        (job.run)(&mut client);
     }
 }
 
-fn row(row: &postgres::Row) -> Row {
+fn row(row: &tokio_postgres::Row) -> Row {
     Row {
         supi: row.get(0),
         gpsi: row.get(1),
@@ -95,22 +91,21 @@ fn add(
     batches: &Receiver<Option<Vec<Row>>>,
     replace: bool,
 ) -> Result<(), StoreError> {
-    let mut transaction = client.transaction()?;
+    let mut transaction = client.long_transaction()?;
     // Without the lock a reader could see a change before one of a lower number.
     transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
     let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
-    let insert = transaction.prepare(sql)?;
-    let delete = transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
-    let record = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
+    let delete = "DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2";
+    let record = "INSERT INTO change (supi) VALUES ($1)";
     while let Some(rows) = batches.recv().map_err(|_| StoreError::Cancelled)? {
         for row in &rows {
             if replace {
-                transaction.execute(&delete, &[&row.supi, &row.gpsi])?;
+                transaction.execute(delete, &[&row.supi, &row.gpsi])?;
             }
-            let outcome = transaction
-                .execute(&insert, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
+            let outcome =
+                transaction.execute(sql, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
             unless_exists(outcome, &row.supi)?;
-            transaction.execute(&record, &[&row.supi])?;
+            transaction.execute(record, &[&row.supi])?;
         }
     }
     let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
@@ -120,12 +115,12 @@ fn add(
 }
 
 /// The outcome of a write, or that its SUPI or MSISDN is another subscriber's.
-fn unless_exists(outcome: Result<u64, postgres::Error>, supi: &str) -> Result<u64, StoreError> {
+fn unless_exists(outcome: Result<u64, StoreError>, supi: &str) -> Result<u64, StoreError> {
     match outcome {
-        Err(error) if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) => {
+        Err(StoreError::Postgres(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
             Err(StoreError::Exists(format!("{supi} (or its MSISDN)")))
         }
-        outcome => Ok(outcome?),
+        outcome => outcome,
     }
 }
 
@@ -134,7 +129,7 @@ impl Database for Postgres {
         // The connection's thread takes the rows while this one makes more.
         let (sender, receiver) = sync_channel::<Option<Vec<Row>>>(2);
         let (done, outcome) = channel();
-        let job: Job = Box::new(move |client| {
+        let job = Job::new(move |client| {
             let _ = done.send(add(client, &receiver, replace));
         });
         self.0.send(job).map_err(|_| StoreError::Ended)?;
@@ -171,7 +166,7 @@ impl Database for Postgres {
         let (supi, gpsi) = (supi.to_string(), gpsi.map(str::to_string));
         let (from, to) = (from.to_string(), to.to_string());
         self.run(move |client| {
-            let mut transaction = client.transaction()?;
+            let mut transaction = client.long_transaction()?;
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
             let sql =
                 "UPDATE subscriber SET gpsi = $2, profile = $4 WHERE supi = $1 AND profile = $3";
@@ -197,7 +192,7 @@ impl Database for Postgres {
     fn remove(&self, supi: &str) -> Result<bool, StoreError> {
         let supi = supi.to_string();
         self.run(move |client| {
-            let mut transaction = client.transaction()?;
+            let mut transaction = client.long_transaction()?;
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
             transaction.execute(
                 "DELETE FROM context WHERE supi = $1 AND kind <> $2",
@@ -323,5 +318,9 @@ impl Database for Postgres {
 
     fn version(&self) -> Result<Option<i64>, StoreError> {
         Ok(None)
+    }
+
+    fn is_remote(&self) -> bool {
+        true
     }
 }

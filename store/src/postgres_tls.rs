@@ -1,23 +1,40 @@
-//! TLS to a PostgreSQL server: the parameters `sslmode`, `sslrootcert`, `sslcert` and `sslkey` of a
-//! URL, as libpq has them, except that a connection is never half protected.
+//! TLS and timeouts of a connection to a PostgreSQL server: the parameters `sslmode`,
+//! `sslrootcert`, `sslcert` and `sslkey` of a URL, as libpq has them, except that a connection is
+//! never half protected.
 //!
 //! | `sslmode` | connection |
 //! | --- | --- |
 //! | absent, `disable` | without TLS: for a unix socket, loopback, or a network protected otherwise |
 //! | `require`, `verify-full` | TLS; the server's certificate and its name are checked |
 //! | `allow`, `prefer`, `verify-ca` | refused, since they protect against less than they seem to |
+//!
+//! | timeout | default |
+//! | --- | --- |
+//! | `connect_timeout`, seconds | 5 |
+//! | `statement_timeout`, milliseconds | 5,000; then the connection is closed |
+//! | `tcp_user_timeout`, milliseconds | 5,000 for what is sent and not acknowledged |
+//! | `keepalives_idle`, `keepalives_interval`, seconds; `keepalives_retries` | 10, 2; 3 |
 use crate::{DatabaseUrl, StoreError};
-use postgres::Config;
-use postgres::config::SslMode;
 use rustls::RootCertStore;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The certificates that Debian and Ubuntu trust.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// Timeouts that a URL does not name.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEPALIVES_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVES_INTERVAL: Duration = Duration::from_secs(2);
+const KEEPALIVES_RETRIES: u32 = 3;
 
 /// How a URL is connected to.
 pub(crate) struct Target {
@@ -25,6 +42,10 @@ pub(crate) struct Target {
     pub config: Config,
     /// TLS, if there is any.
     pub tls: Option<MakeRustlsConnect>,
+    /// Limit of an attempt to connect, authentication included.
+    pub connect_timeout: Duration,
+    /// Limit of a statement.
+    pub statement_timeout: Duration,
 }
 
 /// Parameters of a URL about TLS.
@@ -34,6 +55,8 @@ struct Parameters {
     root: Option<String>,
     certificate: Option<String>,
     key: Option<String>,
+    statement_timeout: Option<String>,
+    tcp_user_timeout: Option<String>,
 }
 
 fn failed(what: impl Into<String>) -> StoreError {
@@ -66,7 +89,42 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
             return Err(failed("sslmode is unknown: write sslmode=verify-full, or disable"));
         }
     };
-    Ok(Target { config, tls })
+    let connect_timeout = match config.get_connect_timeout() {
+        Some(limit) if !limit.is_zero() => *limit,
+        _ => CONNECT_TIMEOUT,
+    };
+    let statement_timeout =
+        milliseconds("statement_timeout", parameters.statement_timeout, STATEMENT_TIMEOUT)?;
+    let user_timeout =
+        milliseconds("tcp_user_timeout", parameters.tcp_user_timeout, TCP_USER_TIMEOUT)?;
+    config.connect_timeout(connect_timeout).application_name("martlet");
+    config.tcp_user_timeout(user_timeout);
+    if !plain.contains("keepalives_idle=") {
+        config.keepalives_idle(KEEPALIVES_IDLE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(KEEPALIVES_INTERVAL);
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(KEEPALIVES_RETRIES);
+    }
+    Ok(Target { config, tls, connect_timeout, statement_timeout })
+}
+
+/// A timeout of a URL.
+fn milliseconds(
+    name: &str,
+    value: Option<String>,
+    default: Duration,
+) -> Result<Duration, StoreError> {
+    match value.as_deref().map(str::parse) {
+        None => Ok(default),
+        Some(Ok(ms @ 1..)) => Ok(Duration::from_millis(ms)),
+        Some(_) => Err(failed(format!(
+            "{name} is not a number of milliseconds from 1: write {name}={}",
+            default.as_millis()
+        ))),
+    }
 }
 
 impl DatabaseUrl {
@@ -90,6 +148,9 @@ fn split(url: &str) -> (String, Parameters) {
             "sslrootcert" => &mut parameters.root,
             "sslcert" => &mut parameters.certificate,
             "sslkey" => &mut parameters.key,
+            "statement_timeout" => &mut parameters.statement_timeout,
+            // Milliseconds, as in libpq; the client library would read seconds.
+            "tcp_user_timeout" => &mut parameters.tcp_user_timeout,
             _ => {
                 others.push(parameter);
                 continue;
@@ -178,6 +239,22 @@ mod tests {
         assert_eq!(split("postgresql://u@h/d").0, "postgresql://u@h/d");
         let url = DatabaseUrl::parse("postgresql://u@h/d?sslmode=require&sslrootcert=/etc/ca.pem");
         assert_eq!(url.certificate_files(), [PathBuf::from("/etc/ca.pem")]);
+    }
+
+    #[test]
+    fn a_url_may_name_timeouts() {
+        let limits = |parameters: &str| {
+            let target = target(&format!("postgresql://u@h/d?{parameters}")).unwrap();
+            (target.connect_timeout, target.statement_timeout, target.config)
+        };
+        let (connect, statement, config) = limits("connect_timeout=2&statement_timeout=750");
+        assert_eq!((connect, statement), (Duration::from_secs(2), Duration::from_millis(750)));
+        assert_eq!(config.get_tcp_user_timeout(), Some(&TCP_USER_TIMEOUT));
+        let (_, statement, config) = limits("tcp_user_timeout=900&keepalives_idle=3");
+        assert_eq!(statement, STATEMENT_TIMEOUT);
+        assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_millis(900)));
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(3));
+        assert!(target("postgresql://u@h/d?statement_timeout=soon").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The tables, and the migration of databases of earlier versions.
 use crate::StoreError;
+use crate::postgres_client::Client;
 use rusqlite::Connection;
 
 /// The version of the tables that this program writes.
@@ -113,8 +114,8 @@ const POSTGRES_MIGRATIONS: [&str; 2] = [
 const LOCK: i64 = 0x6d61_7274_6c65;
 
 /// Migrates a PostgreSQL database to the current version.
-pub fn migrate_postgres(client: &mut postgres::Client) -> Result<(), StoreError> {
-    let mut transaction = client.transaction()?;
+pub fn migrate_postgres(client: &mut Client) -> Result<(), StoreError> {
+    let mut transaction = client.long_transaction()?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
     transaction
         .batch_execute("CREATE TABLE IF NOT EXISTS martlet_schema (version INTEGER NOT NULL)")?;

@@ -77,6 +77,11 @@ impl Store {
         Store::open_at(&DatabaseUrl::Memory, None)
     }
 
+    /// Whether a call waits for a server, and must therefore not run in an asynchronous task.
+    pub fn is_remote(&self) -> bool {
+        self.database.is_remote()
+    }
+
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(|e| e.into_inner())
     }

@@ -118,7 +118,8 @@ impl TestPostgres {
         // The client must not run within a runtime, as the caller may.
         let answers = move || {
             let url = url.clone();
-            let attempt = std::thread::spawn(move || crate::postgres::connect(&url).is_ok());
+            let attempt =
+                std::thread::spawn(move || crate::connection::Client::connect(&url).is_ok());
             attempt.join().unwrap_or(false)
         };
         while !answers() {
@@ -135,6 +136,19 @@ impl TestPostgres {
         let Some(mut server) = self.server.take() else { return };
         let _ = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
         let _ = server.wait();
+    }
+
+    /// Sends a signal to the server and its processes: SIGSTOP for one that hangs.
+    ///
+    /// # Errors
+    /// `kill` cannot be run.
+    pub fn signal(&self, signal: &str) -> std::io::Result<()> {
+        let Some(server) = &self.server else { return Ok(()) };
+        let server = server.id().to_string();
+        // Its processes are its children.
+        let children = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children"))?;
+        let mut kill = Command::new("kill");
+        kill.arg(signal).arg(&server).args(children.split_whitespace()).status().map(drop)
     }
 
     /// The URL of its database.

@@ -268,3 +268,26 @@ fn database_is_private() {
     drop(database.open());
     is_private("a database of an earlier version");
 }
+
+#[test]
+fn a_server_that_hangs_fails_calls_in_time_and_serves_again() {
+    let Some(server) = TestPostgres::start("hangs").unwrap() else { return };
+    let url = format!("{}?statement_timeout=300&connect_timeout=1", server.url());
+    let key = server.folder().join("operator.key");
+    let store = Store::open_at(&DatabaseUrl::parse(&url), Some(&key)).unwrap();
+    assert_eq!(store.count().unwrap(), 0);
+    server.signal("-STOP").unwrap();
+    let (sender, failed) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        // All of them wait for one attempt to connect, not for one each.
+        for _ in 0..50 {
+            let (store, sender) = (&store, sender.clone());
+            scope.spawn(move || sender.send(store.count().is_err()).unwrap());
+        }
+        for _ in 0..50 {
+            assert!(failed.recv_timeout(std::time::Duration::from_secs(20)).unwrap());
+        }
+    });
+    server.signal("-CONT").unwrap();
+    assert_eq!(store.count().unwrap(), 0);
+}

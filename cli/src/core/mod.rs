@@ -116,7 +116,10 @@ impl Core {
     /// The source of the readiness of all functions.
     pub fn ready_source(&self) -> Ready {
         let all = self.ready.clone();
-        Arc::new(move || all.iter().try_for_each(|ready| ready()))
+        Arc::new(move || {
+            let missing: Vec<String> = all.iter().filter_map(|ready| ready().err()).collect();
+            if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
+        })
     }
 
     /// The functions that can reload their sections.

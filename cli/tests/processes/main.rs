@@ -10,6 +10,7 @@ mod json_patch;
 mod lease;
 mod nf_sets;
 mod oam;
+mod outages;
 mod pki;
 mod remote_call;
 mod sandbox;

@@ -229,6 +229,10 @@ impl NetworkFunction for Amf {
         Ok(())
     }
 
+    fn ready(&self) -> Result<(), String> {
+        self.contexts.ready()
+    }
+
     fn status(&self) -> serde_json::Value {
         let (contexts, registered, connected, first) = self.tables.overview(self.config.status_ues);
         let gnbs: Vec<_> = self.gnbs.all().iter().filter_map(|gnb| gnb.status()).collect();

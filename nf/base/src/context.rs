@@ -4,6 +4,7 @@ use crate::discovery::{Criteria, Discovery};
 use crate::liveness_probe::PendingRequest;
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
+use martlet_outage::Dependency;
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct NfContext {
     shutdown: Shutdown,
     /// Whether the NRF has its profile.
     registered: AtomicBool,
+    /// The NRF, as readiness and log show it.
+    nrf_state: Dependency,
 }
 
 impl NfContext {
@@ -38,6 +41,7 @@ impl NfContext {
         };
         let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
         let user_agent = nf_type.as_str().to_string();
+        let nrf_state = Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", &nrf_root);
         let mut root = ApiRoot::http(config.authority());
         if config.https {
             root.scheme = "https".into();
@@ -63,6 +67,7 @@ impl NfContext {
             discovery,
             shutdown,
             registered: AtomicBool::new(false),
+            nrf_state,
         }))
     }
 
@@ -111,6 +116,11 @@ impl NfContext {
     /// Whether the NRF has its profile.
     pub fn is_registered(&self) -> bool {
         self.registered.load(Ordering::Relaxed)
+    }
+
+    /// The NRF, as readiness and log show it.
+    pub(crate) fn nrf_state(&self) -> &Dependency {
+        &self.nrf_state
     }
 
     pub(crate) fn set_registered(&self, registered: bool) {

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 /// Maximum number of cached results.
 const CACHE_SIZE: usize = 512;
@@ -132,16 +132,24 @@ pub(crate) struct Discovery {
     own_root: ApiRoot,
     state: Mutex<State>,
     turn: AtomicUsize,
+    /// A discovery request got no answer of the NRF.
+    nrf_failed: Notify,
 }
 
 impl Discovery {
     pub(crate) fn new(requester: NfType, nrf: Peer, own_root: ApiRoot) -> Self {
-        Discovery { requester, nrf, own_root, state: Mutex::default(), turn: AtomicUsize::new(0) }
+        let (state, turn) = (Mutex::default(), AtomicUsize::new(0));
+        Discovery { requester, nrf, own_root, state, turn, nrf_failed: Notify::new() }
     }
 
     /// The route of the NRF's status notifications.
     pub(crate) fn routes(self: &Arc<Self>) -> Vec<Route> {
         NNRF_NFSTATUS_CALLBACK.routes(self.clone())
+    }
+
+    /// Returns when the NRF did not answer a discovery request.
+    pub(crate) async fn nrf_failed(&self) {
+        self.nrf_failed.notified().await;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -199,7 +207,12 @@ impl Discovery {
         api: &str,
     ) -> Result<DiscoveryResult, Problem> {
         let is_subscribed = self.subscribed(&target);
-        let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
+        let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
+        let result = result.inspect_err(|problem| {
+            if problem.transport.is_some() {
+                self.nrf_failed.notify_one();
+            }
+        })?;
         let mut candidates: Vec<_> =
             result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
         for profile in &result.nf_instances {

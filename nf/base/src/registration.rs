@@ -1,7 +1,7 @@
 //! Registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): register, heartbeat,
 //! deregister.
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown};
-use martlet_sbi::{JsonPatch, OperationInfo, PatchItem};
+use martlet_sbi::{JsonPatch, OperationInfo, PatchItem, Problem};
 use martlet_sbi_api::common::{NfInstanceId, UriScheme};
 use martlet_sbi_api::nnrf_nfmanagement::{
     IpEndPoint, NfManagementClient, NfProfile, NfService, NfServiceStatus, NfServiceVersion,
@@ -15,6 +15,14 @@ use std::time::Duration;
 /// Back-off between registration attempts: short at first, since the NRF may be starting.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(10);
 const MAX_BACK_OFF: Duration = Duration::from_secs(5);
+/// Back-off from which on the NRF counts as absent.
+const STARTING_BACK_OFF: Duration = Duration::from_millis(640);
+/// Longest time between two heartbeats: an absent NRF is noticed within it.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Timeout of a heartbeat.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two heartbeats while the NRF does not answer.
+const ABSENCE_INTERVAL: Duration = Duration::from_millis(100);
 const DEREGISTRATION_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The NF profile of a function: address, services, and members of its own.
@@ -96,9 +104,9 @@ pub(crate) async fn maintain(context: Arc<NfContext>, profile: NfProfile, shutdo
     let id = profile.nf_instance_id.to_string();
     let lives = async {
         loop {
-            let interval = register(&nrf, &id, &profile).await;
+            let interval = register(&context, &nrf, &id, &profile).await;
             context.set_registered(true);
-            while heartbeat(&nrf, &id, interval).await {}
+            keep_alive(&context, &nrf, &id, interval).await;
             context.set_registered(false);
             context.discovery().reset();
         }
@@ -113,23 +121,26 @@ pub(crate) async fn maintain(context: Arc<NfContext>, profile: NfProfile, shutdo
 }
 
 /// Registers, with retries until it succeeds. Returns the heartbeat interval that the NRF requests.
-async fn register(nrf: &NfManagementClient, id: &str, profile: &NfProfile) -> Duration {
+async fn register(
+    context: &NfContext,
+    nrf: &NfManagementClient,
+    id: &str,
+    profile: &NfProfile,
+) -> Duration {
     let mut back_off = FIRST_BACK_OFF;
     loop {
         match nrf.register_nf_instance(id, profile.clone()).await {
             Ok(reply) => {
+                context.nrf_state().available();
                 let asked =
                     reply.body.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
                 tracing::debug!("registered with the NRF");
                 return Duration::from_secs(asked.unwrap_or(10).clamp(1, 3600).into());
             }
-            Err(problem) if problem.transport.is_some() => {
-                if back_off >= Duration::from_secs(1) {
-                    tracing::warn!(
-                        nrf = %nrf.peer().root(),
-                        %problem,
-                        "NRF not reachable, will retry"
-                    );
+            Err(problem) if is_absence(&problem) => {
+                // The functions of a core start at the same time.
+                if back_off >= STARTING_BACK_OFF {
+                    context.nrf_state().unavailable(&problem);
                 }
             }
             Err(problem) => tracing::error!(%problem, "registration rejected by the NRF"),
@@ -139,24 +150,48 @@ async fn register(nrf: &NfManagementClient, id: &str, profile: &NfProfile) -> Du
     }
 }
 
-/// Sends a heartbeat after the interval. False if the NRF does not know the instance.
-async fn heartbeat(nrf: &NfManagementClient, id: &str, interval: Duration) -> bool {
-    tokio::time::sleep(interval).await;
-    let alive = PatchItem {
+/// Sends heartbeats until the NRF does not know the instance. While the NRF does not answer, it is
+/// asked more often, so that a new NRF gets the registration at once.
+async fn keep_alive(context: &NfContext, nrf: &NfManagementClient, id: &str, interval: Duration) {
+    let mut pause = interval.min(CHECK_INTERVAL);
+    let within = NfManagementClient::new(nrf.peer().within(CHECK_TIMEOUT));
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = context.discovery().nrf_failed() => {}
+        }
+        match within.update_nf_instance(id, JsonPatch(vec![alive()])).await {
+            Ok(_) => {
+                context.nrf_state().available();
+                pause = interval.min(CHECK_INTERVAL);
+            }
+            Err(problem) if problem.status() == 404 => {
+                tracing::info!("registration lost at the NRF, registering again");
+                return;
+            }
+            Err(problem) if is_absence(&problem) => {
+                context.nrf_state().unavailable(&problem);
+                pause = ABSENCE_INTERVAL;
+            }
+            Err(problem) => {
+                tracing::warn!(%problem, "heartbeat failed");
+                pause = interval.min(CHECK_INTERVAL);
+            }
+        }
+    }
+}
+
+/// Whether a call failed since its peer does not answer.
+fn is_absence(problem: &Problem) -> bool {
+    problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
+}
+
+/// The heartbeat (TS 29.510, 5.2.2.3.2).
+fn alive() -> PatchItem {
+    PatchItem {
         op: "replace".into(),
         path: "/nfStatus".into(),
         from: None,
         value: Some(serde_json::Value::String("REGISTERED".into())),
-    };
-    match nrf.update_nf_instance(id, JsonPatch(vec![alive])).await {
-        Ok(_) => true,
-        Err(problem) if problem.status() == 404 => {
-            tracing::info!("registration lost at the NRF, registering again");
-            false
-        }
-        Err(problem) => {
-            tracing::warn!(%problem, "heartbeat failed");
-            true
-        }
     }
 }

@@ -189,10 +189,18 @@ pub async fn start<F: NetworkFunction>(
     let ask: AskSource = Arc::new(move |question: &str| asked.ask(question));
     let (asked, known) = (function.clone(), context.clone());
     let ready: Ready = Arc::new(move || {
-        let registered = is_nrf || known.is_registered();
-        let outcome =
-            registered.then_some(()).ok_or_else(|| "not registered with the NRF yet".to_string());
-        outcome.and_then(|()| asked.ready()).map_err(|why| format!("{name}: {why}"))
+        let registered = || match (is_nrf || known.is_registered(), known.nrf_state().missing()) {
+            (_, Some(missing)) => Err(missing),
+            (true, None) => Ok(()),
+            (false, None) => Err("not registered with the NRF yet".to_string()),
+        };
+        // All that is missing, in one answer.
+        let missing: Vec<String> =
+            [asked.ready(), registered()].into_iter().filter_map(Result::err).collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{name}: {}", missing.join("; "))),
+        }
     });
     let task_context = function.clone();
     let reload: Reload =

@@ -158,6 +158,10 @@ impl NetworkFunction for Chf {
         Some(Box::pin(async move { answer }))
     }
 
+    fn ready(&self) -> Result<(), String> {
+        self.store.ready()
+    }
+
     fn status(&self) -> serde_json::Value {
         let accounts = self.accounts();
         serde_json::json!({"sessions": accounts.active(), "accounts": accounts.accounts().len()})

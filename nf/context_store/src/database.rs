@@ -7,7 +7,7 @@
 //! member's row in `member` and therefore exclude each other. Each process that opens the contexts
 //! of an owner increments the owner's epoch, by which an earlier process learns that it is
 //! superseded.
-use martlet_store::connection::{open_postgres, open_sqlite, reconnect_postgres};
+use martlet_store::connection::{Client, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
 use rusqlite::OptionalExtension;
 use std::time::{Duration, SystemTime};
@@ -17,8 +17,7 @@ const MAX_LEASE: i64 = 120_000;
 
 pub(crate) enum ContextDatabase {
     Sqlite(rusqlite::Connection),
-    /// The connection and its URL.
-    Postgres(Box<postgres::Client>, String),
+    Postgres(Box<Client>),
 }
 
 /// The process that writes.
@@ -57,7 +56,7 @@ pub(crate) enum Claim {
 type Batch = [(String, Option<Vec<u8>>)];
 
 /// The common prefix of the names of a set's members; `None` for an NF without a set.
-fn set_prefix(owner: &str) -> Option<&str> {
+pub(crate) fn set_prefix(owner: &str) -> Option<&str> {
     owner.rfind('-').map(|at| &owner[..=at])
 }
 
@@ -89,10 +88,13 @@ impl ContextDatabase {
         match url {
             DatabaseUrl::Memory => Err(StoreError::InMemory),
             DatabaseUrl::File(path) => open_sqlite(path).map(ContextDatabase::Sqlite),
-            DatabaseUrl::Postgres(url) => {
-                Ok(ContextDatabase::Postgres(open_postgres(url)?.into(), url.clone()))
-            }
+            DatabaseUrl::Postgres(url) => Ok(ContextDatabase::Postgres(open_postgres(url)?.into())),
         }
+    }
+
+    /// Whether the database is a server, which this process may be cut off from.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self, ContextDatabase::Postgres(_))
     }
 
     /// Whether the set has no other member, before the first write, so that a full disk does not
@@ -114,7 +116,7 @@ impl ContextDatabase {
                 let rows = statement.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
                 Ok(rows.collect::<Result<_, _>>()?)
             }
-            ContextDatabase::Postgres(client, _) => {
+            ContextDatabase::Postgres(client) => {
                 let rows = client
                     .query("SELECT id, value FROM state WHERE owner = $1 ORDER BY id", &[&owner])?;
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
@@ -134,7 +136,7 @@ impl ContextDatabase {
                     statement.query_map(rusqlite::params![length, prefix], |row| row.get(0))?;
                 Ok(rows.collect::<Result<_, _>>()?)
             }
-            ContextDatabase::Postgres(client, _) => {
+            ContextDatabase::Postgres(client) => {
                 let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, $1) = $2 ORDER \
                            BY owner";
                 Ok(client.query(sql, &[&length, &prefix])?.iter().map(|row| row.get(0)).collect())
@@ -151,7 +153,7 @@ impl ContextDatabase {
                 let mut rows = statement.query_map([owner, id], |row| row.get(0))?;
                 Ok(rows.next().transpose()?)
             }
-            ContextDatabase::Postgres(client, _) => {
+            ContextDatabase::Postgres(client) => {
                 let sql = "SELECT value FROM state WHERE owner = $1 AND id = $2";
                 Ok(client.query_opt(sql, &[&owner, &id])?.map(|row| row.get(0)))
             }
@@ -180,9 +182,9 @@ impl ContextDatabase {
                 transaction.commit()?;
                 Ok(Claim::Taken(value))
             }
-            ContextDatabase::Postgres(client, url) => {
+            ContextDatabase::Postgres(client) => {
                 if client.is_closed() {
-                    **client = reconnect_postgres(url)?;
+                    client.reconnect()?;
                 }
                 let mut transaction = client.transaction()?;
                 let sql =
@@ -211,7 +213,7 @@ impl ContextDatabase {
                 let sql = "UPDATE member SET until = 0 WHERE owner = ?1 AND epoch = ?2";
                 connection.execute(sql, rusqlite::params![member.owner, epoch])?;
             }
-            ContextDatabase::Postgres(client, _) => {
+            ContextDatabase::Postgres(client) => {
                 let sql = "UPDATE member SET until = 0 WHERE owner = $1 AND epoch = $2";
                 client.execute(sql, &[&member.owner, &epoch])?;
             }
@@ -228,9 +230,9 @@ impl ContextDatabase {
     ) -> Result<Renewal, StoreError> {
         let (renewal, epoch) = match self {
             ContextDatabase::Sqlite(connection) => write_sqlite(connection, member, batch)?,
-            ContextDatabase::Postgres(client, url) => {
+            ContextDatabase::Postgres(client) => {
                 if client.is_closed() {
-                    **client = reconnect_postgres(url)?;
+                    client.reconnect()?;
                 }
                 write_postgres(client, member, batch)?
             }
@@ -300,7 +302,7 @@ fn write_sqlite(
 }
 
 fn write_postgres(
-    client: &mut postgres::Client,
+    client: &mut Client,
     member: &Member,
     batch: &Batch,
 ) -> Result<(Renewal, Option<i64>), StoreError> {

@@ -1,6 +1,6 @@
 //! The writer thread: pending changes of one flush interval, in one transaction that also renews
 //! the lease.
-use crate::database::{ContextDatabase, Member, Renewal};
+use crate::database::{ContextDatabase, Member, Renewal, set_prefix};
 use crate::lease::Moment;
 use crate::queue::{Pending, Queue};
 use martlet_store::{Seal, StoreError};
@@ -48,10 +48,11 @@ impl Writer {
         let is_idle = |pending: &mut Pending| {
             pending.changes.is_empty() && !pending.closing && !pending.renew
         };
-        // A set member without changes renews its lease now and then, and so learns of takeovers.
+        // A set member without changes renews its lease now and then, and so learns of takeovers,
+        // and of a server that does not answer.
         let idle_time = match self.is_only_member {
-            Some(false) => self.member.lease * IDLE_RENEWAL_LEASES,
-            _ => Duration::MAX,
+            Some(true) | None if !self.database.is_remote() => Duration::MAX,
+            _ => self.member.lease * IDLE_RENEWAL_LEASES,
         };
         let woken = self.queue.wake.wait_timeout_while(pending, idle_time, is_idle);
         let (pending, _) = woken.unwrap_or_else(|e| e.into_inner());
@@ -98,14 +99,18 @@ impl Writer {
         let mut attempts = 0;
         while let Err(error) = self.write(batch) {
             attempts += 1;
-            let owner = &self.member.owner;
-            if self.queue.failures.fetch_add(1, Ordering::Relaxed) == 0 {
-                tracing::error!(owner, %error, "context store write failed, retrying");
-            }
-            let is_only_member = self.is_only_member == Some(true);
-            self.queue.lease.renewal_failed(is_only_member);
+            self.queue.failures.fetch_add(1, Ordering::Relaxed);
+            self.queue.database.unavailable(&error);
+            // No process reaches a file whose disk fails, so that an only member keeps its
+            // lease. A server that this process does not reach may serve another member.
+            let keeps_lease = match self.database.is_remote() {
+                false => self.is_only_member == Some(true),
+                true => set_prefix(&self.member.owner).is_none(),
+            };
+            self.queue.lease.renewal_failed(keeps_lease);
             let closing = closing || self.queue.pending().closing;
-            if closing && attempts >= CLOSING_ATTEMPTS || batch.is_empty() && is_only_member {
+            let is_useless = batch.is_empty() && keeps_lease && !self.database.is_remote();
+            if closing && attempts >= CLOSING_ATTEMPTS || is_useless {
                 break;
             }
             std::thread::sleep(RETRY_INTERVAL);
@@ -114,7 +119,9 @@ impl Writer {
 
     fn write(&mut self, batch: &[(String, Option<Vec<u8>>)]) -> Result<(), StoreError> {
         let began = Moment::now();
-        match self.database.write(&mut self.member, batch)? {
+        let written = self.database.write(&mut self.member, batch)?;
+        self.queue.database.available();
+        match written {
             Renewal::Renewed { taken_over, is_only_member } => {
                 self.is_only_member = Some(is_only_member);
                 self.queue.lease.renew(began, &taken_over);

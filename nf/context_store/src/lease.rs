@@ -106,9 +106,10 @@ impl Lease {
         }
     }
 
-    /// Records that the database did not answer. Without other members the lease stays valid.
-    pub fn renewal_failed(&self, is_only_member: bool) {
-        if is_only_member {
+    /// Records that the database did not answer. Where no other member can exist the lease stays
+    /// valid.
+    pub fn renewal_failed(&self, keeps_lease: bool) {
+        if keeps_lease {
             *lock(&self.renewed) = Some(Moment::now());
         }
         self.attempts.send_modify(|attempts| *attempts += 1);

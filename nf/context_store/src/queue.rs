@@ -1,5 +1,6 @@
 //! Changes that wait to be written, shared by the NF's handle and the writer thread.
 use crate::lease::Lease;
+use martlet_outage::Dependency;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -32,10 +33,12 @@ pub(crate) struct Queue {
     pub failures: AtomicU64,
     pub flush_interval: Duration,
     pub lease: Lease,
+    /// The database, as readiness and log show it.
+    pub database: Dependency,
 }
 
 impl Queue {
-    pub fn new(flush_interval: Duration, lease: Lease) -> Self {
+    pub fn new(flush_interval: Duration, lease: Lease, database: Dependency) -> Self {
         Queue {
             pending: Mutex::default(),
             wake: Condvar::new(),
@@ -43,6 +46,7 @@ impl Queue {
             failures: AtomicU64::new(0),
             flush_interval,
             lease,
+            database,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::group_commit::{Writer, row_name};
 use crate::lease::{Lease, LeaseState};
 use crate::persisted::{PersistedContext, encode};
 use crate::queue::{Encode, Queue};
+use martlet_outage::Dependency;
 use martlet_store::{Seal, StoreError};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -59,7 +60,10 @@ impl ContextStore {
         }
         let url = config.url();
         let seal = Seal::for_database(&url, config.key_path())?;
-        let queue = Arc::new(Queue::new(config.flush_interval(), Lease::new(config.lease())));
+        let function = owner.split('-').next().unwrap_or(owner);
+        let database = Dependency::new(function, "database", &url);
+        let lease = Lease::new(config.lease());
+        let queue = Arc::new(Queue::new(config.flush_interval(), lease, database));
         let member = Member { owner: owner.to_string(), epoch: None, lease: config.lease() };
         let (sender, opened) = std::sync::mpsc::channel();
         let writer_queue = queue.clone();
@@ -176,6 +180,17 @@ impl ContextStore {
                 () = queue.lease.superseded() => return Superseded { owner: owner.clone() },
                 Some(id) = ids.recv() => revoked(&id),
             }
+        }
+    }
+
+    /// Whether the database answered last. The error says for how long it has not.
+    ///
+    /// # Errors
+    /// The outage, in words.
+    pub fn ready(&self) -> Result<(), String> {
+        match self.0.as_ref().and_then(|store| store.queue.database.missing()) {
+            None => Ok(()),
+            Some(missing) => Err(missing),
         }
     }
 

@@ -247,6 +247,27 @@ fn without_the_server_an_only_member_owns_its_contexts_and_a_set_member_waits() 
 }
 
 #[test]
+fn without_the_server_a_member_that_last_saw_itself_alone_waits_for_its_lease() {
+    let Some(mut server) = TestPostgres::start("alone").unwrap() else { return };
+    let config = config(server.url(), server.folder().to_path_buf());
+    let store = ContextStore::open(&config, "amf-1-1").unwrap().0;
+    store.put("1", vec![1]);
+    assert!(flush(&store) && is_owner(&store, "1") && store.ready().is_ok());
+    server.stop();
+    std::thread::sleep(Duration::from_millis(u64::from(LEASE_MS) + 50));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| is_owner(&store, "1"));
+        // Another member may have started beyond what this one can reach.
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!waiting.is_finished(), "its lease has expired");
+        assert!(store.ready().unwrap_err().contains("database postgresql://"));
+        server.restart().unwrap();
+        assert!(waiting.join().unwrap());
+    });
+    assert!(flush(&store) && store.ready().is_ok());
+}
+
+#[test]
 fn writes_are_retried_until_the_server_is_back() {
     let Some(mut server) = TestPostgres::start("retry").unwrap() else { return };
     let config = config(server.url(), server.folder().to_path_buf());

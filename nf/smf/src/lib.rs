@@ -123,7 +123,7 @@ impl NetworkFunction for Smf {
 
     fn ready(&self) -> Result<(), String> {
         match self.n4.is_associated() {
-            true => Ok(()),
+            true => self.contexts.ready(),
             false => Err("no UPF is associated: check smf.upfs".into()),
         }
     }

@@ -1,6 +1,7 @@
 //! Context data of subscribers: registrations, authentication status and subscriptions.
 use crate::{Udr, problem};
 use martlet_sbi::{Problem, StatusReply};
+use martlet_store::Store;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,16 +21,21 @@ pub const NO_SUBSCRIBER: &str = "";
 
 impl Udr {
     /// Creates (201) or replaces (204) a context of a subscriber.
-    pub(crate) fn put<T: Serialize>(
+    pub(crate) async fn put<T: Serialize>(
         &self,
         supi: &str,
         kind: &str,
         key: &str,
         value: T,
     ) -> Result<StatusReply<T>, Problem> {
-        self.subscriber(supi)?;
+        self.subscriber(supi).await?;
         let json = serde_json::to_string(&value).map_err(problem::of_json)?;
-        let made = self.store.put_context(supi, kind, key, &json).map_err(problem::of_store)?;
+        let names = [supi, kind, key].map(str::to_string);
+        let put = move |store: &Store| {
+            let [supi, kind, key] = &names;
+            store.put_context(supi, kind, key, &json)
+        };
+        let made = self.serve(put).await?;
         let location = || {
             format!(
                 "{}/nudr-dr/v2/subscription-data/{supi}/context-data/{kind}/{key}",
@@ -44,15 +50,20 @@ impl Udr {
     }
 
     /// Returns a context of a subscriber, or 404.
-    pub(crate) fn get<T: DeserializeOwned>(
+    pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         supi: &str,
         kind: &str,
         key: &str,
         cause: &str,
     ) -> Result<T, Problem> {
-        self.subscriber(supi)?;
-        let found = self.store.context(supi, kind, key).map_err(problem::of_store)?;
+        self.subscriber(supi).await?;
+        let names = [supi, kind, key].map(str::to_string);
+        let read = move |store: &Store| {
+            let [supi, kind, key] = &names;
+            store.context(supi, kind, key)
+        };
+        let found = self.serve(read).await?;
         let json = found.ok_or_else(|| {
             Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))
         })?;
@@ -60,25 +71,35 @@ impl Udr {
     }
 
     /// Returns all contexts of a kind.
-    pub(crate) fn all<T: DeserializeOwned>(
+    pub(crate) async fn all<T: DeserializeOwned>(
         &self,
         supi: &str,
         kind: &str,
     ) -> Result<Vec<T>, Problem> {
-        self.subscriber(supi)?;
-        let found = self.store.contexts(supi, kind).map_err(problem::of_store)?;
+        self.subscriber(supi).await?;
+        let names = [supi, kind].map(str::to_string);
+        let read = move |store: &Store| {
+            let [supi, kind] = &names;
+            store.contexts(supi, kind)
+        };
+        let found = self.serve(read).await?;
         found.iter().map(|(_, json)| serde_json::from_str(json).map_err(problem::of_json)).collect()
     }
 
     /// Removes a context, or 404.
-    pub(crate) fn remove(
+    pub(crate) async fn remove(
         &self,
         supi: &str,
         kind: &str,
         key: &str,
         cause: &str,
     ) -> Result<(), Problem> {
-        match self.store.remove_context(supi, kind, key).map_err(problem::of_store)? {
+        let names = [supi, kind, key].map(str::to_string);
+        let remove = move |store: &Store| {
+            let [supi, kind, key] = &names;
+            store.remove_context(supi, kind, key)
+        };
+        match self.serve(remove).await? {
             true => Ok(()),
             false => Err(Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))),
         }

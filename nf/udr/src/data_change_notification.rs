@@ -6,6 +6,7 @@ use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
 use martlet_sbi_api::nudm_sdm::SdmSubscription;
 use martlet_sbi_api::nudr_callback::UdrDataCallbackClient;
 use martlet_sbi_api::nudr_dr::{DataChangeNotify, SubscriptionDataSubscriptions};
+use martlet_store::Store;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,16 +18,23 @@ const BATCH: usize = 256;
 /// Polls and notifies until the future is dropped.
 pub async fn run(udr: &Udr) {
     // Earlier changes need no notification: consumers read the data after they subscribe.
-    let mut last = udr.store.last_change().unwrap_or(0);
+    let mut last = udr.stored(Store::last_change).await.unwrap_or(0);
+    let mut counted = last;
     loop {
         tokio::time::sleep(INTERVAL).await;
-        match udr.store.changes(last, BATCH) {
+        // Each poll also shows whether the database answers.
+        match udr.stored(move |store| store.changes(last, BATCH)).await {
             Ok(changes) => {
+                udr.database.available();
                 let Some(newest) = changes.last() else { continue };
+                if udr.store.is_remote() && newest.number > counted {
+                    counted = newest.number;
+                    udr.count().await;
+                }
                 // Without a subscription of a UDM, changes are kept for the first one.
                 if udr
-                    .store
-                    .contexts(NO_SUBSCRIBER, kind::CHANGES)
+                    .stored(|store| store.contexts(NO_SUBSCRIBER, kind::CHANGES))
+                    .await
                     .is_ok_and(|watchers| watchers.is_empty())
                 {
                     continue;
@@ -38,14 +46,17 @@ pub async fn run(udr: &Udr) {
                     notify(udr, &supi).await;
                 }
             }
-            Err(error) => tracing::warn!(%error, "reading data changes failed"),
+            Err(error) => udr.database.unavailable(&error),
         }
     }
 }
 
 async fn notify(udr: &Udr, supi: &str) {
-    let Ok(watchers) = udr.store.contexts(NO_SUBSCRIBER, kind::CHANGES) else { return };
-    let Ok(sdm_subscriptions) = udr.store.contexts(supi, kind::SDM) else { return };
+    let watchers = udr.stored(|store| store.contexts(NO_SUBSCRIBER, kind::CHANGES)).await;
+    let Ok(watchers) = watchers else { return };
+    let of = supi.to_string();
+    let sdm_subscriptions = udr.stored(move |store| store.contexts(&of, kind::SDM)).await;
+    let Ok(sdm_subscriptions) = sdm_subscriptions else { return };
     if sdm_subscriptions.is_empty() {
         return;
     }
@@ -56,7 +67,9 @@ async fn notify(udr: &Udr, supi: &str) {
         .filter_map(subscription)
         .map(|subscription| subscription.callback_reference)
         .collect();
-    let deleted = udr.store.subscriber(supi).is_ok_and(|found| found.is_none());
+    let of = supi.to_string();
+    let found = udr.stored(move |store| store.subscriber(&of)).await;
+    let deleted = found.is_ok_and(|found| found.is_none());
     // The database does not record which data changed: the consumer has to read all of it again.
     let op = if deleted { ChangeType::Remove } else { ChangeType::Replace };
     let resource_id = format!("{}/nudr-dr/v2/subscription-data/{supi}", udr.context.api_root());
@@ -92,7 +105,8 @@ async fn notify(udr: &Udr, supi: &str) {
     // The subscriber is deleted: remove its SDM subscriptions.
     if deleted {
         for (id, _) in sdm_subscriptions {
-            let _ = udr.store.remove_context(supi, kind::SDM, &id);
+            let of = supi.to_string();
+            let _ = udr.stored(move |store| store.remove_context(&of, kind::SDM, &id)).await;
         }
     }
 }

@@ -11,20 +11,25 @@ mod repository;
 pub use config::UdrConfig;
 
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_outage::Dependency;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
 use martlet_sbi_api::nudr_dr::NUDR_DR;
-use martlet_store::{DatabaseUrl, Store, Subscriber};
+use martlet_store::{DatabaseUrl, Store, StoreError, Subscriber};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The UDR.
 pub struct Udr {
     context: Arc<NfContext>,
     config: UdrConfig,
-    store: Store,
+    store: Arc<Store>,
+    /// The database, as readiness and log show it.
+    database: Dependency,
+    /// Subscribers, as last counted.
+    subscribers: AtomicU64,
     last_subscription: AtomicU64,
 }
 
@@ -38,7 +43,8 @@ impl Udr {
         problem::set_writable(true);
         loop {
             tokio::time::sleep(PROBE_INTERVAL).await;
-            let writable = self.store.failure().is_none() || self.store.probe().is_ok();
+            let writable =
+                self.store.failure().is_none() || self.stored(Store::probe).await.is_ok();
             if writable && !was_writable {
                 tracing::info!("subscriber database can be written again");
             }
@@ -47,9 +53,39 @@ impl Udr {
         }
     }
 
+    /// Calls the store: on a thread of its own if it waits for a server, so that this one answers
+    /// other requests meanwhile.
+    pub(crate) async fn stored<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if !self.store.is_remote() {
+            return call(&self.store);
+        }
+        let store = self.store.clone();
+        let called = tokio::task::spawn_blocking(move || call(&store)).await;
+        called.unwrap_or(Err(StoreError::Ended))
+    }
+
+    /// The same for a request of another function.
+    pub(crate) async fn serve<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.stored(call).await.map_err(problem::of_store)
+    }
+
+    /// Counts the subscribers for the status.
+    pub(crate) async fn count(&self) {
+        if let Ok(count) = self.stored(Store::count).await {
+            self.subscribers.store(count, Ordering::Relaxed);
+        }
+    }
+
     /// Returns a subscriber, or 404.
-    fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
-        let found = self.store.subscriber(supi).map_err(problem::of_store)?;
+    async fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
+        let wanted = supi.to_string();
+        let found = self.serve(move |store| store.subscriber(&wanted)).await?;
         found.ok_or_else(|| {
             Problem::new(404, "USER_NOT_FOUND").detail(format!("no subscriber {supi}"))
         })
@@ -71,7 +107,10 @@ impl NetworkFunction for Udr {
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // Identities differ from those of earlier starts.
         let last_subscription = AtomicU64::new(epoch.as_millis() as u64);
-        Ok(Arc::new(Udr { context, config, store, last_subscription }))
+        let subscribers = AtomicU64::new(store.count().unwrap_or_default());
+        let database = Dependency::new("udr", "database", &url);
+        let store = Arc::new(store);
+        Ok(Arc::new(Udr { context, config, store, database, subscribers, last_subscription }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -96,6 +135,9 @@ impl NetworkFunction for Udr {
     }
 
     fn ready(&self) -> Result<(), String> {
+        if let Some(missing) = self.database.missing() {
+            return Err(missing);
+        }
         match self.store.failure() {
             None => Ok(()),
             Some(error) => Err(format!(
@@ -105,12 +147,17 @@ impl NetworkFunction for Udr {
     }
 
     fn status(&self) -> serde_json::Value {
-        match self.store.count() {
-            Ok(count) => {
-                serde_json::json!({"subscribers": count,
-                    "database": DatabaseUrl::parse(&self.config.path).to_string()})
+        // A database file answers at once; a server may not.
+        if !self.store.is_remote() {
+            match self.store.count() {
+                Ok(count) => self.subscribers.store(count, Ordering::Relaxed),
+                Err(error) => return serde_json::json!({"failure": error.to_string()}),
             }
-            Err(error) => serde_json::json!({"failure": error.to_string()}),
         }
+        if let Some(missing) = self.database.missing() {
+            return serde_json::json!({"failure": missing});
+        }
+        serde_json::json!({"subscribers": self.subscribers.load(Ordering::Relaxed),
+            "database": DatabaseUrl::parse(&self.config.path).to_string()})
     }
 }

@@ -13,6 +13,7 @@ use martlet_sbi_api::nudr_dr::{
     PolicyFeaturesQuery, ProvisionedDataQuery, ProvisionedDataSets, SmDataQuery, SmPolicyData,
     SmPolicyDataQuery, SubscriptionDataSubscriptions, UdrDataRepository,
 };
+use martlet_store::Store;
 use std::sync::atomic::Ordering;
 
 /// The only member of authentication data that can be modified (TS 29.504, 5.2.2.4).
@@ -24,7 +25,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FeaturesQuery,
     ) -> Result<AuthenticationSubscription, Problem> {
-        provisioned::authentication_subscription(&*self.subscriber(ue_id)?)
+        provisioned::authentication_subscription(&*self.subscriber(ue_id).await?)
     }
 
     async fn modify_authentication_subscription(
@@ -32,7 +33,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
-        let subscriber = self.subscriber(ue_id)?;
+        let subscriber = self.subscriber(ue_id).await?;
         let stored = provisioned::authentication_subscription(&subscriber)?;
         let patched = body.apply_to(&stored).map_err(PatchError::into_problem)?;
         // Whatever the operations are, their result counts.
@@ -48,7 +49,14 @@ impl UdrDataRepository for Udr {
             Problem::mandatory_ie_incorrect(SQN, "it is not twelve hexadecimal digits")
         })?;
         // The answer leaves after the commit: the UDM makes a vector of a durable number only.
-        let advanced = self.store.advance_sqn_in_group(ue_id, subscriber.sqn, next).await;
+        let last = subscriber.sqn;
+        let advanced = match self.store.is_remote() {
+            false => self.store.advance_sqn_in_group(ue_id, last, next).await,
+            true => {
+                let supi = ue_id.to_string();
+                self.stored(move |store| store.advance_sqn(&supi, last, next)).await
+            }
+        };
         match advanced.map_err(problem::of_store)? {
             true => Ok(None),
             false => Err(Problem::new(409, "MODIFICATION_CONFLICT")
@@ -61,7 +69,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: AuthEvent,
     ) -> Result<(), Problem> {
-        self.put(ue_id, kind::AUTHENTICATION, SINGLE, body).map(|_| ())
+        self.put(ue_id, kind::AUTHENTICATION, SINGLE, body).await.map(|_| ())
     }
 
     async fn query_authentication_status(
@@ -69,11 +77,11 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FieldsQuery,
     ) -> Result<AuthEvent, Problem> {
-        self.get(ue_id, kind::AUTHENTICATION, SINGLE, "DATA_NOT_FOUND")
+        self.get(ue_id, kind::AUTHENTICATION, SINGLE, "DATA_NOT_FOUND").await
     }
 
     async fn delete_authentication_status(&self, ue_id: &str) -> Result<(), Problem> {
-        self.remove(ue_id, kind::AUTHENTICATION, SINGLE, "DATA_NOT_FOUND")
+        self.remove(ue_id, kind::AUTHENTICATION, SINGLE, "DATA_NOT_FOUND").await
     }
 
     async fn query_provisioned_data(
@@ -82,7 +90,7 @@ impl UdrDataRepository for Udr {
         _serving_plmn_id: &str,
         query: ProvisionedDataQuery,
     ) -> Result<ProvisionedDataSets, Problem> {
-        let subscriber = self.subscriber(ue_id)?;
+        let subscriber = self.subscriber(ue_id).await?;
         let wanted = |name: &str| {
             query.dataset_names.as_ref().is_none_or(|names| names.0.iter().any(|n| n == name))
         };
@@ -109,7 +117,7 @@ impl UdrDataRepository for Udr {
         _serving_plmn_id: &str,
         _: FieldsQuery,
     ) -> Result<AccessAndMobilitySubscriptionData, Problem> {
-        provisioned::am_data(&*self.subscriber(ue_id)?)
+        provisioned::am_data(&*self.subscriber(ue_id).await?)
     }
 
     async fn query_smf_select_data(
@@ -118,7 +126,7 @@ impl UdrDataRepository for Udr {
         _serving_plmn_id: &str,
         _: FieldsQuery,
     ) -> Result<SmfSelectionSubscriptionData, Problem> {
-        provisioned::smf_selection_data(&*self.subscriber(ue_id)?)
+        provisioned::smf_selection_data(&*self.subscriber(ue_id).await?)
     }
 
     async fn query_sm_data(
@@ -127,7 +135,7 @@ impl UdrDataRepository for Udr {
         _serving_plmn_id: &str,
         query: SmDataQuery,
     ) -> Result<SmSubsData, Problem> {
-        let data = provisioned::sm_data(&*self.subscriber(ue_id)?, &query)?;
+        let data = provisioned::sm_data(&*self.subscriber(ue_id).await?, &query)?;
         data.ok_or_else(|| {
             Problem::new(404, "DATA_NOT_FOUND")
                 .detail("the subscription does not include this slice and data network")
@@ -139,7 +147,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FieldsQuery,
     ) -> Result<Amf3GppAccessRegistration, Problem> {
-        self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND")
+        self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND").await
     }
 
     async fn create_amf_context_3gpp(
@@ -147,7 +155,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: Amf3GppAccessRegistration,
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
-        self.put(ue_id, kind::AMF, SINGLE, body)
+        self.put(ue_id, kind::AMF, SINGLE, body).await
     }
 
     async fn amf_context_3gpp(
@@ -156,13 +164,9 @@ impl UdrDataRepository for Udr {
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
         let registered: Amf3GppAccessRegistration =
-            self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND")?;
-        self.put(
-            ue_id,
-            kind::AMF,
-            SINGLE,
-            body.apply_to(&registered).map_err(PatchError::into_problem)?,
-        )?;
+            self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND").await?;
+        let changed = body.apply_to(&registered).map_err(PatchError::into_problem)?;
+        self.put(ue_id, kind::AMF, SINGLE, changed).await?;
         Ok(None)
     }
 
@@ -171,7 +175,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FeaturesQuery,
     ) -> Result<Vec<SmfRegistration>, Problem> {
-        self.all(ue_id, kind::SMF)
+        self.all(ue_id, kind::SMF).await
     }
 
     async fn query_smf_registration(
@@ -180,7 +184,7 @@ impl UdrDataRepository for Udr {
         pdu_session_id: &str,
         _: FieldsQuery,
     ) -> Result<SmfRegistration, Problem> {
-        self.get(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
+        self.get(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND").await
     }
 
     async fn create_or_update_smf_registration(
@@ -195,7 +199,7 @@ impl UdrDataRepository for Udr {
                 "it is not a number up to 255",
             ));
         }
-        self.put(ue_id, kind::SMF, pdu_session_id, body)
+        self.put(ue_id, kind::SMF, pdu_session_id, body).await
     }
 
     async fn delete_smf_registration(
@@ -203,7 +207,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         pdu_session_id: &str,
     ) -> Result<(), Problem> {
-        self.remove(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
+        self.remove(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND").await
     }
 
     async fn query_sdm_subscriptions(
@@ -211,7 +215,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FeaturesQuery,
     ) -> Result<Vec<SdmSubscription>, Problem> {
-        self.all(ue_id, kind::SDM)
+        self.all(ue_id, kind::SDM).await
     }
 
     async fn create_sdm_subscriptions(
@@ -220,7 +224,7 @@ impl UdrDataRepository for Udr {
         body: SdmSubscription,
     ) -> Result<Created<SdmSubscription>, Problem> {
         let mut body = body;
-        let held: Vec<SdmSubscription> = self.all(ue_id, kind::SDM)?;
+        let held: Vec<SdmSubscription> = self.all(ue_id, kind::SDM).await?;
         // A consumer that subscribes again has lost its subscription, which is replaced.
         let same = |s: &&SdmSubscription| {
             s.nf_instance_id == body.nf_instance_id
@@ -239,20 +243,23 @@ impl UdrDataRepository for Udr {
             "{}/nudr-dr/v2/subscription-data/{ue_id}/context-data/sdm-subscriptions/{id}",
             self.context.api_root()
         );
-        self.put(ue_id, kind::SDM, &id, body.clone())?;
+        self.put(ue_id, kind::SDM, &id, body.clone()).await?;
         Ok(Created { location, body })
     }
 
     async fn remove_sdm_subscriptions(&self, ue_id: &str, subs_id: &str) -> Result<(), Problem> {
-        self.remove(ue_id, kind::SDM, subs_id, "SUBSCRIPTION_NOT_FOUND")
+        self.remove(ue_id, kind::SDM, subs_id, "SUBSCRIPTION_NOT_FOUND").await
     }
 
     async fn get_identity_data(&self, ue_id: &str) -> Result<IdentityData, Problem> {
         let supi = match ue_id.starts_with("msisdn-") {
-            true => self.store.supi_of(ue_id).map_err(problem::of_store)?.unwrap_or_default(),
+            true => {
+                let gpsi = ue_id.to_string();
+                self.serve(move |store| store.supi_of(&gpsi)).await?.unwrap_or_default()
+            }
             false => ue_id.to_string(),
         };
-        provisioned::identity_data(&*self.subscriber(&supi)?)
+        provisioned::identity_data(&*self.subscriber(&supi).await?)
     }
 
     async fn subscription_data_subscriptions(
@@ -264,12 +271,12 @@ impl UdrDataRepository for Udr {
         body.subscription_id = Some(id.clone());
         let location =
             format!("{}/nudr-dr/v2/subscription-data/subs-to-notify/{id}", self.context.api_root());
-        self.store_subscription(&id, &body)?;
+        self.store_subscription(&id, &body).await?;
         Ok(Created { location, body })
     }
 
     async fn remove_subscription_data_subscriptions(&self, subs_id: &str) -> Result<(), Problem> {
-        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
+        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND").await
     }
 
     async fn read_access_and_mobility_policy_data(
@@ -277,7 +284,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: PolicyFeaturesQuery,
     ) -> Result<AmPolicyData, Problem> {
-        self.subscriber(ue_id).map(|_| AmPolicyData::default())
+        self.subscriber(ue_id).await.map(|_| AmPolicyData::default())
     }
 
     async fn read_session_management_policy_data(
@@ -285,7 +292,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         query: SmPolicyDataQuery,
     ) -> Result<SmPolicyData, Problem> {
-        provisioned::sm_policy_data(&*self.subscriber(ue_id)?, &query)
+        provisioned::sm_policy_data(&*self.subscriber(ue_id).await?, &query)
     }
 
     async fn create_individual_policy_data_subscription(
@@ -295,7 +302,7 @@ impl UdrDataRepository for Udr {
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         let location =
             format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
-        self.store_subscription(&id, &body)?;
+        self.store_subscription(&id, &body).await?;
         Ok(Created { location, body })
     }
 
@@ -303,7 +310,7 @@ impl UdrDataRepository for Udr {
         &self,
         subs_id: &str,
     ) -> Result<(), Problem> {
-        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
+        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND").await
     }
 }
 
@@ -311,29 +318,31 @@ impl UdrDataRepository for Udr {
 const MAX_CHANGE_SUBSCRIPTIONS: usize = 10_000;
 
 impl Udr {
-    fn store_subscription<T: serde::Serialize>(&self, id: &str, body: &T) -> Result<(), Problem> {
-        let all = self.store.contexts(NO_SUBSCRIBER, kind::CHANGES).map_err(problem::of_store)?;
+    async fn store_subscription<T: serde::Serialize>(
+        &self,
+        id: &str,
+        body: &T,
+    ) -> Result<(), Problem> {
+        let all = self.serve(|store| store.contexts(NO_SUBSCRIBER, kind::CHANGES)).await?;
         let held = all.len();
         let json = serde_json::to_value(body).map_err(problem::of_json)?;
         // A consumer that subscribes again has lost its subscription.
-        for (old, text) in &all {
-            let before: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        for (old, text) in all {
+            let before: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
             if ["callbackReference", "notificationUri", "ueId"]
                 .iter()
                 .all(|name| before[name] == json[name])
             {
-                self.store
-                    .remove_context(NO_SUBSCRIBER, kind::CHANGES, old)
-                    .map_err(problem::of_store)?;
+                self.serve(move |store| store.remove_context(NO_SUBSCRIBER, kind::CHANGES, &old))
+                    .await?;
             }
         }
         if held >= MAX_CHANGE_SUBSCRIPTIONS {
             return Err(Problem::new(403, "QUOTA_EXCEEDED")
                 .detail(format!("the limit of {held} subscriptions is reached")));
         }
-        self.store
-            .put_context(NO_SUBSCRIBER, kind::CHANGES, id, &json.to_string())
-            .map_err(problem::of_store)
-            .map(|_| ())
+        let (id, json) = (id.to_string(), json.to_string());
+        let put = move |store: &Store| store.put_context(NO_SUBSCRIBER, kind::CHANGES, &id, &json);
+        self.serve(put).await.map(drop)
     }
 }

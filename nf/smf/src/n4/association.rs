@@ -4,6 +4,7 @@ use super::load::Load;
 use super::{N4, SessionLayer, UpfCriteria};
 use crate::config::UpfConfig;
 use crate::metrics;
+use martlet_outage::Dependency;
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
 use martlet_pfcp::{
     AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest,
@@ -42,11 +43,14 @@ pub struct Association {
     pub load: Load,
     /// The UPF requested the release of the association, which is due by this time.
     pub release_due: Option<Instant>,
+    /// The UPF, as readiness and log show it.
+    peer: Dependency,
 }
 
 impl Association {
     pub fn new(upf: UpfConfig) -> Self {
         Association {
+            peer: Dependency::new("smf", "n4", upf.n4),
             upf,
             state: State::Down,
             generation: 0,
@@ -190,6 +194,7 @@ impl N4 {
         let association = tables.associations.iter_mut().find(|a| a.upf.n4 == upf);
         association.is_some_and(|association| {
             association.state = State::Up(recovery);
+            association.peer.available();
             (association.load, association.release_due) = (Load::default(), None);
             association.generation += 1;
             association.generation > 1
@@ -225,12 +230,19 @@ impl N4 {
                         self.recovery_received(upf, response.recovery.0)
                     }
                     _ => {
-                        tracing::warn!(%upf, "UPF heartbeat timeout");
+                        self.unavailable(upf, &"UPF heartbeat timeout");
                         self.set_down(upf);
                         sessions.upf_failed(upf);
                     }
                 }
             }
+        }
+    }
+
+    /// Records that a UPF does not respond.
+    fn unavailable(&self, upf: SocketAddr, error: &dyn std::fmt::Display) {
+        if let Some(association) = self.tables().associations.iter().find(|a| a.upf.n4 == upf) {
+            association.peer.unavailable(error);
         }
     }
 
@@ -281,7 +293,7 @@ impl N4 {
                 Ok(other) => {
                     tracing::warn!(%upf, answer = other.name(), "UPF rejects association")
                 }
-                Err(error) => tracing::debug!(%upf, %error, "UPF not associated yet"),
+                Err(error) => self.unavailable(upf, &error),
             }
             tokio::time::sleep(retry).await;
             retry = (retry * 2).min(LAST_RETRY);

@@ -1,0 +1,292 @@
+//! A PostgreSQL client that blocks, and whose every wait has a limit: a server that hangs fails a
+//! statement after a while, and its connection is closed.
+//!
+//! Statements are prepared once per connection. A closed client fails each statement at once until
+//! [`Client::reconnect`] succeeds.
+use crate::StoreError;
+use crate::postgres_tls::{Target, target};
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, NoTls, Row, Statement};
+
+/// Limit of a transaction that changes subscribers or tables: it waits for others of its kind.
+const LONG_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Parameters of a statement.
+type Parameters<'a> = [&'a (dyn ToSql + Sync)];
+
+/// A connection, or the reason why there is none.
+pub struct Client {
+    runtime: Runtime,
+    target: Target,
+    connection: Result<Connection, String>,
+    limit: Duration,
+}
+
+struct Connection {
+    client: tokio_postgres::Client,
+    /// Moves the bytes of the connection; it runs while a call waits.
+    task: JoinHandle<()>,
+    /// Prepared statements by their text.
+    statements: HashMap<String, Statement>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Connection {
+    async fn statement(&mut self, sql: &str) -> Result<Statement, Error> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql).await?;
+        self.statements.insert(sql.to_string(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Client {
+    /// Connects to a `postgresql://` URL.
+    ///
+    /// # Errors
+    /// The URL is wrong, or the server does not answer in time.
+    pub fn connect(url: &str) -> Result<Client, StoreError> {
+        let target = target(url)?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|_| StoreError::Ended)?;
+        let limit = target.statement_timeout;
+        let connection = Err("not connected yet".to_string());
+        let mut client = Client { runtime, target, connection, limit };
+        client.reconnect()?;
+        Ok(client)
+    }
+
+    /// Connects again.
+    ///
+    /// # Errors
+    /// The server does not answer in time.
+    pub fn reconnect(&mut self) -> Result<(), StoreError> {
+        let target = &self.target;
+        // A connection to each of several hosts may be attempted.
+        let hosts = u32::try_from(target.config.get_hosts().len().max(1)).unwrap_or(1);
+        let limit = target.connect_timeout.saturating_mul(hosts);
+        let outcome = self.runtime.block_on(async { timeout(limit, open(target)).await });
+        let outcome = match outcome {
+            Ok(outcome) => outcome.map_err(StoreError::from),
+            Err(_) => Err(StoreError::Timeout { what: "connection", limit }),
+        };
+        match outcome {
+            Ok(connection) => {
+                self.connection = Ok(connection);
+                Ok(())
+            }
+            Err(error) => {
+                self.connection = Err(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the connection is closed, by the server or after a failure.
+    pub fn is_closed(&mut self) -> bool {
+        let Ok(connection) = &self.connection else { return true };
+        // Reads what has arrived, such as the end of the connection.
+        self.runtime.block_on(async {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+        });
+        if connection.client.is_closed() {
+            self.connection = Err("the server closed the connection".into());
+        }
+        self.connection.is_err()
+    }
+
+    fn run<'a, T, F>(
+        &'a mut self,
+        work: impl FnOnce(&'a mut Connection) -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Error>> + 'a,
+    {
+        let limit = self.limit;
+        let connection = match &mut self.connection {
+            Ok(connection) => connection,
+            Err(why) => return Err(StoreError::Disconnected(why.clone())),
+        };
+        let work = work(connection);
+        match self.runtime.block_on(async { timeout(limit, work).await }) {
+            Ok(outcome) => outcome.map_err(StoreError::from),
+            Err(_) => Err(StoreError::Timeout { what: "statement", limit }),
+        }
+    }
+
+    /// Closes the connection if an error makes it useless, and forgets prepared statements that the
+    /// server does not accept any more.
+    fn checked<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        match &outcome {
+            Err(error @ StoreError::Timeout { .. }) => self.connection = Err(error.to_string()),
+            Err(StoreError::Postgres(error)) => {
+                let outdated =
+                    [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
+                if let Ok(connection) = &mut self.connection {
+                    if connection.client.is_closed() {
+                        self.connection = Err(error.to_string());
+                    } else if error.code().is_some_and(|code| outdated.contains(code)) {
+                        connection.statements.clear();
+                    }
+                }
+            }
+            _ => {}
+        }
+        outcome
+    }
+
+    /// Runs a query.
+    pub fn query(
+        &mut self,
+        sql: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let outcome = self.run(async |connection: &mut Connection| {
+            let statement = connection.statement(sql).await?;
+            connection.client.query(&statement, parameters).await
+        });
+        self.checked(outcome)
+    }
+
+    /// Runs a query with at most one row.
+    pub fn query_opt(
+        &mut self,
+        sql: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Option<Row>, StoreError> {
+        let outcome = self.run(async |connection: &mut Connection| {
+            let statement = connection.statement(sql).await?;
+            connection.client.query_opt(&statement, parameters).await
+        });
+        self.checked(outcome)
+    }
+
+    /// Runs a query with one row.
+    pub fn query_one(&mut self, sql: &str, parameters: &Parameters<'_>) -> Result<Row, StoreError> {
+        let outcome = self.run(async |connection: &mut Connection| {
+            let statement = connection.statement(sql).await?;
+            connection.client.query_one(&statement, parameters).await
+        });
+        self.checked(outcome)
+    }
+
+    /// Runs a statement. Returns the number of changed rows.
+    pub fn execute(&mut self, sql: &str, parameters: &Parameters<'_>) -> Result<u64, StoreError> {
+        let outcome = self.run(async |connection: &mut Connection| {
+            let statement = connection.statement(sql).await?;
+            connection.client.execute(&statement, parameters).await
+        });
+        self.checked(outcome)
+    }
+
+    /// Runs statements without parameters.
+    pub fn batch_execute(&mut self, sql: &str) -> Result<(), StoreError> {
+        let outcome = self
+            .run(async |connection: &mut Connection| connection.client.batch_execute(sql).await);
+        self.checked(outcome)
+    }
+
+    /// Begins a transaction. It is rolled back on drop.
+    pub fn transaction(&mut self) -> Result<Transaction<'_>, StoreError> {
+        self.batch_execute("BEGIN")?;
+        Ok(Transaction { client: self, is_open: true })
+    }
+
+    /// Begins a transaction that may wait for others: one that changes tables or many rows.
+    pub(crate) fn long_transaction(&mut self) -> Result<Transaction<'_>, StoreError> {
+        self.batch_execute("BEGIN; SET LOCAL statement_timeout = 0")?;
+        self.limit = LONG_LIMIT;
+        Ok(Transaction { client: self, is_open: true })
+    }
+}
+
+async fn open(target: &Target) -> Result<Connection, Error> {
+    let (client, task) = match &target.tls {
+        Some(tls) => {
+            let (client, connection) = target.config.connect(tls.clone()).await?;
+            (client, tokio::spawn(async move { drop(connection.await) }))
+        }
+        None => {
+            let (client, connection) = target.config.connect(NoTls).await?;
+            (client, tokio::spawn(async move { drop(connection.await) }))
+        }
+    };
+    let connection = Connection { client, task, statements: HashMap::new() };
+    // The server ends a statement, too, so that it does not take effect much later.
+    let limit = target.statement_timeout.as_millis();
+    connection.client.batch_execute(&format!("SET statement_timeout = {limit}")).await?;
+    Ok(connection)
+}
+
+/// An open transaction.
+pub struct Transaction<'a> {
+    client: &'a mut Client,
+    is_open: bool,
+}
+
+impl Transaction<'_> {
+    /// As [`Client::query`].
+    pub fn query(
+        &mut self,
+        sql: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.client.query(sql, parameters)
+    }
+
+    /// As [`Client::query_opt`].
+    pub fn query_opt(
+        &mut self,
+        sql: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Option<Row>, StoreError> {
+        self.client.query_opt(sql, parameters)
+    }
+
+    /// As [`Client::query_one`].
+    pub fn query_one(&mut self, sql: &str, parameters: &Parameters<'_>) -> Result<Row, StoreError> {
+        self.client.query_one(sql, parameters)
+    }
+
+    /// As [`Client::execute`].
+    pub fn execute(&mut self, sql: &str, parameters: &Parameters<'_>) -> Result<u64, StoreError> {
+        self.client.execute(sql, parameters)
+    }
+
+    /// As [`Client::batch_execute`].
+    pub fn batch_execute(&mut self, sql: &str) -> Result<(), StoreError> {
+        self.client.batch_execute(sql)
+    }
+
+    /// Commits.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        self.is_open = false;
+        self.client.batch_execute("COMMIT")
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        self.client.limit = self.client.target.statement_timeout;
+        // After a failed commit the state of the transaction is unknown; the server ends it.
+        if self.is_open && self.client.connection.is_ok() {
+            let _ = self.client.batch_execute("ROLLBACK");
+        }
+    }
+}
