@@ -1,5 +1,6 @@
 //! What each network function needs of the machine: capabilities, system calls, files.
 use crate::config::{Config, FUNCTIONS};
+use martlet_context_store::ContextStoreConfig;
 use martlet_sandbox::{
     Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
     hand_over, private_folder, share_folder,
@@ -125,7 +126,7 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     }
     access.read.extend(key_file(config));
     access.read.extend(config.database().certificate_files());
-    let stores = [&config.amf.context_store, &config.smf.context_store, &config.chf.context_store];
+    let stores = context_stores(config);
     let stores = stores.map(|store| DatabaseUrl::parse(&store.database).certificate_files());
     access.read.extend(stores.into_iter().flatten());
     access.write.push(PathBuf::from("/dev/null"));
@@ -154,6 +155,16 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     access
 }
 
+/// The databases of contexts.
+fn context_stores(config: &Config) -> [&ContextStoreConfig; 4] {
+    [
+        &config.amf.context_store,
+        &config.smf.context_store,
+        &config.chf.context_store,
+        &config.nrf.context_store,
+    ]
+}
+
 /// The folder of a file.
 fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
@@ -177,7 +188,7 @@ fn written(name: &str, config: &Config) -> Vec<PathBuf> {
     }
     let function = (name != "core").then_some(name);
     files.extend(config.oam.history.file(&config.udr.path, function));
-    for store in [&config.amf.context_store, &config.smf.context_store, &config.chf.context_store] {
+    for store in context_stores(config) {
         if let DatabaseUrl::File(file) = DatabaseUrl::parse(&store.database)
             && !store.database.is_empty()
         {

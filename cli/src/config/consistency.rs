@@ -136,6 +136,7 @@ impl Config {
             ("amf", &self.amf.context_store),
             ("smf", &self.smf.context_store),
             ("chf", &self.chf.context_store),
+            ("nrf", &self.nrf.context_store),
         ];
         for (name, store) in stores {
             if let DatabaseUrl::File(file) = DatabaseUrl::parse(&store.database) {

@@ -12,6 +12,8 @@ pub const SERVICE_STATE: &str = "/var/lib/martlet";
 pub const CONFIG_VARIABLE: &str = "MARTLET_CONFIG";
 /// The operator's key of a PostgreSQL database, in the state directory.
 const POSTGRES_KEY_FILE: &str = "martlet.key";
+/// The registrations of the NRF of a core with a PostgreSQL database, in the state directory.
+const POSTGRES_NRF: &str = "martlet.nrf.db";
 /// The UE history of a core with a PostgreSQL database, in the state directory.
 const POSTGRES_HISTORY: &str = "martlet.history";
 
@@ -66,6 +68,12 @@ impl Config {
             text(key_file);
         };
         database(&mut self.udr.path, &mut self.udr.key_file);
+        // The NRF keeps its registrations on its machine, without a server that may be absent.
+        let nrf = &mut self.nrf.context_store;
+        let is_server = matches!(DatabaseUrl::parse(&self.udr.path), DatabaseUrl::Postgres(_));
+        if is_server && nrf.database.is_empty() {
+            nrf.database = POSTGRES_NRF.into();
+        }
         let store = |store: &mut ContextStoreConfig| {
             if store.database.is_empty() {
                 text(&mut store.key_file);
@@ -76,7 +84,7 @@ impl Config {
         store(&mut self.amf.context_store);
         store(&mut self.smf.context_store);
         store(&mut self.chf.context_store);
-        let is_server = matches!(self.database(), DatabaseUrl::Postgres(_));
+        store(&mut self.nrf.context_store);
         if is_server && self.oam.history.path.is_empty() {
             self.oam.history.path = POSTGRES_HISTORY.into();
         }

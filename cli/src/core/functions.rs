@@ -86,6 +86,7 @@ pub async fn start_function(
     match name {
         "nrf" => {
             let mut own = config.nrf.clone();
+            derive(&mut own.context_store);
             if config.sbi.is_secured() && own.token_key.is_none() {
                 own.token_key = Some(config.sbi.pki_file(PkiFile::TOKEN_PRIVATE));
             }

@@ -129,3 +129,38 @@ fn an_outage_of_nrf_and_upf_is_shown_by_each_function_that_needs_them() {
         core.stop()
     });
 }
+
+/// The NF instances that the NRF has, without those of functions that have ended.
+fn instances(core: &CoreProcess) -> Vec<String> {
+    let nrf = status_of(core, "nrf");
+    let all = nrf["registered"].as_array().cloned().unwrap_or_default();
+    all.iter().filter_map(|entry| entry["id"].as_str().map(str::to_string)).collect()
+}
+
+#[test]
+fn ues_register_while_the_nrf_restarts() {
+    in_namespace_within(LIMIT, || async {
+        let site = Site::new("nrf-restart")?;
+        site.subscribe(3, 8)?;
+        // Functions send no regular heartbeat during the test that the NRF would miss.
+        let config = std::fs::read_to_string(site.config())?;
+        std::fs::write(site.config(), config + "sbi: { heartbeat_s: 60 }\n")?;
+        let core = site.start(&["--split", "--sbi", "http"])?;
+        let before = instances(&core);
+        ensure!(before.len() == 8, "{before:?}");
+        let gnb = gnb().await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        let mut kills = 0;
+        for n in 2..=9 {
+            // It is absent from an earlier kill, or has just come back.
+            kills += u32::from(kill(&core, "nrf").is_ok());
+            registration_cycle(&ue(&gnb, n)?).await.with_context(|| format!("UE {n}"))?;
+        }
+        ensure!(kills > 1, "{kills}");
+        until(&core, "nrf", "it is back", |nrf| nrf["registered"].is_array()).await?;
+        until_ready(&site, "amf", None).await?;
+        ensure!(instances(&core) == before, "{:?} instead of {before:?}", instances(&core));
+        gnb.shutdown().await;
+        core.stop()
+    });
+}

@@ -23,6 +23,14 @@ const AVOIDANCE: Duration = Duration::from_secs(10);
 /// Validity of an empty result: the producer may be starting.
 const EMPTY_VALIDITY: Duration = Duration::from_millis(50);
 
+/// Timeout of a discovery request that has an earlier answer.
+const STALE_AFTER: Duration = Duration::from_secs(1);
+/// Validity of an earlier answer while the NRF does not answer.
+const STALE_VALIDITY: Duration = Duration::from_secs(1);
+/// How long a discovery request without an earlier answer is repeated, and the pause between two.
+const NRF_RETRIES: Duration = Duration::from_secs(3);
+const NRF_RETRY_PAUSE: Duration = Duration::from_millis(50);
+
 /// Feature 6, "Service-Map" (TS 29.510, 6.2.9).
 const SERVICE_MAP: &str = "20";
 
@@ -121,6 +129,8 @@ struct State {
     replacements: HashMap<ApiRoot, (ApiRoot, Instant)>,
     /// Producers that are being probed.
     probed: HashSet<ApiRoot>,
+    /// The producers of the last answers, by query.
+    last_known: HashMap<String, Vec<ApiRoot>>,
     /// NF types with a subscription to status changes, and whether the NRF confirmed it.
     subscribed: HashMap<NfType, bool>,
 }
@@ -170,15 +180,58 @@ impl Discovery {
             true => key.push_str(api),
             false => query().to_query().append_to(&mut key),
         }
+        let name = key.clone();
         let cell = self.cell(key, &target);
         let found = match cell.get() {
             Some(found) => found,
-            None => cell.get_or_try_init(|| self.ask(query(), target.clone(), api)).await?,
+            None => {
+                let ask = || self.ask_or_remember(&name, query, &target, api);
+                cell.get_or_try_init(ask).await?
+            }
         };
         self.choose(found).ok_or_else(|| {
             Problem::new(504, "TARGET_NF_NOT_REACHABLE")
                 .detail(format!("the NRF has no matching {target} with {api}"))
         })
+    }
+
+    /// Requests producers from the NRF. While the NRF does not answer, those of the last answer
+    /// are used; a function that has none waits a while for the NRF.
+    async fn ask_or_remember(
+        self: &Arc<Self>,
+        key: &str,
+        query: impl Fn() -> SearchQuery,
+        target: &NfType,
+        api: &str,
+    ) -> Result<DiscoveryResult, Problem> {
+        let known = self.state().last_known.get(key).cloned();
+        let nrf = if known.is_some() { self.nrf.within(STALE_AFTER) } else { self.nrf.clone() };
+        let give_up = Instant::now() + NRF_RETRIES;
+        loop {
+            let problem = match self.ask(&nrf, query(), target.clone(), api).await {
+                Ok(found) => {
+                    let mut state = self.state();
+                    let has_room = state.last_known.len() < CACHE_SIZE;
+                    if !found.roots.is_empty() && (has_room || known.is_some()) {
+                        state.last_known.insert(key.to_string(), found.roots.clone());
+                    }
+                    return Ok(found);
+                }
+                Err(problem) => problem,
+            };
+            if !is_absence(&problem) {
+                return Err(problem);
+            }
+            self.nrf_failed.notify_one();
+            if let Some(roots) = known {
+                let (equals, until) = (1, Instant::now() + STALE_VALIDITY);
+                return Ok(DiscoveryResult { roots, equals, until });
+            }
+            if Instant::now() >= give_up {
+                return Err(problem);
+            }
+            tokio::time::sleep(NRF_RETRY_PAUSE).await;
+        }
     }
 
     /// The valid cell of a query, or a new one.
@@ -202,17 +255,13 @@ impl Discovery {
 
     async fn ask(
         self: &Arc<Self>,
+        nrf: &Peer,
         query: SearchQuery,
         target: NfType,
         api: &str,
     ) -> Result<DiscoveryResult, Problem> {
         let is_subscribed = self.subscribed(&target);
-        let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
-        let result = result.inspect_err(|problem| {
-            if problem.transport.is_some() {
-                self.nrf_failed.notify_one();
-            }
-        })?;
+        let result = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> =
             result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
         for profile in &result.nf_instances {
@@ -438,6 +487,11 @@ impl NfStatusCallback for Discovery {
         }
         Ok(())
     }
+}
+
+/// Whether a call failed since its peer does not answer.
+pub(crate) fn is_absence(problem: &Problem) -> bool {
+    problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
 }
 
 /// Priority and API root of an instance's service, if it is registered.

@@ -1,7 +1,8 @@
 //! Registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): register, heartbeat,
 //! deregister.
+use crate::discovery::is_absence;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown};
-use martlet_sbi::{JsonPatch, OperationInfo, PatchItem, Problem};
+use martlet_sbi::{JsonPatch, OperationInfo, PatchItem};
 use martlet_sbi_api::common::{NfInstanceId, UriScheme};
 use martlet_sbi_api::nnrf_nfmanagement::{
     IpEndPoint, NfManagementClient, NfProfile, NfService, NfServiceStatus, NfServiceVersion,
@@ -179,11 +180,6 @@ async fn keep_alive(context: &NfContext, nrf: &NfManagementClient, id: &str, int
             }
         }
     }
-}
-
-/// Whether a call failed since its peer does not answer.
-fn is_absence(problem: &Problem) -> bool {
-    problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
 }
 
 /// The heartbeat (TS 29.510, 5.2.2.3.2).

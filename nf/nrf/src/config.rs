@@ -1,5 +1,6 @@
 //! The NRF's section of the configuration.
 use martlet_config::Finding;
+use martlet_context_store::ContextStoreConfig;
 use serde::{Deserialize, Serialize};
 
 /// The NRF's configuration.
@@ -21,6 +22,8 @@ pub struct NrfConfig {
     pub token_key: Option<String>,
     /// Validity of an access token, seconds.
     pub token_s: u32,
+    /// Where registrations and subscriptions outlive a restart.
+    pub context_store: ContextStoreConfig,
     /// Deviations from TS 29.510 that network functions of other vendors need.
     pub interop: Interop,
 }
@@ -45,6 +48,7 @@ impl Default for NrfConfig {
             subscription_s: 86_400,
             token_key: None,
             token_s: 3600,
+            context_store: ContextStoreConfig::default(),
             interop: Interop::default(),
         }
     }

@@ -8,11 +8,13 @@ mod discovery;
 mod management;
 mod matching;
 mod notification;
+mod persisted;
 mod registry;
 mod subscriptions;
 
 pub use config::{Interop, NrfConfig};
 
+use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
@@ -34,6 +36,8 @@ pub struct Nrf {
     state: Mutex<State>,
     /// Signs access tokens. None: no tokens.
     signer: Option<access_token::Signer>,
+    /// The stored registrations and subscriptions.
+    store: ContextStore,
 }
 
 /// The tables, behind a lock that is never held across an await.
@@ -61,12 +65,12 @@ impl NetworkFunction for Nrf {
             .map(access_token::Signer::load)
             .transpose()
             .map_err(|error| StartError(format!("nrf.token_key: {error}")))?;
-        Ok(Arc::new(Nrf {
-            context,
-            config,
-            state: Mutex::new(State { registry, subscriptions }),
-            signer,
-        }))
+        let mut state = State { registry, subscriptions };
+        let (store, stored) = persisted::open(&config).map_err(|error| {
+            StartError(format!("{error}; `nrf.context_store` configures the database"))
+        })?;
+        persisted::restore(&mut state, &store, stored);
+        Ok(Arc::new(Nrf { context, config, state: Mutex::new(state), signer, store }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -86,6 +90,10 @@ impl NetworkFunction for Nrf {
         }
     }
 
+    fn ready(&self) -> Result<(), String> {
+        self.store.ready()
+    }
+
     fn status(&self) -> serde_json::Value {
         let state = self.state();
         let list = state.registry.iter().map(|entry| {
@@ -96,6 +104,6 @@ impl NetworkFunction for Nrf {
             })
         });
         serde_json::json!({"registered": list.collect::<Vec<_>>(),
-            "subscriptions": state.subscriptions.len()})
+            "subscriptions": state.subscriptions.len(), "context_store": self.store.status()})
     }
 }

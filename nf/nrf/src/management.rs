@@ -82,11 +82,15 @@ impl NfManagement for Nrf {
         profile.heart_beat_timer = Some(interval);
         let silent = self.config.interop.no_heartbeats && asked.is_none();
         let interval = Duration::from_secs(if silent { FOREVER_S } else { interval.into() });
-        let entry = Entry { profile: profile.clone(), interval, seen: Instant::now() };
+        let entry =
+            Entry { profile: profile.clone(), interval, seen: Instant::now(), is_restored: false };
+        let replaced = self.state().registry.remove_replaced(&profile);
+        replaced.iter().for_each(|id| self.persist_instance(id));
         let before = self.state().registry.put(entry).map_err(|()| {
             Problem::new(500, "INSUFFICIENT_RESOURCES")
                 .detail("the table of instances is full: raise nrf.max_instances")
         })?;
+        self.persist_instance(nf_instance_id);
         let (nf, id) = (profile.nf_type.as_str(), nf_instance_id);
         tracing::debug!(nf, id, again = before.is_some(), "registered");
         Ok(match before {
@@ -118,7 +122,7 @@ impl NfManagement for Nrf {
                 let detail = "identity and type of an instance cannot change";
                 return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
             }
-            entry.seen = Instant::now();
+            (entry.seen, entry.is_restored) = (Instant::now(), false);
             // A heartbeat, or a change of load alone, is not notified (5.2.2.3.2).
             let quiet = |item: &martlet_sbi::PatchItem| {
                 matches!(item.path.as_str(), "/nfStatus" | "/load" | "/loadTimeStamp")
@@ -129,8 +133,12 @@ impl NfManagement for Nrf {
             if changed {
                 entry.profile = patched.clone();
             }
-            (changed && !heartbeat, patched)
+            (changed && !heartbeat, (patched, changed))
         };
+        if updated.1 {
+            self.persist_instance(nf_instance_id);
+        }
+        let (updated, _) = updated;
         if !changed {
             return Ok(StatusReply::no_content());
         }
@@ -141,6 +149,7 @@ impl NfManagement for Nrf {
     async fn deregister_nf_instance(&self, nf_instance_id: &str) -> Result<(), Problem> {
         let removed = self.state().registry.remove(nf_instance_id);
         let mut profile = removed.ok_or_else(|| unknown(nf_instance_id))?;
+        self.persist_instance(nf_instance_id);
         profile.nf_status = NfStatus::Undiscoverable;
         self.notify(NotificationEventType::NfDeregistered, &profile);
         Ok(())
@@ -158,12 +167,15 @@ impl NfManagement for Nrf {
         }
         let mut data = body;
         let valid = self.validity(&mut data);
+        let expired = self.state().subscriptions.expire(Instant::now());
+        expired.iter().for_each(|id| self.persist_subscription(id));
         let held =
             self.state().subscriptions.add(data, Instant::now(), valid).ok_or_else(|| {
                 Problem::new(500, "INSUFFICIENT_RESOURCES")
                     .detail("too many subscriptions: raise nrf.max_subscriptions")
             })?;
         let id = held.subscription_id.as_deref().unwrap_or_default();
+        self.persist_subscription(id);
         let location = format!("{}/nnrf-nfm/v1/subscriptions/{id}", self.context.api_root());
         Ok(Created { location, body: held })
     }
@@ -173,16 +185,15 @@ impl NfManagement for Nrf {
         subscription_id: &str,
         body: JsonPatch,
     ) -> Result<StatusReply<SubscriptionData>, Problem> {
-        let mut state = self.state();
-        let held = state
-            .subscriptions
-            .get(subscription_id)
-            .ok_or_else(|| no_subscription(subscription_id))?;
-        let mut patched = body.apply_to(held).map_err(PatchError::into_problem)?;
+        let held = self.state().subscriptions.get(subscription_id).cloned();
+        let held = held.ok_or_else(|| no_subscription(subscription_id))?;
+        let mut patched = body.apply_to(&held).map_err(PatchError::into_problem)?;
         patched.subscription_id = Some(subscription_id.to_string());
         let asked = patched.validity_time.clone();
         let valid = self.validity(&mut patched);
-        state.subscriptions.replace(subscription_id, patched.clone(), Instant::now(), valid);
+        let now = Instant::now();
+        self.state().subscriptions.replace(subscription_id, patched.clone(), now, valid);
+        self.persist_subscription(subscription_id);
         // 204 if everything is as requested (5.2.2.5.6).
         Ok(if patched.validity_time == asked {
             StatusReply::no_content()
@@ -192,7 +203,9 @@ impl NfManagement for Nrf {
     }
 
     async fn remove_subscription(&self, subscription_id: &str) -> Result<(), Problem> {
-        match self.state().subscriptions.remove(subscription_id) {
+        let removed = self.state().subscriptions.remove(subscription_id);
+        self.persist_subscription(subscription_id);
+        match removed {
             true => Ok(()),
             false => Err(no_subscription(subscription_id)),
         }

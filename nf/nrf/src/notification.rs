@@ -65,6 +65,7 @@ impl Nrf {
             };
             let (nf, id) = (profile.nf_type.as_str(), profile.nf_instance_id.as_str());
             tracing::warn!(nf, id, "{what}: heartbeat timeout");
+            self.persist_instance(id);
             self.notify(event, &profile);
         }
     }

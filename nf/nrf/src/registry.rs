@@ -17,6 +17,8 @@ pub struct Entry {
     pub interval: Duration,
     /// Time of the last heartbeat.
     pub seen: Instant,
+    /// It registered with an earlier process of the NRF, and has sent no heartbeat since.
+    pub is_restored: bool,
 }
 
 /// What happened to an instance without heartbeats.
@@ -25,6 +27,18 @@ pub enum Overdue {
     Suspended(Box<NfProfile>),
     /// It is removed.
     Removed(Box<NfProfile>),
+}
+
+/// Where an instance serves: its addresses, and the ports of its services.
+fn address(profile: &NfProfile) -> impl PartialEq + use<> {
+    let listed = profile.nf_service_list.iter().flat_map(|list| list.values());
+    let services = listed.chain(profile.nf_services.iter().flatten());
+    let endpoints = services.flat_map(|service| service.ip_end_points.iter().flatten());
+    let mut ports: Vec<_> = endpoints.filter_map(|endpoint| endpoint.port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let (ipv4, ipv6) = (profile.ipv4_addresses.clone(), profile.ipv6_addresses.clone());
+    (profile.fqdn.clone(), ipv4, ipv6, ports)
 }
 
 /// The table, limited in size, ordered by identity.
@@ -36,6 +50,22 @@ pub struct Registry {
 impl Registry {
     pub fn new(most: usize) -> Self {
         Registry { entries: BTreeMap::new(), most }
+    }
+
+    /// Removes the restored instances that another one replaces: those of its type at its address.
+    /// Returns their identities.
+    pub fn remove_replaced(&mut self, by: &NfProfile) -> Vec<String> {
+        let replaced = |entry: &Entry| {
+            let profile = &entry.profile;
+            entry.is_restored
+                && profile.nf_instance_id != by.nf_instance_id
+                && profile.nf_type == by.nf_type
+                && address(profile) == address(by)
+        };
+        let all = self.entries.iter().filter(|(_, entry)| replaced(entry));
+        let all: Vec<String> = all.map(|(id, _)| id.clone()).collect();
+        all.iter().for_each(|id| drop(self.entries.remove(id)));
+        all
     }
 
     /// Adds or replaces an instance. Returns the previous profile; `Err` if the table is full.
@@ -68,11 +98,12 @@ impl Registry {
         let mut overdue = Vec::new();
         self.entries.retain(|_, entry| {
             let silent = now.saturating_duration_since(entry.seen);
-            if silent >= entry.interval * REMOVE_AFTER {
+            let suspend_after = if entry.is_restored { 1 } else { SUSPEND_AFTER };
+            if silent >= entry.interval.saturating_mul(REMOVE_AFTER) {
                 overdue.push(Overdue::Removed(Box::new(entry.profile.clone())));
                 return false;
             }
-            if silent >= entry.interval * SUSPEND_AFTER
+            if silent >= entry.interval.saturating_mul(suspend_after)
                 && entry.profile.nf_status == NfStatus::Registered
             {
                 entry.profile.nf_status = NfStatus::Suspended;

@@ -30,7 +30,6 @@ impl Subscriptions {
         now: Instant,
         valid: Duration,
     ) -> Option<SubscriptionData> {
-        self.held.retain(|_, held| held.until > now);
         if self.held.len() >= self.most {
             return None;
         }
@@ -41,8 +40,28 @@ impl Subscriptions {
         Some(data)
     }
 
+    /// Adds a subscription of an earlier process. None without an identity, or in a full table.
+    pub fn restore(&mut self, data: SubscriptionData, until: Instant) -> Option<()> {
+        let id = data.subscription_id.clone()?;
+        let number: u64 = id.parse().ok()?;
+        if self.held.len() >= self.most {
+            return None;
+        }
+        self.last = self.last.max(number);
+        self.held.insert(id, Subscription { data, until });
+        Some(())
+    }
+
     pub fn get(&self, id: &str) -> Option<&SubscriptionData> {
         self.held.get(id).map(|held| &held.data)
+    }
+
+    /// Removes the subscriptions that have expired. Returns their identities.
+    pub fn expire(&mut self, now: Instant) -> Vec<String> {
+        let expired = self.held.iter().filter(|(_, held)| held.until <= now);
+        let expired: Vec<String> = expired.map(|(id, _)| id.clone()).collect();
+        expired.iter().for_each(|id| drop(self.held.remove(id)));
+        expired
     }
 
     /// Replaces an existing subscription.
