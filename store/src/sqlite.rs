@@ -69,7 +69,13 @@ impl OpenFile {
     fn open_group(&mut self) -> Result<bool, StoreError> {
         let now = Instant::now();
         if self.has_group() {
-            return Ok(false);
+            if self.group.is_some() {
+                return Ok(false);
+            }
+            // The rollback of a failed group failed, too. A write in its transaction would not be
+            // committed.
+            self.connection.execute_batch("ROLLBACK")?;
+            self.is_failing = true;
         }
         if let Some(group) = self.group.take() {
             // SQLite has ended the group after an error of one of its writes.
