@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// Time limit of an answer of a busy machine; an idle machine needs a hundredth.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -118,6 +119,35 @@ async fn is_rejected(gnb: &Gnb, n: u64) -> Result<()> {
     Ok(())
 }
 
+/// UEs register and deregister at the same time, on a disk that becomes full. Each registration is
+/// accepted, or rejected with a cause. Notifies of each outcome.
+async fn registrations(gnb: &Gnb, outcome: &Notify) -> Result<()> {
+    let one = async |n: u64| -> Result<()> {
+        for _ in 0..8 {
+            let ue = ue(gnb, n)?;
+            let registered = ue.register().await;
+            outcome.notify_waiters();
+            match registered {
+                Ok(_) => ue.deregister().await?,
+                Err(error) => ensure!(error.cause().is_some(), "UE {n}: no cause: {error}"),
+            }
+        }
+        Ok(())
+    };
+    futures_util::future::try_join_all((3..9).map(one)).await?;
+    Ok(())
+}
+
+/// Waits until UEs are served again after the UDR was restarted.
+async fn until_served(gnb: &Gnb) -> Result<()> {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = registration_cycle(&ue(gnb, 2)?).await {
+        ensure!(Instant::now() < give_up, "not served again: {error:#}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    Ok(())
+}
+
 fn full_disk(name: &'static str, arguments: &'static [&'static str]) {
     in_namespace(move || async move {
         let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
@@ -126,6 +156,7 @@ fn full_disk(name: &'static str, arguments: &'static [&'static str]) {
         let database = disk.join("martlet.db");
         let site = Site::on(name, database.to_str())?;
         let core = site.start(arguments)?;
+        site.subscribe(3, 6)?;
         let gnb = gnb_that_waits(1, Duration::from_secs(20)).await?;
         registration_cycle(&ue(&gnb, 1)?).await?;
         let mut numbers = vec![vector(&site, 1)?.map_err(anyhow::Error::msg)?];
@@ -156,7 +187,49 @@ fn full_disk(name: &'static str, arguments: &'static [&'static str]) {
             // As the UE retries when its timer has expired.
             registration_cycle(&ue(&gnb, 2)?).await?;
         }
+
+        // Registrations are in progress when the disk becomes full, and the UDR cannot start.
+        let outcome = Notify::new();
+        let fill = async || -> Result<Filling> {
+            outcome.notified().await;
+            Filling::of(&disk)
+        };
+        let (filling, rejected) = tokio::join!(fill(), registrations(&gnb, &outcome));
+        rejected?;
+        kill(&core, "udr")?;
+        registrations(&gnb, &Notify::new()).await.context("without the UDR")?;
+        drop(filling?);
+        until_served(&gnb).await?;
+        until_writable(&site, true).await?;
+        numbers.push(vector(&site, 1)?.map_err(anyhow::Error::msg)?);
         ensure!(numbers.is_sorted_by(|one, next| one < next), "used twice: {numbers:?}");
+        gnb.shutdown().await;
+        core.stop()
+    });
+}
+
+#[test]
+fn a_full_disk_is_a_rejection_with_a_cause_and_heals_in_one_process() {
+    in_namespace(|| async {
+        let name = "full-disk-one";
+        let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        let disk = folder.join("disk");
+        small_disk(&disk)?;
+        let site = Site::on(name, disk.join("martlet.db").to_str())?;
+        site.subscribe(3, 6)?;
+        let core = site.start(&[])?;
+        let gnb = gnb_that_waits(1, Duration::from_secs(20)).await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        let filling = Filling::of(&disk)?;
+        registrations(&gnb, &Notify::new()).await?;
+        let give_up = Instant::now() + Duration::from_secs(20);
+        while send(&site.oam(), "GET", "/readyz", "")?.0 != 503 {
+            ensure!(Instant::now() < give_up, "ready on a full disk");
+            registrations(&gnb, &Notify::new()).await?;
+        }
+        is_rejected(&gnb, 1).await?;
+        drop(filling);
+        until_served(&gnb).await?;
         gnb.shutdown().await;
         core.stop()
     });
