@@ -73,6 +73,7 @@ endif
 
 dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, upgrade, remove, purge; run the image; attach a UE to both (uses root)
 	$(AS_ROOT) deploy/deb/test.sh dist
+	$(AS_ROOT) deploy/deb/boot.sh dist
 	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)

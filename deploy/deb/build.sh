@@ -157,7 +157,7 @@ martlet() {
     install -m 755 $here/martlet/{postinst,prerm,postrm} "$root/DEBIAN/"
     echo /etc/martlet/martlet.yaml > "$root/DEBIAN/conffiles"
     package martlet net <<TEXT
-Depends: $(dependencies martlet usr/bin/martlet), adduser, nftables | iptables
+Depends: $(dependencies martlet usr/bin/martlet), adduser, procps, nftables | iptables
 Pre-Depends: init-system-helpers (>= 1.54~)
 Recommends: ca-certificates, iproute2
 Suggests: martlet-switch (= $revision), martlet-lab (= $revision), postgresql, ethtool

@@ -7,7 +7,8 @@
 #                                        checks the package's files; 77 if tools are missing
 #
 # Without systemd in the root, the program runs with the user, the capabilities and the folders of
-# the unit, and without the unit's other restrictions (system calls, devices, namespaces).
+# the unit, and without the unit's other restrictions (system calls, devices, namespaces):
+# deploy/deb/boot.sh runs systemd.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cd "$here/../.."
