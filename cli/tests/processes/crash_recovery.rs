@@ -2,7 +2,7 @@
 //! active.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
-use martlet_ran::{PduSessionRequest, ServicePurpose};
+use martlet_ran::{Gnb, PduSessionRequest, ServicePurpose};
 use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of};
 use std::time::Duration;
@@ -46,7 +46,11 @@ fn a_crashed_function_of_a_split_core_is_restarted() {
 /// idle one.
 async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     let core = site.start(&["--split"])?;
-    let first = gnb().await?;
+    // It does not notice by itself that its association is gone.
+    let mut config = gnb_config(1, "127.0.0.5:38412")?;
+    config.procedure_timeout = Duration::from_secs(30);
+    config.sctp_options.heartbeat = Duration::from_secs(3600);
+    let first = Gnb::connect(config).await?;
     let (active, idle) = (ue(&first, 1)?, ue(&first, 2)?);
     let internet =
         || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };

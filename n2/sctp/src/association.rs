@@ -60,6 +60,12 @@ impl<S: Socket> Association<S> {
         }))
     }
 
+    /// Its socket.
+    #[cfg(feature = "usrsctp")]
+    pub(crate) fn socket(&self) -> &S {
+        &self.0.socket
+    }
+
     pub(crate) fn peer_addr(&self) -> SocketAddr {
         self.0.peer
     }

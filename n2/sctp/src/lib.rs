@@ -77,6 +77,18 @@ macro_rules! either {
     };
 }
 
+/// What identifies an association of the user-space stack to its peer. A process that stores it
+/// lets its successor abort the association: see [`SctpStack::abort_former`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AssociationRecord {
+    /// The local address and port.
+    pub local: SocketAddr,
+    /// The peer's address and port.
+    pub peer: SocketAddr,
+    /// The peer's verification tag (RFC 9260, 3.1).
+    pub tag: u32,
+}
+
 /// A message with its stream and payload protocol identifier (host byte order).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -143,6 +155,21 @@ impl SctpStack {
                 ListenerKind::Usrsctp(stack.listen(local, port, options).await?)
             }
         }))
+    }
+
+    /// Sends ABORT to the peers of a former process that was killed. A peer that has the
+    /// association still ends it at once; to others the tag is wrong, and they ignore the packet
+    /// (RFC 9260, 8.5.1). Returns how many were sent. The kernel's stack sends none: the kernel
+    /// aborts the associations of a process that ends.
+    ///
+    /// A peer would otherwise notice at its next heartbeat or message, which is answered with ABORT
+    /// (RFC 9260, 8.4): with the usual interval of 30 seconds, after a minute.
+    pub fn abort_former(&self, records: &[AssociationRecord]) -> usize {
+        match &self.0 {
+            Kind::Kernel(_) => 0,
+            #[cfg(feature = "usrsctp")]
+            Kind::Usrsctp(_) => usrsctp::abort_former(records),
+        }
     }
 
     /// Sets up an association with `remote`, from `local` if given (port 0 selects a free port).
@@ -235,6 +262,16 @@ impl Association {
     /// The (first) local address and port.
     pub fn local_addr(&self) -> SocketAddr {
         either!(AssociationKind, &self.0, it => it.local_addr())
+    }
+
+    /// What a successor of this process needs to abort the association, if this process is killed;
+    /// `None` with the kernel's stack.
+    pub fn record(&self) -> Option<AssociationRecord> {
+        match &self.0 {
+            AssociationKind::Kernel(_) => None,
+            #[cfg(feature = "usrsctp")]
+            AssociationKind::Usrsctp(it) => it.socket().record(),
+        }
     }
 
     /// Number of outbound streams that were negotiated.

@@ -2,7 +2,8 @@
 //! it has one. With `MARTLET_REQUIRE_KERNEL_SCTP` a kernel without SCTP is a failure.
 use bytes::Bytes;
 use martlet_sctp::{
-    Association, Listener, Message, Options, PPID_NGAP, SctpError, SctpStack, StackChoice,
+    Association, AssociationRecord, Listener, Message, Options, PPID_NGAP, SctpError, SctpStack,
+    StackChoice,
 };
 use std::net::IpAddr;
 use std::time::Duration;
@@ -73,9 +74,26 @@ conformance!(
     an_invalid_message_is_rejected_and_the_association_continues,
     a_slow_receiver_blocks_the_sender_and_no_message_is_lost,
     a_message_above_the_receivers_limit_aborts_the_association,
+    a_former_association_is_aborted_with_its_tag_only,
 );
 
 const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// The successor of a process that was killed has only the record of the association.
+async fn a_former_association_is_aborted_with_its_tag_only(stack: SctpStack) {
+    let (near, far, _listener) = pair(&stack).await;
+    near.send(0, PPID_NGAP, test_message(10, 1)).await.unwrap();
+    far.recv().await.unwrap().unwrap();
+    let Some(record) = far.record() else { return assert_eq!(stack.kind(), "kernel") };
+    assert_eq!((record.local, record.peer), (far.local_addr(), near.local_addr()));
+    let of_another = AssociationRecord { tag: record.tag ^ 1, ..record };
+    assert_eq!(stack.abort_former(&[of_another]), 1);
+    far.send(0, PPID_NGAP, test_message(10, 2)).await.unwrap();
+    assert_eq!(near.recv().await.unwrap().unwrap().data, test_message(10, 2));
+    assert_eq!(stack.abort_former(&[record]), 1);
+    let ended = near.recv().await;
+    assert!(matches!(ended, Err(SctpError::PeerAborted { cause: 12 })), "{ended:?}");
+}
 
 async fn listen(stack: &SctpStack) -> Listener {
     stack.listen(&[LOOPBACK], 0, &Options::default()).await.unwrap()

@@ -10,6 +10,7 @@ mod concurrency;
 mod config;
 mod consumers;
 mod dispatch;
+mod former_associations;
 mod lease;
 mod metrics;
 mod n2;
@@ -43,7 +44,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
     AmfInfo, DefaultNotificationSubscription, N2InterfaceAmfInfo, NfProfile, NfType,
     NotificationType,
 };
-use martlet_sctp::Listener;
+use martlet_sctp::{Listener, SctpStack};
 use n2::Gnbs;
 use procedures::n2::overload_control;
 use procedures::positioning::event_exposure::EventSubscriptions;
@@ -96,14 +97,17 @@ impl Amf {
     fn new(
         config: AmfConfig,
         context: Arc<NfContext>,
-        listener: Option<Listener>,
+        listener: Option<(SctpStack, Listener)>,
     ) -> Result<Arc<Self>, StartError> {
         let served = Served::new(&config)?;
         let instance_id = context.instance_id().parse();
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
-        let (contexts, stored) = persisted::open(&config)?;
+        let (contexts, mut stored) = persisted::open(&config)?;
+        if let Some((stack, _)) = &listener {
+            former_associations::abort(stack, &contexts, &mut stored);
+        }
         let amf = Arc::new_cyclic(|itself| Amf {
             itself: itself.clone(),
             config,
@@ -120,7 +124,7 @@ impl Amf {
             event_subscriptions: EventSubscriptions::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),
             status_subscriptions: services::StatusSubscriptions::default(),
-            listener: Mutex::new(listener),
+            listener: Mutex::new(listener.map(|(_, listener)| listener)),
         });
         persisted::restore(&amf, stored);
         Ok(amf)

@@ -13,6 +13,13 @@ const UNREFERENCED_LIMIT: usize = 4096;
 /// First inner port.
 const FIRST_PORT: u16 = 1024;
 
+/// Chunk types of an association that exists (RFC 9260, 3.2).
+const DATA: u8 = 0;
+const SACK: u8 = 3;
+const HEARTBEAT: u8 = 4;
+const HEARTBEAT_ACK: u8 = 5;
+const COOKIE_ACK: u8 = 11;
+
 static TABLE: LazyLock<Mutex<AddressTable>> = LazyLock::new(Default::default);
 
 /// The table, locked. Do not call the library meanwhile: its callbacks lock the table.
@@ -39,6 +46,8 @@ struct Endpoint {
 struct Peer {
     path: Path,
     references: u32,
+    /// The verification tag of packets to it; 0: none was sent.
+    tag: u32,
 }
 
 /// Entries by inner port. A freed port is reused as late as possible.
@@ -80,7 +89,7 @@ impl Endpoint {
                 self.remove(oldest);
             }
         }
-        let port = self.peers.insert(Peer { path, references: 0 })?;
+        let port = self.peers.insert(Peer { path, references: 0, tag: 0 })?;
         self.peer_ports.insert(path, port);
         self.unreferenced.push_back(port);
         Some(port)
@@ -133,6 +142,12 @@ impl AddressTable {
         }
     }
 
+    /// The verification tag of an endpoint's peer.
+    pub(super) fn tag(&self, endpoint: u16, peer: u16) -> Option<u32> {
+        let peer = self.endpoints.used.get(&endpoint)?.peers.used.get(&peer)?;
+        Some(peer.tag).filter(|tag| *tag != 0)
+    }
+
     pub(super) fn has_associations(&self) -> bool {
         self.associations > 0
     }
@@ -140,12 +155,18 @@ impl AddressTable {
 
 /// Callback of the library: it has a packet to send. The library's lock is held.
 pub(super) fn output(packet: &mut [u8]) {
-    let table = lock();
-    let Some((header, _)) = packet.split_first_chunk_mut::<12>() else { return };
-    let [s1, s2, d1, d2, ..] = header;
-    let Some(endpoint) = table.endpoints.used.get(&u16::from_be_bytes([*s1, *s2])) else { return };
-    let Some(peer) = endpoint.peers.used.get(&u16::from_be_bytes([*d1, *d2])) else { return };
+    let mut table = lock();
+    let Some((header, chunks)) = packet.split_first_chunk_mut::<12>() else { return };
+    let [s1, s2, d1, d2, tag @ .., _, _, _, _] = header;
+    let Some(endpoint) = table.endpoints.used.get_mut(&u16::from_be_bytes([*s1, *s2])) else {
+        return;
+    };
+    let Some(peer) = endpoint.peers.used.get_mut(&u16::from_be_bytes([*d1, *d2])) else { return };
     let path = peer.path;
+    // The other chunks may carry the tag of an association that does not exist.
+    if matches!(chunks.first(), Some(&(DATA | SACK | HEARTBEAT | HEARTBEAT_ACK | COOKIE_ACK))) {
+        peer.tag = u32::from_be_bytes(*tag);
+    }
     [*s1, *s2] = endpoint.port.to_be_bytes();
     [*d1, *d2] = path.remote.port().to_be_bytes();
     endpoint.raw.output(packet, (path.local, path.remote.ip()));

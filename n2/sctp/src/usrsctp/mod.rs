@@ -7,10 +7,12 @@
 //! | `addresses` | maps addresses and ports to the ports that `usrsctp` knows |
 //! | `raw_socket`, `bundling`, `receiver` | packets to and from the network |
 //! | `timers` | the task that runs the timers of `usrsctp` |
+//! | `former` | ends associations of a process that was killed |
 //! | `port`, `route` | port reservation and route lookup |
 mod addresses;
 mod bundling;
 mod endpoint;
+mod former;
 mod library;
 mod library_socket;
 mod port;
@@ -21,5 +23,6 @@ mod socket;
 mod stack;
 mod timers;
 
+pub(crate) use former::abort_former;
 pub(crate) use socket::{ListeningSocket, Socket};
 pub(crate) use stack::Stack;

@@ -109,13 +109,16 @@ impl RawSocket {
     pub(super) fn output(&self, packet: &mut [u8], addresses: AddressPair) {
         let mut bundle = self.bundle();
         let was_pending = !bundle.is_empty();
-        bundle.add(packet, addresses, |packet, addresses| self.send(packet, addresses));
+        bundle.add(packet, addresses, |packet, addresses| {
+            self.send(packet, addresses);
+        });
         if !was_pending && !bundle.is_empty() {
             self.bundle_pending.notify_one();
         }
     }
 
-    fn send(&self, packet: &mut [u8], (local, remote): AddressPair) {
+    /// Sends a packet at once.
+    pub(super) fn send(&self, packet: &mut [u8], (local, remote): AddressPair) -> bool {
         if let Some(checksum) = packet.get_mut(8..HEADER_LEN) {
             checksum.fill(0);
         }
@@ -127,7 +130,9 @@ impl RawSocket {
         if let Err(error) = packet::send_packet(self.socket.as_fd(), packet, remote, from) {
             metrics::NOT_SENT.inc();
             tracing::debug!(peer = %remote, %error, "SCTP packet not sent");
+            return false;
         }
+        true
     }
 
     /// Sets the kernel filter: packets to these ports pass.
@@ -184,14 +189,18 @@ impl RawSocket {
             fn drop(&mut self) {
                 let mut bundle = self.0.bundle();
                 bundle.has_flusher = false;
-                bundle.flush(|packet, addresses| self.0.send(packet, addresses));
+                bundle.flush(|packet, addresses| {
+                    self.0.send(packet, addresses);
+                });
             }
         }
         let flusher = Flusher(self);
         flusher.0.bundle().has_flusher = true;
         loop {
             flusher.0.bundle_pending.notified().await;
-            flusher.0.bundle().flush(|packet, addresses| flusher.0.send(packet, addresses));
+            flusher.0.bundle().flush(|packet, addresses| {
+                flusher.0.send(packet, addresses);
+            });
         }
     }
 }

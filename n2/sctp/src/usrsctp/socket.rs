@@ -5,8 +5,8 @@ use super::library;
 use super::library_socket::LibrarySocket;
 use super::raw_socket::Path;
 use super::route::route;
-use crate::Options;
 use crate::socket::{self, Accepted, Listen, Read};
+use crate::{AssociationRecord, Options};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// an ABORT, which needs the peer and the endpoint.
 pub(crate) struct Socket {
     library_socket: Arc<LibrarySocket>,
-    _peer: PeerReference,
+    peer: PeerReference,
     endpoint: Arc<Endpoint>,
 }
 
@@ -45,7 +45,15 @@ impl Socket {
         peer: PeerReference,
         endpoint: Arc<Endpoint>,
     ) -> Socket {
-        Socket { library_socket, _peer: peer, endpoint }
+        Socket { library_socket, peer, endpoint }
+    }
+
+    /// What a successor of this process needs to abort the association.
+    pub(crate) fn record(&self) -> Option<AssociationRecord> {
+        let peer = &self.peer;
+        let tag = addresses::lock().tag(peer.endpoint, peer.peer)?;
+        let local = SocketAddr::new(peer.path.local, self.endpoint.port());
+        Some(AssociationRecord { local, peer: peer.path.remote, tag })
     }
 
     /// Its local address.

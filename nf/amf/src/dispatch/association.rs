@@ -2,7 +2,7 @@
 //! or the AMF ends it.
 use crate::n2::{Gnb, Link};
 use crate::procedures::n2::amf_status_indication;
-use crate::{Amf, metrics};
+use crate::{Amf, former_associations, metrics};
 use bytes::Bytes;
 use martlet_log_limit as log_limit;
 use martlet_nf::Shutdown;
@@ -41,11 +41,16 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     let shutdown = amf.context.shutdown();
     let mut deadline = tokio::time::Instant::now() + amf.config.n2.setup_timeout();
     let mut timed = true;
+    let mut is_stored = false;
     loop {
         tokio::select! {
             received = association.recv() => match received {
                 Ok(Some(message)) if message.ppid == PPID_NGAP => {
                     handle(&amf, &gnb, message.data).await;
+                    if !is_stored && gnb.setup().is_some() {
+                        is_stored = true;
+                        former_associations::persist(&amf.contexts, gnb.number, &association);
+                    }
                     // The gNBs take turns, so that a flood of one does not delay the others.
                     tokio::task::yield_now().await;
                 }
@@ -94,6 +99,9 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 break;
             }
         }
+    }
+    if is_stored {
+        former_associations::remove(&amf.contexts, gnb.number);
     }
     ended(&amf, &gnb);
 }

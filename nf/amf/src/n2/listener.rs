@@ -9,7 +9,7 @@ use std::time::Duration;
 /// # Errors
 ///
 /// The configuration key to change.
-pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
+pub(crate) async fn listen(config: &N2Config) -> Result<(SctpStack, Listener), StartError> {
     let choice = match config.stack {
         SctpStackConfig::Auto => StackChoice::Auto,
         SctpStackConfig::Kernel => StackChoice::Kernel,
@@ -26,5 +26,5 @@ pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
         ))
     })?;
     tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "listening for gNBs");
-    Ok(listener)
+    Ok((stack, listener))
 }
