@@ -60,6 +60,9 @@ pub(crate) fn profile<F: NetworkFunction>(
     };
     profile.nf_service_list = Some(services(served, &endpoint, common));
     function.profile(&mut profile);
+    // NRFs and consumers of others read the array only (TS 29.510, 6.1.6.2.2).
+    let services = profile.nf_service_list.iter().flat_map(|list| list.values());
+    profile.nf_services = Some(services.cloned().collect());
     profile
 }
 

@@ -148,7 +148,9 @@ async fn renew_policy_association(session: &mut Session) {
     let before = session.qos.clone();
     let (supi, slice, dnn) = (session.supi.clone(), session.slice, session.dnn.clone());
     let created = match sm_subscription_data::get(&session.smf, &supi, slice, &dnn).await {
-        Ok(subscription) => sm_policy_association::create(session, &subscription).await,
+        Ok(subscription) => {
+            sm_policy_association::create(session, &subscription, Default::default()).await
+        }
         Err(problem) => Err(problem),
     };
     if let Err(problem) = created {

@@ -19,7 +19,7 @@ use crate::n4::N4Error;
 use crate::procedures::branching::anchor_relocation::tracking_area;
 use crate::procedures::charging::charging_session::{self, ChargingError};
 use crate::procedures::n1_n2_transfer::{N1, reference, setup_request, transfer};
-use crate::procedures::policy::sm_policy_association;
+use crate::procedures::policy::sm_policy_association::{self, AccessInfo};
 use crate::procedures::release::pdu_session_release;
 use crate::procedures::subscription::{sm_subscription_data, smf_registration};
 use crate::procedures::user_plane::n4_session_establishment;
@@ -56,6 +56,7 @@ const OLD_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Establishment {
     session: Box<Session>,
     subscription: DnnConfiguration,
+    access: AccessInfo,
     options: Given,
     /// Why the session has fewer IP versions than requested.
     restriction: Option<GsmCause>,
@@ -254,7 +255,9 @@ async fn accept(
         ..Default::default()
     };
     let session = Box::new(session);
-    let establishment = Establishment { session, subscription, options, restriction, started };
+    let access = AccessInfo::of(data);
+    let establishment =
+        Establishment { session, subscription, access, options, restriction, started };
     Ok((Created { location, body: Multipart::new(created) }, establishment))
 }
 
@@ -391,8 +394,10 @@ impl Establishment {
     /// 11). A failure releases everything and rejects the UE's request. Returns the session, unless
     /// it has ended.
     pub async fn run(self) -> Option<Box<Session>> {
-        let Establishment { mut session, subscription, options, restriction, started } = self;
-        if let Err(error) = set_up(&mut session, &subscription, options, restriction).await {
+        let Establishment { mut session, subscription, access, options, restriction, started } =
+            self;
+        if let Err(error) = set_up(&mut session, &subscription, access, options, restriction).await
+        {
             metrics::procedure("pdu_session_establishment", "failed", started);
             tracing::warn!(
                 supi = %session.supi, session = session.id, %error,
@@ -435,10 +440,13 @@ impl Establishment {
 async fn set_up(
     session: &mut Session,
     subscription: &DnnConfiguration,
+    access: AccessInfo,
     options: Given,
     restriction: Option<GsmCause>,
 ) -> Result<(), SetUpError> {
-    sm_policy_association::create(session, subscription).await.map_err(SetUpError::Policy)?;
+    sm_policy_association::create(session, subscription, access)
+        .await
+        .map_err(SetUpError::Policy)?;
     charging_session::create(session).await?;
     let path = n4_session_establishment::establish(session).await?;
     session.set_path(path);

@@ -11,17 +11,54 @@ use crate::qos_flows::{self, Flow};
 use crate::session::{PolicyAssociation, Session};
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::SscMode;
+use martlet_sbi_api::common::{AccessType, Gpsi, Pei, RatType, SscMode, UserLocation};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::{
-    FailureCode, PcfSmPolicyControlClient, RuleReport, RuleStatus, SmPolicyContextData,
-    SmPolicyDecision, SmPolicyDeleteData, SmPolicyUpdateContextData,
+    FailureCode, PcfSmPolicyControlClient, RuleReport, RuleStatus, ServingNfIdentity,
+    SmPolicyContextData, SmPolicyDecision, SmPolicyDeleteData, SmPolicyUpdateContextData,
 };
+use martlet_sbi_api::nsmf_pdusession::{DnnSelectionMode, SmContextCreateData};
 use martlet_sbi_api::nudm_sdm::DnnConfiguration;
 use std::sync::Arc;
 
+/// What the AMF reported of a UE and its access (TS 29.512, 4.2.2.2).
+#[derive(Default)]
+pub struct AccessInfo {
+    access_type: Option<AccessType>,
+    rat_type: Option<RatType>,
+    location: Option<UserLocation>,
+    time_zone: Option<String>,
+    pei: Option<Pei>,
+    gpsi: Option<Gpsi>,
+    dnn_sel_mode: Option<DnnSelectionMode>,
+    amf: Option<ServingNfIdentity>,
+}
+
+impl AccessInfo {
+    /// As in a CreateSMContext request.
+    pub fn of(data: &SmContextCreateData) -> Self {
+        AccessInfo {
+            access_type: Some(data.an_type.clone()),
+            rat_type: data.rat_type.clone(),
+            location: data.ue_location.clone(),
+            time_zone: data.ue_time_zone.clone(),
+            pei: data.pei.clone(),
+            gpsi: data.gpsi.clone(),
+            dnn_sel_mode: data.sel_mode.clone(),
+            amf: Some(ServingNfIdentity {
+                serv_nf_inst_id: Some(data.serving_nf_id.clone()),
+                guami: data.guami.clone(),
+            }),
+        }
+    }
+}
+
 /// Npcf_SMPolicyControl_Create: creates the association and applies its first decision.
-pub async fn create(session: &mut Session, subscription: &DnnConfiguration) -> Result<(), Problem> {
+pub async fn create(
+    session: &mut Session,
+    subscription: &DnnConfiguration,
+    access: AccessInfo,
+) -> Result<(), Problem> {
     let context = &session.smf.context;
     let peer = context
         .discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default())
@@ -38,6 +75,17 @@ pub async fn create(session: &mut Session, subscription: &DnnConfiguration) -> R
         notify,
         session.slice,
     );
+    // Martlet's SMF serves 3GPP access with NR. PCFs of others refuse a context without these.
+    data.access_type = access.access_type.or(Some(AccessType::ThreeGppAccess));
+    data.rat_type = access.rat_type.or(Some(RatType::Nr));
+    data.serving_network = Some(session.plmn.clone().into());
+    data.user_location_info = access.location;
+    data.ue_time_zone = access.time_zone;
+    data.pei = access.pei;
+    data.gpsi = access.gpsi;
+    data.dnn_sel_mode = access.dnn_sel_mode;
+    data.serv_nf_id = access.amf;
+    data.smf_id = Some(session.smf.instance_id.clone());
     data.subs_sess_ambr = subscription.session_ambr.clone();
     data.subs_def_qos = subscription.five_g_qos_profile.clone();
     data.ssc_mode = Some(match parameters.ssc_mode {
