@@ -1,6 +1,7 @@
 //! The client side: a producer that a consumer calls.
 use crate::{
-    ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers, trace,
+    ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers, tolerant,
+    trace,
 };
 use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
@@ -134,7 +135,12 @@ impl Peer {
         }
         let response = answer?;
         match response.status {
-            200..300 => R::from_response(response),
+            200..300 => {
+                tolerant::begin();
+                let reply = R::from_response(response);
+                tolerant::report(operation, &root.authority);
+                reply
+            }
             _ => Err(response.into_problem()),
         }
     }

@@ -55,6 +55,7 @@ mod query;
 mod reply;
 mod router;
 mod service;
+pub mod tolerant;
 pub mod trace;
 
 pub use binding::{ApiRoot, Bindings, Transport};

@@ -4,7 +4,8 @@ use crate::common::{
     ServiceAreaRestriction, Snssai, TraceData,
 };
 use martlet_sbi::Compact;
-use serde::{Deserialize, Serialize};
+use martlet_sbi::tolerant;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
@@ -16,8 +17,10 @@ pub struct AccessAndMobilitySubscriptionData {
     /// Features of the UDM
     pub supported_features: Option<String>,
     /// Public identities
+    #[serde(default, deserialize_with = "gpsis")]
     pub gpsis: Option<Vec<Gpsi>>,
     /// Groups
+    #[serde(default, deserialize_with = "internal_group_ids")]
     pub internal_group_ids: Option<Vec<GroupId>>,
     /// Aggregate maximum bit rate of all sessions
     pub subscribed_ue_ambr: Option<Ambr>,
@@ -65,6 +68,14 @@ pub struct AccessAndMobilitySubscriptionData {
     pub secondary_rat_restrictions: Option<Vec<RatType>>,
 }
 
+fn gpsis<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<Gpsi>>, D::Error> {
+    tolerant::list(d, "gpsis")
+}
+
+fn internal_group_ids<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<GroupId>>, D::Error> {
+    tolerant::list(d, "internalGroupIds")
+}
+
 /// Slices of a subscriber (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
@@ -73,6 +84,7 @@ pub struct Nssai {
     /// Features of the UDM
     pub supported_features: Option<String>,
     /// Default slices
+    #[serde(default, deserialize_with = "tolerant::null_is_empty")]
     pub default_single_nssais: Vec<Snssai>,
     /// Other slices
     pub single_nssais: Option<Vec<Snssai>>,
@@ -132,6 +144,7 @@ pub struct SmfSelectionSubscriptionData {
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiInfo {
     /// The data networks
+    #[serde(default, deserialize_with = "tolerant::null_is_empty")]
     pub dnn_infos: Vec<DnnInfo>,
 }
 

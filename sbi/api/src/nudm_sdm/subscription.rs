@@ -196,7 +196,7 @@ pub struct SdmSubscription {
     /// Service that receives notifications
     pub amf_service_name: Option<ServiceName>,
     /// Monitored resources; empty if missing, which the UDM rejects
-    #[serde(default, deserialize_with = "null_is_empty")]
+    #[serde(default, deserialize_with = "martlet_sbi::tolerant::null_is_empty")]
     pub monitored_resource_uris: Vec<String>,
     /// Only this slice
     pub single_nssai: Option<Snssai>,
@@ -214,13 +214,6 @@ pub struct SdmSubscription {
     pub supported_features: Option<String>,
     /// It replaces the subscriber's earlier ones
     pub unique_subscription: Option<bool>,
-}
-
-/// Some implementations send `null` in place of a list.
-fn null_is_empty<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<String>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl SdmSubscription {

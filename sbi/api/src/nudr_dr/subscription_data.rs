@@ -161,7 +161,12 @@ pub struct IdentityData {
     /// SUPIs
     pub supi_list: Option<Vec<Supi>>,
     /// GPSIs
+    #[serde(default, deserialize_with = "gpsi_list")]
     pub gpsi_list: Option<Vec<Gpsi>>,
+}
+
+fn gpsi_list<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Vec<Gpsi>>, D::Error> {
+    martlet_sbi::tolerant::list(d, "gpsiList")
 }
 
 /// Provisioned data of several kinds (TS 29.505, 5.4).

@@ -1,0 +1,111 @@
+//! Lists whose unreadable elements are dropped.
+//!
+//! Databases of others hold elements that no specification allows, such as an empty MSISDN. A list
+//! that only informs is decoded by [`list`]: such an element is dropped, and does not fail the
+//! procedure. Lists that restrict or protect something are not decoded so.
+use crate::OperationInfo;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+thread_local! {
+    /// What the message that is being decoded lost: field and error.
+    static DROPPED: RefCell<Vec<(&'static str, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Most dropped elements of a message that are reported.
+const MOST: usize = 16;
+
+/// Decodes a list that may be missing, or `null`, and drops elements that are not a `T`. `field` is
+/// its name.
+///
+/// # Errors
+/// It is not a list.
+pub fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+    field: &'static str,
+) -> Result<Option<Vec<T>>, D::Error> {
+    let Some(values) = Option::<Vec<serde_json::Value>>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let read = |value| serde_json::from_value(value).map_err(|error| note(field, &error)).ok();
+    Ok(Some(values.into_iter().filter_map(read).collect()))
+}
+
+/// Decodes a list whose `null` stands for no elements, as Go programs encode it.
+///
+/// # Errors
+/// It is neither `null` nor a list of `T`.
+pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn note(field: &'static str, error: &serde_json::Error) {
+    DROPPED.with_borrow_mut(|dropped| {
+        if dropped.len() < MOST {
+            dropped.push((field, error.to_string()));
+        }
+    });
+}
+
+/// Forgets what earlier messages lost.
+pub(crate) fn begin() {
+    DROPPED.with_borrow_mut(Vec::clear);
+}
+
+/// Logs what the response of an operation lost, each field once.
+pub(crate) fn report(operation: &'static OperationInfo, peer: &str) {
+    let OperationInfo { api, name: operation, .. } = operation;
+    static REPORTED: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
+    for (field, error) in DROPPED.take() {
+        let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.insert((operation, field)) {
+            tracing::warn!(
+                api,
+                operation,
+                peer,
+                field,
+                error,
+                "unreadable element dropped from a response; further ones are not logged"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Data {
+        #[serde(default, deserialize_with = "numbers")]
+        numbers: Option<Vec<u8>>,
+        #[serde(default, deserialize_with = "null_is_empty")]
+        names: Vec<String>,
+    }
+
+    fn numbers<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<u8>>, D::Error> {
+        list(d, "numbers")
+    }
+
+    fn read(text: &str) -> Result<Data, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn unreadable_elements_are_dropped_and_noted() {
+        begin();
+        let data = read(r#"{"numbers":[1,"x",null,300,2],"names":null}"#).unwrap();
+        assert_eq!(data, Data { numbers: Some(vec![1, 2]), names: vec![] });
+        let fields: Vec<_> = DROPPED.take().into_iter().map(|(field, _)| field).collect();
+        assert_eq!(fields, ["numbers"; 3]);
+        assert_eq!(read(r#"{"numbers":null}"#).unwrap().numbers, None);
+        assert_eq!(read("{}").unwrap(), Data { numbers: None, names: vec![] });
+        assert!(read(r#"{"numbers":7}"#).is_err());
+        assert!(read(r#"{"names":[1]}"#).is_err());
+    }
+}
