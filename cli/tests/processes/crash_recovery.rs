@@ -134,6 +134,40 @@ fn ues_stay_registered_and_sessions_active_when_amf_and_smf_crash_on_postgresql(
     });
 }
 
+/// The AMF no longer serves the UE's 5G-GUTI: what other functions have of the UE is released.
+fn guami_changes(name: &'static str, guamis: &'static str) {
+    in_namespace(move || async move {
+        let site = Site::new(name)?;
+        let core = site.start(&[])?;
+        let first = gnb().await?;
+        let known = ue(&first, 1)?;
+        known.register().await?;
+        known.establish_pdu_session(PduSessionRequest::default()).await?;
+        ensure!(status_of(&core, "upf")["sessionCount"] == 1, "{}", status_of(&core, "upf"));
+        // Changes within the flush interval are lost.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        core.kill()?;
+
+        let config = std::fs::read_to_string(site.config())?;
+        std::fs::write(site.config(), format!("{config}amf: {{ guamis: {guamis} }}\n"))?;
+        let core = site.start(&[])?;
+        let is_released = |smf: &serde_json::Value| smf["sessions"] == 0;
+        until(&core, "smf", "the SMF has released the session", is_released).await?;
+        until(&core, "upf", "the UPF has released it", |upf| upf["sessionCount"] == 0).await?;
+        until(&core, "amf", "the AMF has no UE", |amf| amf["ues"]["registered"] == 0).await?;
+        first.lost().await;
+        let second = first.connect_again().await?;
+        registration_cycle(&ue(&second, 1)?).await?;
+        second.shutdown().await;
+        core.stop()
+    });
+}
+
+#[test]
+fn sessions_are_released_when_the_amf_set_changes_over_a_restart() {
+    guami_changes("guami-set", "[{ plmn: \"00101\", region: 1, set: 2, pointer: 0 }]");
+}
+
 fn restarted(name: &'static str, arguments: &'static [&'static str]) {
     in_namespace(move || async move {
         let site = Site::new(name)?;

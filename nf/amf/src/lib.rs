@@ -104,7 +104,7 @@ impl Amf {
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
-        let (contexts, mut stored) = persisted::open(&config)?;
+        let (contexts, mut stored) = persisted::open(&config, context.instance_id())?;
         if let Some((stack, _)) = &listener {
             former_associations::abort(stack, &contexts, &mut stored);
         }

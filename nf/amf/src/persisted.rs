@@ -6,7 +6,9 @@
 //! skips some downlink COUNTs: none is used twice (TS 33.501, 6.4.3.1).
 use crate::ue::{AmPolicy, Due, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
 use crate::{Amf, AmfConfig};
-use martlet_context_store::{ContextStore, PersistedContext, StoredContexts};
+use martlet_context_store::{
+    ContextStore, PeerContexts, PersistedContext, StoreError, StoredContexts,
+};
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{
     CipheringAlgorithm, Direction, Guti, IntegrityAlgorithm, NasConnection, NasCount,
@@ -132,11 +134,52 @@ pub(crate) fn owner_prefix(id: &AmfId) -> String {
     format!("amf-{:02x}-{:03x}-", id.region(), id.set())
 }
 
-/// Opens the context store and returns the stored UE contexts.
-pub(crate) fn open(config: &AmfConfig) -> Result<(ContextStore, StoredContexts), StartError> {
+/// The identity of the entry that holds the NF instance ID of the AMF.
+const INSTANCE: &str = "instance";
+
+/// Opens the context store and returns what this AMF has stored, also under earlier GUAMIs.
+pub(crate) fn open(
+    config: &AmfConfig,
+    instance_id: &str,
+) -> Result<(ContextStore, StoredContexts), StartError> {
     let failed =
         |error| StartError(format!("{error}; `amf.context_store` configures the database"));
-    ContextStore::open(&config.context_store, &owner(config)).map_err(failed)
+    let owner = owner(config);
+    let (store, mut stored) = ContextStore::open(&config.context_store, &owner).map_err(failed)?;
+    if store.is_enabled() {
+        // The PostgreSQL client blocks, and may not do so in a task.
+        let former = std::thread::scope(|scope| {
+            let read = scope.spawn(|| of_former_guamis(config, &owner, instance_id));
+            read.join().unwrap_or(Err(StoreError::Ended))
+        });
+        stored.extend(former.map_err(failed)?);
+        store.put(INSTANCE, instance_id.as_bytes().to_vec());
+    }
+    stored.retain(|(id, _)| id != INSTANCE);
+    Ok((store, stored))
+}
+
+/// Takes what this AMF stored while `amf.guamis` had another first entry. Other AMFs that share
+/// the database have other instance IDs.
+fn of_former_guamis(
+    config: &AmfConfig,
+    owner: &str,
+    instance_id: &str,
+) -> Result<StoredContexts, StoreError> {
+    let mut all = StoredContexts::new();
+    let owners = PeerContexts::open(&config.context_store, owner)?.owners("amf-")?;
+    for former in owners.into_iter().filter(|former| former != owner) {
+        let contexts = PeerContexts::open(&config.context_store, &former)?;
+        if contexts.context(INSTANCE)?.is_none_or(|id| id != instance_id.as_bytes()) {
+            continue;
+        }
+        let stored = contexts.contexts()?;
+        tracing::info!(former, contexts = stored.len(), "contexts of former amf.guamis found");
+        for (id, _) in stored {
+            all.extend(contexts.take_over(&id)?.map(|value| (id, value)));
+        }
+    }
+    Ok(all)
 }
 
 /// Why a stored UE context was not restored.
@@ -144,8 +187,6 @@ pub(crate) fn open(config: &AmfConfig) -> Result<(ContextStore, StoredContexts),
 pub(crate) enum RestoreError {
     #[error("the AMF has too many UEs: raise amf.limits.max_ues")]
     TooManyUes,
-    #[error("its 5G-GUTI is not one of amf.guamis")]
-    ForeignGuti,
     #[error("its 5G-GUTI is invalid")]
     Guti,
     #[error("its PLMN is invalid")]
@@ -180,10 +221,11 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
         .iter()
         .map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
     let area = area.collect::<Result<Vec<_>, RestoreError>>()?;
-    // A GUAMI may have been removed from the configuration.
-    if guti.as_ref().is_some_and(|guti| !amf.served.gave(guti) && !amf.served.is_of_set(guti)) {
-        return Err(RestoreError::ForeignGuti);
-    }
+    // A GUAMI may have been removed from the configuration: other network functions still have the
+    // UE's sessions and policies. They are released at once.
+    let is_foreign = |guti: &Guti| !amf.served.gave(guti) && !amf.served.is_of_set(guti);
+    let is_served = !guti.as_ref().is_some_and(is_foreign);
+    let (guti, old_guti) = (guti.filter(|_| is_served), old_guti.filter(|_| is_served));
     let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
     let handle = UeHandle { number, sender };
     amf.tables.add(&handle);
@@ -214,7 +256,8 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
     let left = persisted.idle.map(|(kind, until)| {
         (kind, Instant::now() + Duration::from_secs(until.saturating_sub(now())))
     });
-    ue.idle = left.map(|(kind, until)| match kind {
+    let unreachable = (1, Instant::now());
+    ue.idle = if is_served { left } else { Some(unreachable) }.map(|(kind, until)| match kind {
         0 => Idle::Reachable(until),
         1 => Idle::Unreachable(until),
         _ => Idle::Deregistered(until),
