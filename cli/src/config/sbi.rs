@@ -3,10 +3,11 @@ use super::{FUNCTIONS, FabricSection};
 use anyhow::Result;
 use martlet_config::Finding;
 use martlet_nf::CommonConfig;
-use martlet_sbi_http::LocalSockets;
+use martlet_sbi_http::{LocalSockets, ServerLimits};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The value of `sbi.pki` for functions on several machines without certificates.
 const WITHOUT_PKI: &str = "none";
@@ -42,6 +43,24 @@ pub struct SbiSection {
     /// Maximum number of simultaneous HTTP requests of a function. Others get 503 with
     /// Retry-After.
     pub max_requests: usize,
+    /// Maximum number of HTTP connections of a function, and of one address to it. At a limit an
+    /// idle connection ends for a new one.
+    pub max_connections: usize,
+    #[allow(missing_docs)]
+    pub max_connections_per_peer: usize,
+    /// Seconds until the first request of a connection.
+    pub first_request_s: u32,
+    /// Maximum number of seconds for receiving the body of a request.
+    pub body_s: u32,
+    /// Bytes of responses that a connection may leave unread. At the limit its requests wait.
+    pub max_unread: usize,
+    /// Bytes of responses that all connections of a function may leave unread. At the limit the
+    /// connection with the most ends.
+    pub max_unread_total: usize,
+    /// Seconds after which a connection ends that reads none of its responses.
+    pub unread_s: u32,
+    /// Where notifications may go.
+    pub callbacks: CallbacksSection,
     /// Folder of `martlet pki init`. With it, functions use mutual TLS and require access tokens
     /// of the NRF. Empty turns both off, and is allowed for loopback addresses only; `none`
     /// turns both off for all addresses.
@@ -71,6 +90,14 @@ pub struct SbiSection {
     pub chf: SocketAddr,
 }
 
+/// Section `sbi.callbacks`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallbacksSection {
+    /// Hosts (`host` or `host:port`) that notifications may go to beside registered functions.
+    pub allow: Vec<String>,
+}
+
 impl Default for SbiSection {
     fn default() -> Self {
         let at = |last| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)), 7777);
@@ -79,6 +106,14 @@ impl Default for SbiSection {
             timeout_ms: 5000,
             heartbeat_s: 10,
             max_requests: 4096,
+            max_connections: 256,
+            max_connections_per_peer: 192,
+            first_request_s: 10,
+            body_s: 10,
+            max_unread: 8 << 20,
+            max_unread_total: 64 << 20,
+            unread_s: 10,
+            callbacks: CallbacksSection::default(),
             pki: String::new(),
             external: Vec::new(),
             nrf: at(10),
@@ -111,8 +146,12 @@ impl SbiSection {
             _ => self.nrf,
         };
         let common = CommonConfig::at(bind, self.nrf);
-        let common =
-            CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..common };
+        let common = CommonConfig {
+            timeout_ms: self.timeout_ms,
+            heartbeat_s: self.heartbeat_s,
+            callbacks_allow: self.callbacks.allow.clone(),
+            ..common
+        };
         match self.is_secured() {
             false => common,
             true => CommonConfig {
@@ -184,8 +223,37 @@ impl SbiSection {
         loaded.map(Some).map_err(|error| anyhow::anyhow!("{error}; {hint}"))
     }
 
+    /// The limits of a function's HTTP server.
+    pub fn limits(&self) -> ServerLimits {
+        let seconds = |value: u32| Duration::from_secs(value.into());
+        ServerLimits {
+            requests: self.max_requests,
+            connections: self.max_connections,
+            connections_per_peer: self.max_connections_per_peer,
+            first_request: seconds(self.first_request_s),
+            body_time: seconds(self.body_s),
+            unsent: self.max_unread,
+            unsent_total: self.max_unread_total,
+            stall: seconds(self.unread_s),
+            ..ServerLimits::default()
+        }
+    }
+
     pub(super) fn check(&self, fabric: &FabricSection) -> Vec<Finding> {
         let mut findings = Vec::new();
+        let numbers = [
+            ("max_connections", self.max_connections, "256"),
+            ("max_connections_per_peer", self.max_connections_per_peer, "192"),
+            ("first_request_s", self.first_request_s as usize, "10"),
+            ("body_s", self.body_s as usize, "10"),
+            ("max_unread", self.max_unread, "8388608"),
+            ("max_unread_total", self.max_unread_total, "67108864"),
+            ("unread_s", self.unread_s as usize, "10"),
+        ];
+        for (name, _, usual) in numbers.into_iter().filter(|(_, value, _)| *value == 0) {
+            let message = format!("with 0 no request is served: write {usual}");
+            findings.push(Finding::new(name, message));
+        }
         let sockets = LocalSockets::new(fabric.sbi_folder(), Vec::new());
         // Maximum length of sun_path, unix(7).
         let is_too_long = |name: &&str| {

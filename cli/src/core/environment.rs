@@ -25,7 +25,7 @@ pub fn secure_environment(
 ) -> Result<Environment> {
     let tls = config.sbi.tls(name)?;
     let mut environment = environment(sbi, listen, shutdown);
-    environment.limits.requests = config.sbi.max_requests;
+    environment.limits = config.sbi.limits();
     if environment.listen
         && let Some(sockets) = config.sbi_sockets()
     {

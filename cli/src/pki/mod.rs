@@ -9,6 +9,7 @@ mod x509;
 use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Context, Result, bail, ensure};
 use jiff::{Span, Timestamp, Zoned, tz::TimeZone};
+use martlet_sbi_http::PeerCertificate;
 use prometheus::{IntGaugeVec, register_int_gauge_vec};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType,
@@ -57,7 +58,8 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
         folder: folder.to_path_buf(),
     };
     for name in FUNCTIONS.into_iter().chain([CORE]) {
-        authority.issue(folder, name, subjects(config, name, &FUNCTIONS, names), FUNCTION_DAYS)?;
+        let subjects = subjects(config, name, &FUNCTIONS, names);
+        authority.issue(folder, name, subjects, &types(name, &FUNCTIONS), FUNCTION_DAYS)?;
     }
     let token = KeyPair::generate()?;
     write_new(&folder.join(PkiFile::TOKEN_PRIVATE), &token.serialize_pem())?;
@@ -84,7 +86,8 @@ pub fn bundle(
         functions.iter().map(|name| function(name)).collect::<Result<_>>()?;
     create_folder(out)?;
     for name in functions.iter().copied().chain([CORE]) {
-        authority.issue(out, name, subjects(config, name, &functions, names), FUNCTION_DAYS)?;
+        let subjects = subjects(config, name, &functions, names);
+        authority.issue(out, name, subjects, &types(name, &functions), FUNCTION_DAYS)?;
     }
     let token_key = functions.contains(&"nrf").then_some(PkiFile::TOKEN_PRIVATE);
     let shared = [PkiFile::AUTHORITY, PkiFile::TOKEN_PUBLIC].into_iter().chain(token_key);
@@ -111,7 +114,8 @@ pub fn add(config: &Config, pki: &Path, name: &str, names: &[String]) -> Result<
         "{} exists: renew it with `martlet pki renew {name}`, or revoke it first",
         file.display()
     );
-    Authority::load(pki)?.issue(pki, name, subjects(config, name, &FUNCTIONS, names), FUNCTION_DAYS)
+    let subjects = subjects(config, name, &FUNCTIONS, names);
+    Authority::load(pki)?.issue(pki, name, subjects, &types(name, &FUNCTIONS), FUNCTION_DAYS)
 }
 
 /// Renews certificates under the same names and addresses for another year, with new keys. Without
@@ -131,7 +135,12 @@ pub fn renew(pki: &Path, names: &[String], days: u32) -> Result<Vec<String>> {
     };
     let mut renewed = Vec::new();
     for certificate in all.iter().filter(is_due).filter(|own| own.name != AUTHORITY_NAME) {
-        authority.issue(pki, &certificate.name, certificate.subjects.clone(), days)?;
+        // A certificate of an earlier version has none.
+        let types = match certificate.nf_types.is_empty() {
+            true => types(&certificate.name, &FUNCTIONS),
+            false => certificate.nf_types.clone(),
+        };
+        authority.issue(pki, &certificate.name, certificate.subjects.clone(), &types, days)?;
         renewed.push(certificate.name.clone());
     }
     Ok(renewed)
@@ -175,6 +184,8 @@ pub struct Certificate {
     pub name: String,
     /// DNS names and IP addresses.
     pub subjects: Vec<String>,
+    /// NF types (RFC 9310).
+    pub nf_types: Vec<String>,
     /// Serial number.
     pub serial: Vec<u8>,
     /// End of its validity.
@@ -196,6 +207,7 @@ impl Certificate {
         Ok(Certificate {
             name: stem.to_string(),
             subjects: fields.subjects,
+            nf_types: PeerCertificate::parse(&der).map(|it| it.nf_types).unwrap_or_default(),
             serial: fields.serial,
             expires: Timestamp::from_second(fields.not_after)?,
             is_revoked: false,
@@ -291,7 +303,14 @@ impl Authority {
     }
 
     /// Makes a key and its certificate in a folder, in place of earlier ones.
-    fn issue(&self, folder: &Path, name: &str, subjects: Vec<String>, days: u32) -> Result<()> {
+    fn issue(
+        &self,
+        folder: &Path,
+        name: &str,
+        subjects: Vec<String>,
+        types: &[String],
+        days: u32,
+    ) -> Result<()> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new(subjects)?;
         params.distinguished_name.push(DnType::CommonName, name);
@@ -299,6 +318,7 @@ impl Authority {
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
+        params.custom_extensions.push(x509::nf_types(types));
         valid_for(&mut params, days)?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         replace(&folder.join(format!("{name}-key.pem")), &key.serialize_pem())?;
@@ -361,6 +381,12 @@ fn subjects(config: &Config, name: &str, functions: &[&str], names: &[String]) -
     subjects.sort();
     subjects.dedup();
     subjects
+}
+
+/// The NF types of a function's certificate: its own, or those of all `functions` for [`CORE`].
+fn types(name: &str, functions: &[&str]) -> Vec<String> {
+    let own = functions.iter().filter(|other| name == CORE || **other == name);
+    own.map(|name| name.to_ascii_uppercase()).collect()
 }
 
 /// Sets the validity, from yesterday because clocks differ.

@@ -1,6 +1,7 @@
 //! What the commands read of certificates and revocation lists (RFC 5280, 4.1 and 5.1).
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
+use rcgen::CustomExtension;
 use std::net::IpAddr;
 use yasna::models::TaggedDerValue;
 use yasna::tags::{TAG_GENERALIZEDTIME, TAG_SEQUENCE, TAG_UTCTIME};
@@ -8,6 +9,20 @@ use yasna::{ASN1Error, ASN1ErrorKind, ASN1Result, BERReader, BERReaderSeq, Tag};
 
 /// id-ce-subjectAltName.
 const SUBJECT_ALTERNATIVE_NAME: [u64; 4] = [2, 5, 29, 17];
+
+/// id-pe-nftype (RFC 9310, 3).
+const NF_TYPES: [u64; 9] = [1, 3, 6, 1, 5, 5, 7, 1, 34];
+
+/// The extension with the NF types of a certificate's owner (RFC 9310; TS 33.310, 6.1.3c). With it,
+/// the NRF registers the owner under these types only.
+pub fn nf_types(types: &[String]) -> CustomExtension {
+    let list = yasna::construct_der(|writer| {
+        writer.write_sequence_of(|list| {
+            types.iter().for_each(|nf_type| list.next().write_ia5_string(nf_type));
+        });
+    });
+    CustomExtension::from_oid_content(&NF_TYPES, list)
+}
 
 /// What a certificate says.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,6 +173,8 @@ mod tests {
             CertificateParams::new(["127.0.0.17", "fd00::1", "amf.example"].map(String::from))
                 .unwrap();
         params.serial_number = Some(SerialNumber::from_slice(&[0x80, 1, 2]));
+        let types = ["AMF", "LMF"].map(String::from);
+        params.custom_extensions.push(nf_types(&types));
         // A year from 2050 on has another type of time.
         for year in [2030, 2051] {
             params.not_after = date_time_ymd(year, 2, 3);
@@ -166,6 +183,11 @@ mod tests {
             assert_eq!(read.serial, [0x80, 1, 2]);
             assert_eq!(read.not_after, params.not_after.unix_timestamp());
             assert_eq!(read.subjects, ["127.0.0.17", "fd00::1", "amf.example"]);
+            let peer = martlet_sbi_http::PeerCertificate::parse(made.der()).unwrap();
+            assert_eq!(peer.nf_types, types);
+            assert_eq!(peer.names, ["127.0.0.17", "amf.example", "fd00::1"]);
+            assert_eq!(peer.common_name, "rcgen self signed cert");
+            assert!(peer.is_of_type("LMF") && !peer.is_of_type("UDM"));
         }
         assert!(certificate(b"no certificate").is_err() && revoked(&[0x30, 0]).is_err());
     }

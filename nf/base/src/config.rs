@@ -29,6 +29,9 @@ pub struct CommonConfig {
     /// and sent (TS 33.501, 13.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_key: Option<String>,
+    /// Hosts (`host` or `host:port`) that notifications may go to beside registered functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callbacks_allow: Vec<String>,
 }
 
 fn default_timeout() -> u32 {
@@ -51,6 +54,7 @@ impl CommonConfig {
             heartbeat_s: default_heartbeat(),
             https: false,
             token_key: None,
+            callbacks_allow: Vec::new(),
         }
     }
 

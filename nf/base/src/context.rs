@@ -1,5 +1,6 @@
 //! The context of a network function: its identity, and its clients of other functions.
 use crate::binding::{Binding, ROUTING_BINDING};
+use crate::callbacks::Callbacks;
 use crate::discovery::{Criteria, Discovery};
 use crate::liveness_probe::PendingRequest;
 use crate::tokens::Tokens;
@@ -19,6 +20,7 @@ pub struct NfContext {
     nrf: Peer,
     any: Peer,
     discovery: Arc<Discovery>,
+    callbacks: Callbacks,
     shutdown: Shutdown,
     /// Whether the NRF has its profile.
     registered: AtomicBool,
@@ -46,6 +48,10 @@ impl NfContext {
         if config.https {
             root.scheme = "https".into();
         }
+        let transport: Arc<dyn Transport> = match config.https {
+            true => Arc::new(InOwnName(transport)),
+            false => transport,
+        };
         let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
         // Failures of calls to discovered producers are reported to discovery, so that a failed
@@ -56,6 +62,7 @@ impl NfContext {
             .token_key
             .as_ref()
             .map(|_| Tokens::new(plain.clone(), nf_type.clone(), &instance_id));
+        let callbacks = Callbacks::new(plain.clone(), config.callbacks_allow.clone());
         let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });
         let any = Peer::new(watched, nrf_root, &user_agent, policy);
         Ok(Arc::new(NfContext {
@@ -65,6 +72,7 @@ impl NfContext {
             nrf: plain,
             any,
             discovery,
+            callbacks,
             shutdown,
             registered: AtomicBool::new(false),
             nrf_state,
@@ -113,6 +121,20 @@ impl NfContext {
         self.any.clone()
     }
 
+    /// Whether notifications may go to this URI, which a consumer named: a registered function is
+    /// there, or `sbi.callbacks.allow` has it.
+    ///
+    /// # Errors
+    /// 403 with a cause, or the failure of the NRF.
+    pub async fn check_callback(&self, uri: &str) -> Result<(), Problem> {
+        self.callbacks.check(uri).await
+    }
+
+    /// Whether `sbi.callbacks.allow` has a host and port.
+    pub fn is_callback_allowed(&self, authority: &str) -> bool {
+        self.callbacks.is_allowed(authority)
+    }
+
     /// Whether the NRF has its profile.
     pub fn is_registered(&self) -> bool {
         self.registered.load(Ordering::Relaxed)
@@ -125,6 +147,7 @@ impl NfContext {
 
     pub(crate) fn set_registered(&self, registered: bool) {
         self.registered.store(registered, Ordering::Relaxed);
+        self.discovery.set_registered(registered);
     }
 
     /// Ends with the program.
@@ -134,6 +157,19 @@ impl NfContext {
 
     pub(crate) fn discovery(&self) -> &Arc<Discovery> {
         &self.discovery
+    }
+}
+
+/// Sends requests in the name of this function, also while it serves a consumer.
+struct InOwnName(Arc<dyn Transport>);
+
+impl Transport for InOwnName {
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>> {
+        Box::pin(martlet_sbi_http::as_own(self.0.send(to, request)))
     }
 }
 

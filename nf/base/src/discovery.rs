@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::{Notify, OnceCell, watch};
 
 /// Maximum number of cached results.
 const CACHE_SIZE: usize = 512;
@@ -144,12 +144,21 @@ pub(crate) struct Discovery {
     turn: AtomicUsize,
     /// A discovery request got no answer of the NRF.
     nrf_failed: Notify,
+    /// Whether the NRF has the own profile: it sends notifications to registered functions only.
+    registered: watch::Sender<bool>,
 }
 
 impl Discovery {
     pub(crate) fn new(requester: NfType, nrf: Peer, own_root: ApiRoot) -> Self {
-        let (state, turn) = (Mutex::default(), AtomicUsize::new(0));
-        Discovery { requester, nrf, own_root, state, turn, nrf_failed: Notify::new() }
+        Discovery {
+            requester,
+            nrf,
+            own_root,
+            state: Mutex::default(),
+            turn: AtomicUsize::new(0),
+            nrf_failed: Notify::new(),
+            registered: watch::Sender::new(false),
+        }
     }
 
     /// The route of the NRF's status notifications.
@@ -448,8 +457,17 @@ impl Discovery {
         known.unwrap_or(false)
     }
 
+    /// The own profile is registered, or no longer.
+    pub(crate) fn set_registered(&self, registered: bool) {
+        self.registered.send_replace(registered);
+    }
+
     /// Subscribes to status changes of an NF type.
     async fn subscribe(self: Arc<Self>, target: NfType) {
+        let mut registered = self.registered.subscribe();
+        // The sender lives as long as this.
+        let _ = registered.wait_for(|registered| *registered).await;
+        drop(registered);
         let data = SubscriptionData {
             nf_status_notification_uri: format!(
                 "{}/nnrf-nfstatus-callback/v1/nf-status",

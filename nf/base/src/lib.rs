@@ -3,7 +3,9 @@
 //! process.
 #![forbid(unsafe_code)]
 
+mod authorisation;
 mod binding;
+pub mod callbacks;
 pub mod capture;
 mod config;
 mod context;
@@ -25,5 +27,6 @@ pub use context::NfContext;
 pub use discovery::Criteria;
 pub use error::StartError;
 pub use function::NetworkFunction;
+pub use martlet_sbi_http::{PeerCertificate, peer_certificate};
 pub use shutdown::{Shutdown, ShutdownTrigger};
 pub use start::{AskSource, Environment, Ready, Reload, RunningNf, start};

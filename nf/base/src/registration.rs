@@ -95,6 +95,7 @@ fn services(
                 NfService::new(operation.api.to_string(), name, vec![version], scheme, status);
             service.oauth2_required = common.token_key.as_ref().map(|_| true);
             service.ip_end_points = Some(vec![endpoint.clone()]);
+            crate::authorisation::restrict(&mut service);
             service
         });
     }

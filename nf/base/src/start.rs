@@ -136,7 +136,9 @@ pub async fn start<F: NetworkFunction>(
     }
     let mut limits = environment.limits.clone();
     if let Some(file) = &common.token_key {
-        limits.guard = Some(crate::tokens::guard(F::TYPE, Path::new(file)).map_err(named)?);
+        limits.guard = Some(
+            crate::tokens::guard(F::TYPE, context.instance_id(), Path::new(file)).map_err(named)?,
+        );
     }
     let span = tracing::info_span!("nf", nf = name);
     let mut beside = Vec::new();

@@ -3,14 +3,15 @@
 use crate::StartError;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, UnparsedPublicKey,
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair,
+    RSA_PKCS1_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
 };
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use martlet_sbi::{Peer, Problem, Request};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
-use martlet_sbi_http::Guard;
+use martlet_sbi_http::{Guard, Refusal};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
 use serde::{Deserialize, Serialize};
@@ -31,12 +32,33 @@ pub struct Claims {
     pub iss: String,
     /// Subject: the consumer's instance identity.
     pub sub: String,
-    /// Audience: the NF type of the producers.
-    pub aud: String,
+    /// Audience: the NF type of the producers, or their instance identities.
+    pub aud: Audience,
     /// Service names, separated by spaces.
     pub scope: String,
     /// Expiry, seconds since 1970.
     pub exp: u64,
+}
+
+/// Who may accept a token (RFC 7519, 4.1.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Audience {
+    /// An NF type.
+    One(String),
+    /// Instance identities, or an NF type.
+    Many(Vec<String>),
+}
+
+impl Audience {
+    /// Whether it names this function, by NF type or instance identity.
+    fn has(&self, nf_type: &str, instance_id: &str) -> bool {
+        let is_own = |name: &str| name == nf_type || name.eq_ignore_ascii_case(instance_id);
+        match self {
+            Audience::One(name) => is_own(name),
+            Audience::Many(names) => names.iter().any(|name| is_own(name)),
+        }
+    }
 }
 
 /// Seconds since 1970.
@@ -104,33 +126,58 @@ impl SigningKey {
     }
 }
 
+/// rsaEncryption (RFC 8017, A.1), as it is encoded.
+const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+
 /// The NRF's public key, which verifies tokens.
-pub struct VerifyingKey(UnparsedPublicKey<Vec<u8>>);
+pub struct VerifyingKey {
+    key: UnparsedPublicKey<Vec<u8>>,
+    /// `ES256`, or `RS512` for an RSA key, as free5GC's NRF has.
+    algorithm: &'static str,
+}
 
 impl VerifyingKey {
-    /// Loads a P-256 key from SubjectPublicKeyInfo in PEM.
+    /// Loads a P-256 or RSA key from SubjectPublicKeyInfo in PEM.
     ///
     /// # Errors
     /// The file cannot be read or holds no such key.
     pub fn load(file: &Path) -> Result<Self, KeyError> {
         let wrong = |error: &dyn std::fmt::Display| KeyError {
             file: file.into(),
-            expected: "a public P-256 key in PEM",
+            expected: "a public P-256 or RSA key in PEM",
             reason: error.to_string(),
         };
         let der = SubjectPublicKeyInfoDer::from_pem_file(file).map_err(|e| wrong(&e))?;
+        if der.windows(RSA.len()).take(32).any(|bytes| bytes == RSA) {
+            let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA512, der.to_vec());
+            return Ok(VerifyingKey { key, algorithm: "RS512" });
+        }
         // The structure ends with the uncompressed point (RFC 5480, 2.2).
         let point =
             der.len().checked_sub(65).and_then(|at| der.get(at..)).filter(|point| point[0] == 4);
         let point = point.ok_or_else(|| wrong(&"there is no uncompressed point in it"))?;
-        Ok(VerifyingKey(UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point.to_vec())))
+        let key = UnparsedPublicKey::new(
+            &ECDSA_P256_SHA256_FIXED as &'static dyn VerificationAlgorithm,
+            point.to_vec(),
+        );
+        Ok(VerifyingKey { key, algorithm: "ES256" })
+    }
+
+    /// Whether the key is of another vendor's NRF, which knows no scopes of single operations.
+    fn is_external(&self) -> bool {
+        self.algorithm != "ES256"
     }
 
     /// Verifies signature, audience and expiry of a token and returns its claims.
     ///
     /// # Errors
     /// Why it is invalid.
-    pub fn check(&self, token: &str, audience: &str) -> Result<Claims, &'static str> {
+    pub fn check(
+        &self,
+        token: &str,
+        nf_type: &str,
+        instance_id: &str,
+    ) -> Result<Claims, &'static str> {
         let (text, signature) = token.rsplit_once('.').ok_or("not a JSON web token")?;
         let (header, claims) = text.split_once('.').ok_or("not a JSON web token")?;
         let open =
@@ -138,17 +185,17 @@ impl VerifyingKey {
         let header: serde_json::Value =
             serde_json::from_slice(&open(header)?).map_err(|_| "the header is not JSON")?;
         // Other algorithms are rejected, whatever the header says.
-        if header["alg"] != "ES256" || !header["crit"].is_null() {
-            return Err("the algorithm is not ES256");
+        if header["alg"] != self.algorithm || !header["crit"].is_null() {
+            return Err("the algorithm is not that of the NRF's key");
         }
-        self.0
+        self.key
             .verify(text.as_bytes(), &open(signature)?)
             .map_err(|_| "the signature is not the NRF's")?;
         let claims: Claims =
             serde_json::from_slice(&open(claims)?).map_err(|_| "the claims are malformed")?;
-        match (claims.exp > now(), claims.aud == audience) {
+        match (claims.exp > now(), claims.aud.has(nf_type, instance_id)) {
             (false, _) => Err("expired"),
-            (_, false) => Err("the audience is another NF type"),
+            (_, false) => Err("the audience is another function"),
             _ => Ok(claims),
         }
     }
@@ -221,46 +268,77 @@ impl Tokens {
     }
 }
 
-/// A guard that requires a token of the NRF for a service of this NF type.
+/// A guard that requires a token of the NRF for a service of this function, with the scope that
+/// the operation needs.
 ///
 /// # Errors
 /// The file holds no public key.
-pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
+pub(crate) fn guard(own: NfType, instance_id: &str, file: &Path) -> Result<Guard, StartError> {
     let key =
         VerifyingKey::load(file).map_err(|error| StartError(format!("{error}; see sbi.pki")))?;
     let remembered: Mutex<HashMap<String, Claims>> = Mutex::default();
-    let check = move |headers: &http::HeaderMap, path: &str| {
+    let instance_id = instance_id.to_string();
+    let check = move |method: &http::Method, headers: &http::HeaderMap, path: &str| {
         let api = path.trim_start_matches('/').split('/').next().unwrap_or_default();
         if is_open(api) {
             return Ok(());
         }
-        let refused = |detail: String| Problem::new(401, "").detail(detail);
         let header = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = header.and_then(|value| value.strip_prefix("Bearer "));
-        let token =
-            token.ok_or_else(|| refused(format!("{api} needs an access token of the NRF")))?;
-        let mut remembered = remembered.lock().unwrap_or_else(|e| e.into_inner());
-        let claims = match remembered.get(token).filter(|claims| claims.exp > now()) {
-            Some(claims) => claims.clone(),
-            None => {
-                let checked = key.check(token, own.as_str());
-                let claims =
-                    checked.map_err(|why| refused(format!("invalid access token: {why}")))?;
-                if remembered.len() >= CACHE_SIZE {
-                    remembered.clear();
+        let Some(token) = header.and_then(bearer) else {
+            return Err(Refusal {
+                problem: Problem::new(401, "")
+                    .detail(format!("{api} needs an access token of the NRF")),
+                // Without an error, since there was no token (RFC 6750, 3.1).
+                challenge: "Bearer realm=\"martlet\"".into(),
+            });
+        };
+        let claims = {
+            let mut remembered = remembered.lock().unwrap_or_else(|e| e.into_inner());
+            match remembered.get(token).filter(|claims| claims.exp > now()) {
+                Some(claims) => claims.clone(),
+                None => {
+                    let claims =
+                        key.check(token, own.as_str(), &instance_id).map_err(|why| Refusal {
+                            problem: Problem::new(401, "")
+                                .detail(format!("invalid access token: {why}")),
+                            challenge: format!(
+                                "Bearer realm=\"martlet\", error=\"invalid_token\", \
+                                 error_description=\"{why}\""
+                            ),
+                        })?;
+                    if remembered.len() >= CACHE_SIZE {
+                        remembered.clear();
+                    }
+                    remembered.insert(token.to_string(), claims.clone());
+                    claims
                 }
-                remembered.insert(token.to_string(), claims.clone());
-                claims
             }
         };
-        match claims.scope.split(' ').any(|scope| scope == api) {
-            true => Ok(()),
-            false => {
-                Err(Problem::new(403, "").detail(format!("the access token is not for {api}")))
-            }
+        let has = |scope: &str| claims.scope.split(' ').any(|own| own == scope);
+        let operation =
+            crate::authorisation::required_scope(method, path).filter(|_| !key.is_external());
+        let missing = [Some(api), operation].into_iter().flatten().find(|scope| !has(scope));
+        match missing {
+            None => Ok(()),
+            Some(scope) => Err(Refusal {
+                problem: Problem::new(403, "INSUFFICIENT_SCOPE")
+                    .detail(format!("the access token is not for {scope}")),
+                challenge: format!(
+                    "Bearer realm=\"martlet\", error=\"insufficient_scope\", scope=\"{}\"",
+                    operation
+                        .map_or(api.to_string(), |operation| format!("{api} {operation}"))
+                        .replace(['"', '\\'], "")
+                ),
+            }),
         }
     };
     Ok(Guard(Arc::new(check)))
+}
+
+/// The token of an `Authorization` header. The scheme's case does not matter (RFC 9110, 11.1).
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
 }
 
 #[cfg(test)]
@@ -282,7 +360,13 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
 
     fn claims() -> Claims {
         let (iss, sub) = ("nrf".into(), "amf-1".into());
-        Claims { iss, sub, aud: "UDM".into(), scope: "nudm-sdm".into(), exp: now() + 60 }
+        Claims {
+            iss,
+            sub,
+            aud: Audience::One("UDM".into()),
+            scope: "nudm-sdm".into(),
+            exp: now() + 60,
+        }
     }
 
     #[test]
@@ -297,21 +381,28 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         // Once: the second may change in between.
         let claims = claims();
         let token = signer.sign(&claims).unwrap();
-        assert_eq!(key.check(&token, "UDM"), Ok(claims.clone()));
-        assert_eq!(key.check(&token, "UDR"), Err("the audience is another NF type"));
+        assert_eq!(key.check(&token, "UDM", "1"), Ok(claims.clone()));
+        assert_eq!(key.check(&token, "UDR", "1"), Err("the audience is another function"));
+        let one = Claims { aud: Audience::Many(vec!["udm-1".into()]), ..claims.clone() };
+        let for_one = signer.sign(&one).unwrap();
+        assert_eq!(key.check(&for_one, "UDM", "udm-1"), Ok(one));
+        assert!(key.check(&for_one, "UDM", "udm-2").is_err());
         let ended = signer.sign(&Claims { exp: now() - 1, ..claims.clone() }).unwrap();
-        assert_eq!(key.check(&ended, "UDM"), Err("expired"));
+        assert_eq!(key.check(&ended, "UDM", "1"), Err("expired"));
         // Other claims under the same signature; no signature; an algorithm that is none.
         let other = signer.sign(&Claims { scope: "nudm-uecm".into(), ..claims.clone() }).unwrap();
         let mixed = [token.split('.').next(), other.split('.').nth(1), token.split('.').nth(2)]
             .map(Option::unwrap)
             .join(".");
-        assert_eq!(key.check(&mixed, "UDM"), Err("the signature is not the NRF's"));
+        assert_eq!(key.check(&mixed, "UDM", "1"), Err("the signature is not the NRF's"));
         let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         let unsigned = format!("{none}.{}.", token.split('.').nth(1).unwrap());
-        assert_eq!(key.check(&unsigned, "UDM"), Err("the algorithm is not ES256"));
+        assert_eq!(
+            key.check(&unsigned, "UDM", "1"),
+            Err("the algorithm is not that of the NRF's key")
+        );
         for wrong in ["", "a", "a.b", "a.b.c", "..", "é.é.é"] {
-            assert!(key.check(wrong, "UDM").is_err(), "{wrong}");
+            assert!(key.check(wrong, "UDM", "1").is_err(), "{wrong}");
         }
         assert!(VerifyingKey::load(&private).is_err() && SigningKey::load(&public).is_err());
         std::fs::remove_dir_all(&folder).unwrap();

@@ -1,9 +1,16 @@
 //! Nnrf_AccessToken_Get (TS 29.510, 5.4.2.2; TS 33.501, 13.4.1.1): JSON web tokens signed with the
-//! NRF's key.
-use crate::Nrf;
-use martlet_nf::tokens::{Claims, KeyError, SigningKey};
-use martlet_sbi::Problem;
-use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NrfAccessToken};
+//! NRF's key, for consumers that the producers' profiles allow.
+use crate::registry::Entry;
+use crate::{Nrf, authorisation};
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
+use martlet_nf::peer_certificate;
+use martlet_nf::tokens::{Audience, Claims, KeyError, SigningKey};
+use martlet_sbi::{Body, BoxFuture, PathParams, Problem, Query, Request, Response, Route};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
+use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NNRF_OAUTH2, NrfAccessToken};
+use std::sync::Arc;
 
 /// Signs tokens.
 pub struct Signer(SigningKey);
@@ -15,10 +22,51 @@ impl Signer {
     }
 }
 
+/// The routes of the service. Its errors are those of RFC 6749, 5.2, and nothing is cached.
+pub fn routes(nrf: Arc<Nrf>) -> Vec<Route> {
+    let as_oauth = |route: Route| {
+        let inner = route.handler.clone();
+        let handler = Arc::new(
+            move |parameters: PathParams,
+                  query: Query,
+                  request: Request|
+                  -> BoxFuture<'static, Result<Response, Problem>> {
+                let answer = inner(parameters, query, request);
+                Box::pin(async move {
+                    let mut response = answer.await.unwrap_or_else(error);
+                    response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                    Ok(response)
+                })
+            },
+        );
+        Route { operation: route.operation, handler }
+    };
+    NNRF_OAUTH2.routes(nrf).into_iter().map(as_oauth).collect()
+}
+
+/// AccessTokenErr (TS 29.510, 6.3.5.2.5).
+fn error(problem: Problem) -> Response {
+    let own = [
+        "invalid_request",
+        "invalid_client",
+        "invalid_grant",
+        "unauthorized_client",
+        "unsupported_grant_type",
+        "invalid_scope",
+    ];
+    let code = own.into_iter().find(|code| *code == problem.cause()).unwrap_or("invalid_request");
+    let status = if (400..500).contains(&problem.status()) { 400 } else { problem.status() };
+    let body = serde_json::json!({"error": code, "error_description": problem.details.detail});
+    let body = Body::encoded("application/json", Bytes::from(body.to_string()));
+    Response { status, headers: Default::default(), body }
+}
+
+fn refused(cause: &str, detail: impl Into<String>) -> Problem {
+    Problem::new(400, cause).detail(detail)
+}
+
 impl NrfAccessToken for Nrf {
     async fn access_token_request(&self, body: AccessTokenReq) -> Result<AccessTokenRsp, Problem> {
-        let refused =
-            |cause: &str, detail: &str| Problem::new(400, cause).detail(detail.to_string());
         let Some(signer) = &self.signer else {
             return Err(refused(
                 "unauthorized_client",
@@ -31,27 +79,22 @@ impl NrfAccessToken for Nrf {
                 "grant_type has to be client_credentials",
             ));
         }
-        let target = body
-            .target_nf_type
-            .ok_or_else(|| refused("invalid_request", "targetNfType is missing"))?;
         if body.scope.is_empty() || body.nf_instance_id.is_empty() {
             return Err(refused("invalid_request", "nfInstanceId or scope is missing"));
         }
-        // The consumer has to be registered; its registered NF type counts.
-        let known = self.state().registry.iter().any(|entry| {
-            let profile = &entry.profile;
-            let claimed =
-                body.nf_type.as_deref().is_none_or(|claimed| claimed == profile.nf_type.as_str());
-            profile.nf_instance_id.as_str() == body.nf_instance_id && claimed
-        });
-        if !known {
-            return Err(refused("invalid_client", "this NF instance is not registered"));
-        }
+        let (aud, scope) = {
+            let state = self.state();
+            let all = || state.registry.iter();
+            let consumer = client(all(), &body)?;
+            let producers: Vec<&NfProfile> =
+                all().map(|entry| &entry.profile).filter(|it| is_target(it, &body)).collect();
+            (audience(&body)?, granted_scope(consumer, &producers, &body.scope)?)
+        };
         let claims = Claims {
             iss: self.context.instance_id().to_string(),
             sub: body.nf_instance_id,
-            aud: target,
-            scope: body.scope.clone(),
+            aud,
+            scope: scope.clone(),
             exp: martlet_nf::tokens::now() + u64::from(self.config.token_s),
         };
         let token = signer.0.sign(&claims);
@@ -59,7 +102,174 @@ impl NrfAccessToken for Nrf {
             access_token: token.map_err(|error| Problem::system_failure(error.to_string()))?,
             token_type: "Bearer".into(),
             expires_in: Some(self.config.token_s),
-            scope: Some(body.scope),
+            scope: Some(scope),
         })
+    }
+}
+
+/// The registered instance that asks. It is the subject of the token, so its certificate has to be
+/// that of the connection (TS 33.501, 13.4.1.1.2).
+fn client<'a>(
+    mut all: impl Iterator<Item = &'a Entry>,
+    body: &AccessTokenReq,
+) -> Result<&'a NfProfile, Problem> {
+    let is_client = |entry: &&Entry| entry.profile.nf_instance_id.as_str() == body.nf_instance_id;
+    let entry = all.find(is_client);
+    let entry =
+        entry.ok_or_else(|| refused("invalid_client", "this NF instance is not registered"))?;
+    let profile = &entry.profile;
+    // The registered NF type counts.
+    if body.nf_type.as_deref().is_some_and(|claimed| claimed != profile.nf_type.as_str()) {
+        return Err(refused("invalid_client", "this NF instance is registered with another type"));
+    }
+    let peer = peer_certificate();
+    if !authorisation::is_instance(peer.as_deref(), entry.owner.as_deref(), profile) {
+        let detail = "nfInstanceId is that of the holder of another certificate";
+        return Err(refused("invalid_client", detail));
+    }
+    Ok(profile)
+}
+
+/// Whether a token for this request opens the services of an instance.
+fn is_target(profile: &NfProfile, body: &AccessTokenReq) -> bool {
+    body.target_nf_type.as_deref().is_none_or(|target| target == profile.nf_type.as_str())
+        && body
+            .target_nf_instance_id
+            .as_deref()
+            .is_none_or(|target| target.eq_ignore_ascii_case(profile.nf_instance_id.as_str()))
+}
+
+/// One instance, or all of an NF type.
+fn audience(body: &AccessTokenReq) -> Result<Audience, Problem> {
+    match (&body.target_nf_instance_id, &body.target_nf_type) {
+        (Some(instance), _) => Ok(Audience::Many(vec![instance.clone()])),
+        (None, Some(target)) => Ok(Audience::One(target.clone())),
+        (None, None) => {
+            Err(refused("invalid_request", "targetNfType or targetNfInstanceId is missing"))
+        }
+    }
+}
+
+/// The scope that the consumer gets: the services that it asks for, and the scopes of operations
+/// that it may use there.
+fn granted_scope(
+    consumer: &NfProfile,
+    producers: &[&NfProfile],
+    asked: &str,
+) -> Result<String, Problem> {
+    let mut granted: Vec<&str> = Vec::new();
+    for scope in asked.split(' ').filter(|scope| !scope.is_empty()) {
+        let name = scope.split(':').next().unwrap_or(scope);
+        let offered: Vec<(&NfProfile, &NfService)> = producers
+            .iter()
+            .flat_map(|profile| services(profile).map(move |service| (*profile, service)))
+            .filter(|(_, service)| service.service_name.as_str() == name)
+            .collect();
+        if offered.is_empty() {
+            let detail = format!("no registered function of the target offers {name}");
+            return Err(refused("invalid_scope", detail));
+        }
+        // The token opens the service at each of them.
+        let is_allowed = |(profile, service): &(&NfProfile, &NfService)| {
+            crate::matching::allows(profile, service, &consumer.nf_type, consumer.s_nssais.as_ref())
+        };
+        if !offered.iter().all(is_allowed) {
+            let detail = format!("{} may not use {name}", consumer.nf_type);
+            return Err(refused("unauthorized_client", detail));
+        }
+        let operations = operations(&offered, consumer)?;
+        if scope != name && !operations.iter().flatten().any(|own| *own == scope) {
+            let detail = format!("{} may not use {scope}", consumer.nf_type);
+            return Err(refused("invalid_scope", detail));
+        }
+        let more = operations.into_iter().flatten().filter(|own| scope == name || *own == scope);
+        for scope in std::iter::once(name).chain(more) {
+            if !granted.contains(&scope) {
+                granted.push(scope);
+            }
+        }
+    }
+    match granted.is_empty() {
+        true => Err(refused("invalid_scope", "scope names no service")),
+        false => Ok(granted.join(" ")),
+    }
+}
+
+/// The scopes of operations that all of the producers allow the consumer; `None` if they restrict
+/// no operations.
+fn operations<'a>(
+    offered: &[(&'a NfProfile, &'a NfService)],
+    consumer: &NfProfile,
+) -> Result<Option<Vec<&'a str>>, Problem> {
+    let maps = offered.iter().filter_map(|(_, it)| it.allowed_operations_per_nf_type.as_ref());
+    let mut common: Option<Vec<&str>> = None;
+    for map in maps {
+        let own = map.get(consumer.nf_type.as_str()).ok_or_else(|| {
+            let detail = format!("{} may use no operation of the service", consumer.nf_type);
+            refused("unauthorized_client", detail)
+        })?;
+        match &mut common {
+            None => common = Some(own.iter().map(String::as_str).collect()),
+            Some(common) => common.retain(|scope| own.iter().any(|other| other == scope)),
+        }
+    }
+    Ok(common)
+}
+
+fn services(profile: &NfProfile) -> impl Iterator<Item = &NfService> {
+    let listed = profile.nf_service_list.iter().flat_map(|list| list.values());
+    listed.chain(profile.nf_services.iter().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
+
+    fn profile(nf_type: NfType, services: serde_json::Value) -> NfProfile {
+        let id = "00000000-0000-4000-8000-000000000001".parse().unwrap();
+        let mut profile = NfProfile::new(id, nf_type, NfStatus::Registered);
+        profile.nf_services = Some(serde_json::from_value(services).unwrap());
+        profile
+    }
+
+    fn udr(allowed: serde_json::Value) -> NfProfile {
+        let mut service = serde_json::json!({"serviceInstanceId": "1", "serviceName": "nudr-dr",
+            "versions": [], "scheme": "https", "nfServiceStatus": "REGISTERED"});
+        for (name, value) in allowed.as_object().unwrap() {
+            service[name] = value.clone();
+        }
+        profile(NfType::Udr, serde_json::json!([service]))
+    }
+
+    fn asked(
+        consumer: &NfProfile,
+        producers: &[&NfProfile],
+        scope: &str,
+    ) -> Result<String, String> {
+        granted_scope(consumer, producers, scope).map_err(|problem| problem.cause().to_string())
+    }
+
+    #[test]
+    fn a_consumer_gets_the_operations_that_the_profiles_allow_it() {
+        let restricted = udr(serde_json::json!({
+            "allowedNfTypes": ["UDM", "PCF"],
+            "allowedOperationsPerNfType": {"UDM": ["nudr-dr:a", "nudr-dr:b"], "PCF": []},
+        }));
+        let of_type = |nf_type| profile(nf_type, serde_json::json!([]));
+        let (udm, pcf, lmf) = (of_type(NfType::Udm), of_type(NfType::Pcf), of_type(NfType::Lmf));
+        let all = [&restricted];
+        assert_eq!(asked(&udm, &all, "nudr-dr").unwrap(), "nudr-dr nudr-dr:a nudr-dr:b");
+        assert_eq!(asked(&udm, &all, "nudr-dr:a").unwrap(), "nudr-dr nudr-dr:a");
+        assert_eq!(asked(&pcf, &all, "nudr-dr").unwrap(), "nudr-dr");
+        assert_eq!(asked(&pcf, &all, "nudr-dr:a").unwrap_err(), "invalid_scope");
+        assert_eq!(asked(&lmf, &all, "nudr-dr").unwrap_err(), "unauthorized_client");
+        assert_eq!(asked(&udm, &all, "nudr-dr nsecret").unwrap_err(), "invalid_scope");
+        assert_eq!(asked(&udm, &[], "nudr-dr").unwrap_err(), "invalid_scope");
+        // A second producer without restrictions does not lift those of the first.
+        let open = udr(serde_json::json!({}));
+        let both = [&restricted, &open];
+        assert_eq!(asked(&lmf, &both, "nudr-dr").unwrap_err(), "unauthorized_client");
+        assert_eq!(asked(&lmf, &[&open], "nudr-dr").unwrap(), "nudr-dr");
     }
 }

@@ -11,6 +11,8 @@ pub struct NrfConfig {
     pub max_instances: usize,
     /// Maximum number of subscriptions to status changes.
     pub max_subscriptions: usize,
+    /// Maximum number of subscriptions whose notifications go to the same host and port.
+    pub max_subscriptions_per_consumer: usize,
     /// Longest heartbeat interval that an NF instance may request, seconds.
     pub max_heartbeat_s: u32,
     /// Validity of a discovery result at the consumer, seconds.
@@ -43,6 +45,7 @@ impl Default for NrfConfig {
         NrfConfig {
             max_instances: 1024,
             max_subscriptions: 4096,
+            max_subscriptions_per_consumer: 256,
             max_heartbeat_s: 60,
             validity_s: 60,
             subscription_s: 86_400,
@@ -60,6 +63,7 @@ impl NrfConfig {
         let numbers = [
             ("max_instances", self.max_instances as u64, "1024"),
             ("max_subscriptions", self.max_subscriptions as u64, "4096"),
+            ("max_subscriptions_per_consumer", self.max_subscriptions_per_consumer as u64, "256"),
             ("max_heartbeat_s", self.max_heartbeat_s.into(), "60"),
             ("validity_s", self.validity_s.into(), "60"),
             ("subscription_s", self.subscription_s.into(), "86400"),

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod access_token;
+mod authorisation;
 mod config;
 mod discovery;
 mod management;
@@ -19,7 +20,6 @@ use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfType};
-use martlet_sbi_api::nnrf_oauth2::NNRF_OAUTH2;
 use registry::Registry;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -58,7 +58,8 @@ impl NetworkFunction for Nrf {
 
     async fn create(config: NrfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let registry = Registry::new(config.max_instances);
-        let subscriptions = Subscriptions::new(config.max_subscriptions);
+        let subscriptions =
+            Subscriptions::new(config.max_subscriptions, config.max_subscriptions_per_consumer);
         let signer = config
             .token_key
             .as_deref()
@@ -76,7 +77,7 @@ impl NetworkFunction for Nrf {
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         let mut routes = NNRF_NFM.routes(self.clone());
         routes.extend(NNRF_DISC.routes(self.clone()));
-        routes.extend(NNRF_OAUTH2.routes(self.clone()));
+        routes.extend(access_token::routes(self.clone()));
         routes
     }
 

@@ -1,6 +1,8 @@
 //! Nnrf_NFManagement (TS 29.510, 5.2).
 use crate::Nrf;
+use crate::authorisation::{check_owner, check_profile};
 use crate::registry::Entry;
+use martlet_nf::{callbacks, peer_certificate};
 use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::{DateTime, Links};
 use martlet_sbi_api::nnrf_nfmanagement::{
@@ -77,19 +79,34 @@ impl NfManagement for Nrf {
             let detail = "the profile has neither an FQDN nor an IP address";
             return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(detail));
         }
+        let peer = peer_certificate();
+        check_profile(peer.as_deref(), &profile)?;
         let asked = profile.heart_beat_timer;
         let interval = asked.unwrap_or(DEFAULT_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s);
         profile.heart_beat_timer = Some(interval);
         let silent = self.config.interop.no_heartbeats && asked.is_none();
         let interval = Duration::from_secs(if silent { FOREVER_S } else { interval.into() });
-        let entry =
-            Entry { profile: profile.clone(), interval, seen: Instant::now(), is_restored: false };
-        let replaced = self.state().registry.remove_replaced(&profile);
+        let owner = peer.as_ref().map(|peer| peer.identity());
+        let (before, replaced) = {
+            let mut state = self.state();
+            if let Some(held) = state.registry.get(nf_instance_id) {
+                check_owner(peer.as_deref(), held.owner.as_deref(), "the instance")?;
+            }
+            let replaced = state.registry.remove_replaced(&profile, owner.as_deref());
+            let entry = Entry {
+                profile: profile.clone(),
+                owner,
+                interval,
+                seen: Instant::now(),
+                is_restored: false,
+            };
+            let before = state.registry.put(entry).map_err(|()| {
+                Problem::new(500, "INSUFFICIENT_RESOURCES")
+                    .detail("the table of instances is full: raise nrf.max_instances")
+            })?;
+            (before, replaced)
+        };
         replaced.iter().for_each(|id| self.persist_instance(id));
-        let before = self.state().registry.put(entry).map_err(|()| {
-            Problem::new(500, "INSUFFICIENT_RESOURCES")
-                .detail("the table of instances is full: raise nrf.max_instances")
-        })?;
         self.persist_instance(nf_instance_id);
         let (nf, id) = (profile.nf_type.as_str(), nf_instance_id);
         tracing::debug!(nf, id, again = before.is_some(), "registered");
@@ -115,12 +132,17 @@ impl NfManagement for Nrf {
             let mut state = self.state();
             let entry =
                 state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
+            let peer = peer_certificate();
+            check_owner(peer.as_deref(), entry.owner.as_deref(), "the instance")?;
             let patched = body.apply_to(&entry.profile).map_err(PatchError::into_problem)?;
             if patched.nf_instance_id != entry.profile.nf_instance_id
                 || patched.nf_type != entry.profile.nf_type
             {
                 let detail = "identity and type of an instance cannot change";
                 return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
+            }
+            if patched != entry.profile {
+                check_profile(peer.as_deref(), &patched)?;
             }
             (entry.seen, entry.is_restored) = (Instant::now(), false);
             // A heartbeat, or a change of load alone, is not notified (5.2.2.3.2).
@@ -147,7 +169,14 @@ impl NfManagement for Nrf {
     }
 
     async fn deregister_nf_instance(&self, nf_instance_id: &str) -> Result<(), Problem> {
-        let removed = self.state().registry.remove(nf_instance_id);
+        let removed = {
+            let mut state = self.state();
+            if let Some(held) = state.registry.get(nf_instance_id) {
+                let peer = peer_certificate();
+                check_owner(peer.as_deref(), held.owner.as_deref(), "the instance")?;
+            }
+            state.registry.remove(nf_instance_id)
+        };
         let mut profile = removed.ok_or_else(|| unknown(nf_instance_id))?;
         self.persist_instance(nf_instance_id);
         profile.nf_status = NfStatus::Undiscoverable;
@@ -165,15 +194,20 @@ impl NfManagement for Nrf {
                 "it is not an http or https URI",
             ));
         }
+        let consumer = self.check_callback(&body.nf_status_notification_uri)?;
+        let owner = peer_certificate().map(|peer| peer.identity());
         let mut data = body;
         let valid = self.validity(&mut data);
-        let expired = self.state().subscriptions.expire(Instant::now());
+        let (expired, added) = {
+            let (mut state, now) = (self.state(), Instant::now());
+            let expired = state.subscriptions.expire(now);
+            (expired, state.subscriptions.add(data, owner, consumer, now, valid))
+        };
         expired.iter().for_each(|id| self.persist_subscription(id));
-        let held =
-            self.state().subscriptions.add(data, Instant::now(), valid).ok_or_else(|| {
-                Problem::new(500, "INSUFFICIENT_RESOURCES")
-                    .detail("too many subscriptions: raise nrf.max_subscriptions")
-            })?;
+        let held = added.map_err(|limit| {
+            Problem::new(500, "INSUFFICIENT_RESOURCES")
+                .detail(format!("too many subscriptions: raise nrf.{limit}"))
+        })?;
         let id = held.subscription_id.as_deref().unwrap_or_default();
         self.persist_subscription(id);
         let location = format!("{}/nnrf-nfm/v1/subscriptions/{id}", self.context.api_root());
@@ -185,9 +219,19 @@ impl NfManagement for Nrf {
         subscription_id: &str,
         body: JsonPatch,
     ) -> Result<StatusReply<SubscriptionData>, Problem> {
-        let held = self.state().subscriptions.get(subscription_id).cloned();
-        let held = held.ok_or_else(|| no_subscription(subscription_id))?;
+        let (held, owner) = {
+            let state = self.state();
+            let held = state.subscriptions.get(subscription_id).cloned();
+            let held = held.ok_or_else(|| no_subscription(subscription_id))?;
+            (held, state.subscriptions.owner(subscription_id).map(String::from))
+        };
+        check_owner(peer_certificate().as_deref(), owner.as_deref(), "the subscription")?;
         let mut patched = body.apply_to(&held).map_err(PatchError::into_problem)?;
+        // Another URI would be another consumer's.
+        if patched.nf_status_notification_uri != held.nf_status_notification_uri {
+            let detail = "nfStatusNotificationUri cannot change: subscribe again";
+            return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
+        }
         patched.subscription_id = Some(subscription_id.to_string());
         let asked = patched.validity_time.clone();
         let valid = self.validity(&mut patched);
@@ -203,7 +247,12 @@ impl NfManagement for Nrf {
     }
 
     async fn remove_subscription(&self, subscription_id: &str) -> Result<(), Problem> {
-        let removed = self.state().subscriptions.remove(subscription_id);
+        let removed = {
+            let mut state = self.state();
+            let owner = state.subscriptions.owner(subscription_id);
+            check_owner(peer_certificate().as_deref(), owner, "the subscription")?;
+            state.subscriptions.remove(subscription_id)
+        };
         self.persist_subscription(subscription_id);
         match removed {
             true => Ok(()),
@@ -213,6 +262,19 @@ impl NfManagement for Nrf {
 }
 
 impl Nrf {
+    /// Host and port of a notification URI, if a registered function is there.
+    fn check_callback(&self, uri: &str) -> Result<String, Problem> {
+        let authority = callbacks::authority(uri).ok_or_else(|| callbacks::refusal(uri))?;
+        let state = self.state();
+        let mut registered = state.registry.iter().map(|entry| &entry.profile);
+        match self.context.is_callback_allowed(&authority)
+            || registered.any(|profile| callbacks::authorities(profile).contains(&authority))
+        {
+            true => Ok(authority),
+            false => Err(callbacks::refusal(uri)),
+        }
+    }
+
     /// The validity of a subscription: as requested, up to the limit.
     fn validity(&self, data: &mut SubscriptionData) -> Duration {
         let most = Duration::from_secs(self.config.subscription_s.into());

@@ -1,8 +1,8 @@
 //! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile
 //! lacks does not restrict it.
-use martlet_sbi_api::common::{Dnn, Snssai};
+use martlet_sbi_api::common::{Dnn, ExtSnssai, Snssai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
-use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService, NfType};
 
 /// Whether an instance matches the query and the consumer is allowed to use it.
 pub fn matches_and_allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
@@ -36,9 +36,52 @@ pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
             .is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
 }
 
-/// The profile as the consumer gets it: with the services that it asked for.
+/// Whether a producer's profile and service allow a consumer of this type, with these slices.
+pub fn allows(
+    profile: &NfProfile,
+    service: &NfService,
+    consumer: &NfType,
+    slices: Option<&Vec<ExtSnssai>>,
+) -> bool {
+    let types = service.allowed_nf_types.as_ref().or(profile.allowed_nf_types.as_ref());
+    let allowed = service.allowed_nssais.as_ref().or(profile.allowed_nssais.as_ref());
+    // A consumer without slices of its own, such as an AMF, is not restricted.
+    let by_slice = match (slices, allowed) {
+        (Some(own), Some(allowed)) => own.iter().any(|slice| allowed.contains(slice)),
+        _ => true,
+    };
+    types.is_none_or(|types| types.contains(consumer)) && by_slice
+}
+
+/// A profile without what only the NRF needs: the profile of TS 29.510, 6.2.6.2.3, and that of
+/// notifications (6.1.6.2.17), have no `allowed…` attributes.
+pub fn without_authorisation(mut profile: NfProfile) -> NfProfile {
+    profile.allowed_plmns = None;
+    profile.allowed_nf_types = None;
+    profile.allowed_nf_domains = None;
+    profile.allowed_nssais = None;
+    let listed = profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut());
+    for service in listed.chain(profile.nf_services.iter_mut().flatten()) {
+        service.allowed_plmns = None;
+        service.allowed_nf_types = None;
+        service.allowed_nf_domains = None;
+        service.allowed_nssais = None;
+        service.allowed_operations_per_nf_type = None;
+    }
+    profile
+}
+
+/// The profile as the consumer gets it: with the services that it asked for and may use.
 pub fn as_result(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
     let mut shown = profile.clone();
+    if let Some(requester) = &query.requester_nf_type {
+        let may = |service: &NfService| {
+            service.allowed_nf_types.as_ref().is_none_or(|types| types.contains(requester))
+        };
+        shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| may(s)));
+        shown.nf_services.iter_mut().for_each(|list| list.retain(|s| may(s)));
+    }
+    let mut shown = without_authorisation(shown);
     if let Some(names) = &query.service_names {
         let asked = |service: &NfService| names.0.contains(&service.service_name);
         shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| asked(s)));

@@ -32,7 +32,7 @@ impl Nrf {
         );
         let mut data = NotificationData::new(event, instance);
         // A deregistration carries the profile too, so that the subscriber learns the NF type.
-        data.nf_profile = Some(profile.clone());
+        data.nf_profile = Some(crate::matching::without_authorisation(profile.clone()));
         for uri in uris {
             let (client, data) =
                 (NfStatusCallbackClient::new(self.context.callback_peer()), data.clone());

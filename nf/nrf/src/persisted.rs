@@ -20,6 +20,18 @@ const OWNER: &str = "nrf";
 struct PersistedInstance {
     profile: NfProfile,
     heartbeat_s: u64,
+    /// See [`Entry::owner`].
+    owner: Option<String>,
+}
+
+/// A stored subscription.
+#[derive(Debug, Serialize, Deserialize)]
+struct PersistedSubscription {
+    data: SubscriptionData,
+    /// Identity of the certificate that created it.
+    owner: Option<String>,
+    /// Host and port of the notifications.
+    consumer: String,
 }
 
 /// Opens the store.
@@ -61,14 +73,15 @@ pub fn restore(state: &mut State, store: &ContextStore, stored: StoredContexts) 
 fn restore_instance(state: &mut State, value: &[u8], now: Instant) -> Option<()> {
     let stored: PersistedInstance = serde_json::from_slice(value).ok()?;
     let interval = Duration::from_secs(stored.heartbeat_s);
-    let entry = Entry { profile: stored.profile, interval, seen: now, is_restored: true };
+    let PersistedInstance { profile, owner, .. } = stored;
+    let entry = Entry { profile, owner, interval, seen: now, is_restored: true };
     state.registry.put(entry).ok().map(drop)
 }
 
 fn restore_subscription(state: &mut State, value: &[u8], now: Instant) -> Option<()> {
-    let data: SubscriptionData = serde_json::from_slice(value).ok()?;
+    let PersistedSubscription { data, owner, consumer } = serde_json::from_slice(value).ok()?;
     let valid = data.validity_time.as_ref().map(DateTime::remaining)?;
-    (!valid.is_zero()).then(|| state.subscriptions.restore(data, now + valid))?
+    (!valid.is_zero()).then(|| state.subscriptions.restore(data, owner, consumer, now + valid))?
 }
 
 impl Nrf {
@@ -77,6 +90,7 @@ impl Nrf {
         let persisted = self.state().registry.get(id).map(|entry| PersistedInstance {
             profile: entry.profile.clone(),
             heartbeat_s: entry.interval.as_secs(),
+            owner: entry.owner.clone(),
         });
         match persisted.and_then(|instance| serde_json::to_vec(&instance).ok()) {
             Some(value) => self.store.put(instance_name(id), value),
@@ -86,9 +100,15 @@ impl Nrf {
 
     /// Stores a subscription as it is in the table, or removes it.
     pub(crate) fn persist_subscription(&self, id: &str) {
-        let value =
-            self.state().subscriptions.get(id).and_then(|data| serde_json::to_vec(data).ok());
-        match value {
+        let persisted = {
+            let state = self.state();
+            state.subscriptions.get(id).map(|data| PersistedSubscription {
+                data: data.clone(),
+                owner: state.subscriptions.owner(id).map(String::from),
+                consumer: state.subscriptions.consumer(id).unwrap_or_default().into(),
+            })
+        };
+        match persisted.and_then(|subscription| serde_json::to_vec(&subscription).ok()) {
             Some(value) => self.store.put(subscription_name(id), value),
             None => self.store.remove(subscription_name(id)),
         }

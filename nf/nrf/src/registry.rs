@@ -13,6 +13,8 @@ const REMOVE_AFTER: u32 = 10;
 pub struct Entry {
     /// Its profile.
     pub profile: NfProfile,
+    /// Identity of the certificate that registered it; `None` over the fabric or in the process.
+    pub owner: Option<String>,
     /// Its heartbeat interval.
     pub interval: Duration,
     /// Time of the last heartbeat.
@@ -52,12 +54,13 @@ impl Registry {
         Registry { entries: BTreeMap::new(), most }
     }
 
-    /// Removes the restored instances that another one replaces: those of its type at its address.
-    /// Returns their identities.
-    pub fn remove_replaced(&mut self, by: &NfProfile) -> Vec<String> {
+    /// Removes the restored instances that another one replaces: those of its type and owner at its
+    /// address. Returns their identities.
+    pub fn remove_replaced(&mut self, by: &NfProfile, owner: Option<&str>) -> Vec<String> {
         let replaced = |entry: &Entry| {
             let profile = &entry.profile;
             entry.is_restored
+                && entry.owner.as_deref() == owner
                 && profile.nf_instance_id != by.nf_instance_id
                 && profile.nf_type == by.nf_type
                 && address(profile) == address(by)

@@ -8,6 +8,10 @@ use tokio::time::Instant;
 
 struct Subscription {
     data: SubscriptionData,
+    /// Identity of the certificate that created it.
+    owner: Option<String>,
+    /// Host and port of the notifications.
+    consumer: String,
     until: Instant,
 }
 
@@ -16,39 +20,55 @@ pub struct Subscriptions {
     held: BTreeMap<String, Subscription>,
     last: u64,
     most: usize,
+    /// For one host and port.
+    most_per_consumer: usize,
 }
 
 impl Subscriptions {
-    pub fn new(most: usize) -> Self {
-        Subscriptions { held: BTreeMap::new(), last: 0, most }
+    pub fn new(most: usize, most_per_consumer: usize) -> Self {
+        Subscriptions { held: BTreeMap::new(), last: 0, most, most_per_consumer }
     }
 
-    /// Adds a subscription and returns its identity; None if the table is full.
+    /// Adds a subscription and returns its identity; the key of the limit that it exceeds
+    /// otherwise.
     pub fn add(
         &mut self,
         mut data: SubscriptionData,
+        owner: Option<String>,
+        consumer: String,
         now: Instant,
         valid: Duration,
-    ) -> Option<SubscriptionData> {
+    ) -> Result<SubscriptionData, &'static str> {
         if self.held.len() >= self.most {
-            return None;
+            return Err("max_subscriptions");
+        }
+        let own = self.held.values().filter(|held| held.consumer == consumer).count();
+        if own >= self.most_per_consumer {
+            return Err("max_subscriptions_per_consumer");
         }
         self.last += 1;
         let id = self.last.to_string();
         data.subscription_id = Some(id.clone());
-        self.held.insert(id, Subscription { data: data.clone(), until: now + valid });
-        Some(data)
+        let held = Subscription { data: data.clone(), owner, consumer, until: now + valid };
+        self.held.insert(id, held);
+        Ok(data)
     }
 
     /// Adds a subscription of an earlier process. None without an identity, or in a full table.
-    pub fn restore(&mut self, data: SubscriptionData, until: Instant) -> Option<()> {
+    pub fn restore(
+        &mut self,
+        data: SubscriptionData,
+        owner: Option<String>,
+        consumer: String,
+        until: Instant,
+    ) -> Option<()> {
         let id = data.subscription_id.clone()?;
         let number: u64 = id.parse().ok()?;
         if self.held.len() >= self.most {
             return None;
         }
         self.last = self.last.max(number);
-        self.held.insert(id, Subscription { data, until });
+        self.held.insert(id, Subscription { data, owner, consumer, until });
         Some(())
     }
 
@@ -64,10 +84,21 @@ impl Subscriptions {
         expired
     }
 
+    /// Identity of the certificate that created a subscription.
+    pub fn owner(&self, id: &str) -> Option<&str> {
+        self.held.get(id)?.owner.as_deref()
+    }
+
+    /// Host and port of a subscription's notifications.
+    pub fn consumer(&self, id: &str) -> Option<&str> {
+        Some(&self.held.get(id)?.consumer)
+    }
+
     /// Replaces an existing subscription.
     pub fn replace(&mut self, id: &str, data: SubscriptionData, now: Instant, valid: Duration) {
         if let Some(held) = self.held.get_mut(id) {
-            *held = Subscription { data, until: now + valid };
+            held.data = data;
+            held.until = now + valid;
         }
     }
 

@@ -40,9 +40,12 @@ async fn nrf(http: bool, port: u16) -> Consumer {
         shutdown,
     };
     let address = format!("127.0.0.1:{port}").parse().unwrap();
-    start::<Nrf>(NrfConfig::default(), &CommonConfig::at(address, address), &environment)
-        .await
-        .unwrap();
+    // The listener of notifications is not registered.
+    let common = CommonConfig {
+        callbacks_allow: vec!["listener".into()],
+        ..CommonConfig::at(address, address)
+    };
+    start::<Nrf>(NrfConfig::default(), &common, &environment).await.unwrap();
     let peer = Peer::new(
         Arc::new(bindings),
         ApiRoot::http(address.to_string()),

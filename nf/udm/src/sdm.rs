@@ -146,6 +146,9 @@ impl UdmSubscriberDataManagement for Udm {
             let missing = "monitoredResourceUris or callbackReference is empty";
             return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(missing));
         }
+        if !body.callback_reference.is_empty() {
+            self.context.check_callback(&body.callback_reference).await?;
+        }
         let created = self.udr(ue_id).await?.create_sdm_subscriptions(ue_id, body).await?;
         let mut body = created.body;
         let id = body

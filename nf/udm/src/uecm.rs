@@ -47,6 +47,7 @@ impl UdmUeContextManagement for Udm {
         ue_id: &str,
         body: Amf3GppAccessRegistration,
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
+        self.context.check_callback(&body.dereg_callback_uri).await?;
         let udr = self.udr(ue_id).await?;
         let before = if_found(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
         // A restarted AMF has a new identity behind the same URI. It must not receive the

@@ -127,11 +127,17 @@ impl Response {
             }
         } else {
             // SmContextCreateError and similar types carry the details in their member `error`.
+            // In OAuth errors it is the cause (RFC 6749, 5.2).
             if let Ok(value) = crate::Multipart::<serde_json::Value>::decode(encoded)
                 && let Some(error) = value.json.get("error")
-                && let Ok(details) = serde_json::from_value(error.clone())
             {
-                problem.details = Box::new(details);
+                if let Some(cause) = error.as_str() {
+                    problem.details.cause = Some(cause.to_string());
+                    let text = value.json.get("error_description").and_then(|it| it.as_str());
+                    problem.details.detail = text.map(str::to_string);
+                } else if let Ok(details) = serde_json::from_value(error.clone()) {
+                    problem.details = Box::new(details);
+                }
             }
             problem.body = Some(self.body);
         }

@@ -4,7 +4,7 @@ use martlet_fabric::{Fabric, FabricListener, FabricStream};
 use martlet_sbi::BoxFuture;
 use std::future::Future;
 use std::io::{Error, ErrorKind, Result};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,10 @@ pub trait Listen: Send + Sync + 'static {
     type Stream: Stream;
     /// Accepts the next connection.
     fn accept(&self) -> impl Future<Output = Result<Self::Stream>> + Send;
+    /// The address of a connection's peer, if it has one.
+    fn peer(_: &Self::Stream) -> Option<IpAddr> {
+        None
+    }
 }
 
 impl Listen for TcpListener {
@@ -29,6 +33,9 @@ impl Listen for TcpListener {
         let (stream, _) = TcpListener::accept(self).await?;
         let _ = stream.set_nodelay(true);
         Ok(stream)
+    }
+    fn peer(stream: &TcpStream) -> Option<IpAddr> {
+        stream.peer_addr().ok().map(|address| address.ip())
     }
 }
 

@@ -1,5 +1,5 @@
 //! Prometheus metrics of the binding.
-use prometheus::{IntCounterVec, register_int_counter_vec};
+use prometheus::{IntCounterVec, IntGauge, register_int_counter_vec, register_int_gauge};
 use std::sync::LazyLock;
 
 /// Connections opened, by side (`client`, `server`).
@@ -21,6 +21,14 @@ pub static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
         "Connections and messages refused, by reason",
         "reason",
     )
+});
+/// Bytes of responses that peers have not read.
+pub static UNSENT: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!(
+        "martlet_sbi_http_unsent_bytes",
+        "Bytes of responses that consumers have not read yet"
+    )
+    .expect("each metric has one name and is registered once")
 });
 
 fn counter(name: &str, help: &str, label: &str) -> IntCounterVec {

@@ -1,71 +1,27 @@
 //! The server: serves a [`Router`] over HTTP/2 with prior knowledge, and over HTTP/1.1 for command
 //! line tools.
+use crate::certificate::{PeerCertificate, as_peer};
+use crate::connections::{Connection, Connections, report};
 use crate::dial::{Listen, Stream};
+use crate::limits::{Guard, ServerLimits};
 use crate::{Tls, convert, metrics};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use martlet_sbi::{Problem, Request, Response, Router, headers};
+use martlet_sbi::{Body, Encoded, Problem, Request, Response, Router, headers};
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-
-/// Limits of a server.
-#[derive(Debug, Clone)]
-pub struct ServerLimits {
-    /// Maximum number of connections.
-    pub connections: usize,
-    /// Maximum number of concurrent requests on one connection.
-    pub streams: u32,
-    /// Maximum number of concurrent requests. Further ones get 503 with `Retry-After` (TS 29.500,
-    /// 6.4.2.2).
-    pub requests: usize,
-    /// Maximum length of a body in bytes.
-    pub body: usize,
-    /// Maximum processing time of a request.
-    pub max_duration: Duration,
-    /// TLS; `None` serves plain HTTP.
-    pub tls: Option<Tls>,
-    /// The authorisation check.
-    pub guard: Option<Guard>,
-}
-
-/// Checks the headers and the path of a request.
-pub type Check = dyn Fn(&http::HeaderMap, &str) -> Result<(), Problem> + Send + Sync;
-
-/// Authorises requests by their headers and path.
-#[derive(Clone)]
-pub struct Guard(pub Arc<Check>);
-
-impl std::fmt::Debug for Guard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Guard { .. }")
-    }
-}
 
 /// `Retry-After` of rejected requests, in seconds.
 const RETRY_AFTER: u32 = 1;
 
 /// Timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-
-impl Default for ServerLimits {
-    fn default() -> Self {
-        ServerLimits {
-            connections: 256,
-            streams: 1024,
-            requests: 4096,
-            body: 1 << 20,
-            max_duration: Duration::from_secs(60),
-            tls: None,
-            guard: None,
-        }
-    }
-}
 
 /// A bound server, over TCP by default.
 pub struct HttpServer<L = TcpListener> {
@@ -104,7 +60,7 @@ impl<L: Listen> HttpServer<L> {
 
     /// Serves until the future is dropped, which closes the connections.
     pub async fn run(self) {
-        let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let all = Connections::new(self.limits.clone());
         let permits = Arc::new(Semaphore::new(self.limits.requests));
         let mut connections = tokio::task::JoinSet::new();
         loop {
@@ -121,37 +77,63 @@ impl<L: Listen> HttpServer<L> {
                     continue;
                 }
             };
-            let Ok(slot) = slots.clone().try_acquire_owned() else {
-                metrics::REFUSED.with_label_values(&["too many connections"]).inc();
-                continue;
-            };
+            let Some(connection) = all.admit(L::peer(&stream)) else { continue };
             metrics::CONNECTIONS.with_label_values(&["server"]).inc();
             let (router, limits, permits) =
                 (self.router.clone(), self.limits.clone(), permits.clone());
             connections.spawn(async move {
-                match limits.tls.clone() {
-                    None => serve(stream, router, limits, permits).await,
-                    Some(tls) => {
-                        if let Some(stream) = handshake(&tls, stream).await {
-                            serve(stream, router, limits, permits).await;
+                let served = Served {
+                    router,
+                    limits: limits.clone(),
+                    permits,
+                    connection: Arc::clone(&connection),
+                    certificate: None,
+                };
+                let work = async {
+                    match &limits.tls {
+                        None => serve(stream, served).await,
+                        Some(tls) => {
+                            if let Some((stream, certificate)) =
+                                handshake(tls, stream, connection.peer).await
+                            {
+                                serve(stream, Served { certificate, ..served }).await;
+                            }
                         }
                     }
+                };
+                tokio::select! {
+                    () = work => {}
+                    () = connection.ended() => {}
+                    () = connection.silent() => report("no request in time", connection.peer),
+                    () = connection.stalled() => report("responses not read", connection.peer),
                 }
-                drop(slot);
             });
         }
     }
 }
 
-/// The server's side of a TLS handshake; `None` if it fails.
-async fn handshake(tls: &Tls, stream: impl Stream) -> Option<impl Stream> {
+/// The server's side of a TLS handshake, and the client's certificate; `None` if it fails.
+async fn handshake(
+    tls: &Tls,
+    stream: impl Stream,
+    peer: Option<IpAddr>,
+) -> Option<(impl Stream, Option<Arc<PeerCertificate>>)> {
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => return Some(stream),
+        Ok(Ok(stream)) => {
+            let chain = stream.get_ref().1.peer_certificates();
+            let own = chain.and_then(|chain| PeerCertificate::parse(chain.first()?));
+            // An unreadable certificate has no names, so it owns nothing.
+            let certificate = chain.map(|_| Arc::new(own.unwrap_or_default()));
+            return Some((stream, certificate));
+        }
         Ok(Err(error)) => {
-            tracing::warn!(
-                %error,
-                "SBI connection refused: check that sbi.tls issued its certificate"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("TLS", peer) {
+                tracing::warn!(
+                    %error,
+                    suppressed,
+                    "SBI connection refused: check that sbi.tls issued its certificate"
+                );
+            }
         }
         Err(_) => {}
     }
@@ -159,22 +141,28 @@ async fn handshake(tls: &Tls, stream: impl Stream) -> Option<impl Stream> {
     None
 }
 
-async fn serve(
-    stream: impl Stream,
+/// What the requests of a connection share.
+struct Served {
     router: Arc<Router>,
     limits: Arc<ServerLimits>,
     permits: Arc<Semaphore>,
-) {
+    connection: Arc<Connection>,
+    /// Of the client.
+    certificate: Option<Arc<PeerCertificate>>,
+}
+
+async fn serve(stream: impl Stream, served: Served) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams)
+        .max_concurrent_streams(served.limits.streams)
         .max_header_list_size(16 << 10);
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(served.limits.first_request);
+    let served = Arc::new(served);
     let service = service_fn(|request| {
-        let (router, limits, permits) = (router.clone(), limits.clone(), permits.clone());
-        async move { Ok::<_, Infallible>(respond(request, &router, &limits, &permits).await) }
+        let served = served.clone();
+        async move { Ok::<_, Infallible>(respond(request, &served).await) }
     });
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "SBI connection closed with an error");
@@ -183,55 +171,89 @@ async fn serve(
 
 async fn respond(
     request: http::Request<Incoming>,
-    router: &Router,
-    limits: &ServerLimits,
-    permits: &Semaphore,
+    served: &Served,
 ) -> http::Response<convert::ResponseBody> {
+    let Served { router, limits, permits, connection, .. } = served;
+    let mut serving = connection.begin();
     let (parts, mut incoming) = request.into_parts();
+    let convert = |response, incoming| convert_response(response, incoming, connection);
+    // Before the body: who is not authorised takes no memory.
+    let check = |guard: &Guard| (guard.0)(&parts.method, &parts.headers, parts.uri.path());
+    if let Some(Err(refusal)) = limits.guard.as_ref().map(check) {
+        report("not authorised", connection.peer);
+        let mut response = Response::problem(refusal.problem);
+        if let Ok(value) = http::HeaderValue::from_str(&refusal.challenge) {
+            response.headers.insert(http::header::WWW_AUTHENTICATE, value);
+        }
+        return convert(response, incoming);
+    }
+    connection.room(&mut serving).await;
+    let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
+    let wait = wait.map_or(limits.max_duration, Duration::from_millis).min(limits.max_duration);
+    let deadline = Instant::now() + wait;
+    let body = match receive(&parts.headers, &mut incoming, served, wait).await {
+        Ok(body) => body,
+        Err(problem) => {
+            metrics::REFUSED.with_label_values(&["body"]).inc();
+            return convert(Response::problem(problem), incoming);
+        }
+    };
     let Ok(_permit) = permits.try_acquire() else {
         metrics::REFUSED.with_label_values(&["too many requests"]).inc();
         let mut problem = Problem::new(503, "NF_CONGESTION")
             .detail("too many concurrent requests: retry later or raise sbi.max_requests");
         problem.retry_after = Some(RETRY_AFTER);
-        return convert_response(Response::problem(problem), incoming);
+        return convert(Response::problem(problem), incoming);
     };
-    let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
-    let wait = wait.map_or(limits.max_duration, Duration::from_millis).min(limits.max_duration);
-    let collected =
-        tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body))
-            .await;
-    let collected = collected.unwrap_or_else(|_| {
-        Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}")))
+    let target = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_string();
+    let answer = router.handle(Request {
+        operation: None,
+        method: parts.method,
+        target,
+        headers: parts.headers,
+        body,
+        deadline: Some(deadline),
     });
-    let path = parts.uri.path();
-    let allowed = limits.guard.as_ref().map_or(Ok(()), |guard| (guard.0)(&parts.headers, path));
-    let response = match allowed.and(collected) {
-        Ok(body) => {
-            let target = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_string();
-            let deadline = Some(Instant::now() + wait);
-            router
-                .handle(Request {
-                    operation: None,
-                    method: parts.method,
-                    target,
-                    headers: parts.headers,
-                    body,
-                    deadline,
-                })
-                .await
-        }
-        Err(problem) => {
-            metrics::REFUSED.with_label_values(&["body"]).inc();
-            Response::problem(problem)
-        }
+    let response = match &served.certificate {
+        Some(certificate) => as_peer(certificate.clone(), answer).await,
+        None => answer.await,
     };
-    convert_response(response, incoming)
+    convert(response, incoming)
+}
+
+/// The body of a request.
+async fn receive(
+    headers: &http::HeaderMap,
+    incoming: &mut Incoming,
+    served: &Served,
+    wait: Duration,
+) -> Result<Body, Problem> {
+    let limits = &served.limits;
+    if incoming.is_end_stream() {
+        return Ok(Body::empty());
+    }
+    let receiving = served.connection.all().receive();
+    let wait = wait.min(limits.body_time);
+    let late = |why: String| Problem::new(408, "").detail(why);
+    tokio::select! {
+        biased;
+        body = convert::collect(headers, incoming, limits.body) => body,
+        () = tokio::time::sleep(wait) => {
+            report("body too slow", served.connection.peer);
+            Err(late(format!("the request was not complete within {wait:?}")))
+        }
+        () = receiving.given_up() => {
+            report("body too slow", served.connection.peer);
+            Err(late("newer requests needed its place before it was complete".to_string()))
+        }
+    }
 }
 
 /// Converts a response for hyper.
 fn convert_response(
     response: Response,
     incoming: Incoming,
+    connection: &Arc<Connection>,
 ) -> http::Response<convert::ResponseBody> {
     let encoded = response.body.to_encoded();
     let (status, encoded, mut fields) = match encoded {
@@ -240,6 +262,7 @@ fn convert_response(
             (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default())
         }
     };
+    let encoded = encoded.map(|it| Encoded { bytes: connection.count(it.bytes), ..it });
     let body = convert::ResponseBody::new(convert::full(&mut fields, encoded), incoming);
     let mut answer = http::Response::new(body);
     *answer.status_mut() =

@@ -144,13 +144,13 @@ async fn a_unix_socket_serves_all_authorities() {
 async fn each_authority_has_a_socket_of_its_own() {
     let folder = TestDir::new("sockets");
     let sockets = LocalSockets::new(folder.0.join("sbi"), Vec::new());
-    let serve = async |at, name| {
+    let server = async |at, name| {
         let listener = sockets.bind(at).await.unwrap();
-        tokio::spawn(HttpServer::over(listener, router(name), ServerLimits::default()).run())
+        HttpServer::over(listener, router(name), ServerLimits::default())
     };
     let (one, two) = ("127.0.0.11:7777", "[::1]:7777");
-    let first = serve(one, "one").await;
-    serve(two, "two").await;
+    let first = tokio::spawn(server(one, "one").await.run());
+    tokio::spawn(server(two, "two").await.run());
     let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets.clone()));
     assert_eq!(here(&http, one).await.unwrap(), "one");
     assert_eq!(here(&http, two).await.unwrap(), "two");
@@ -168,7 +168,7 @@ async fn each_authority_has_a_socket_of_its_own() {
     assert!(!left.exists());
     drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
     assert!(left.exists());
-    serve(one, "again").await;
+    tokio::spawn(server(one, "again").await.run());
     assert_eq!(here(&http, one).await.unwrap(), "again");
 }
 

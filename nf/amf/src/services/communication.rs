@@ -70,6 +70,9 @@ impl AmfCommunication for Amf {
         body: Multipart<N1N2MessageTransferReqData>,
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
         let ue = self.find_in_set(ue_context_id).await?;
+        if let Some(uri) = &body.json.n1n2_failure_txf_notif_uri {
+            self.context.check_callback(uri).await?;
+        }
         let n1 =
             body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
         let container = body.json.n2_info_container.as_ref();
@@ -204,6 +207,7 @@ impl AmfCommunication for Amf {
         &self,
         body: NonUeN2InfoSubscriptionCreateData,
     ) -> Result<Created<NonUeN2InfoSubscriptionCreatedData>, Problem> {
+        self.context.check_callback(&body.n2_notify_callback_uri).await?;
         let created = self.nrppa_subscriptions.subscribe(body)?;
         let (root, id) = (self.context.api_root(), &created.n2_notify_subscription_id);
         let location = format!("{root}/namf-comm/v1/non-ue-n2-messages/subscriptions/{id}");
@@ -218,6 +222,7 @@ impl AmfCommunication for Amf {
         &self,
         body: SubscriptionData,
     ) -> Result<Created<SubscriptionData>, Problem> {
+        self.context.check_callback(&body.amf_status_uri).await?;
         let id = self.status_subscriptions.subscribe(&body)?;
         let root = self.context.api_root();
         Ok(Created { location: format!("{root}/namf-comm/v1/subscriptions/{id}"), body })

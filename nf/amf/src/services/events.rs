@@ -10,6 +10,7 @@ impl AmfEventExposure for Amf {
         &self,
         body: AmfCreateEventSubscription,
     ) -> Result<Created<AmfCreatedEventSubscription>, Problem> {
+        self.context.check_callback(&body.subscription.event_notify_uri).await?;
         let id = self.subscribe_events(&body.subscription)?;
         let location = format!("{}/namf-evts/v1/subscriptions/{id}", self.context.api_root());
         let created = AmfCreatedEventSubscription {

@@ -187,6 +187,8 @@ pub struct NfService {
     pub allowed_nf_domains: Option<Vec<String>>,
     /// Slices whose NFs may use it
     pub allowed_nssais: Option<Vec<ExtSnssai>>,
+    /// Scopes of the operations that a kind of NF may use
+    pub allowed_operations_per_nf_type: Option<BTreeMap<String, Vec<String>>>,
     /// 0 is chosen first, 65535 last
     pub priority: Option<u16>,
     /// Weight among instances of one priority
@@ -233,6 +235,7 @@ impl NfService {
             allowed_nf_types: None,
             allowed_nf_domains: None,
             allowed_nssais: None,
+            allowed_operations_per_nf_type: None,
             priority: None,
             capacity: None,
             load: None,

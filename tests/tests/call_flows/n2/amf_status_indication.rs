@@ -46,7 +46,11 @@ impl AmfStatusCallback for Consumer {
 #[test]
 fn subscribed_consumers_are_notified_of_the_shutdown() {
     in_namespace(|| async {
-        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            // The consumer is not registered with the NRF.
+            config.sbi.callbacks.allow = vec!["127.0.0.78".into()];
+        })
+        .await?;
         let (sender, mut received) = mpsc::unbounded_channel();
         let routes = NAMF_STATUS_CALLBACK.routes(Arc::new(Consumer(sender)));
         let router = Arc::new(Router::new().serve(routes));

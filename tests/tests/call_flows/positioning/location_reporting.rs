@@ -106,6 +106,8 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
             config.amf.tais.push(tai);
             // The gNBs share no tracking area.
             config.amf.n2.xn_neighbours = martlet_amf::XnNeighbours::Any;
+            // The consumer is not registered with the NRF.
+            config.sbi.callbacks.allow = vec!["127.0.0.78".into()];
         })
         .await?;
         let one = core.gnb(7).await?;

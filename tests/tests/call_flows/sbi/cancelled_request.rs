@@ -50,7 +50,11 @@ fn notification_routes(notified: Notified) -> Vec<Route> {
 #[test]
 fn cancelled_amf_registration_leaves_one_serving_amf() {
     in_namespace(|| async {
-        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            // The AMFs are not registered with the NRF.
+            config.sbi.callbacks.allow = vec!["127.0.0.79".into()];
+        })
+        .await?;
         let notified = Notified::default();
         let router = Arc::new(Router::new().serve(notification_routes(notified.clone())));
         let server =

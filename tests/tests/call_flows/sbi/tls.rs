@@ -98,7 +98,9 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
             .context("the AMF is not registered")?
             .nf_instance_id
             .to_string();
-        let tokens = NrfAccessTokenClient::new(peer(Some(tls), nrf)?);
+        // All functions of this core have one certificate.
+        let own = load(&folder.0, &folder.0, "core")?;
+        let tokens = NrfAccessTokenClient::new(peer(Some(own), nrf)?);
         let wanted = |id: &str, nf_type: &str, scope: &str| AccessTokenReq {
             grant_type: "client_credentials".into(),
             nf_instance_id: id.into(),

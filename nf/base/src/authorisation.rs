@@ -1,0 +1,99 @@
+//! Who may use which service of Martlet's functions (TS 33.501, 13.4.1.1.2): each function puts
+//! this into its NF profile, and the NRF issues tokens accordingly.
+//!
+//! A row names the consumers that a service really has. A service that holds keys has scopes for
+//! groups of its operations, too (TS 29.505, 5; TS 29.519, 5).
+use http::Method;
+use martlet_sbi_api::nnrf_nfmanagement::{NfService, NfType};
+
+/// Reading K and OPc: `QueryAuthSubsData` and the results of authentications.
+const READ_KEYS: &str = "nudr-dr:subscription-data:authentication-subscription:read";
+/// Changing the sequence number, and storing results of authentications.
+const MODIFY_KEYS: &str = "nudr-dr:subscription-data:authentication-subscription:modify";
+/// Subscription data without keys, and contexts.
+const SUBSCRIPTION_DATA: &str = "nudr-dr:subscription-data";
+/// Policy data.
+const POLICY_DATA: &str = "nudr-dr:policy-data";
+
+/// The consumers of a service. `None` for a service without a row.
+fn consumers(service: &str) -> Option<&'static [NfType]> {
+    Some(match service {
+        "nudr-dr" => &[NfType::Udm, NfType::Pcf],
+        "nudm-sdm" | "nudm-uecm" => &[NfType::Amf, NfType::Smf],
+        "nudm-ueau" => &[NfType::Ausf],
+        "nausf-auth" => &[NfType::Amf],
+        "namf-comm" => &[NfType::Amf, NfType::Smf, NfType::Lmf, NfType::Pcf],
+        "namf-loc" => &[NfType::Lmf, NfType::Gmlc],
+        "namf-evts" => &[NfType::Nef, NfType::Udm, NfType::Gmlc, NfType::Nwdaf],
+        "nsmf-pdusession" => &[NfType::Amf, NfType::Smf],
+        "npcf-am-policy-control" => &[NfType::Amf],
+        "npcf-smpolicycontrol" => &[NfType::Smf],
+        "nchf-convergedcharging" => &[NfType::Smf],
+        "nnssf-nsselection" => &[NfType::Amf],
+        "nlmf-loc" => &[NfType::Amf],
+        _ => return None,
+    })
+}
+
+/// The scopes of each consumer of a service whose operations are restricted.
+fn scopes(service: &str) -> &'static [(NfType, &'static [&'static str])] {
+    match service {
+        "nudr-dr" => &[
+            (NfType::Udm, &[SUBSCRIPTION_DATA, READ_KEYS, MODIFY_KEYS]),
+            (NfType::Pcf, &[POLICY_DATA]),
+        ],
+        _ => &[],
+    }
+}
+
+/// Sets who may use a service.
+pub(crate) fn restrict(service: &mut NfService) {
+    let name = service.service_name.as_str().to_string();
+    service.allowed_nf_types = consumers(&name).map(<[_]>::to_vec);
+    let by_type = scopes(&name).iter().map(|(nf_type, scopes)| {
+        let scopes = scopes.iter().map(|scope| scope.to_string()).collect();
+        (nf_type.as_str().to_string(), scopes)
+    });
+    service.allowed_operations_per_nf_type =
+        Some(by_type.collect()).filter(|map: &std::collections::BTreeMap<_, _>| !map.is_empty());
+}
+
+/// The scope that an operation needs beside its service's name.
+pub(crate) fn required_scope(method: &Method, path: &str) -> Option<&'static str> {
+    let mut segments = path.trim_start_matches('/').split('/');
+    if segments.next() != Some("nudr-dr") {
+        return None;
+    }
+    let mut segments = segments.skip(1);
+    let (data, _, kind) = (segments.next(), segments.next(), segments.next());
+    Some(match (data, kind) {
+        (Some("policy-data"), _) => POLICY_DATA,
+        (Some("subscription-data"), Some("authentication-data")) if *method == Method::GET => {
+            READ_KEYS
+        }
+        (Some("subscription-data"), Some("authentication-data")) => MODIFY_KEYS,
+        _ => SUBSCRIPTION_DATA,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_need_a_scope_that_only_the_udm_has() {
+        let keys =
+            "/nudr-dr/v2/subscription-data/imsi-1/authentication-data/authentication-subscription";
+        assert_eq!(required_scope(&Method::GET, keys), Some(READ_KEYS));
+        assert_eq!(required_scope(&Method::PATCH, keys), Some(MODIFY_KEYS));
+        let policy = "/nudr-dr/v2/policy-data/ues/imsi-1/am-data";
+        assert_eq!(required_scope(&Method::GET, policy), Some(POLICY_DATA));
+        let other = "/nudr-dr/v2/subscription-data/imsi-1/context-data/amf-3gpp-access";
+        assert_eq!(required_scope(&Method::PUT, other), Some(SUBSCRIPTION_DATA));
+        assert_eq!(required_scope(&Method::GET, "/nudm-sdm/v2/imsi-1/am-data"), None);
+        for (nf_type, scopes) in scopes("nudr-dr") {
+            let has_keys = scopes.contains(&READ_KEYS) || scopes.contains(&MODIFY_KEYS);
+            assert_eq!(has_keys, *nf_type == NfType::Udm);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Where notifications may go: to registered functions, and to the addresses of
+//! `sbi.callbacks.allow`. A consumer cannot have requests sent to any other address, such as the
+//! loopback or the OAM port of a machine.
+use martlet_sbi::{ApiRoot, Peer, Problem};
+use martlet_sbi_api::common::Links;
+use martlet_sbi_api::nnrf_nfmanagement::{
+    NfInstanceQuery, NfInstancesQuery, NfManagementClient, NfProfile,
+};
+use prometheus::{IntCounter, register_int_counter};
+use std::collections::HashSet;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// Time that a registered address stays known without another look at the NRF.
+const VALIDITY: Duration = Duration::from_secs(60);
+/// Least time between two looks at the NRF, whatever consumers ask for.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+static REFUSED: LazyLock<IntCounter> = LazyLock::new(|| {
+    register_int_counter!(
+        "martlet_sbi_callbacks_refused_total",
+        "Subscriptions refused because their notifications would go to no registered function"
+    )
+    .expect("registered once")
+});
+
+/// The hosts and ports of an instance's services.
+pub fn authorities(profile: &NfProfile) -> Vec<String> {
+    let listed = profile.nf_service_list.iter().flat_map(|list| list.values());
+    let mut all = Vec::new();
+    for service in listed.chain(profile.nf_services.iter().flatten()) {
+        if let Some((root, _)) = service.api_prefix.as_deref().and_then(ApiRoot::split) {
+            all.push(root.authority);
+        }
+        let default = if service.scheme.as_str() == "https" { 443 } else { 80 };
+        let mut hosts: Vec<String> = Vec::new();
+        let of_profile = (&profile.ipv4_addresses, &profile.ipv6_addresses);
+        hosts.extend(of_profile.0.iter().flatten().map(|ip| ip.to_string()));
+        hosts.extend(of_profile.1.iter().flatten().map(|ip| format!("[{ip}]")));
+        hosts.extend(service.fqdn.iter().chain(&profile.fqdn).cloned());
+        let endpoints = service.ip_end_points.iter().flatten();
+        let mut ports: Vec<u16> = Vec::new();
+        for endpoint in endpoints {
+            let port = endpoint.port.unwrap_or(default);
+            ports.push(port);
+            let ipv4 = endpoint.ipv4_address.map(|ip| ip.to_string());
+            let ipv6 = endpoint.ipv6_address.map(|ip| format!("[{ip}]"));
+            all.extend(ipv4.into_iter().chain(ipv6).map(|host| format!("{host}:{port}")));
+        }
+        if ports.is_empty() {
+            ports.push(default);
+        }
+        for port in ports {
+            all.extend(hosts.iter().map(|host| format!("{host}:{port}")));
+        }
+    }
+    all
+}
+
+/// Host and port of a URI, with the default port of its scheme.
+pub fn authority(uri: &str) -> Option<String> {
+    let (root, _) = ApiRoot::split(uri)?;
+    // The part before an @ would be a user's name, and the host another one.
+    if root.authority.is_empty() || root.authority.contains('@') {
+        return None;
+    }
+    let after_bracket = root.authority.rsplit(']').next().unwrap_or_default();
+    Some(match (after_bracket.contains(':'), root.scheme.as_str()) {
+        (true, _) => root.authority,
+        (false, "https") => format!("{}:443", root.authority),
+        (false, _) => format!("{}:80", root.authority),
+    })
+}
+
+/// Whether a host and port is in `sbi.callbacks.allow`: `host:port`, or `host` for all ports.
+pub fn is_allowed(allow: &[String], authority: &str) -> bool {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    allow.iter().any(|one| one == authority || one == host)
+}
+
+/// The refusal of a callback URI.
+pub fn refusal(uri: &str) -> Problem {
+    REFUSED.inc();
+    if let Some(suppressed) = martlet_log_limit::line("callback", 0) {
+        tracing::warn!(uri, suppressed, "callback URI refused: no registered function is there");
+    }
+    Problem::new(403, "REQUEST_NOT_ALLOWED").detail(format!(
+        "{uri:?} is not the address of a registered function: register it with the NRF, or add \
+         its host to sbi.callbacks.allow"
+    ))
+}
+
+/// The registered addresses, as the NRF reports them.
+#[derive(Default)]
+struct Known {
+    authorities: HashSet<String>,
+    at: Option<Instant>,
+}
+
+/// Decides where a function sends notifications.
+pub(crate) struct Callbacks {
+    allow: Vec<String>,
+    nrf: NfManagementClient,
+    known: Mutex<Known>,
+}
+
+impl Callbacks {
+    pub fn new(nrf: Peer, allow: Vec<String>) -> Self {
+        Callbacks { allow, nrf: NfManagementClient::new(nrf), known: Mutex::default() }
+    }
+
+    /// Whether the configuration allows a host and port.
+    pub fn is_allowed(&self, authority: &str) -> bool {
+        is_allowed(&self.allow, authority)
+    }
+
+    /// Whether notifications may go to a URI.
+    ///
+    /// # Errors
+    /// 403 if no registered function is there; the NRF's failure if it cannot be asked.
+    pub async fn check(&self, uri: &str) -> Result<(), Problem> {
+        if ApiRoot::split(uri).is_none() {
+            let detail = format!("{uri:?} is not an http or https URI");
+            return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(detail));
+        }
+        let Some(authority) = authority(uri) else { return Err(refusal(uri)) };
+        if self.is_allowed(&authority) {
+            return Ok(());
+        }
+        let mut known = self.known.lock().await;
+        let is_older = |age| known.at.is_none_or(|at| at.elapsed() >= age);
+        let is_known = known.authorities.contains(&authority);
+        if is_older(if is_known { VALIDITY } else { INTERVAL }) {
+            match self.registered().await {
+                Ok(authorities) => known.authorities = authorities,
+                // What was registered a minute ago is used on while the NRF is away.
+                Err(problem) if is_known => tracing::debug!(%problem, "addresses not refreshed"),
+                Err(problem) => return Err(problem),
+            }
+            known.at = Some(Instant::now());
+        }
+        match known.authorities.contains(&authority) {
+            true => Ok(()),
+            false => Err(refusal(uri)),
+        }
+    }
+
+    async fn registered(&self) -> Result<HashSet<String>, Problem> {
+        let list = self.nrf.get_nf_instances(NfInstancesQuery::default()).await?;
+        let items = list.links.and_then(|mut links| links.remove("items"));
+        let uris = match items {
+            Some(Links::Many(list)) => list,
+            Some(Links::One(one)) => vec![one],
+            None => Vec::new(),
+        };
+        let mut all = HashSet::new();
+        for uri in uris.into_iter().filter_map(|link| link.href) {
+            let id = uri.rsplit('/').next().unwrap_or_default();
+            // It may have deregistered meanwhile.
+            if let Ok(profile) = self.nrf.get_nf_instance(id, NfInstanceQuery::default()).await {
+                all.extend(authorities(&profile));
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_has_a_port_and_no_user() {
+        assert_eq!(authority("http://amf.example/x").as_deref(), Some("amf.example:80"));
+        assert_eq!(authority("https://[::1]/x").as_deref(), Some("[::1]:443"));
+        assert_eq!(authority("http://127.0.0.17:7777/x").as_deref(), Some("127.0.0.17:7777"));
+        assert_eq!(authority("http://127.0.0.17:7777@127.0.0.1:80/x"), None);
+        let allow = ["127.0.0.9:80".to_string(), "af.example".to_string()];
+        assert!(is_allowed(&allow, "127.0.0.9:80") && is_allowed(&allow, "af.example:1"));
+        assert!(!is_allowed(&allow, "127.0.0.9:81") && !is_allowed(&allow, "127.0.0.1:80"));
+    }
+}
