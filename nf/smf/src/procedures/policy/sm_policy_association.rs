@@ -38,7 +38,7 @@ impl AccessInfo {
     /// As in a CreateSMContext request.
     pub fn of(data: &SmContextCreateData) -> Self {
         AccessInfo {
-            access_type: Some(data.an_type.clone()),
+            access_type: Some(data.an_type),
             rat_type: data.rat_type.clone(),
             location: data.ue_location.clone(),
             time_zone: data.ue_time_zone.clone(),
