@@ -163,7 +163,7 @@ impl VerifyingKey {
         Ok(VerifyingKey { key, algorithm: "ES256" })
     }
 
-    /// Whether the key is of another vendor's NRF, which knows no scopes of single operations.
+    /// Whether the key is of another vendor's NRF, which has no scopes of single operations.
     fn is_external(&self) -> bool {
         self.algorithm != "ES256"
     }
