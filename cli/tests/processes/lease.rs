@@ -44,7 +44,7 @@ async fn until_member(
     }
 }
 
-/// The stored contexts of a function, without its own record.
+/// The stored contexts of a function, without its own records and those of N2 associations.
 fn stored_contexts(
     site: &Site,
     database: Option<&str>,
@@ -59,7 +59,8 @@ fn stored_contexts(
     // The PostgreSQL client blocks in a runtime of its own.
     let read = std::thread::spawn(move || PeerContexts::open(&config, &owner)?.contexts());
     let stored_contexts = read.join().ok().context("it reads")??;
-    Ok(stored_contexts.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
+    let is_own = |id: &String| id == function || id == "instance" || id.starts_with("n2/");
+    Ok(stored_contexts.into_iter().map(|(id, _)| id).filter(|id| !is_own(id)).collect())
 }
 
 async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
