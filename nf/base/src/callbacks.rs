@@ -12,9 +12,10 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// Time that a registered address stays known without another look at the NRF.
+/// Time for which a registered address stays known without another request to the NRF.
 const VALIDITY: Duration = Duration::from_secs(60);
-/// Least time between two looks at the NRF, whatever consumers ask for.
+/// Least time between two requests to the NRF, whatever consumers ask for. A consumer that may have
+/// registered since the last one waits for the next one.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 static REFUSED: LazyLock<IntCounter> = LazyLock::new(|| {
@@ -95,6 +96,7 @@ pub fn refusal(uri: &str) -> Problem {
 #[derive(Default)]
 struct Known {
     authorities: HashSet<String>,
+    /// When the NRF was asked.
     at: Option<Instant>,
 }
 
@@ -128,21 +130,37 @@ impl Callbacks {
         if self.is_allowed(&authority) {
             return Ok(());
         }
-        let mut known = self.known.lock().await;
-        let is_older = |age| known.at.is_none_or(|at| at.elapsed() >= age);
-        let is_known = known.authorities.contains(&authority);
-        if is_older(if is_known { VALIDITY } else { INTERVAL }) {
+        let asked = Instant::now();
+        loop {
+            let mut known = self.known.lock().await;
+            let is_known = known.authorities.contains(&authority);
+            let age = known.at.map_or(Duration::MAX, |at| at.elapsed());
+            if is_known && age < VALIDITY {
+                return Ok(());
+            }
+            // The NRF was asked after this request had arrived.
+            if !is_known && known.at.is_some_and(|at| at >= asked) {
+                return Err(refusal(uri));
+            }
+            if !is_known && age < INTERVAL {
+                drop(known);
+                tokio::time::sleep(INTERVAL - age).await;
+                continue;
+            }
+            let at = Instant::now();
             match self.registered().await {
-                Ok(authorities) => known.authorities = authorities,
+                Ok(authorities) => (known.authorities, known.at) = (authorities, Some(at)),
                 // What was registered a minute ago is used on while the NRF is away.
-                Err(problem) if is_known => tracing::debug!(%problem, "addresses not refreshed"),
+                Err(problem) if is_known => {
+                    tracing::debug!(%problem, "addresses not refreshed");
+                    known.at = Some(at);
+                }
                 Err(problem) => return Err(problem),
             }
-            known.at = Some(Instant::now());
-        }
-        match known.authorities.contains(&authority) {
-            true => Ok(()),
-            false => Err(refusal(uri)),
+            return match known.authorities.contains(&authority) {
+                true => Ok(()),
+                false => Err(refusal(uri)),
+            };
         }
     }
 

@@ -10,7 +10,7 @@ use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::common::{Hex, Links};
 use martlet_sbi_api::nausf_ueauthentication::*;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
-use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfType};
+use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfType};
 use martlet_tests::{RawGnb, TestCore, in_namespace};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -81,10 +81,12 @@ impl ProxyAusf {
         let mut profile = found.nf_instances.into_iter().next().context("no AUSF")?;
         let management = NfManagementClient::new(nrf);
         let own = profile.nf_instance_id.to_string();
+        let second_choice = NfProfile { priority: Some(10), ..profile.clone() };
         let at = AT.parse()?;
         profile.nf_instance_id = "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f77".parse()?;
         profile.ipv4_addresses = Some(vec![at]);
-        for service in profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut()) {
+        let listed = profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut());
+        for service in listed.chain(profile.nf_services.iter_mut().flatten()) {
             for endpoint in service.ip_end_points.iter_mut().flatten() {
                 endpoint.ipv4_address = Some(at);
             }
@@ -93,7 +95,8 @@ impl ProxyAusf {
             .register_nf_instance(profile.nf_instance_id.as_ref(), profile.clone())
             .await
             .map_err(problem)?;
-        management.deregister_nf_instance(&own).await.map_err(problem)?;
+        // The core's AUSF would register again if it were removed.
+        management.register_nf_instance(&own, second_choice).await.map_err(problem)?;
         Ok(ausf)
     }
 
