@@ -235,14 +235,25 @@ fn free5gc_libraries_run_over_the_fabric_unchanged() {
     });
 }
 
-/// TCP connections of this thread's namespace with one of these ports, in any state but LISTEN.
-fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
+/// TCP connections of a process with one of these ports, in any state but LISTEN. The core's own
+/// functions may use TCP while they start, until all have joined the fabric.
+fn over_tcp(process: u32, ports: &[u16]) -> Result<Vec<String>> {
+    let mut sockets = Vec::new();
+    for file in std::fs::read_dir(format!("/proc/{process}/fd"))? {
+        let target = std::fs::read_link(file?.path()).unwrap_or_default();
+        let inode =
+            target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']'));
+        sockets.extend(inode.map(str::to_string));
+    }
+    ensure!(!sockets.is_empty(), "process {process} has no sockets");
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp")?;
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
     let port =
         |end: &str| end.rsplit(':').next().and_then(|text| u16::from_str_radix(text, 16).ok());
     let matters = |row: &&Vec<&str>| {
-        row[3] != "0A" && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)))
+        row[3] != "0A"
+            && sockets.iter().any(|inode| inode == row[9])
+            && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)))
     };
     Ok(rows.collect::<Vec<_>>().iter().filter(matters).map(|row| row[1..4].join(" ")).collect())
 }
@@ -336,7 +347,7 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
                 .err()
                 .context("it also listens on its TCP port")?,
         );
-        let others = over_tcp(&[8000, 7777])?;
+        let others = over_tcp(smf.0.id(), &[8000, 7777])?;
         ensure!(others.is_empty(), "over TCP: {others:?}\n{}", log_text());
         end(&mut smf)?;
         core.stop()
