@@ -190,13 +190,18 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
         registration_cycle(&ue(&gnb, 2)?).await?;
         gnb.shutdown().await;
         ensure!(std::fs::metadata(&pcap)?.len() > 10_000, "the capture is empty");
-        let mut shown = Command::new(MARTLET);
-        let shown = shown.args(["status", "--security", "-c"]).arg(site.config()).output()?;
-        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
-        ensure!(shown.status.success(), "{text} {}", String::from_utf8_lossy(&shown.stderr));
-        for name in ["supervisor", "amf", "upf"] {
-            ensure!(text.contains(name), "{name}: {text}");
-        }
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        let text = loop {
+            let mut shown = Command::new(MARTLET);
+            let shown = shown.args(["status", "--security", "-c"]).arg(site.config()).output()?;
+            let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+            ensure!(shown.status.success(), "{text} {}", String::from_utf8_lossy(&shown.stderr));
+            // A function that was just restarted has not answered the supervisor yet.
+            let missing = ["supervisor", "amf", "upf"].iter().find(|name| !text.contains(**name));
+            let Some(missing) = missing else { break text };
+            ensure!(tokio::time::Instant::now() < give_up, "{missing}: {text}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
         ensure!(text.contains(&USER.to_string()) && text.contains("NET_ADMIN"), "{text}");
         core.stop()?;
         let log = std::fs::read_to_string(site.0.join("core.log"))?;
