@@ -16,8 +16,7 @@ impl Store {
     /// Only waits if the interval is zero, or if the database is PostgreSQL, which groups commits
     /// itself.
     pub async fn group_commits(&self, interval: Duration, failed: impl Fn(StoreError)) {
-        let Some(signal) = self.database.group_signal().filter(|_| !interval.is_zero())
-        else {
+        let Some(signal) = self.database.group_signal().filter(|_| !interval.is_zero()) else {
             return std::future::pending().await;
         };
         struct TurnOff<'a>(&'a Store);
