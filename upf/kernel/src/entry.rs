@@ -39,7 +39,7 @@ pub(super) struct State {
     /// What its packets are.
     pub kind: SessionKind,
     /// For an Ethernet session, its network.
-    pub lan: Option<Arc<Lan>>,
+    pub lan: Option<Arc<Lan<Entry>>>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     pub buffer: VecDeque<Vec<u8>>,

@@ -8,7 +8,7 @@
 //! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
 //! | `bucket`, `limiter`, `shape` | bit rates, rate limit of error messages, thermal shaping |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
-//! | `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
+//! | `ethernet`, `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
 //! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
 //! | [`netns`], `tun`, [`netlink`], [`n6`], [`nat`], [`network_instances`] | setup of N6 |
 pub mod batch;
@@ -17,11 +17,13 @@ pub mod bench;
 mod bucket;
 mod egress;
 mod entry;
+mod ethernet;
 mod forwarder;
 pub mod frame;
 pub mod gtpu;
 mod lan;
 pub mod limiter;
+mod lock;
 mod n3;
 pub mod n6;
 pub mod nat;

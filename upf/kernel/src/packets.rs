@@ -1,8 +1,9 @@
 //! Packet pipeline: classify, enforce, count, forward or buffer (TS 29.244, 5.2.1).
 use super::egress::Egress;
 use super::entry::{Entry, State, Target};
-use super::forwarder::{Forwarder, lock};
+use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
+use super::lock::lock;
 use super::network_instances::network_instance_of;
 use super::{router, unstructured};
 use martlet_gtpu::PduSessionContainer;
