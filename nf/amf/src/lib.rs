@@ -33,7 +33,7 @@ pub use config::{
 
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;
-use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
@@ -233,7 +233,7 @@ impl NetworkFunction for Amf {
         Ok(())
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         self.contexts.ready()
     }
 
