@@ -320,8 +320,8 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
             let path = format!("dnns[{d}].pools[{p}]");
             let pool = match Pool::parse(text) {
                 Ok(pool) => pool,
-                Err(message) => {
-                    findings.push(Finding::new(path, message));
+                Err(error) => {
+                    findings.push(Finding::new(path, error.to_string()));
                     continue;
                 }
             };

@@ -79,8 +79,8 @@ impl PdrExtras {
             Prefix::parse(&text)
                 .ok_or_else(|| failure(format!("has an invalid framed route {text:?}")))
         };
-        let frames =
-            pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));
+        let frame = |filter| FrameRule::of(filter).map_err(|error| failure(error.to_string()));
+        let frames = pdi.ethernet_filters.iter().map(frame);
         let extras = PdrExtras {
             ethernet: pdi.ethernet.is_some_and(|information| information.0 & 1 != 0)
                 || !pdi.ethernet_filters.is_empty(),
