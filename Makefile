@@ -135,7 +135,7 @@ soak: packages-test ## UEs perform random actions for SECONDS (30) from SEED (1)
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test process_deaths -- --nocapture
 
 count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
-	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
+	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
 
 chaos: packages-test ## Kill, suspend and disconnect parts of a split core for SECONDS (30) from SEED (1) while UEs perform random actions
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos -- --nocapture --test-threads 1

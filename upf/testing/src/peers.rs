@@ -1,9 +1,10 @@
 //! A gNB and a host of the data network in network namespaces of their own, and the datapath
 //! between them.
-use super::rig::{Addresses, SocketRig};
+use super::rig::{Addresses, Opened, SocketRig};
 use super::run;
 use martlet_interface::Feature;
-use martlet_upf::{UpfConfig, open_datapath};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::OpenError;
 use nix::sched::{CloneFlags, setns};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::ops::{Deref, DerefMut};
@@ -12,9 +13,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+/// The gNB on N3.
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
+/// The host of the data network.
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
+/// The UE.
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+/// The UPF on N3.
 pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 
 /// Time limit for an expected packet.
@@ -83,12 +88,18 @@ pub fn set_receive_buffer(socket: &UdpSocket, bytes: libc::c_int) {
 /// A datapath between the gNB and the host.
 pub struct PeersRig {
     sockets: SocketRig,
+    /// The gNB.
     pub access: Peer,
+    /// The host of the data network.
     pub network: Peer,
 }
 
 impl PeersRig {
-    pub fn new(config: UpfConfig) -> PeersRig {
+    /// Creates the peers, and opens the datapath of `config` between them.
+    pub fn new(
+        config: &UpfConfig,
+        open: impl FnOnce(&UpfConfig) -> Result<Opened, OpenError>,
+    ) -> PeersRig {
         let access = Peer::connect("n3", N3, GNB);
         let network = Peer::connect("n6", Ipv4Addr::new(10, 98, 0, 1), HOST);
         run("ip", &format!("-n {} route add 10.45.0.0/16 via 10.98.0.1", network.0));
@@ -102,7 +113,7 @@ impl PeersRig {
             socket
         };
         let hosts = vec![host(7000), host(7001)];
-        let (datapath, signals) = open_datapath(&config).expect("the datapath");
+        let (datapath, signals) = open(config).expect("the datapath");
         let sockets = SocketRig {
             datapath,
             signals,

@@ -1,14 +1,15 @@
 //! Programs are replaced, pinned and taken over while packets are forwarded.
 mod common;
 
-use common::in_namespace;
-use common::peers::{GNB, HOST, N3, PeersRig, UE};
-use common::rig::config;
-use martlet_upf::config::{DatapathChoice, XdpMode};
-use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
-use martlet_upf::datapath::{Change, Datapath};
-use martlet_upf::rules::Session;
-use martlet_upf::{UpfConfig, open_datapath};
+use common::{open_datapath, peers_rig};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{DatapathChoice, XdpMode};
+use martlet_upf_datapath::conformance::{Rig, g_pdu, session, udp_packet};
+use martlet_upf_datapath::{Change, Datapath};
+use martlet_upf_rules::Session;
+use martlet_upf_testing::in_namespace;
+use martlet_upf_testing::peers::{GNB, HOST, N3, PeersRig, UE};
+use martlet_upf_testing::rig::config;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ impl Stream {
         let host = rig.network.within(|| UdpSocket::bind((HOST, PORT)).expect("a port"));
         host.set_read_timeout(Some(Duration::from_millis(200))).expect("a time-out");
         // On a machine that loads programs slowly, the receiver may be idle for a while.
-        common::peers::set_receive_buffer(&host, 16 << 20);
+        martlet_upf_testing::peers::set_receive_buffer(&host, 16 << 20);
         let gnb = rig.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
         let (stop, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (ended, counted) = (stop.clone(), received.clone());
@@ -108,7 +109,7 @@ fn warm(rig: &mut PeersRig) {
 #[test]
 fn programs_are_replaced_without_losing_a_packet() {
     in_namespace(|| {
-        let mut rig = PeersRig::new(between_peers());
+        let mut rig = peers_rig(between_peers());
         let session = session(&*rig, 1, 7, UE);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         warm(&mut rig);
@@ -123,7 +124,7 @@ fn programs_are_replaced_without_losing_a_packet() {
         let counters = rig.datapath().counters();
         assert_eq!(counters.uplink_packets.get(), ends.0 + 1);
         let taken: u64 =
-            counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+            counters.latency.classes.iter().map(martlet_upf_datapath::counters::Count::get).sum();
         assert!(taken > ends.0 / 20, "{taken}: more than one in 128 is sampled");
         // Rule changes reach the new programs.
         rig.datapath().remove(1);
@@ -139,7 +140,7 @@ impl BpfFs {
     fn mount() -> BpfFs {
         let path = std::env::temp_dir().join(format!("martlet-bpf-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
-        common::run("mount", &format!("-t bpf bpf {}", path.display()));
+        martlet_upf_testing::run("mount", &format!("-t bpf bpf {}", path.display()));
         BpfFs(path)
     }
 }
@@ -177,7 +178,7 @@ fn of_the_ue() -> Session {
         fn receive_n6(&mut self) -> Option<Vec<u8>> {
             None
         }
-        fn event(&mut self) -> Option<martlet_upf::datapath::Event> {
+        fn event(&mut self) -> Option<martlet_upf_datapath::Event> {
             None
         }
     }
@@ -211,8 +212,8 @@ fn programs_of_a_killed_process_are_taken_over() {
         elsewhere.datapath = DatapathChoice::Kernel;
         elsewhere.n3.address = "127.0.0.8:2152".parse().expect("an address");
         elsewhere.n6.interface = "elsewhere".into();
-        elsewhere.n6.mode = martlet_upf::config::N6Mode::None;
-        let mut rig = PeersRig::new(elsewhere);
+        elsewhere.n6.mode = martlet_upf_config::N6Mode::None;
+        let mut rig = peers_rig(elsewhere);
         assert!(!has_program("n3a"));
         let mut child = Command::new(std::env::current_exe().expect("this test"))
             .args(["child_process", "--exact", "--ignored", "--nocapture"])
@@ -262,9 +263,9 @@ fn programs_of_a_killed_process_are_taken_over() {
 #[test]
 fn a_folder_outside_a_bpf_file_system_is_an_error() {
     in_namespace(|| {
-        common::run("ip", "link add n3a type veth peer name n3b");
-        common::run("ip", "link add n6a type veth peer name n6b");
-        common::run("ip", &format!("addr add {N3}/24 dev n3a"));
+        martlet_upf_testing::run("ip", "link add n3a type veth peer name n3b");
+        martlet_upf_testing::run("ip", "link add n6a type veth peer name n6b");
+        martlet_upf_testing::run("ip", &format!("addr add {N3}/24 dev n3a"));
         let mut config = between_peers();
         config.xdp.pin = Some(std::env::temp_dir().join("martlet-no-bpf"));
         let error = open_datapath(&config).err().expect("refused");

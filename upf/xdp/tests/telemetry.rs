@@ -2,16 +2,17 @@
 //! and the counters add up.
 mod common;
 
-use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
-use common::{in_namespace, peers, rig};
+use common::bench::{Bench, GNB, HOST, UE, ethernet, udp4};
+use common::{peers_rig, socket_rig};
 use martlet_pfcp::ie::GateStatus;
-use martlet_upf::Verdict;
-use martlet_upf::config::DatapathChoice;
-use martlet_upf::conformance::{Rig, g_pdu, measure, session, udp_packet};
-use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::{Change, Datapath, Shaping};
-use martlet_upf::rules::{Action, BitRate};
-use martlet_upf::telemetry::{TraceRequest, balance, summary};
+use martlet_upf_config::DatapathChoice;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, measure, session, udp_packet};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::telemetry::{TraceRequest, balance, summary};
+use martlet_upf_datapath::{Change, Datapath, Shaping};
+use martlet_upf_rules::{Action, BitRate};
+use martlet_upf_testing::{in_namespace, peers, rig};
+use martlet_upf_xdp::Verdict;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::net::Ipv4Addr;
@@ -87,7 +88,7 @@ fn the_duration_of_sampled_packets_is_measured() {
         }
         let counters = bench.datapath.counters();
         let taken: u64 =
-            counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+            counters.latency.classes.iter().map(martlet_upf_datapath::counters::Count::get).sum();
         // Each CPU may be one sample short.
         assert!((8..=16).contains(&taken), "{taken} of 64 with a sampling rate of 1 in 4");
         let p50 = counters.latency.quantile(0.5).expect("a time");
@@ -216,13 +217,14 @@ fn mixed_traffic(rig: &mut impl Rig) {
         }
     }
     assert!(counters.drops(DropReason::ForeignSource).get() >= 4);
-    let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+    let taken: u64 =
+        counters.latency.classes.iter().map(martlet_upf_datapath::counters::Count::get).sum();
     assert!(taken > 0 || rig.datapath().name() == "xdp", "few packets, one in 128 of them sampled");
 }
 
 #[test]
 fn counters_add_up_in_the_kernel_datapath() {
-    in_namespace(|| mixed_traffic(&mut rig::SocketRig::new(rig::config())));
+    in_namespace(|| mixed_traffic(&mut socket_rig(rig::config())));
 }
 
 #[test]
@@ -233,7 +235,7 @@ fn counters_add_up_in_xdp_between_peers() {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
         config.n3.address = (peers::N3, 2152).into();
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
-        mixed_traffic(&mut *peers::PeersRig::new(config));
+        mixed_traffic(&mut *peers_rig(config));
     });
 }
 
@@ -243,7 +245,7 @@ fn counters_add_up_in_xdp_on_loopback() {
         let mut config = rig::config();
         config.datapath = DatapathChoice::Xdp;
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
-        mixed_traffic(&mut rig::SocketRig::new(config));
+        mixed_traffic(&mut socket_rig(config));
     });
 }
 

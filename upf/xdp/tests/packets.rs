@@ -1,19 +1,19 @@
 //! Packets after the programs, byte for byte (`BPF_PROG_TEST_RUN`).
 mod common;
-#[path = "xdp_packets/filters.rs"]
+#[path = "packets/filters.rs"]
 mod filters;
-#[path = "xdp_packets/limits.rs"]
+#[path = "packets/limits.rs"]
 mod limits;
 
-use common::links::{Bench, GNB, HOST, Link, OTHER_GNB_TEID, OTHER_UE, UE, ethernet, ip4, udp4};
-use common::{in_namespace, run};
+use common::bench::{Bench, GNB, HOST, Link, OTHER_GNB_TEID, OTHER_UE, UE, ethernet, ip4, udp4};
 use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
-use martlet_upf::Verdict;
-use martlet_upf::conformance::{measure, udp_packet};
-use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::{Change, Datapath, Event, Reached};
-use martlet_upf::rules::dns::{Answer, NamePattern};
-use martlet_upf::rules::*;
+use martlet_upf_datapath::conformance::{measure, udp_packet};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::{Change, Datapath, Event, Reached};
+use martlet_upf_rules::dns::{Answer, NamePattern};
+use martlet_upf_rules::*;
+use martlet_upf_testing::{in_namespace, run};
+use martlet_upf_xdp::Verdict;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const TEID: u32 = 0x0101_0101;

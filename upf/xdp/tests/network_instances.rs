@@ -3,15 +3,16 @@
 //! the same address.
 mod common;
 
-use common::peers::{N3, Peer, PeersRig, UE};
-use common::rig::config;
-use common::{in_namespace, run};
+use common::{open_datapath, peers_rig};
 use martlet_pfcp::ie::{NetworkInstance, SdfFilter};
-use martlet_upf::config::{DatapathChoice, NetworkInstanceConfig, XdpMode};
-use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
-use martlet_upf::datapath::Change;
-use martlet_upf::rules::{RuleLimits, Session};
-use martlet_upf::{UpfConfig, UpfConfig as Config};
+use martlet_upf_config::{DatapathChoice, NetworkInstanceConfig, XdpMode};
+use martlet_upf_config::{UpfConfig, UpfConfig as Config};
+use martlet_upf_datapath::Change;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, session, udp_packet};
+use martlet_upf_rules::{RuleLimits, Session};
+use martlet_upf_testing::peers::{N3, Peer, PeersRig, UE};
+use martlet_upf_testing::rig::config;
+use martlet_upf_testing::{in_namespace, run};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ fn packets_take_their_network_instance(config: UpfConfig) {
     in_namespace(move || {
         let on_board = Peer::connect("n9", BOARD_SIDE, BOARD);
         run("ip", &format!("-n {} route add 10.45.0.0/16 via {BOARD_SIDE}", on_board.0));
-        let mut rig = PeersRig::new(config);
+        let mut rig = peers_rig(config);
         run("ip", &format!("route add {SERVER}/32 via 10.98.0.2"));
         let (board, ground) = (server(&on_board, 7100), server(&rig.network, 7200));
         let session = classified(&*rig);
@@ -134,7 +135,7 @@ fn a_network_instance_without_its_interface_is_an_error() {
         run("ip", &format!("addr add {N3}/24 dev lo"));
         let mut config = with_instance(DatapathChoice::Kernel, XdpMode::Auto);
         config.n6.network_instances[0].interface = "nowhere".into();
-        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        let error = open_datapath(&config).err().expect("refused");
         assert!(error.to_string().contains("upf.n6.network_instances[0].interface"), "{error}");
     });
 }

@@ -1,15 +1,16 @@
 //! The `xdp` datapath on real interfaces, each test in a network namespace of its own.
 mod common;
 
-use common::in_namespace;
-use common::peers::{HOST, N3, PeersRig, UE};
-use common::rig::{SocketRig, config};
-use martlet_upf::UpfConfig;
-use martlet_upf::config::{DatapathChoice, N6Mode, XdpMode};
-use martlet_upf::conformance::{
+use common::{open_datapath, peers_rig, socket_rig};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{DatapathChoice, N6Mode, XdpMode};
+use martlet_upf_datapath::conformance::{
     Rig, checks, g_pdu, packets_without_qfi_are_dropped, session, udp_packet,
 };
-use martlet_upf::datapath::{Change, DatapathError};
+use martlet_upf_datapath::{Change, DatapathError};
+use martlet_upf_testing::in_namespace;
+use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
+use martlet_upf_testing::rig::{SocketRig, config};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -29,7 +30,7 @@ fn the_xdp_datapath_conforms_on_loopback() {
     for (name, check) in checks::<SocketRig>() {
         in_namespace(move || {
             eprintln!("{name}");
-            check(&mut SocketRig::new(on_loopback()));
+            check(&mut socket_rig(on_loopback()));
         });
     }
 }
@@ -48,7 +49,7 @@ fn conforms_between_peers(mode: XdpMode) {
     for (name, check) in checks::<SocketRig>() {
         in_namespace(move || {
             eprintln!("{name}");
-            check(&mut PeersRig::new(between_peers(mode)));
+            check(&mut peers_rig(between_peers(mode)));
         });
     }
 }
@@ -71,7 +72,7 @@ fn full_tables_reject_only_sessions_above_the_limit() {
     in_namespace(|| {
         let mut config = on_loopback();
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (SESSIONS, 2 * SESSIONS, 16);
-        let mut rig = SocketRig::new(config);
+        let mut rig = socket_rig(config);
         let ue = |n: u32| Ipv4Addr::from_bits(UE.to_bits() + n);
         let sessions: Vec<_> =
             (0..SESSIONS).map(|n| session(&rig, u64::from(n) + 1, n + 7, ue(n))).collect();
@@ -103,7 +104,7 @@ fn full_tables_reject_only_sessions_above_the_limit() {
         assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
         let mut more = sessions[SESSIONS as usize - 1].clone();
         more.pdrs
-            .insert(3, martlet_upf::rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
+            .insert(3, martlet_upf_rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
         assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
         carries(&mut rig);
         // Deleted sessions free their slots at once.
@@ -121,7 +122,7 @@ fn packets_without_qfi_are_dropped_where_it_is_required() {
     in_namespace(|| {
         let mut config = on_loopback();
         config.n3.require_qfi = true;
-        packets_without_qfi_are_dropped(&mut SocketRig::new(config));
+        packets_without_qfi_are_dropped(&mut socket_rig(config));
     });
 }
 
@@ -132,7 +133,7 @@ fn addresses_are_translated(mode: XdpMode) {
         let mut config = between_peers(mode);
         config.n6.mode = N6Mode::Nat;
         config.xdp.nat.addresses = vec![public];
-        let mut rig = PeersRig::new(config);
+        let mut rig = peers_rig(config);
         let session = session(&*rig, 1, 7, UE);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
@@ -147,7 +148,10 @@ fn addresses_are_translated(mode: XdpMode) {
             let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes) else {
                 panic!("no G-PDU")
             };
-            assert_eq!(martlet_upf::conformance::payload_of(pdu.payload), Some(&[n; 50][..]));
+            assert_eq!(
+                martlet_upf_datapath::conformance::payload_of(pdu.payload),
+                Some(&[n; 50][..])
+            );
         }
     });
 }
@@ -164,7 +168,7 @@ fn addresses_are_translated_in_generic_mode() {
 
 /// The datapath between peers, with the UE's session.
 fn with_session() -> PeersRig {
-    let mut rig = PeersRig::new(between_peers(XdpMode::Native));
+    let mut rig = peers_rig(between_peers(XdpMode::Native));
     let session = session(&*rig, 1, 7, UE);
     rig.datapath().apply(&Change::to(&session)).expect("the session");
     rig
@@ -257,16 +261,16 @@ fn its_programs_and_links_are_removed_on_drop() {
         assert!(exists("martlet-n6") && exists("martlet-n6x"));
         // A second datapath fails, since address and interface are in use.
         let mut config = between_peers(XdpMode::Native);
-        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        let error = open_datapath(&config).err().expect("refused");
         assert!(error.to_string().contains("upf.n3.address"), "{error}");
         config.n3.address = "127.0.0.8:2152".parse().unwrap();
-        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        let error = open_datapath(&config).err().expect("refused");
         assert!(
             error.to_string().contains("martlet-n6") && error.to_string().contains("in use"),
             "{error}"
         );
         config.n6.interface = "other".into();
-        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        let error = open_datapath(&config).err().expect("refused");
         assert!(error.to_string().contains("another program is attached"), "{error}");
         assert!(!exists("other"));
         drop(rig);
@@ -278,15 +282,15 @@ fn its_programs_and_links_are_removed_on_drop() {
         });
         assert!(gone, "the link to the peers was not removed");
         // Leftovers of a killed process are removed at the next start.
-        common::run(
+        martlet_upf_testing::run(
             "ip",
             "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x",
         );
-        common::run("ip", "link add n3a type veth peer name n3b");
-        common::run("ip", &format!("addr add {N3}/24 dev n3a"));
+        martlet_upf_testing::run("ip", "link add n3a type veth peer name n3b");
+        martlet_upf_testing::run("ip", &format!("addr add {N3}/24 dev n3a"));
         config = between_peers(XdpMode::Native);
         config.xdp.interfaces.clear();
-        let opened = martlet_upf::open_datapath(&config);
+        let opened = open_datapath(&config);
         assert!(opened.is_ok(), "{:?}", opened.err());
     });
 }

@@ -1,15 +1,16 @@
 //! Capture of N6 packets to a file: unmodified, within the requested limits, with counted losses.
 mod common;
 
-use common::in_namespace;
-use common::links::ip4::set_checksum;
-use common::peers::{HOST, N3, PeersRig, UE};
+use common::bench::ip4::set_checksum;
+use common::peers_rig;
 use martlet_gtpu::Message;
-use martlet_upf::UpfConfig;
-use martlet_upf::config::{DatapathChoice, N6Mode};
-use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
-use martlet_upf::datapath::Change;
-use martlet_upf::telemetry::{CaptureRequest, CaptureStatus};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{DatapathChoice, N6Mode};
+use martlet_upf_datapath::Change;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, session, udp_packet};
+use martlet_upf_datapath::telemetry::{CaptureRequest, CaptureStatus};
+use martlet_upf_testing::in_namespace;
+use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,7 +27,7 @@ fn rig(translated: bool) -> PeersRig {
         config.n6.mode = N6Mode::Nat;
         config.xdp.nat.addresses = vec![PUBLIC];
     }
-    let mut rig = PeersRig::new(config);
+    let mut rig = peers_rig(config);
     let session = session(&*rig, 1, 7, UE);
     rig.datapath().apply(&Change::to(&session)).expect("the session");
     rig

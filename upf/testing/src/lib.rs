@@ -1,6 +1,12 @@
-//! A network namespace with a host of the data network.
-#![allow(dead_code)] // each test program uses a part
-pub mod links;
+//! The surroundings of a datapath in tests: a network namespace with a gNB and a host of the data
+//! network. Only tests depend on this crate.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | [`rig`] | gNB and host are sockets in the namespace of the datapath |
+//! | [`peers`] | gNB and host have namespaces of their own, at the ends of links |
+//!
+//! A test gives a rig the function that opens its datapath, so this crate depends on none.
 pub mod peers;
 pub mod rig;
 

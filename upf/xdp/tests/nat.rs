@@ -1,15 +1,15 @@
 //! Packets after address translation by the programs, byte for byte (`BPF_PROG_TEST_RUN`).
 mod common;
-#[path = "xdp_nat/rule_cache.rs"]
+#[path = "nat/rule_cache.rs"]
 mod rule_cache;
 
-use common::links::{
+use common::bench::{
     Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4,
 };
-use martlet_upf::Verdict;
-use martlet_upf::config::{AllowedService, N6Mode, ServiceProtocol, UpfConfig};
-use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::Datapath;
+use martlet_upf_config::{AllowedService, N6Mode, ServiceProtocol, UpfConfig};
+use martlet_upf_datapath::Datapath;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_xdp::Verdict;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn each(
     change: impl FnOnce(&mut UpfConfig) + Send + 'static,
     test: impl FnOnce(Bench) + Send + 'static,
 ) {
-    common::in_namespace(|| {
+    martlet_upf_testing::in_namespace(|| {
         let mut bench = Bench::new(|config| {
             config.n6.mode = N6Mode::Nat;
             config.xdp.nat.addresses = vec![PUBLIC];

@@ -1,14 +1,16 @@
 //! A datapath whose gNB and host are sockets in the same network namespace.
 use super::REMOTE;
-use martlet_upf::Signals;
-use martlet_upf::config::{AllowedService, N6Mode, UpfConfig};
-use martlet_upf::conformance::Rig;
-use martlet_upf::datapath::{Datapath, Event};
+use martlet_upf_config::{AllowedService, N6Mode, UpfConfig};
+use martlet_upf_datapath::conformance::Rig;
+use martlet_upf_datapath::{Datapath, Event, OpenError, Signals};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+/// The gNB on N3.
 pub const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+/// The UPF on N3.
 pub const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
+/// The UE.
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// Time limit for an expected packet.
@@ -17,8 +19,11 @@ pub const TIMEOUT: Duration = Duration::from_secs(5);
 /// The addresses around a datapath.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses {
+    /// The UPF on N3.
     pub n3: Ipv4Addr,
+    /// The gNB on N3.
     pub gnb: Ipv4Addr,
+    /// The UE.
     pub ue: Ipv4Addr,
     /// The host in the data network.
     pub host: Ipv4Addr,
@@ -27,19 +32,34 @@ pub struct Addresses {
 /// The addresses on the loopback interface.
 pub const HERE: Addresses = Addresses { n3: N3, gnb: GNB, ue: UE, host: REMOTE };
 
+/// An open datapath with its events and failures.
+pub type Opened = (Box<dyn Datapath>, Signals);
+
+/// A datapath of a type as one of any type.
+pub fn boxed<D: Datapath + 'static>((datapath, signals): (D, Signals)) -> Opened {
+    (Box::new(datapath), signals)
+}
+
 /// A datapath with a gNB and a host that are sockets.
 pub struct SocketRig {
+    /// The datapath.
     pub datapath: Box<dyn Datapath>,
+    /// Its events and failures.
     pub signals: Signals,
+    /// The gNB's socket.
     pub gnb: UdpSocket,
     /// UDP ports from 7000 on.
     pub hosts: Vec<UdpSocket>,
+    /// The addresses.
     pub at: Addresses,
 }
 
 impl SocketRig {
     /// Opens the datapath of `config`.
-    pub fn new(config: UpfConfig) -> Self {
+    pub fn new(
+        config: &UpfConfig,
+        open: impl FnOnce(&UpfConfig) -> Result<Opened, OpenError>,
+    ) -> Self {
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         let host = |port| {
@@ -48,7 +68,7 @@ impl SocketRig {
             socket
         };
         let hosts = vec![host(7000), host(7001)];
-        let (datapath, signals) = martlet_upf::open_datapath(&config).expect("the datapath");
+        let (datapath, signals) = open(config).expect("the datapath");
         SocketRig { datapath, signals, gnb, hosts, at: HERE }
     }
 }
@@ -108,10 +128,10 @@ pub fn next_event(signals: &mut Signals) -> Option<Event> {
     within(Duration::from_millis(300), || signals.events.try_recv().ok())
 }
 
-fn within<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+fn within<T>(limit: Duration, mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return Some(found);
         }
         std::thread::sleep(Duration::from_millis(1));

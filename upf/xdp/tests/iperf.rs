@@ -3,15 +3,17 @@
 //! host and decapsulates those from it. `MARTLET_IPERF_SECONDS` sets the duration of each stream.
 mod common;
 
-use common::peers::{GNB, HOST, N3, PeersRig, UE};
-use common::rig::config;
-use common::{in_namespace, run};
-use martlet_upf::config::{AllowedService, DatapathChoice, DnnConfig, N6Mode};
-use martlet_upf::conformance::{Rig, session};
-use martlet_upf::datapath::{Change, Datapath};
-use martlet_upf::rules::{LocalTunnel, Session, Tunnel, UeAddress};
-use martlet_upf::telemetry::balance;
-use martlet_upf::{KernelDatapath, UpfConfig};
+use common::peers_rig;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{AllowedService, DatapathChoice, DnnConfig, N6Mode};
+use martlet_upf_datapath::conformance::{Rig, session};
+use martlet_upf_datapath::telemetry::balance;
+use martlet_upf_datapath::{Change, Datapath};
+use martlet_upf_kernel::KernelDatapath;
+use martlet_upf_rules::{LocalTunnel, Session, Tunnel, UeAddress};
+use martlet_upf_testing::peers::{GNB, HOST, N3, PeersRig, UE};
+use martlet_upf_testing::rig::config;
+use martlet_upf_testing::{in_namespace, run};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -90,7 +92,7 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         config.n6.mode = N6Mode::Nat;
         config.xdp.nat.addresses = vec![public];
-        let mut rig = PeersRig::new(config);
+        let mut rig = peers_rig(config);
         rig.release_gnb();
         let of_ue = session(&*rig, 1, UP, UE);
         rig.datapath().apply(&Change::to(&of_ue)).expect("the session");

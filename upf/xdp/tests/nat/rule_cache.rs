@@ -1,6 +1,6 @@
 //! Packets that use the flow cached in their rule (`bpf/nat_rule_cache.h`).
 use super::*;
-use martlet_upf::rules::Tunnel;
+use martlet_upf_rules::Tunnel;
 use martlet_upf_xdp::types::rule;
 
 const SERVERS: [u16; 2] = [7000, 7001];

@@ -1,14 +1,12 @@
 //! N6 in a network namespace of its own, with translation of UE addresses.
-mod common;
-
-use common::{in_namespace, run};
 use martlet_pfcp::ie::{FSeid, Interface, NodeId};
-use martlet_upf::KernelDatapath;
-use martlet_upf::UpfConfig;
-use martlet_upf::config::{AllowedService, N6Mode};
-use martlet_upf::conformance::{g_pdu, payload_of, udp_packet};
-use martlet_upf::datapath::{Change, Datapath};
-use martlet_upf::rules::*;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{AllowedService, N6Mode};
+use martlet_upf_datapath::conformance::{g_pdu, payload_of, udp_packet};
+use martlet_upf_datapath::{Change, Datapath};
+use martlet_upf_kernel::KernelDatapath;
+use martlet_upf_rules::*;
+use martlet_upf_testing::{in_namespace, run};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;

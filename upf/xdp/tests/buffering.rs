@@ -2,15 +2,16 @@
 //! order.
 mod common;
 
-use common::in_namespace;
-use common::peers::{HOST, N3, PeersRig, UE};
+use common::{peers_rig, socket_rig};
 use martlet_gtpu::Message;
-use martlet_upf::UpfConfig;
-use martlet_upf::config::{DatapathChoice, N6Mode, XdpMode};
-use martlet_upf::conformance::{Rig, payload_of, session};
-use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::Change;
-use martlet_upf::rules::{Action, Session};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{DatapathChoice, N6Mode, XdpMode};
+use martlet_upf_datapath::Change;
+use martlet_upf_datapath::conformance::{Rig, payload_of, session};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_rules::{Action, Session};
+use martlet_upf_testing::in_namespace;
+use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
 use std::net::UdpSocket;
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ fn waits(rig: &mut PeersRig, packets: usize) {
 /// in order.
 fn arrive_in_order(mode: XdpMode, room: u32, due: u64) {
     in_namespace(move || {
-        let mut rig = PeersRig::new(config(mode, room));
+        let mut rig = peers_rig(config(mode, room));
         assert_eq!(sockets(&mut rig, "open"), due, "AF_XDP sockets");
         change(&mut rig, true);
         send(&rig, 0..200, Duration::from_millis(1)).join().expect("sent");
@@ -145,16 +146,17 @@ fn the_ring_buffer_is_used_if_another_socket_has_the_queue() {
         // The rig creates the interfaces only later, so a socket at lo blocks the queue there.
         let index = nix::net::if_::if_nametoindex("lo").expect("lo");
         let held = martlet_upf_xdp::Receiver::open(index, 0, 16).expect("a socket");
-        let mut config = common::rig::config();
+        let mut config = martlet_upf_testing::rig::config();
         config.datapath = DatapathChoice::Xdp;
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
-        let mut rig = common::rig::SocketRig::new(config);
+        let mut rig = socket_rig(config);
         // The socket at the link to the kernel exists all the same.
         assert_eq!(rig.datapath().details()["tables"]["sockets"]["open"], 1);
-        let (_, check) = martlet_upf::conformance::checks::<common::rig::SocketRig>()
-            .into_iter()
-            .find(|(name, _)| *name == "packets are buffered and released in order")
-            .expect("a check of buffering");
+        let (_, check) =
+            martlet_upf_datapath::conformance::checks::<martlet_upf_testing::rig::SocketRig>()
+                .into_iter()
+                .find(|(name, _)| *name == "packets are buffered and released in order")
+                .expect("a check of buffering");
         check(&mut rig);
         drop(held);
     });
@@ -166,7 +168,7 @@ fn losses_are_counted() {
         let mut config = config(XdpMode::Native, 16);
         // A small queue, and a limit of buffered packets.
         (config.xdp.ring, config.xdp.buffer_packets) = (1 << 16, 1000);
-        let mut rig = PeersRig::new(config);
+        let mut rig = peers_rig(config);
         change(&mut rig, true);
         send(&rig, 0..3000, Duration::ZERO).join().expect("sent");
         let is_complete = (0..300).any(|_| {

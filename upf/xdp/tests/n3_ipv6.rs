@@ -2,12 +2,12 @@
 //! that the socket sends.
 mod common;
 
-use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
-use common::{in_namespace, run};
-use martlet_upf::Verdict;
-use martlet_upf::conformance::udp_packet;
-use martlet_upf::counters::DropReason;
-use martlet_upf::rules::*;
+use common::bench::{Bench, GNB, HOST, UE, ethernet, ip4, udp4};
+use martlet_upf_datapath::conformance::udp_packet;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_rules::*;
+use martlet_upf_testing::{in_namespace, run};
+use martlet_upf_xdp::Verdict;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn each(test: impl FnOnce(Bench, Session) + Send + 'static) {
 
 fn aged(mut packet: Vec<u8>) -> Vec<u8> {
     packet[8] -= 1;
-    common::links::ip4::set_checksum(&mut packet);
+    ip4::set_checksum(&mut packet);
     packet
 }
 

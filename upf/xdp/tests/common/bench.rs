@@ -1,19 +1,19 @@
 //! A datapath between two veth links, to a gNB and to a host of the data network, with static
 //! neighbour entries.
-use super::{in_namespace, run};
+
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId};
-use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
-use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::{Change, Datapath, Event};
-use martlet_upf::rules::*;
-use martlet_upf::{Signals, Verdict, XdpDatapath};
+use martlet_upf_config::{DatapathChoice, N6Mode, UpfConfig};
+use martlet_upf_datapath::Signals;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::{Change, Datapath, Event};
+use martlet_upf_rules::*;
+use martlet_upf_testing::peers::N3;
+pub use martlet_upf_testing::peers::{GNB, HOST, UE};
+use martlet_upf_testing::{in_namespace, run};
+use martlet_upf_xdp::{Verdict, XdpDatapath};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
-pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
-pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
-const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 /// Another UE, and its TEIDs at the UPF and at the gNB.
 pub const OTHER_UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 pub const OTHER_TEID: u32 = 0x0202;
@@ -190,7 +190,7 @@ pub fn ethernet(to: [u8; 6], from: [u8; 6], protocol: u16, packet: &[u8]) -> Vec
 
 /// A UDP packet over IPv4 as the programs build them: without identification and UDP checksum.
 pub fn udp4(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
-    let mut packet = martlet_upf::conformance::udp_packet(from, to, payload);
+    let mut packet = martlet_upf_datapath::conformance::udp_packet(from, to, payload);
     packet[4..8].fill(0);
     ip4::set_checksum(&mut packet);
     packet
