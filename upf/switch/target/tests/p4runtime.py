@@ -113,7 +113,9 @@ def main():
     question = b"\xff" * 6 + b"\x02\0\0\0\0\x09" + b"\x08\x06" + bytes(range(46))
     far.send(question)
     packets = [
-        packet for packet in received.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"
+        packet
+        for packet in received.sniff(timeout=3)
+        if packet.packet.payload[12:14] == b"\x08\x06"
     ]
     assert [packet.packet.payload for packet in packets] == [question], packets
     port = packets[0].packet.metadata[0].value
