@@ -197,7 +197,7 @@ impl Served {
     }
 
     /// Whether this AMF allocated a 5G-GUTI.
-    pub fn gave(&self, guti: &Guti) -> bool {
+    pub fn allocated(&self, guti: &Guti) -> bool {
         let id = AmfId::of_guti(guti);
         self.guamis.iter().any(|guami| guami.id == id && guami.plmn == guti.plmn())
     }

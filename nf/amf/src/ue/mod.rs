@@ -16,7 +16,9 @@ mod stop;
 pub(crate) mod unverified;
 mod wait;
 
-pub(crate) use context::{AmPolicy, Due, Idle, Reallocation, Reported, Subscription, Ue};
+pub(crate) use context::{
+    AmPolicy, Due, Idle, InitialMessages, Reallocation, Reported, Subscription, Ue,
+};
 pub(crate) use event::{
     Event, HandoverAnswer, InitialMessage, ReallocationAnswer, Transfer, TransferAnswer, UeHandle,
     Work,
