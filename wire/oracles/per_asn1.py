@@ -99,7 +99,7 @@ def size(obj):
     if most is None:
         return (
             "Some(Size "
-            f"{{ least: {least or 0}, most: None, extensible: {str(extensible).lower()} }})"
+            f"{{ min: {least or 0}, max: None, extensible: {str(extensible).lower()} }})"
         )
     return f"Some(Size::{'extensible' if extensible else 'range'}({least or 0}, {most}))"
 

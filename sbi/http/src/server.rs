@@ -244,7 +244,7 @@ async fn receive(
         }
         () = receiving.given_up() => {
             report("body too slow", served.connection.peer);
-            Err(late("newer requests needed its place before it was complete".to_string()))
+            Err(late("newer requests needed its memory before it was complete".to_string()))
         }
     }
 }

@@ -86,15 +86,18 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
     config.n6.ethernet.iter().map(one).collect()
 }
 
-impl Lan {
-    fn new(name: Vec<u8>, device: Option<File>, most: usize) -> Self {
-        Lan { name, device, most, members: Mutex::default(), learnt: Mutex::default() }
+impl<S> Lan<S> {
+    fn new(name: Vec<u8>, device: Option<File>, max_addresses: usize) -> Self {
+        let (members, learned) = (Mutex::default(), Mutex::default());
+        Lan { name, device, max_addresses, members, learned }
     }
 
-    pub fn join(&self, entry: &Arc<Entry>) {
-        lock(&self.members).insert(entry.seid, entry.clone());
+    /// Adds a session.
+    pub fn join(&self, seid: u64, session: &Arc<S>) {
+        lock(&self.members).insert(seid, session.clone());
     }
 
+    /// Removes a session and its addresses.
     pub fn leave(&self, seid: u64) {
         lock(&self.members).remove(&seid);
         lock(&self.learned).forget(|of, _| of == seid);

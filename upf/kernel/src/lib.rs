@@ -81,10 +81,10 @@ impl KernelDatapath {
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
-        let ways = n6::open_instance_devices(config)?;
+        let instance_devices = n6::open_instance_devices(config)?;
         let network_instances = NetworkInstances::open(config)?;
         let lans = lan::open(config)?;
-        let sockets = Sockets::open(config, device, ways)?;
+        let sockets = Sockets::open(config, device, instance_devices)?;
         let (perimeter, addresses) = perimeter::follow(config)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events)

@@ -139,7 +139,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
             Err(error) => return Err(error),
         }
         let now = Instant::now();
-        let took = forwarder.sampled(now);
+        let sample = forwarder.sampled(now);
         batch.each(|datagram| {
             forwarder.counters.received_packets.add(1);
             let Some((buffer, from)) = datagram else {
@@ -151,7 +151,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
             }
         });
-        took.each(batch.count());
+        sample.each(batch.count());
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     while readable(device, stopped)? {
         forwarder.shaper.wait_for_batch();
         let now = Instant::now();
-        let took = forwarder.sampled(now);
+        let sample = forwarder.sampled(now);
         let mut packets = 0;
         for _ in 0..AT_A_TIME {
             match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
@@ -177,7 +177,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
                 Err(error) => return Err(error),
             }
         }
-        took.each(packets);
+        sample.each(packets);
     }
     Ok(())
 }

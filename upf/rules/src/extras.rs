@@ -4,7 +4,7 @@ use martlet_pfcp::ie::{FailedRuleId, Pdi};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Limit of networks behind one UE.
-const MOST_ROUTES: usize = 16;
+const MAX_ROUTES: usize = 16;
 
 /// A network that is routed to a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,7 +87,7 @@ impl PdrExtras {
             frames: frames.collect::<Result<_, _>>()?,
             routes: texts.map(route).collect::<Result<_, _>>()?,
         };
-        if extras.routes.len() > MOST_ROUTES {
+        if extras.routes.len() > MAX_ROUTES {
             return Err(RuleError::no_resources(format!(
                 "{} framed routes in PDR {id}",
                 extras.routes.len()

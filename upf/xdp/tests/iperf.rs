@@ -11,7 +11,7 @@ use martlet_upf_datapath::telemetry::balance;
 use martlet_upf_datapath::{Change, Datapath};
 use martlet_upf_kernel::KernelDatapath;
 use martlet_upf_rules::{LocalTunnel, Session, Tunnel, UeAddress};
-use martlet_upf_testing::peers::{GNB, HOST, N3, PeersRig, UE};
+use martlet_upf_testing::peers::{GNB, HOST, N3, UE};
 use martlet_upf_testing::rig::config;
 use martlet_upf_testing::{in_namespace, run};
 use serde_json::Value;

@@ -10,7 +10,7 @@ use martlet_upf_config::{UpfConfig, UpfConfig as Config};
 use martlet_upf_datapath::Change;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, session, udp_packet};
 use martlet_upf_rules::{RuleLimits, Session};
-use martlet_upf_testing::peers::{N3, Peer, PeersRig, UE};
+use martlet_upf_testing::peers::{N3, Peer, UE};
 use martlet_upf_testing::rig::config;
 use martlet_upf_testing::{in_namespace, run};
 use std::net::{Ipv4Addr, UdpSocket};
