@@ -241,11 +241,11 @@ func TestResourcesAreReleased(t *testing.T) {
 		other.Close()
 	}
 	round()
-	settled := func(most int) bool {
-		for n := 0; n < 200 && descriptors() > most; n++ {
+	settled := func(limit int) bool {
+		for n := 0; n < 200 && descriptors() > limit; n++ {
 			time.Sleep(10 * time.Millisecond)
 		}
-		return descriptors() <= most
+		return descriptors() <= limit
 	}
 	time.Sleep(100 * time.Millisecond)
 	before := descriptors()

@@ -34,7 +34,7 @@ const FUNCTIONS: [(&str, u8); 10] = [
     ("lmf", 18),
     ("upf", 0),
 ];
-/// The supervisor gives up on a function that ends more often within a minute. This limit is not
+/// The supervisor restarts no function that ends more often within a minute. This limit is not
 /// tested here.
 const MAX_KILLS: usize = 4;
 /// Time limit of the recovery.

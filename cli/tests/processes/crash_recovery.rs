@@ -182,7 +182,7 @@ fn restarted(name: &'static str, arguments: &'static [&'static str]) {
         let core = site.start(arguments)?;
         let second = first.connect_again().await?;
         known.move_to(&second).await?;
-        // The new AMF knows its 5G-GUTI.
+        // The new AMF has its 5G-GUTI.
         ensure!(known.status().await?.guti.is_some(), "the UE has a 5G-GUTI");
         registration_cycle(&known).await?;
         registration_cycle(&ue(&second, 2)?).await?;

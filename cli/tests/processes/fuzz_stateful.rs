@@ -34,7 +34,7 @@ const GROWTH_FDS: usize = 64;
 /// names (TS 24.501, 4.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// It starts a procedure of its own, in a context of its own. The named UE's stays as it is.
+    /// It starts a procedure in a new context. The context of the named UE is unchanged.
     OwnContext,
     /// It is answered or discarded, and nothing changes.
     None,

@@ -32,7 +32,7 @@ fn send(socket: &Path, method: &str, path: &str, body: &str) -> Result<(u16, Str
 }
 
 /// The most memory in kilobytes that a function had.
-fn most_memory(core: &CoreProcess, name: &str) -> Result<u64> {
+fn max_memory(core: &CoreProcess, name: &str) -> Result<u64> {
     let pid = core.process_of(&format!("nf {name} ")).context("a process")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM")?;
@@ -121,11 +121,11 @@ fn attack_json_patch_copies_exhaust_memory() {
 
         let functions = ["nrf", "udr"];
         let pids = functions.map(|name| core.process_of(&format!("nf {name} ")));
-        let memory = functions.map(|name| most_memory(&core, name));
+        let memory = functions.map(|name| max_memory(&core, name));
         let answered = attack(&resources, &nrf)?;
         ensure!(answered > 0, "the NRF answered no other request");
         for (name, memory) in functions.into_iter().zip(memory) {
-            let (memory, max) = (memory?, most_memory(&core, name)?);
+            let (memory, max) = (memory?, max_memory(&core, name)?);
             ensure!(max < memory + GROWTH, "the {name} grew from {memory} to {max} kB");
         }
         ensure!(pids == functions.map(|name| core.process_of(&format!("nf {name} "))), "restarted");

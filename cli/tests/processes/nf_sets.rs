@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Time limit on a busy machine; an idle machine needs a tenth.
 pub const LIMIT: Duration = Duration::from_secs(150);
 
-/// A function in a process of its own beside the core's, which is not restarted.
+/// A function in its own process beside the core, which is not restarted.
 pub struct ExtraFunction(Child);
 
 impl ExtraFunction {

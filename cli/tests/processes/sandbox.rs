@@ -272,7 +272,7 @@ mod attack {
             drop(attacker);
             outcome?;
             if mode == "errno" {
-                // The AMF goes on as if nothing had been tried.
+                // The AMF continues to serve.
                 ensure!(function(&core, "amf")? == amf, "the AMF has ended");
             } else {
                 let give_up = tokio::time::Instant::now() + Duration::from_secs(20);

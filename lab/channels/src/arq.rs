@@ -137,7 +137,7 @@ impl Arq {
         out.append(&mut self.ready);
     }
 
-    /// Writes the next datagram to `out`. Returns false if there is none to send.
+    /// Writes the next datagram to `out`. Returns false if none is due.
     pub(crate) fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         out.clear();
         let which = match self.retransmit.take() {

@@ -76,11 +76,11 @@ fn bring_up(
             Asker::Channel(talk)
         }
         _ => {
-            let (channel, took_it) = known.connect_early(to, &message.uplink()?)?;
+            let (channel, sent_early) = known.connect_early(to, &message.uplink()?)?;
             let mut talk = Talk::new(channel);
             talk.answer(&message)?;
             let elapsed = start.elapsed();
-            let fits = took_it && talk.channel().resumption() == Resumption::Early;
+            let fits = sent_early && talk.channel().resumption() == Resumption::Early;
             talk.channel().close()?;
             return Ok(fits.then_some(elapsed));
         }

@@ -21,12 +21,12 @@ pub struct Subscriptions {
     last: u64,
     max: usize,
     /// For one host and port.
-    most_per_consumer: usize,
+    max_per_consumer: usize,
 }
 
 impl Subscriptions {
-    pub fn new(max: usize, most_per_consumer: usize) -> Self {
-        Subscriptions { held: BTreeMap::new(), last: 0, max, most_per_consumer }
+    pub fn new(max: usize, max_per_consumer: usize) -> Self {
+        Subscriptions { held: BTreeMap::new(), last: 0, max, max_per_consumer }
     }
 
     /// Adds a subscription and returns its identity; the key of the limit that it exceeds
@@ -43,7 +43,7 @@ impl Subscriptions {
             return Err("max_subscriptions");
         }
         let own = self.held.values().filter(|held| held.consumer == consumer).count();
-        if own >= self.most_per_consumer {
+        if own >= self.max_per_consumer {
             return Err("max_subscriptions_per_consumer");
         }
         self.last += 1;

@@ -21,5 +21,5 @@ pub use qos::*;
 pub use slice::*;
 pub use time::DateTime;
 
-/// Identity of a PDU session: 1 to 15 where the UE gave it (TS 29.571, 5.4).
+/// Identity of a PDU session: 1 to 15 where the UE allocated it (TS 29.571, 5.4).
 pub type PduSessionId = u8;

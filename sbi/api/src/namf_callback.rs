@@ -36,7 +36,7 @@ service! {
         callback n2_info_notify "N2InfoNotifyHandoverComplete": POST "/n2-notify/{supi}",
             path(supi), body(Multipart<N2InformationNotification>), returns(()),
             errors[404 "CONTEXT_NOT_FOUND"];
-        /// Another AMF hands a registration on (TS 29.518, 5.2.2.3.5); its URI stands in the AMF's
+        /// Another AMF transfers a registration (TS 29.518, 5.2.2.3.5); its URI is in the AMF's
         /// profile.
         callback n1_message_notify "N1MessageNotify": POST "/n1-message-notify",
             path(), body(Multipart<N1MessageNotification>), returns(()),

@@ -113,7 +113,8 @@ service! {
 }
 
 service! {
-    /// Where an AMF tells that it or its GUAMIs become unavailable (TS 29.518, 5.2.2.5.3).
+    /// Receives the notification that an AMF or its GUAMIs become unavailable (TS 29.518,
+    /// 5.2.2.5.3).
     pub AmfStatusCallback / AmfStatusCallbackClient / NAMF_STATUS_CALLBACK
         = "namf-status-callback" / "v1" {
         /// The state of an AMF has changed; its URI is `amfStatusUri`.

@@ -21,7 +21,7 @@ pub struct GovernorConfig {
     /// QFIs of flows that are shaped before others.
     pub lowest: Vec<u8>,
     /// Minimum rate of a shaped class in bits per second, at any temperature.
-    pub least_rate: u64,
+    pub min_rate: u64,
 }
 
 impl Default for GovernorConfig {
@@ -32,7 +32,7 @@ impl Default for GovernorConfig {
             window_s: 60.0,
             interval_s: 1.0,
             lowest: Vec::new(),
-            least_rate: 64_000,
+            min_rate: 64_000,
         }
     }
 }
@@ -162,7 +162,7 @@ impl Governor {
         let Some(budget) = self.budget else { return [None; CLASSES] };
         let [never, first, then] = *rates;
         let rest = (budget - never).max(0.0);
-        let min = self.config.least_rate;
+        let min = self.config.min_rate;
         let of_first = rest - then;
         let limit = |rate: f64| Some((rate as u64).max(min));
         if of_first >= 0.0 && first >= 1000.0 {

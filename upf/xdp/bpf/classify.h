@@ -218,13 +218,13 @@ inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flo
 }
 
 /* Hashes a key to 0..size-1, equal to user space. */
-inline_always __u32 hash_index(__u32 key, __u32 most)
+inline_always __u32 hash_index(__u32 key, __u32 slots)
 {
 	key ^= key >> 16;
 	key *= 0x7feb352d;
 	key ^= key >> 15;
 	key *= 0x846ca68b;
-	return ((__u64)key * most) >> 32;
+	return ((__u64)key * slots) >> 32;
 }
 
 /* The target in a cache slot if its key matches, else NONE. */
@@ -274,12 +274,12 @@ inline_always void expect_rule(__be32 key, __u32 of_teid)
 		*(volatile __u8 *)&rule->unused = 0;
 }
 
-inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 of_teid)
+inline_always __u32 find(void *table, void *more, __be32 key, __u32 slots, __u32 of_teid)
 {
 	__u32 home = cache_find(key, of_teid);
 	if (likely(home))
 		return home;
-	__u32 slot = hash_index(key, most);
+	__u32 slot = hash_index(key, slots);
 	struct cells *cells = bpf_map_lookup_elem(table, &slot);
 	if (!cells)
 		return NONE;

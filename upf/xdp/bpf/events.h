@@ -65,7 +65,7 @@ struct event_long {
 	__u8 bytes[BUFFERED_LONG];
 };
 
-#define GIVE(type, most) \
+#define GIVE(type, max) \
 	do { \
 		struct type *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0); \
 		if (!e) \
@@ -80,7 +80,7 @@ struct event_long {
 		/* Older kernels need the proof that it is from 1 to the limit here. */ \
 		__u32 bytes = length - 1; \
 		barrier_var(bytes); \
-		bytes = (bytes & (most - 1)) + 1; \
+		bytes = (bytes & (max - 1)) + 1; \
 		if (bpf_xdp_load_bytes(ctx, offset, e->bytes, bytes)) { \
 			bpf_ringbuf_discard(e, 0); \
 			return 0; \

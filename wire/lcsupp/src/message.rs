@@ -12,7 +12,7 @@ pub const SESSION_PARAMETERS: usize = 1 + LARGEST_IDENTITY;
 pub(crate) const LARGEST_PAYLOAD: usize = 65_535;
 const LARGEST_IDENTITY: usize = 255;
 /// Minimum size of a binding identity in bytes.
-const LEAST_BINDING: usize = 4;
+const MIN_BINDING: usize = 4;
 
 /// The payload type of a transport message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,7 +99,7 @@ impl BindingIdentity {
     /// Where there are fewer than 4 or more than 255.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, EncodeError> {
         let bytes = bytes.into();
-        check("the binding identity", bytes.len(), LEAST_BINDING, LARGEST_IDENTITY)?;
+        check("the binding identity", bytes.len(), MIN_BINDING, LARGEST_IDENTITY)?;
         Ok(Self(bytes))
     }
 
@@ -109,7 +109,7 @@ impl BindingIdentity {
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
-        if bytes.len() < LEAST_BINDING {
+        if bytes.len() < MIN_BINDING {
             return Err(DecodeError::Length {
                 element: "the binding identity",
                 length: bytes.len(),
@@ -157,7 +157,7 @@ impl<'a> Message<'a> {
             }
             lcs_upp::CONNECTION_BINDING_REQUEST => {
                 if let Some(&length) =
-                    bytes.get(1).filter(|&&length| usize::from(length) < LEAST_BINDING)
+                    bytes.get(1).filter(|&&length| usize::from(length) < MIN_BINDING)
                 {
                     return Err(DecodeError::Length {
                         element: "the binding identity",

@@ -21,7 +21,7 @@ pub struct Gate(Arc<Inner>);
 
 struct Inner {
     name: &'static str,
-    most_waiting: usize,
+    max_waiting: usize,
     state: Mutex<State>,
 }
 
@@ -77,7 +77,7 @@ impl Gate {
     pub fn new(
         name: &'static str,
         limit: usize,
-        most_waiting: usize,
+        max_waiting: usize,
         adaptive: Option<Adaptive>,
     ) -> Self {
         let limit = limit.max(1);
@@ -92,7 +92,7 @@ impl Gate {
             last_waiter: 0,
             served: 0,
         });
-        Gate(Arc::new(Inner { name, most_waiting, state }))
+        Gate(Arc::new(Inner { name, max_waiting, state }))
     }
 
     /// Waits for a slot for a procedure of a UE of this gNB.
@@ -112,7 +112,7 @@ impl Gate {
     fn enqueue(&self, gnb: u64) -> Result<(Waiting, oneshot::Receiver<Slot>), Full> {
         let mut state = self.0.state();
         let has_slot = state.waiters == 0 && state.idle_slot_for(gnb).is_some();
-        if !has_slot && state.waiters >= self.0.most_waiting {
+        if !has_slot && state.waiters >= self.0.max_waiting {
             state.make_room(gnb, self.0.name)?;
         }
         let (sender, receiver) = oneshot::channel();

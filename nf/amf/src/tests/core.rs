@@ -31,7 +31,7 @@ use tokio::sync::mpsc;
 pub const KEY: [u8; 16] = [0x46; 16];
 pub const OPC: [u8; 16] = [0xcd; 16];
 
-/// AMFs that were made, by their name: the start of a network function does not give it out.
+/// Created AMFs by their name: the start of a network function does not return the function.
 static MADE: LazyLock<Mutex<HashMap<String, Arc<Amf>>>> = LazyLock::new(Mutex::default);
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
@@ -132,7 +132,7 @@ impl Core {
         Core { amf, smf, next_gnb: AtomicU32::new(1), database, _trigger: trigger }
     }
 
-    /// The AMF's end of a link: what goes in is read as from a gNB.
+    /// The AMF's end of a link: bytes that are written here are received as from a gNB.
     pub fn link(&self) -> (mpsc::Sender<Bytes>, mpsc::Receiver<(u16, Bytes)>) {
         let (to_amf, from_gnb) = mpsc::channel(1024);
         let (to_gnb, from_amf) = mpsc::channel(1024);

@@ -4,7 +4,7 @@ use super::n2::{initial, setup, uplink};
 use bytes::Bytes;
 use martlet_ran::PduSessionRequest;
 
-/// A generator that gives the same numbers each time.
+/// A random number generator with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {

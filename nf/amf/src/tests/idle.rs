@@ -37,7 +37,7 @@ async fn a_ue_with_data_gets_its_user_plane_back() {
     core.smf.wait_for("update 1 DEACTIVATED").await;
     ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
     assert!(ue_1.status().await.unwrap().active_user_planes.is_empty());
-    // While it is connected, it asks for the user plane.
+    // While it is connected, it requests the user plane.
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     assert_eq!(ue_1.status().await.unwrap().active_user_planes, [1]);
@@ -61,7 +61,7 @@ async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
     paged.recv().await.unwrap();
     assert!(not_paged.try_recv().is_err());
     ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
-    // The SMF gave the gNB's part with the paging: it is not asked for it again.
+    // The SMF sent the N2 information with the paging: it is not requested again.
     assert_eq!(
         core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await,
         ["update 1 PDU_RES_SETUP_RSP"]
@@ -86,7 +86,7 @@ async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     let mut paged = gnb.subscribe();
     core.smf.downlink_data(SUPI, 1).await.unwrap();
-    // While the UE is paged, more comes.
+    // More transfers arrive while the UE is paged.
     core.smf.downlink_data(SUPI, 1).await.unwrap();
     let requests = core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
     assert!(requests.iter().all(|note| note == "failure 1 UE_NOT_RESPONDING"), "{requests:?}");

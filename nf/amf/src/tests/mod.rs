@@ -1,4 +1,4 @@
-//! The AMF with the real network functions around it, an SMF made by hand, and gNBs and UEs of the
+//! The AMF with the real network functions around it, a scripted SMF, and gNBs and UEs of the
 //! simulator, all in one process without sockets.
 mod admission;
 mod core;

@@ -1,4 +1,4 @@
-//! UEs and gNBs that do not answer, made by hand.
+//! Scripted UEs and gNBs that do not answer.
 use super::core::{Core, ue};
 use super::n2::{downlink, initial, next, setup, uplink};
 use super::smf::Manner;
@@ -37,7 +37,7 @@ fn quick(config: &mut AmfConfig) {
     config.timers.nas_attempts = 3;
 }
 
-/// A core and a gNB that is made by hand.
+/// A core and a scripted gNB.
 async fn by_hand() -> (Core, mpsc::Sender<Bytes>, mpsc::Receiver<(u16, Bytes)>) {
     let core = Core::start_with(quick).await;
     let (to_amf, mut from_amf) = core.link();
@@ -121,8 +121,7 @@ async fn another_ngksi_is_chosen_and_a_ue_that_refuses_for_ever_is_rejected() {
 #[tokio::test]
 async fn a_request_without_capabilities_or_of_another_kind_is_rejected() {
     let (core, to_amf, mut from_amf) = by_hand().await;
-    // Authenticated by hand it cannot be: the capability is missed where it is needed, after the
-    // authentication.
+    // The scripted UE cannot authenticate itself. The AMF misses the capability before that.
     to_amf.send(initial(1, vec![0x7e, 0x00, 0x41])).await.unwrap();
     let (_, nas) = downlink(&next(&mut from_amf).await);
     assert_eq!(nas, [0x7e, 0x00, 0x64, 96], "5GMM STATUS, #96");

@@ -118,7 +118,7 @@ pub struct Av5gAka {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationData {
-    /// RES*; absent where the UE gave none
+    /// RES*; absent where the UE sent none
     #[serialize_always]
     pub res_star: Option<ResStar>,
     /// Features of the consumer

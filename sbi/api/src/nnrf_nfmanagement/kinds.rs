@@ -89,7 +89,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Name of a service, as it stands in URIs (TS 29.510, 6.1.6).
+    /// Name of a service, as in URIs (TS 29.510, 6.1.6).
     pub enum ServiceName {
         NnrfNfm = "nnrf-nfm",
         NnrfDisc = "nnrf-disc",

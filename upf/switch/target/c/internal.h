@@ -39,7 +39,7 @@
 /* Time slice in nanoseconds (Linux 6.12): a shorter one gives a lower scheduling latency. */
 #define MSWX_SLICE 500000
 /* Frames queued for a port before they are sent by a program. */
-#define MSWX_LIVE_LEAST 64
+#define MSWX_LIVE_MIN 64
 
 struct mswx_lane;
 struct mswx_live;

@@ -63,7 +63,7 @@ void mswx_update_liveness(struct mswx *m)
 		__atomic_store_n(m->liveness, at, __ATOMIC_RELEASE);
 }
 
-/* Sleeps until queued is work, or a liveness update is due. Returns whether it was woken. */
+/* Sleeps until work is queued, or a liveness update is due. Returns whether it was woken. */
 static int sleep_until_woken(struct mswx *m, int wake)
 {
 	struct pollfd polled[MSWX_PORTS * (MSWX_LANES + 1) + 1];
@@ -115,9 +115,9 @@ static uint32_t round_of_all(struct mswx *m)
 	if (queued)
 		m->since_last = 0;
 	if (m->since_last < m->in_flight) {
-		advance(m, queued < FEW || queued >= MSWX_LIVE_LEAST ? SHORT_QUANTUM : MSWX_QUANTUM);
+		advance(m, queued < FEW || queued >= MSWX_LIVE_MIN ? SHORT_QUANTUM : MSWX_QUANTUM);
 		/* Packets of one burst leave together, including those still in the pipeline. */
-		while (queued >= MSWX_LIVE_LEAST && (mswx_waiting(m) || m->since_last < m->in_flight / 2))
+		while (queued >= MSWX_LIVE_MIN && (mswx_waiting(m) || m->since_last < m->in_flight / 2))
 			advance(m, SHORT_QUANTUM);
 		return mswx_flush(m) + 1;
 	}

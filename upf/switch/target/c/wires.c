@@ -198,7 +198,7 @@ static uint32_t send_live(struct mswx *m, uint32_t port)
 	uint32_t lengths[MSWX_LIVE], n, i, sent;
 
 	/* Frames that the socket still holds go first. */
-	if (rte_ring_count(m->out[port]) < MSWX_LIVE_LEAST || mswx_lane_kick(m, port) ||
+	if (rte_ring_count(m->out[port]) < MSWX_LIVE_MIN || mswx_lane_kick(m, port) ||
 		!mswx_live_accepts(m, port, mswx_now()))
 		return 0;
 	n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_LIVE, NULL);
