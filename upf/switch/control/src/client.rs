@@ -26,7 +26,8 @@ pub enum ClientError {
     NotPrimary(u64),
     /// The program of the switch lacks what this controller writes.
     #[error(
-        "the switch runs another P4 program: {0}. Load upf_pna.p4 of this version, or its variant for the switch's architecture"
+        "the switch runs another P4 program: {0}. Load upf_pna.p4 of this version, or the one for \
+         the switch's architecture"
     )]
     OtherProgram(Difference),
     /// Updates were rejected: the index of each, from 0, and the cause.
@@ -62,8 +63,8 @@ fn one_of_many(message: &str) -> Option<(usize, String)> {
 
 impl Client {
     /// Connects for reading. The switch may have any server and architecture: tables, actions,
-    /// counters and meters are found by their names in its P4Info, and have its IDs. For writing, see
-    /// [`Client::lead`].
+    /// counters and meters are found by their names in its P4Info, and have its IDs. For writing,
+    /// see [`Client::lead`].
     ///
     /// # Errors
     /// [`ClientError::OtherProgram`] if the program lacks one of them, or has it with other fields.
