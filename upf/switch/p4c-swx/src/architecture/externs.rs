@@ -135,8 +135,8 @@ impl Headers {
 }
 
 /// A call of a counter or meter with the bytes that it counts: the method and the arguments as
-/// `swx.p4` has them. Other architectures than PNA take the length of the frame, which the back ends
-/// do not have.
+/// `swx.p4` has them. Other architectures than PNA take the length of the frame, which the back
+/// ends do not have.
 pub(super) fn call(
     architecture: Architecture,
     path: &[Name],

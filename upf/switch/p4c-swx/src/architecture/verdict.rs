@@ -1,4 +1,4 @@
-//! What a block exchanges with the architecture: the ingress port, the egress port, and the verdict.
+//! What a block exchanges with the architecture: the ingress and egress ports, and the verdict.
 use super::Architecture;
 use super::externs::without_casts;
 use crate::ast::*;
