@@ -1,5 +1,5 @@
-//! The P4Runtime client drives a server with the same tables, whose compiler has numbered and named
-//! them in another way, as that of another architecture does.
+//! The P4Runtime client drives a server with the same tables under other numbers and names, as the
+//! compiler of another architecture gives them.
 use martlet_p4c_swx::{P4Info, Program};
 use martlet_switch_control::client::{Client, ClientError};
 use martlet_switch_control::counters::Counters;

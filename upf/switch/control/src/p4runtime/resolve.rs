@@ -1,5 +1,5 @@
-//! Finds the objects of our program in the P4Info of a server, which may number and qualify them in
-//! another way: another compiler or architecture has other IDs and longer names.
+//! Finds the objects of our program in the P4Info of a server, which may have other numbers and
+//! longer names: another compiler or architecture gives them.
 use super::messages as m;
 use martlet_p4c_swx::P4Info;
 use martlet_p4c_swx::p4info::{Array, MatchKind};
