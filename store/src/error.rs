@@ -1,5 +1,6 @@
 //! Errors of the database.
 use crate::InvalidSubscriber;
+use tokio_postgres::error::SqlState;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,15 @@ pub enum StoreError {
     /// The transaction that a write shared with others was not committed.
     #[error("write was not committed: {0}")]
     Group(std::sync::Arc<StoreError>),
+    /// A statement that several requests shared failed.
+    #[error("{0}")]
+    Shared(std::sync::Arc<StoreError>),
+    /// The user of the database may not create its tables.
+    #[error(
+        "the database's tables cannot be created ({0}): let the owner of the database start \
+         `martlet` once, or run GRANT CREATE ON SCHEMA public TO the user of the URL"
+    )]
+    Migration(String),
     /// The database ended a transaction itself.
     #[error("database rolled a transaction back")]
     RolledBack,
@@ -85,12 +95,63 @@ impl StoreError {
     /// Whether the database has no room: the disk or a quota is full.
     pub fn is_full(&self) -> bool {
         match self {
-            StoreError::Group(error) => error.is_full(),
+            StoreError::Group(error) | StoreError::Shared(error) => error.is_full(),
             StoreError::Sqlite(error) => {
                 error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
             }
+            StoreError::Postgres(error) => error.code() == Some(&SqlState::DISK_FULL),
+            _ => false,
+        }
+    }
+
+    /// The SQLSTATE of a PostgreSQL error.
+    fn code(&self) -> Option<&SqlState> {
+        match self {
+            StoreError::Postgres(error) => error.code(),
+            StoreError::Group(error) | StoreError::Shared(error) => error.code(),
+            _ => None,
+        }
+    }
+
+    /// Whether the same statement may succeed when it is repeated: its transaction was rolled back
+    /// for the sake of another one, or its connection or server was lost.
+    pub fn is_transient(&self) -> bool {
+        let rolled_back = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
+        self.needs_other_connection()
+            || self.is_outdated_statement()
+            || self.code().is_some_and(|code| rolled_back.contains(code))
+    }
+
+    /// Whether the server refuses a value, whatever else happens: a data exception (class 22) or
+    /// a violated constraint (class 23).
+    pub(crate) fn is_refused_value(&self) -> bool {
+        self.code().is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23")))
+    }
+
+    /// Whether the server does not accept a prepared statement any more.
+    pub(crate) fn is_outdated_statement(&self) -> bool {
+        let outdated = [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
+        self.code().is_some_and(|code| outdated.contains(code))
+    }
+
+    /// Whether the connection is lost, or leads to a server that does not write (any more).
+    pub(crate) fn needs_other_connection(&self) -> bool {
+        match self {
+            StoreError::Timeout { .. } | StoreError::Disconnected(_) => true,
+            StoreError::Shared(error) | StoreError::Group(error) => error.needs_other_connection(),
+            // Without a code the client library failed: the connection is closed.
             StoreError::Postgres(error) => {
-                error.code() == Some(&tokio_postgres::error::SqlState::DISK_FULL)
+                error.code().map_or(error.is_closed(), |code| {
+                    let unusable = [
+                        SqlState::READ_ONLY_SQL_TRANSACTION,
+                        SqlState::ADMIN_SHUTDOWN,
+                        SqlState::CRASH_SHUTDOWN,
+                        SqlState::CANNOT_CONNECT_NOW,
+                        SqlState::TOO_MANY_CONNECTIONS,
+                    ];
+                    // Class 08: connection exceptions.
+                    unusable.contains(code) || code.code().starts_with("08")
+                }) || is_io(error)
             }
             _ => false,
         }
@@ -100,6 +161,11 @@ impl StoreError {
     pub fn is_failure(&self) -> bool {
         !matches!(self, StoreError::Exists(_) | StoreError::Invalid(_))
     }
+}
+
+/// Whether reading from or writing to the server failed, or the server could not be reached.
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
 }
 
 /// A PostgreSQL error with its cause, which its own text leaves out.

@@ -6,7 +6,7 @@
 //!
 //! | failure | lost from an SQLite file | lost from PostgreSQL |
 //! | --- | --- | --- |
-//! | process killed | with [group commit](Store::group_commits) its interval | nothing |
+//! | process killed | with [group commit](Store::group_commits) its interval | contexts of the flush interval of [`SubscriberData`] |
 //! | power failure | writes since the last checkpoint | what `synchronous_commit` allows |
 //!
 //! Subscriber keys are encrypted with the operator's key ([`Seal`]): 64 hexadecimal digits in the
@@ -35,15 +35,21 @@ mod error;
 mod group_commit;
 mod postgres;
 mod postgres_client;
+mod postgres_connection;
+mod postgres_pool;
 mod postgres_tls;
 mod schema;
 mod seal;
 mod secret;
 mod sqlite;
+mod statements;
 mod store;
 mod subscriber;
+mod subscriber_cache;
+mod subscriber_data;
 #[doc(hidden)]
 pub mod testing;
+mod write_behind;
 
 pub use database::Change;
 pub use database_url::DatabaseUrl;
@@ -56,3 +62,4 @@ pub use subscriber::{
     AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, ServiceArea, SessionType, SubscribedDnn,
     SubscribedSlice, Subscriber, Tuak, UpProtection, UpSecurityPolicy,
 };
+pub use subscriber_data::SubscriberData;

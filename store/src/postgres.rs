@@ -2,8 +2,9 @@
 //! blocks in a runtime of its own, which must not run within another one: a thread holds the
 //! connection.
 use crate::database::{Batches, Change, Database, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
-use crate::postgres_client::Client;
+use crate::postgres_client::{Client, Transaction};
 use crate::{StoreError, schema};
+use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Instant;
 use tokio_postgres::error::SqlState;
@@ -85,6 +86,23 @@ fn row(row: &tokio_postgres::Row) -> Row {
     }
 }
 
+/// The channel that a notification of changes is sent to.
+pub(crate) const CHANNEL: &str = "martlet_change";
+
+/// Has other changes wait for the end of this transaction, so that changes are committed in the
+/// order of their numbers, and a reader sees none before one of a lower number.
+const ORDER_CHANGES: &str = "UPDATE change_order SET last = last + 1 WHERE id = 1";
+
+/// Signals a change to the processes that listen when the transaction is committed. A server
+/// without notifications has none: these processes poll.
+fn notify(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+    let sql = "SELECT count(*) FROM pg_catalog.pg_proc WHERE proname = 'pg_notify'";
+    if transaction.query_one(sql, &[])?.get::<_, i64>(0) > 0 {
+        transaction.query("SELECT pg_notify($1, '')", &[&CHANNEL])?;
+    }
+    Ok(())
+}
+
 /// Adds batches of rows in a transaction, which is committed when `None` follows the last one.
 fn add(
     client: &mut Client,
@@ -92,25 +110,47 @@ fn add(
     replace: bool,
 ) -> Result<(), StoreError> {
     let mut transaction = client.long_transaction()?;
-    // Without the lock a reader could see a change before one of a lower number.
-    transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
-    let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
-    let delete = "DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2";
-    let record = "INSERT INTO change (supi) VALUES ($1)";
+    transaction.execute(ORDER_CHANGES, &[])?;
     while let Some(rows) = batches.recv().map_err(|_| StoreError::Cancelled)? {
-        for row in &rows {
-            if replace {
-                transaction.execute(delete, &[&row.supi, &row.gpsi])?;
-            }
-            let outcome =
-                transaction.execute(sql, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
-            unless_exists(outcome, &row.supi)?;
-            transaction.execute(record, &[&row.supi])?;
+        // Rows with a common identity replace each other: one after the other then.
+        match has_duplicates(&rows) {
+            true => rows.chunks(1).try_for_each(|row| add_rows(&mut transaction, row, replace))?,
+            false => add_rows(&mut transaction, &rows, replace)?,
         }
     }
     let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
     transaction.execute(sql, &[&MAX_CHANGES])?;
-    transaction.commit()?;
+    notify(&mut transaction)?;
+    transaction.commit()
+}
+
+/// Whether two rows have the same SUPI or GPSI.
+fn has_duplicates(rows: &[Row]) -> bool {
+    let mut seen = HashSet::new();
+    let mut names = rows.iter().flat_map(|row| [Some(&row.supi), row.gpsi.as_ref()]).flatten();
+    !names.all(|name| seen.insert(name))
+}
+
+/// Adds rows with one statement for all.
+fn add_rows(
+    transaction: &mut Transaction<'_>,
+    rows: &[Row],
+    replace: bool,
+) -> Result<(), StoreError> {
+    let supis: Vec<&str> = rows.iter().map(|row| row.supi.as_str()).collect();
+    let gpsis: Vec<Option<&str>> = rows.iter().map(|row| row.gpsi.as_deref()).collect();
+    if replace {
+        let sql = "DELETE FROM subscriber WHERE supi = ANY($1) OR gpsi = ANY($2)";
+        transaction.execute(sql, &[&supis, &gpsis])?;
+    }
+    let numbers: Vec<i64> = rows.iter().map(|row| row.sqn as i64).collect();
+    let profiles: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
+    let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) SELECT * FROM \
+               unnest($1::text[], $2::text[], $3::bigint[], $4::text[])";
+    let outcome = transaction.execute(sql, &[&supis, &gpsis, &numbers, &profiles]);
+    unless_exists(outcome, supis.first().copied().unwrap_or_default())?;
+    let sql = "INSERT INTO change (supi) SELECT * FROM unnest($1::text[])";
+    transaction.execute(sql, &[&supis])?;
     Ok(())
 }
 
@@ -118,7 +158,11 @@ fn add(
 fn unless_exists(outcome: Result<u64, StoreError>, supi: &str) -> Result<u64, StoreError> {
     match outcome {
         Err(StoreError::Postgres(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
-            Err(StoreError::Exists(format!("{supi} (or its MSISDN)")))
+            // The server names the row: "Key (supi)=(imsi-…) already exists."
+            let detail = error.as_db_error().and_then(|error| error.detail());
+            let value = detail.and_then(|text| text.split_once(")=(")?.1.split_once(')'));
+            let name = value.map_or(supi, |(value, _)| value);
+            Err(StoreError::Exists(format!("{name} (or its MSISDN)")))
         }
         outcome => outcome,
     }
@@ -167,7 +211,7 @@ impl Database for Postgres {
         let (from, to) = (from.to_string(), to.to_string());
         self.run(move |client| {
             let mut transaction = client.long_transaction()?;
-            transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
+            transaction.execute(ORDER_CHANGES, &[])?;
             let sql =
                 "UPDATE subscriber SET gpsi = $2, profile = $4 WHERE supi = $1 AND profile = $3";
             let outcome = transaction.execute(sql, &[&supi, &gpsi, &from, &to]);
@@ -175,8 +219,8 @@ impl Database for Postgres {
                 return Err(StoreError::Concurrent(supi));
             }
             transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;
-            transaction.commit()?;
-            Ok(())
+            notify(&mut transaction)?;
+            transaction.commit()
         })
     }
 
@@ -193,7 +237,7 @@ impl Database for Postgres {
         let supi = supi.to_string();
         self.run(move |client| {
             let mut transaction = client.long_transaction()?;
-            transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
+            transaction.execute(ORDER_CHANGES, &[])?;
             transaction.execute(
                 "DELETE FROM context WHERE supi = $1 AND kind <> $2",
                 &[&supi, &SDM_SUBSCRIPTION],
@@ -202,6 +246,7 @@ impl Database for Postgres {
                 transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
             if removed {
                 transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;
+                notify(&mut transaction)?;
             }
             transaction.commit()?;
             Ok(removed)
@@ -263,10 +308,11 @@ impl Database for Postgres {
         let owned = [supi, kind, key, value].map(str::to_string);
         self.run(move |client| {
             let [supi, kind, key, value] = &owned;
-            // `xmax` is 0 in a row that this statement has inserted.
-            let sql = "INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, $3, $4) ON \
-                       CONFLICT (supi, kind, key) DO UPDATE SET value = excluded.value RETURNING \
-                       (xmax = 0)";
+            // The outer query sees the table as it was before the statement.
+            let sql = "WITH put AS (INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, \
+                       $3, $4) ON CONFLICT (supi, kind, key) DO UPDATE SET value = \
+                       excluded.value RETURNING supi) SELECT NOT EXISTS (SELECT 1 FROM context \
+                       WHERE supi = $1 AND kind = $2 AND key = $3) FROM put";
             Ok(client.query_one(sql, &[supi, kind, key, value])?.get(0))
         })
     }

@@ -4,6 +4,7 @@
 //! Statements are prepared once per connection. A closed client fails each statement at once until
 //! [`Client::reconnect`] succeeds.
 use crate::StoreError;
+use crate::postgres_connection::connect;
 use crate::postgres_tls::{Target, target};
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,9 +12,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, NoTls, Row, Statement};
+use tokio_postgres::{Error, Row, Statement};
 
 /// Limit of a transaction that changes subscribers or tables: it waits for others of its kind.
 const LONG_LIMIT: Duration = Duration::from_secs(3600);
@@ -76,17 +76,10 @@ impl Client {
     /// The server does not answer in time.
     pub fn reconnect(&mut self) -> Result<(), StoreError> {
         let target = &self.target;
-        // A connection to each of several hosts may be attempted.
-        let hosts = u32::try_from(target.config.get_hosts().len().max(1)).unwrap_or(1);
-        let limit = target.connect_timeout.saturating_mul(hosts);
-        let outcome = self.runtime.block_on(async { timeout(limit, open(target)).await });
-        let outcome = match outcome {
-            Ok(outcome) => outcome.map_err(StoreError::from),
-            Err(_) => Err(StoreError::Timeout { what: "connection", limit }),
-        };
-        match outcome {
-            Ok(connection) => {
-                self.connection = Ok(connection);
+        match self.runtime.block_on(connect(target, None)) {
+            Ok((client, task)) => {
+                let statements = HashMap::new();
+                self.connection = Ok(Connection { client, task, statements });
                 Ok(())
             }
             Err(error) => {
@@ -133,20 +126,14 @@ impl Client {
     /// Closes the connection if an error makes it useless, and forgets prepared statements that the
     /// server does not accept any more.
     fn checked<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        match &outcome {
-            Err(error @ StoreError::Timeout { .. }) => self.connection = Err(error.to_string()),
-            Err(StoreError::Postgres(error)) => {
-                let outdated =
-                    [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
-                if let Ok(connection) = &mut self.connection {
-                    if connection.client.is_closed() {
-                        self.connection = Err(error.to_string());
-                    } else if error.code().is_some_and(|code| outdated.contains(code)) {
-                        connection.statements.clear();
-                    }
-                }
+        if let Err(error) = &outcome
+            && let Ok(connection) = &mut self.connection
+        {
+            if error.needs_other_connection() || connection.client.is_closed() {
+                self.connection = Err(error.to_string());
+            } else if error.is_outdated_statement() {
+                connection.statements.clear();
             }
-            _ => {}
         }
         outcome
     }
@@ -214,24 +201,6 @@ impl Client {
         self.limit = LONG_LIMIT;
         Ok(Transaction { client: self, is_open: true })
     }
-}
-
-async fn open(target: &Target) -> Result<Connection, Error> {
-    let (client, task) = match &target.tls {
-        Some(tls) => {
-            let (client, connection) = target.config.connect(tls.clone()).await?;
-            (client, tokio::spawn(async move { drop(connection.await) }))
-        }
-        None => {
-            let (client, connection) = target.config.connect(NoTls).await?;
-            (client, tokio::spawn(async move { drop(connection.await) }))
-        }
-    };
-    let connection = Connection { client, task, statements: HashMap::new() };
-    // The server ends a statement, too, so that it does not take effect much later.
-    let limit = target.statement_timeout.as_millis();
-    connection.client.batch_execute(&format!("SET statement_timeout = {limit}")).await?;
-    Ok(connection)
 }
 
 /// An open transaction.

@@ -8,9 +8,12 @@
 //! | `require`, `verify-full` | TLS; the server's certificate and its name are checked |
 //! | `allow`, `prefer`, `verify-ca` | refused, since they protect against less than they seem to |
 //!
+//! A URL may name several hosts, `postgresql://USER@HOST1,HOST2/DATABASE`. The first that accepts
+//! is used; with `target_session_attrs=read-write` it is the one that accepts writes.
+//!
 //! | timeout | default |
 //! | --- | --- |
-//! | `connect_timeout`, seconds | 5 |
+//! | `connect_timeout`, seconds | 5 for each host |
 //! | `statement_timeout`, milliseconds | 5,000; then the connection is closed |
 //! | `tcp_user_timeout`, milliseconds | 5,000 for what is sent and not acknowledged |
 //! | `keepalives_idle`, `keepalives_interval`, seconds; `keepalives_retries` | 10, 2; 3 |
@@ -37,9 +40,10 @@ const KEEPALIVES_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVES_RETRIES: u32 = 3;
 
 /// How a URL is connected to.
+#[derive(Clone)]
 pub(crate) struct Target {
-    /// The server, the database and the user.
-    pub config: Config,
+    /// The servers in the order of the URL, each with the database and the user.
+    pub servers: Vec<Config>,
     /// TLS, if there is any.
     pub tls: Option<MakeRustlsConnect>,
     /// Limit of an attempt to connect, authentication included.
@@ -69,15 +73,12 @@ fn failed(what: impl Into<String>) -> StoreError {
 /// The URL is wrong, its `sslmode` is refused, or a file of a certificate is missing or wrong.
 pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
     let (plain, parameters) = split(url);
-    let mut config: Config = plain.parse()?;
-    let tls = match parameters.mode.as_deref() {
-        None | Some("disable") => {
-            config.ssl_mode(SslMode::Disable);
-            None
-        }
+    let servers = each_host(&plain).into_iter().map(|url| url.parse());
+    let mut servers = servers.collect::<Result<Vec<Config>, _>>()?;
+    let (mode, tls) = match parameters.mode.as_deref() {
+        None | Some("disable") => (SslMode::Disable, None),
         Some("require" | "verify-full") => {
-            config.ssl_mode(SslMode::Require);
-            Some(MakeRustlsConnect::new(client(&parameters)?))
+            (SslMode::Require, Some(MakeRustlsConnect::new(client(&parameters)?)))
         }
         Some(mode @ ("allow" | "prefer" | "verify-ca")) => {
             return Err(failed(format!(
@@ -89,7 +90,7 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
             return Err(failed("sslmode is unknown: write sslmode=verify-full, or disable"));
         }
     };
-    let connect_timeout = match config.get_connect_timeout() {
+    let connect_timeout = match servers.first().and_then(Config::get_connect_timeout) {
         Some(limit) if !limit.is_zero() => *limit,
         _ => CONNECT_TIMEOUT,
     };
@@ -97,18 +98,33 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
         milliseconds("statement_timeout", parameters.statement_timeout, STATEMENT_TIMEOUT)?;
     let user_timeout =
         milliseconds("tcp_user_timeout", parameters.tcp_user_timeout, TCP_USER_TIMEOUT)?;
-    config.connect_timeout(connect_timeout).application_name("martlet");
-    config.tcp_user_timeout(user_timeout);
-    if !plain.contains("keepalives_idle=") {
-        config.keepalives_idle(KEEPALIVES_IDLE);
+    for config in &mut servers {
+        config.ssl_mode(mode);
+        config.connect_timeout(connect_timeout).application_name("martlet");
+        config.tcp_user_timeout(user_timeout);
+        if !plain.contains("keepalives_idle=") {
+            config.keepalives_idle(KEEPALIVES_IDLE);
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_interval(KEEPALIVES_INTERVAL);
+        }
+        if config.get_keepalives_retries().is_none() {
+            config.keepalives_retries(KEEPALIVES_RETRIES);
+        }
     }
-    if config.get_keepalives_interval().is_none() {
-        config.keepalives_interval(KEEPALIVES_INTERVAL);
-    }
-    if config.get_keepalives_retries().is_none() {
-        config.keepalives_retries(KEEPALIVES_RETRIES);
-    }
-    Ok(Target { config, tls, connect_timeout, statement_timeout })
+    Ok(Target { servers, tls, connect_timeout, statement_timeout })
+}
+
+/// A URL for each of the hosts of a URL, so that each has a time limit of its own.
+fn each_host(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.into()] };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, hosts) = match authority.rsplit_once('@') {
+        Some((user, hosts)) => (format!("{user}@"), hosts),
+        None => (String::new(), authority),
+    };
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect()
 }
 
 /// A timeout of a URL.
@@ -227,6 +243,7 @@ fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, StoreError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio_postgres::config::{Host, TargetSessionAttrs};
 
     #[test]
     fn parameters_about_tls_are_taken_out_of_the_url() {
@@ -245,7 +262,7 @@ mod tests {
     fn a_url_may_name_timeouts() {
         let limits = |parameters: &str| {
             let target = target(&format!("postgresql://u@h/d?{parameters}")).unwrap();
-            (target.connect_timeout, target.statement_timeout, target.config)
+            (target.connect_timeout, target.statement_timeout, target.servers[0].clone())
         };
         let (connect, statement, config) = limits("connect_timeout=2&statement_timeout=750");
         assert_eq!((connect, statement), (Duration::from_secs(2), Duration::from_millis(750)));
@@ -255,6 +272,16 @@ mod tests {
         assert_eq!(config.get_tcp_user_timeout(), Some(&Duration::from_millis(900)));
         assert_eq!(config.get_keepalives_idle(), Duration::from_secs(3));
         assert!(target("postgresql://u@h/d?statement_timeout=soon").is_err());
+    }
+
+    #[test]
+    fn each_host_of_a_url_is_a_server_of_its_own() {
+        let url = "postgresql://u:p@h1:5432,%2Ftmp%2Fb/d?target_session_attrs=read-write";
+        let servers = target(url).unwrap().servers;
+        let hosts: Vec<_> = servers.iter().map(|server| server.get_hosts().to_vec()).collect();
+        assert_eq!(hosts, [[Host::Tcp("h1".into())], [Host::Unix("/tmp/b".into())]]);
+        let writable = TargetSessionAttrs::ReadWrite;
+        assert!(servers.iter().all(|server| server.get_target_session_attrs() == writable));
     }
 
     #[test]

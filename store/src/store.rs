@@ -374,7 +374,7 @@ impl Store {
         Ok(profile.to_string())
     }
 
-    fn parsed(&self, row: &Row) -> Result<Subscriber, StoreError> {
+    pub(crate) fn parsed(&self, row: &Row) -> Result<Subscriber, StoreError> {
         let mut profile: serde_json::Value = serde_json::from_str(&row.profile)?;
         for field in SEALED_FIELDS {
             if let Some(serde_json::Value::String(text)) = profile.pointer_mut(&format!("/{field}"))

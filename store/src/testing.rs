@@ -159,9 +159,107 @@ impl TestPostgres {
         format!("postgresql://martlet@{host}{port}/postgres")
     }
 
+    /// The URL of its database at this server or at its replica, whichever accepts writes.
+    pub fn url_with(&self, replica: &TestReplica) -> String {
+        let host = |folder: &Path| folder.display().to_string().replace('/', "%2F");
+        let hosts = format!("{},{}", host(&self.folder), host(&replica.server.folder));
+        format!("postgresql://martlet@{hosts}/postgres?target_session_attrs=read-write")
+    }
+
+    /// Kills the server and its processes, as a power failure does.
+    pub fn kill(&mut self) {
+        let Some(mut server) = self.server.take() else { return };
+        // `-QUIT` ends all processes at once, without a checkpoint.
+        let _ = Command::new("kill").args(["-QUIT", &server.id().to_string()]).status();
+        let _ = server.wait();
+    }
+
     /// A folder that is removed with the server.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+}
+
+/// A streaming replica of a server.
+pub struct TestReplica {
+    server: TestPostgres,
+}
+
+impl TestReplica {
+    /// Copies a running server and starts a replica of it.
+    ///
+    /// # Errors
+    /// The copy fails, or the replica does not start.
+    pub fn of(primary: &TestPostgres) -> std::io::Result<TestReplica> {
+        let folder = primary.folder.with_extension("replica");
+        std::fs::create_dir_all(&folder)?;
+        chown(&folder, Some(primary.user.0), Some(primary.user.1))?;
+        let server = TestPostgres {
+            folder,
+            programs: primary.programs.clone(),
+            user: primary.user,
+            server: None,
+            settings: primary.settings.clone(),
+        };
+        let mut copy = server.command("pg_basebackup");
+        copy.arg("-h").arg(&primary.folder).args(["-U", "martlet", "-R", "-X", "stream", "-c"]);
+        copy.args(["fast", "--no-sync", "-D"]).arg(server.data());
+        let output = copy.output()?;
+        if !output.status.success() {
+            return Err(std::io::Error::other(
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            ));
+        }
+        let mut replica = TestReplica { server };
+        replica.server.restart()?;
+        Ok(replica)
+    }
+
+    /// Waits until it has all that the primary has committed.
+    ///
+    /// # Errors
+    /// A server does not answer, or the replica stays behind for ten seconds.
+    pub fn wait_until_replayed(&self, primary: &TestPostgres) -> std::io::Result<()> {
+        let url = primary.url();
+        let sql = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= \
+                   pg_current_wal_lsn()";
+        let replayed = move || -> std::io::Result<bool> {
+            let url = url.clone();
+            let ask = std::thread::spawn(move || {
+                let mut client = crate::connection::Client::connect(&url)?;
+                Ok::<_, crate::StoreError>(client.query_one(sql, &[])?.get::<_, i64>(0) > 0)
+            });
+            let outcome = ask.join().map_err(|_| std::io::Error::other("the query ended"))?;
+            outcome.map_err(std::io::Error::other)
+        };
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !replayed()? {
+            if Instant::now() > deadline {
+                return Err(std::io::Error::other("the replica is behind"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Makes it a primary.
+    ///
+    /// # Errors
+    /// `pg_ctl` fails.
+    pub fn promote(&mut self) -> std::io::Result<()> {
+        let mut promote = self.server.command("pg_ctl");
+        let output = promote.arg("promote").arg("-D").arg(self.server.data()).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => {
+                Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+            }
+        }
+    }
+
+    /// The server.
+    pub fn server(&mut self) -> &mut TestPostgres {
+        &mut self.server
     }
 }
 

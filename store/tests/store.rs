@@ -291,3 +291,52 @@ fn a_server_that_hangs_fails_calls_in_time_and_serves_again() {
     server.signal("-CONT").unwrap();
     assert_eq!(store.count().unwrap(), 0);
 }
+
+/// Programs of different versions at one server: the tables are those of the first version with
+/// leases, as a program without steps left them, and may have steps of a later program.
+#[test]
+fn programs_of_different_versions_run_at_one_server_until_a_contraction() {
+    let Some(server) = TestPostgres::start("schemas").unwrap() else { return };
+    let database = TestDatabase::Postgres(server);
+    let TestDatabase::Postgres(server) = &database else { return };
+    let run = |sql: &str| {
+        postgres::Client::connect(&server.url(), postgres::NoTls).unwrap().batch_execute(sql)
+    };
+    // Eight processes make the tables at the same time.
+    std::thread::scope(|scope| {
+        (0..8).for_each(|_| drop(scope.spawn(|| database.open().count().unwrap())));
+    });
+    database.open().add(&[subscriber()], false).unwrap();
+    // As an earlier program left them.
+    run("DROP TABLE martlet_schema_step, change_order").unwrap();
+    let store = database.open();
+    assert_eq!(store.count().unwrap(), 1);
+    // An earlier program writes beside it, as it does.
+    run("BEGIN; LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE; INSERT INTO change (supi) VALUES \
+         ('imsi-2'); COMMIT")
+    .unwrap();
+    assert!(store.remove(SUPI).unwrap());
+    assert_eq!(store.changes(0, 10).unwrap().last().unwrap().supi, SUPI);
+    // A later program has extended the tables; this one can be started again.
+    run("INSERT INTO martlet_schema_step (step) VALUES (99); ALTER TABLE subscriber ADD COLUMN \
+         later TEXT")
+    .unwrap();
+    database.open().add(&[subscriber()], true).unwrap();
+    // What it needs was removed: refused with what to do.
+    run("UPDATE martlet_schema SET version = 3").unwrap();
+    let refused = Store::open_at(&database.url(), Some(&database.key_file())).err().unwrap();
+    assert!(refused.to_string().contains("use a newer one"), "{refused}");
+}
+
+#[test]
+fn a_user_who_may_not_create_tables_is_told_what_to_do() {
+    let Some(server) = TestPostgres::start("rights").unwrap() else { return };
+    let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+    client.batch_execute("CREATE ROLE reader LOGIN").unwrap();
+    let url = DatabaseUrl::parse(&server.url().replace("martlet@", "reader@"));
+    let refused = Store::open_at(&url, Some(&server.folder().join("key"))).err().unwrap();
+    assert!(refused.to_string().contains("GRANT CREATE ON SCHEMA"), "{refused}");
+    let unknown = DatabaseUrl::parse(&server.url().replace("/postgres", "/nowhere"));
+    let refused = Store::open_at(&unknown, None).err().unwrap();
+    assert!(refused.to_string().contains("nowhere"), "{refused}");
+}

@@ -2,6 +2,7 @@
 mod consistency;
 mod fabric;
 mod network;
+mod nrf_addresses;
 mod oam;
 mod paths;
 mod perimeter;

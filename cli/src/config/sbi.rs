@@ -1,4 +1,5 @@
 //! The SBI: addresses of the functions, timeouts and certificates.
+use super::nrf_addresses::NrfAddresses;
 use super::{FUNCTIONS, FabricSection};
 use anyhow::Result;
 use martlet_config::Finding;
@@ -68,9 +69,10 @@ pub struct SbiSection {
     /// Functions that this core does not start, since external ones are registered with its NRF:
     /// another vendor's, or those of another machine.
     pub external: Vec<String>,
+    /// Address of the NRF, or a list: with several, functions register with each, and use another
+    /// one when one does not answer.
+    pub nrf: NrfAddresses,
     /// Addresses of the services.
-    pub nrf: SocketAddr,
-    #[allow(missing_docs)]
     pub udr: SocketAddr,
     #[allow(missing_docs)]
     pub udm: SocketAddr,
@@ -116,7 +118,7 @@ impl Default for SbiSection {
             callbacks: CallbacksSection::default(),
             pki: String::new(),
             external: Vec::new(),
-            nrf: at(10),
+            nrf: NrfAddresses::one(at(10)),
             udr: at(11),
             udm: at(12),
             ausf: at(13),
@@ -143,10 +145,11 @@ impl SbiSection {
             "amf" => self.amf,
             "lmf" => self.lmf,
             "chf" => self.chf,
-            _ => self.nrf,
+            _ => self.nrf.first(),
         };
-        let common = CommonConfig::at(bind, self.nrf);
+        let common = CommonConfig::at(bind, self.nrf.first());
         let common = CommonConfig {
+            further_nrfs: self.nrf.further().iter().map(|nrf| format!("http://{nrf}")).collect(),
             timeout_ms: self.timeout_ms,
             heartbeat_s: self.heartbeat_s,
             callbacks_allow: self.callbacks.allow.clone(),
@@ -276,7 +279,7 @@ impl SbiSection {
             findings.push(Finding::new(format!("external[{n}]"), message));
         }
         let all = [
-            ("nrf", self.nrf),
+            ("nrf", self.nrf.first()),
             ("udr", self.udr),
             ("udm", self.udm),
             ("ausf", self.ausf),

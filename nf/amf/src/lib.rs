@@ -9,6 +9,7 @@
 mod concurrency;
 mod config;
 mod consumers;
+mod cut_off;
 mod dispatch;
 mod former_associations;
 mod lease;
@@ -73,6 +74,8 @@ pub struct Amf {
     itself: Weak<Amf>,
     /// The stored UE contexts.
     contexts: ContextStore,
+    /// Whether the AMF is cut off from the database of its set.
+    cut_off: cut_off::CutOff,
     /// UE contexts of the other AMFs of the set.
     peers: takeover::PeerIndexes,
     /// Limits the restored UEs that call their SMFs at the same time.
@@ -119,6 +122,7 @@ impl Amf {
             concurrency,
             congestion_rejects: AtomicU64::new(0),
             contexts,
+            cut_off: cut_off::CutOff::default(),
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
@@ -222,6 +226,7 @@ impl NetworkFunction for Amf {
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
         tokio::spawn(overload_control::watch(self.clone(), shutdown.clone()));
+        tokio::spawn(cut_off::watch(self.clone(), shutdown.clone()));
         if let Some(listener) = listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}

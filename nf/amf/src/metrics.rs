@@ -54,6 +54,14 @@ static OVERLOADS: LazyLock<IntCounter> = LazyLock::new(|| {
     register_int_counter!("martlet_amf_overloads_total", help).expect("registered once")
 });
 
+static CUT_OFFS: LazyLock<IntCounter> = LazyLock::new(|| {
+    register_int_counter!(
+        "martlet_amf_cut_offs_total",
+        "How often this AMF closed its associations since it could not renew its lease"
+    )
+    .expect("registered once")
+});
+
 static RESETS: LazyLock<IntCounter> = LazyLock::new(|| {
     let help = "NG RESET messages sent";
     register_int_counter!("martlet_amf_ng_resets_total", help).expect("registered once")
@@ -161,6 +169,11 @@ pub(crate) fn probe() {
 /// Counts an OVERLOAD START.
 pub(crate) fn overloads() {
     OVERLOADS.inc();
+}
+
+/// Counts the end of all associations for want of a lease.
+pub(crate) fn cut_off() {
+    CUT_OFFS.inc();
 }
 
 /// Counts an NG RESET sent.

@@ -7,7 +7,7 @@
 use crate::ue::{AmPolicy, Due, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
 use crate::{Amf, AmfConfig};
 use martlet_context_store::{
-    ContextStore, PeerContexts, PersistedContext, StoreError, StoredContexts,
+    ContextStore, PersistedContext, SetContexts, StoreError, StoredContexts,
 };
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{
@@ -167,17 +167,17 @@ fn of_former_guamis(
     instance_id: &str,
 ) -> Result<StoredContexts, StoreError> {
     let mut all = StoredContexts::new();
-    let owners = PeerContexts::open(&config.context_store, owner)?.owners("amf-")?;
+    let set = SetContexts::open(&config.context_store)?;
+    let owners = set.peer(owner).owners("amf-")?;
     for former in owners.into_iter().filter(|former| former != owner) {
-        let contexts = PeerContexts::open(&config.context_store, &former)?;
+        let contexts = set.peer(&former);
         if contexts.context(INSTANCE)?.is_none_or(|id| id != instance_id.as_bytes()) {
             continue;
         }
         let stored = contexts.contexts()?;
         tracing::info!(former, contexts = stored.len(), "contexts of former amf.guamis found");
-        for (id, _) in stored {
-            all.extend(contexts.take_over(&id)?.map(|value| (id, value)));
-        }
+        let ids: Vec<String> = stored.into_iter().map(|(id, _)| id).collect();
+        all.extend(contexts.take_over_all(&ids)?);
     }
     Ok(all)
 }

@@ -3,11 +3,11 @@
 //! context over; only one AMF succeeds.
 use crate::Amf;
 use crate::persisted::{PersistedUe, identities, owner_of, owner_prefix};
-use martlet_context_store::{PeerContexts, StoreError};
+use martlet_context_store::{ContextStoreConfig, PeerContexts, SetContexts, StoreError};
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long the index of a peer's contexts is used. A takeover fails for contexts that were removed
@@ -28,6 +28,8 @@ struct Index {
 /// Indexes of the peers' contexts.
 #[derive(Default)]
 pub(crate) struct PeerIndexes {
+    /// The database that the set shares, once it was opened.
+    set: OnceLock<Arc<SetContexts>>,
     /// By the peer's owner name.
     by_owner: Mutex<HashMap<String, Index>>,
     /// When all peers were last searched for a SUPI.
@@ -35,6 +37,15 @@ pub(crate) struct PeerIndexes {
 }
 
 impl PeerIndexes {
+    /// The database that the set shares: one connection for all reads. Blocks.
+    fn set(&self, config: &ContextStoreConfig) -> Result<&Arc<SetContexts>, StoreError> {
+        if let Some(set) = self.set.get() {
+            return Ok(set);
+        }
+        let opened = SetContexts::open(config)?;
+        Ok(self.set.get_or_init(|| opened))
+    }
+
     fn by_owner(&self) -> MutexGuard<'_, HashMap<String, Index>> {
         self.by_owner.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -96,8 +107,8 @@ impl Amf {
     /// The other AMFs of the set that have stored contexts.
     fn peer_ids(&self, own: &AmfId) -> Result<Vec<AmfId>, StoreError> {
         let prefix = owner_prefix(own);
-        let own_contexts = PeerContexts::open(&self.config.context_store, &owner_of(own))?;
-        let owners = own_contexts.owners(&prefix)?;
+        let set = self.peers.set(&self.config.context_store)?;
+        let owners = set.peer(&owner_of(own)).owners(&prefix)?;
         let pointer = |owner: &String| u8::from_str_radix(owner.strip_prefix(&prefix)?, 16).ok();
         let others = owners.iter().filter_map(pointer).filter(|pointer| *pointer != own.pointer());
         Ok(others.filter_map(|pointer| AmfId::new(own.region(), own.set(), pointer).ok()).collect())
@@ -125,7 +136,7 @@ impl Amf {
     }
 
     fn read_index(&self, owner: &str) -> Result<Index, StoreError> {
-        let contexts = PeerContexts::open(&self.config.context_store, owner)?;
+        let contexts = self.peers.set(&self.config.context_store)?.peer(owner);
         let (mut by_tmsi, mut by_supi) = (HashMap::new(), HashMap::new());
         let all = contexts.contexts()?;
         tracing::info!(contexts = all.len(), owner, "contexts of an AMF of the set read");

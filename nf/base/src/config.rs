@@ -13,6 +13,10 @@ pub struct CommonConfig {
     pub advertise: Option<String>,
     /// API root of the NRF.
     pub nrf: String,
+    /// API roots of further NRFs. A function registers with each, and asks another one when one
+    /// does not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_nrfs: Vec<String>,
     /// `nfInstanceId`. Left out: random at each start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<String>,
@@ -49,6 +53,7 @@ impl CommonConfig {
             bind,
             advertise: None,
             nrf: format!("http://{nrf}"),
+            further_nrfs: Vec::new(),
             instance_id: None,
             timeout_ms: default_timeout(),
             heartbeat_s: default_heartbeat(),
@@ -61,7 +66,9 @@ impl CommonConfig {
     /// The same with TLS.
     pub fn over_tls(mut self) -> Self {
         self.https = true;
-        self.nrf = self.nrf.replacen("http://", "https://", 1);
+        for nrf in std::iter::once(&mut self.nrf).chain(&mut self.further_nrfs) {
+            *nrf = nrf.replacen("http://", "https://", 1);
+        }
         self
     }
 

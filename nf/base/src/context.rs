@@ -3,6 +3,7 @@ use crate::binding::{Binding, ROUTING_BINDING};
 use crate::callbacks::Callbacks;
 use crate::discovery::{Criteria, Discovery};
 use crate::liveness_probe::PendingRequest;
+use crate::nrfs::{Nrf, NrfSelection};
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_outage::Dependency;
@@ -11,6 +12,7 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The context of one network function.
 pub struct NfContext {
@@ -22,10 +24,11 @@ pub struct NfContext {
     discovery: Arc<Discovery>,
     callbacks: Callbacks,
     shutdown: Shutdown,
-    /// Whether the NRF has its profile.
-    registered: AtomicBool,
-    /// The NRF, as readiness and log show it.
-    nrf_state: Dependency,
+    /// The NRFs, each with its own registration.
+    nrfs: Vec<Nrf>,
+    selection: Arc<NrfSelection>,
+    /// Whether the function serves requests, as its status at the NRF says.
+    operative: watch::Sender<bool>,
 }
 
 impl NfContext {
@@ -35,15 +38,18 @@ impl NfContext {
         transport: Arc<dyn Transport>,
         shutdown: Shutdown,
     ) -> Result<Arc<Self>, StartError> {
-        let Some((nrf_root, _)) = ApiRoot::split(&config.nrf) else {
-            return Err(StartError(format!(
-                "sbi.nrf: {:?} is not an API root: write http://HOST:PORT",
-                config.nrf
-            )));
-        };
+        let mut nrf_roots = Vec::new();
+        for text in std::iter::once(&config.nrf).chain(&config.further_nrfs) {
+            let Some((root, _)) = ApiRoot::split(text) else {
+                return Err(StartError(format!(
+                    "sbi.nrf: {text:?} is not an API root: write http://HOST:PORT"
+                )));
+            };
+            nrf_roots.push(root);
+        }
+        let nrf_root = nrf_roots[0].clone();
         let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
         let user_agent = nf_type.as_str().to_string();
-        let nrf_state = Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", &nrf_root);
         let mut root = ApiRoot::http(config.authority());
         if config.https {
             root.scheme = "https".into();
@@ -52,7 +58,14 @@ impl NfContext {
             true => Arc::new(InOwnName(transport)),
             false => transport,
         };
-        let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
+        let nrf = |root: &ApiRoot| Nrf {
+            peer: Peer::new(transport.clone(), root.clone(), &user_agent, policy),
+            state: Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", root),
+            registered: AtomicBool::new(false),
+        };
+        let nrfs = nrf_roots.iter().map(nrf).collect();
+        let selection = Arc::new(NrfSelection::new(transport.clone(), nrf_roots));
+        let plain = Peer::new(selection.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
         // Failures of calls to discovered producers are reported to discovery, so that a failed
         // producer is not selected again.
@@ -74,8 +87,9 @@ impl NfContext {
             discovery,
             callbacks,
             shutdown,
-            registered: AtomicBool::new(false),
-            nrf_state,
+            nrfs,
+            selection,
+            operative: watch::Sender::new(true),
         }))
     }
 
@@ -135,19 +149,54 @@ impl NfContext {
         self.callbacks.is_allowed(authority)
     }
 
-    /// Whether the NRF has its profile.
+    /// As [`NfContext::discover`], for requests about one subscriber or session: while the
+    /// producers stay the same, `key` always gets the same of those that are equally good.
+    pub async fn discover_for(
+        &self,
+        key: &str,
+        target: NfType,
+        api: &'static str,
+    ) -> Result<Peer, Problem> {
+        let root = self.discovery.find_for(Some(key), target, api, &Criteria::default()).await?;
+        Ok(self.peer_at(root))
+    }
+
+    /// Whether an NRF has its profile.
     pub fn is_registered(&self) -> bool {
-        self.registered.load(Ordering::Relaxed)
+        self.nrfs.iter().any(|nrf| nrf.registered.load(Ordering::Relaxed))
     }
 
-    /// The NRF, as readiness and log show it.
-    pub(crate) fn nrf_state(&self) -> &Dependency {
-        &self.nrf_state
+    /// Reports to the NRF whether this function serves requests: its status is `REGISTERED` or
+    /// `SUSPENDED` (TS 29.510, 6.1.6.3.7). Consumers select no suspended one.
+    pub fn set_operative(&self, operative: bool) {
+        self.operative.send_if_modified(|now| std::mem::replace(now, operative) != operative);
     }
 
-    pub(crate) fn set_registered(&self, registered: bool) {
-        self.registered.store(registered, Ordering::Relaxed);
-        self.discovery.set_registered(registered);
+    /// Whether this function serves requests, and each change of it.
+    pub(crate) fn operative(&self) -> watch::Receiver<bool> {
+        self.operative.subscribe()
+    }
+
+    /// The NRFs.
+    pub(crate) fn nrfs(&self) -> &[Nrf] {
+        &self.nrfs
+    }
+
+    /// What is missing if no NRF answers.
+    pub(crate) fn missing_nrf(&self) -> Option<String> {
+        let missing: Option<Vec<String>> =
+            self.nrfs.iter().map(|nrf| nrf.state.missing()).collect();
+        missing.map(|all| all.join("; "))
+    }
+
+    /// The NRF that answers. Its answers may lack this function's subscriptions when it changes.
+    pub(crate) async fn nrf_changed(&self) {
+        self.selection.changed().await;
+    }
+
+    /// Whether an NRF has the profile was changed.
+    pub(crate) fn registration_changed(&self) {
+        self.discovery.set_registered(self.is_registered());
     }
 
     /// Ends with the program.
@@ -189,7 +238,10 @@ impl Transport for Watched {
             let moved = self.discovery.replacement(to);
             let to = moved.as_ref().unwrap_or(to);
             if !self.discovery.has_siblings(to) {
-                return self.once(to, request).await;
+                return match self.discovery.has_alternative(to, &request) {
+                    true => self.once_or_elsewhere(to, request).await,
+                    false => self.once(to, request).await,
+                };
             }
             let again = request.copy();
             let mut waiting = PendingRequest::new(&self.inner, &self.discovery, to, &request);
@@ -221,6 +273,26 @@ impl Transport for Watched {
 }
 
 impl Watched {
+    /// Sends a request that any producer of the service can serve: to another one if the first
+    /// does not answer.
+    async fn once_or_elsewhere(&self, to: &ApiRoot, request: Request) -> Result<Response, Problem> {
+        let again = request.copy();
+        let answer = self.once(to, request).await;
+        let is_gone = |problem: &Problem| {
+            problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST"
+        };
+        let Some(mut request) = again.filter(|_| answer.as_ref().is_err_and(is_gone)) else {
+            return answer;
+        };
+        let Some(other) = self.discovery.alternative(to, &request) else { return answer };
+        if let Some(suppressed) = martlet_log_limit::line("producer", &*to.authority) {
+            tracing::warn!(failed = %to, other = %other, suppressed, "producer failed, retrying");
+        }
+        let path = request.target.strip_prefix(&to.prefix).unwrap_or(&request.target);
+        request.target = format!("{}{path}", other.prefix);
+        self.once(&other, request).await
+    }
+
     async fn once(&self, to: &ApiRoot, mut request: Request) -> Result<Response, Problem> {
         if let Some(tokens) = &self.tokens {
             tokens.attach(&mut request).await?;

@@ -1,7 +1,7 @@
 //! NF discovery (TS 29.510, 5.3): selects a producer from cached results of the NRF, and drops
 //! producers that fail.
 use crate::binding::Binding;
-use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Route};
+use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Request, Route};
 use martlet_sbi_api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{
@@ -129,8 +129,8 @@ struct State {
     replacements: HashMap<ApiRoot, (ApiRoot, Instant)>,
     /// Producers that are being probed.
     probed: HashSet<ApiRoot>,
-    /// The producers of the last answers, by query.
-    last_known: HashMap<String, Vec<ApiRoot>>,
+    /// The service and the producers of the last answers, by query.
+    last_known: HashMap<String, (&'static str, Vec<ApiRoot>)>,
     /// NF types with a subscription to status changes, and whether the NRF confirmed it.
     subscribed: HashMap<NfType, bool>,
 }
@@ -182,6 +182,17 @@ impl Discovery {
         api: &'static str,
         criteria: &Criteria,
     ) -> Result<ApiRoot, Problem> {
+        self.find_for(None, target, api, criteria).await
+    }
+
+    /// The API root of a producer; the same one for the same `affinity`.
+    pub(crate) async fn find_for(
+        self: &Arc<Self>,
+        affinity: Option<&str>,
+        target: NfType,
+        api: &'static str,
+        criteria: &Criteria,
+    ) -> Result<ApiRoot, Problem> {
         let query = || criteria.query(target.clone(), self.requester.clone(), api);
         // Most requests have no criteria: they need no query to find the cached result.
         let mut key = String::new();
@@ -198,7 +209,7 @@ impl Discovery {
                 cell.get_or_try_init(ask).await?
             }
         };
-        self.choose(found).ok_or_else(|| {
+        self.choose(found, affinity).ok_or_else(|| {
             Problem::new(504, "TARGET_NF_NOT_REACHABLE")
                 .detail(format!("the NRF has no matching {target} with {api}"))
         })
@@ -211,9 +222,9 @@ impl Discovery {
         key: &str,
         query: impl Fn() -> SearchQuery,
         target: &NfType,
-        api: &str,
+        api: &'static str,
     ) -> Result<DiscoveryResult, Problem> {
-        let known = self.state().last_known.get(key).cloned();
+        let known = self.state().last_known.get(key).map(|(_, roots)| roots.clone());
         let nrf = if known.is_some() { self.nrf.within(STALE_AFTER) } else { self.nrf.clone() };
         let give_up = Instant::now() + NRF_RETRIES;
         loop {
@@ -222,7 +233,7 @@ impl Discovery {
                     let mut state = self.state();
                     let has_room = state.last_known.len() < CACHE_SIZE;
                     if !found.roots.is_empty() && (has_room || known.is_some()) {
-                        state.last_known.insert(key.to_string(), found.roots.clone());
+                        state.last_known.insert(key.to_string(), (api, found.roots.clone()));
                     }
                     return Ok(found);
                 }
@@ -231,7 +242,7 @@ impl Discovery {
             if !is_absence(&problem) {
                 return Err(problem);
             }
-            self.nrf_failed.notify_one();
+            self.nrf_failed.notify_waiters();
             if let Some(roots) = known {
                 let (equals, until) = (1, Instant::now() + STALE_VALIDITY);
                 return Ok(DiscoveryResult { roots, equals, until });
@@ -293,13 +304,18 @@ impl Discovery {
         Ok(DiscoveryResult { roots, equals, until: Instant::now() + valid })
     }
 
-    /// Round robin among the best producers that are not avoided, else any other.
-    fn choose(&self, found: &DiscoveryResult) -> Option<ApiRoot> {
+    /// Among the best producers that are not avoided the one of an affinity, else the next one in
+    /// turn; any other if there is none.
+    fn choose(&self, found: &DiscoveryResult, affinity: Option<&str>) -> Option<ApiRoot> {
         let mut state = self.state();
         let now = Instant::now();
         state.suspects.retain(|_, until| *until > now);
         let trusted = |root: &&ApiRoot| !state.suspects.contains_key(*root);
         let best: Vec<&ApiRoot> = found.roots[..found.equals].iter().filter(trusted).collect();
+        if let Some(affinity) = affinity.filter(|_| best.len() > 1) {
+            // Rendezvous hashing: an affinity moves only when its producer is not among the best.
+            return best.into_iter().max_by_key(|root| weight(affinity, root)).cloned();
+        }
         if !best.is_empty() {
             return Some(best[self.turn.fetch_add(1, Ordering::Relaxed) % best.len()].clone());
         }
@@ -419,6 +435,26 @@ impl Discovery {
         Some((other, binding))
     }
 
+    /// Whether a producer without a set has an alternative for a request.
+    pub(crate) fn has_alternative(&self, root: &ApiRoot, request: &Request) -> bool {
+        let Some(api) = replaceable_service(root, request) else { return false };
+        let state = self.state();
+        state.last_known.values().any(|(of, all)| *of == api && all.len() > 1 && all.contains(root))
+    }
+
+    /// Another producer of the same service, for a request that any of them can serve.
+    pub(crate) fn alternative(&self, root: &ApiRoot, request: &Request) -> Option<ApiRoot> {
+        let api = replaceable_service(root, request)?;
+        let state = self.state();
+        let now = Instant::now();
+        let is_trusted = |other: &&ApiRoot| {
+            *other != root && state.suspects.get(*other).is_none_or(|until| *until <= now)
+        };
+        let mut lists =
+            state.last_known.values().filter(|(of, all)| *of == api && all.contains(root));
+        lists.find_map(|(_, all)| all.iter().find(is_trusted)).cloned()
+    }
+
     /// Starts a probe. False if one is in progress.
     pub(crate) fn begin_probe(&self, root: &ApiRoot) -> bool {
         self.state().probed.insert(root.clone())
@@ -505,6 +541,42 @@ impl NfStatusCallback for Discovery {
         }
         Ok(())
     }
+}
+
+/// Services whose producers have no state of their own, so that each serves each request.
+const STATELESS: [&str; 8] = [
+    "nudr-dr",
+    "nudm-ueau",
+    "nudm-uecm",
+    "nudm-sdm",
+    "nnssf-nsselection",
+    "nnssf-nssaiavailability",
+    "nlmf-loc",
+    "nnrf-disc",
+];
+/// Services whose producers have the resources that they created: another one can create one.
+const WITH_RESOURCES: [&str; 4] =
+    ["nausf-auth", "npcf-am-policy-control", "npcf-smpolicycontrol", "nchf-convergedcharging"];
+
+/// The service of a request that another producer can serve as well.
+fn replaceable_service<'a>(root: &ApiRoot, request: &'a Request) -> Option<&'a str> {
+    let path = request.target.strip_prefix(&*root.prefix)?.split('?').next()?;
+    let mut segments = path.trim_matches('/').split('/');
+    let api = segments.next()?;
+    // API, version and collection: a resource is created.
+    let creates = request.method == http::Method::POST && segments.count() == 2;
+    let is_replaceable = STATELESS.contains(&api) || creates && WITH_RESOURCES.contains(&api);
+    is_replaceable.then_some(api)
+}
+
+/// The weight of a producer for an affinity (FNV-1a).
+fn weight(affinity: &str, root: &ApiRoot) -> u64 {
+    let bytes = affinity.bytes().chain([0]).chain(root.authority.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // The last bytes would decide alone otherwise.
+    hash ^ (hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Whether a call failed since its peer does not answer.

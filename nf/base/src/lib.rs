@@ -14,6 +14,7 @@ mod error;
 mod function;
 mod liveness_probe;
 mod metrics;
+mod nrfs;
 pub mod oam;
 mod registration;
 mod shutdown;

@@ -1,7 +1,9 @@
 //! Registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): register, heartbeat,
 //! deregister.
 use crate::discovery::is_absence;
+use crate::nrfs::Nrf;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown};
+use futures_util::future::join_all;
 use martlet_sbi::{JsonPatch, OperationInfo, PatchItem};
 use martlet_sbi_api::common::{NfInstanceId, UriScheme};
 use martlet_sbi_api::nnrf_nfmanagement::{
@@ -11,6 +13,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Back-off between registration attempts: short at first, since the NRF may be starting.
@@ -102,41 +105,57 @@ fn services(
     list
 }
 
-/// Registers, sends heartbeats, registers again if the NRF has lost the registration, and
-/// deregisters at the shutdown.
+/// Registers with each NRF, sends heartbeats, registers again with one that has lost the
+/// registration, and deregisters at the shutdown.
 pub(crate) async fn maintain(context: Arc<NfContext>, profile: NfProfile, shutdown: Shutdown) {
-    let nrf = NfManagementClient::new(context.nrf());
     let id = profile.nf_instance_id.to_string();
-    let lives = async {
+    let lives = context.nrfs().iter().map(|nrf| maintain_at(&context, nrf, &id, &profile));
+    let subscriptions = async {
         loop {
-            let interval = register(&context, &nrf, &id, &profile).await;
-            context.set_registered(true);
-            keep_alive(&context, &nrf, &id, interval).await;
-            context.set_registered(false);
+            context.nrf_changed().await;
             context.discovery().reset();
         }
     };
     tokio::select! {
-        () = lives => {}
+        _ = join_all(lives) => {}
+        () = subscriptions => {}
         () = shutdown.wait() => {
-            let goodbye = nrf.peer().within(DEREGISTRATION_TIMEOUT);
-            let _ = NfManagementClient::new(goodbye).deregister_nf_instance(&id).await;
+            let leave = |nrf: &Nrf| {
+                let client = NfManagementClient::new(nrf.peer.within(DEREGISTRATION_TIMEOUT));
+                let id = id.clone();
+                async move { drop(client.deregister_nf_instance(&id).await) }
+            };
+            join_all(context.nrfs().iter().map(leave)).await;
         }
+    }
+}
+
+/// Keeps the registration with one NRF.
+async fn maintain_at(context: &NfContext, nrf: &Nrf, id: &str, profile: &NfProfile) {
+    let client = NfManagementClient::new(nrf.peer.clone());
+    loop {
+        let interval = register(nrf, &client, id, profile).await;
+        nrf.registered.store(true, Ordering::Relaxed);
+        context.registration_changed();
+        keep_alive(context, nrf, &client, id, interval).await;
+        nrf.registered.store(false, Ordering::Relaxed);
+        context.registration_changed();
+        context.discovery().reset();
     }
 }
 
 /// Registers, with retries until it succeeds. Returns the heartbeat interval that the NRF requests.
 async fn register(
-    context: &NfContext,
-    nrf: &NfManagementClient,
+    nrf: &Nrf,
+    client: &NfManagementClient,
     id: &str,
     profile: &NfProfile,
 ) -> Duration {
     let mut back_off = FIRST_BACK_OFF;
     loop {
-        match nrf.register_nf_instance(id, profile.clone()).await {
+        match client.register_nf_instance(id, profile.clone()).await {
             Ok(reply) => {
-                context.nrf_state().available();
+                nrf.state.available();
                 let asked =
                     reply.body.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
                 tracing::debug!("registered with the NRF");
@@ -145,7 +164,7 @@ async fn register(
             Err(problem) if is_absence(&problem) => {
                 // The functions of a core start at the same time.
                 if back_off >= STARTING_BACK_OFF {
-                    context.nrf_state().unavailable(&problem);
+                    nrf.state.unavailable(&problem);
                 }
             }
             Err(problem) => tracing::error!(%problem, "registration rejected by the NRF"),
@@ -157,17 +176,29 @@ async fn register(
 
 /// Sends heartbeats until the NRF does not know the instance. While the NRF does not answer, it is
 /// asked more often, so that a new NRF gets the registration at once.
-async fn keep_alive(context: &NfContext, nrf: &NfManagementClient, id: &str, interval: Duration) {
+async fn keep_alive(
+    context: &NfContext,
+    nrf: &Nrf,
+    client: &NfManagementClient,
+    id: &str,
+    interval: Duration,
+) {
     let mut pause = interval.min(CHECK_INTERVAL);
-    let within = NfManagementClient::new(nrf.peer().within(CHECK_TIMEOUT));
+    let within = NfManagementClient::new(client.peer().within(CHECK_TIMEOUT));
+    let mut operative = context.operative();
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = context.discovery().nrf_failed() => {}
+            _ = operative.changed() => {}
         }
-        match within.update_nf_instance(id, JsonPatch(vec![alive()])).await {
+        let status = match *operative.borrow_and_update() {
+            true => "REGISTERED",
+            false => "SUSPENDED",
+        };
+        match within.update_nf_instance(id, JsonPatch(vec![heartbeat(status)])).await {
             Ok(_) => {
-                context.nrf_state().available();
+                nrf.state.available();
                 pause = interval.min(CHECK_INTERVAL);
             }
             Err(problem) if problem.status() == 404 => {
@@ -175,7 +206,7 @@ async fn keep_alive(context: &NfContext, nrf: &NfManagementClient, id: &str, int
                 return;
             }
             Err(problem) if is_absence(&problem) => {
-                context.nrf_state().unavailable(&problem);
+                nrf.state.unavailable(&problem);
                 pause = ABSENCE_INTERVAL;
             }
             Err(problem) => {
@@ -187,11 +218,11 @@ async fn keep_alive(context: &NfContext, nrf: &NfManagementClient, id: &str, int
 }
 
 /// The heartbeat (TS 29.510, 5.2.2.3.2).
-fn alive() -> PatchItem {
+fn heartbeat(status: &str) -> PatchItem {
     PatchItem {
         op: "replace".into(),
         path: "/nfStatus".into(),
         from: None,
-        value: Some(serde_json::Value::String("REGISTERED".into())),
+        value: Some(serde_json::Value::String(status.into())),
     }
 }

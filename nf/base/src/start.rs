@@ -193,7 +193,7 @@ pub async fn start<F: NetworkFunction>(
     let ask: AskSource = Arc::new(move |question: &str| asked.ask(question));
     let (asked, known) = (function.clone(), context.clone());
     let ready: Ready = Arc::new(move || {
-        let registered = || match (is_nrf || known.is_registered(), known.nrf_state().missing()) {
+        let registered = || match (is_nrf || known.is_registered(), known.missing_nrf()) {
             (_, Some(missing)) => Err(missing),
             (true, None) => Ok(()),
             (false, None) => Err(NotReady::Waiting("not registered with the NRF yet")),

@@ -41,13 +41,11 @@ pub(crate) enum Renewal {
     Superseded,
 }
 
-/// Result of an attempt to take over a context.
+/// Result of an attempt to take over contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The context was taken over.
-    Taken(Vec<u8>),
-    /// The context does not exist.
-    Gone,
+    /// Those of the contexts that exist were taken over.
+    Taken(Vec<(String, Vec<u8>)>),
     /// The owner's lease is valid for this long.
     Leased(Duration),
 }
@@ -81,6 +79,22 @@ fn ms(time: Duration) -> i64 {
 fn remaining(until: i64, now: i64) -> Option<Duration> {
     let rest = until.saturating_sub(now);
     (1..=MAX_LEASE).contains(&rest).then(|| Duration::from_millis(rest.unsigned_abs()))
+}
+
+/// The first name after all that begin with `prefix`, which ends with an ASCII character.
+fn after_prefix(prefix: &str) -> String {
+    let mut name = prefix.to_string();
+    let last = name.pop().unwrap_or(' ');
+    name.push(char::from_u32(u32::from(last) + 1).unwrap_or(char::MAX));
+    name
+}
+
+/// Connects again if the connection is closed.
+fn reconnected(client: &mut Client) -> Result<(), StoreError> {
+    match client.is_closed() {
+        true => client.reconnect(),
+        false => Ok(()),
+    }
 }
 
 impl ContextDatabase {
@@ -117,6 +131,7 @@ impl ContextDatabase {
                 Ok(rows.collect::<Result<_, _>>()?)
             }
             ContextDatabase::Postgres(client) => {
+                reconnected(client)?;
                 let rows = client
                     .query("SELECT id, value FROM state WHERE owner = $1 ORDER BY id", &[&owner])?;
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
@@ -137,9 +152,63 @@ impl ContextDatabase {
                 Ok(rows.collect::<Result<_, _>>()?)
             }
             ContextDatabase::Postgres(client) => {
-                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, $1) = $2 ORDER \
-                           BY owner";
-                Ok(client.query(sql, &[&length, &prefix])?.iter().map(|row| row.get(0)).collect())
+                reconnected(client)?;
+                let sql = "SELECT owner FROM member WHERE owner >= $1 AND owner < $2 ORDER BY \
+                           owner";
+                let rows = client.query(sql, &[&prefix, &after_prefix(prefix)])?;
+                Ok(rows.iter().map(|row| row.get(0)).collect())
+            }
+        }
+    }
+
+    /// Returns the members whose names begin with `prefix`, each with one of its contexts, still
+    /// encrypted.
+    pub(crate) fn members(
+        &mut self,
+        prefix: &str,
+        id: &str,
+    ) -> Result<Vec<(String, Option<Vec<u8>>)>, StoreError> {
+        let end = after_prefix(prefix);
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let sql = "SELECT m.owner, s.value FROM member m LEFT JOIN state s ON s.owner = \
+                           m.owner AND s.id = ?3 WHERE m.owner >= ?1 AND m.owner < ?2 ORDER BY \
+                           m.owner";
+                let mut statement = connection.prepare_cached(sql)?;
+                let rows = statement
+                    .query_map([prefix, &end, id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            }
+            ContextDatabase::Postgres(client) => {
+                reconnected(client)?;
+                let sql = "SELECT m.owner, s.value FROM member m LEFT JOIN state s ON s.owner = \
+                           m.owner AND s.id = $3 WHERE m.owner >= $1 AND m.owner < $2 ORDER BY \
+                           m.owner";
+                let rows = client.query(sql, &[&prefix, &end, &id])?;
+                Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+            }
+        }
+    }
+
+    /// Returns the member whose name begins with `prefix` and that has a context.
+    pub(crate) fn owner_of(
+        &mut self,
+        prefix: &str,
+        id: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let end = after_prefix(prefix);
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let sql = "SELECT m.owner FROM member m JOIN state s ON s.owner = m.owner AND \
+                           s.id = ?3 WHERE m.owner >= ?1 AND m.owner < ?2 ORDER BY m.owner LIMIT 1";
+                let mut statement = connection.prepare_cached(sql)?;
+                Ok(statement.query_row([prefix, &end, id], |row| row.get(0)).optional()?)
+            }
+            ContextDatabase::Postgres(client) => {
+                reconnected(client)?;
+                let sql = "SELECT m.owner FROM member m JOIN state s ON s.owner = m.owner AND \
+                           s.id = $3 WHERE m.owner >= $1 AND m.owner < $2 ORDER BY m.owner LIMIT 1";
+                Ok(client.query_opt(sql, &[&prefix, &end, &id])?.map(|row| row.get(0)))
             }
         }
     }
@@ -154,14 +223,15 @@ impl ContextDatabase {
                 Ok(rows.next().transpose()?)
             }
             ContextDatabase::Postgres(client) => {
+                reconnected(client)?;
                 let sql = "SELECT value FROM state WHERE owner = $1 AND id = $2";
                 Ok(client.query_opt(sql, &[&owner, &id])?.map(|row| row.get(0)))
             }
         }
     }
 
-    /// Takes a context over from an owner whose lease has expired.
-    pub(crate) fn claim(&mut self, owner: &str, id: &str) -> Result<Claim, StoreError> {
+    /// Takes contexts over from an owner whose lease has expired, all in one transaction.
+    pub(crate) fn claim(&mut self, owner: &str, ids: &[String]) -> Result<Claim, StoreError> {
         match self {
             ContextDatabase::Sqlite(connection) => {
                 let transaction = connection
@@ -172,20 +242,21 @@ impl ContextDatabase {
                 if let Some(rest) = until.and_then(|until| remaining(until, now())) {
                     return Ok(Claim::Leased(rest));
                 }
-                let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2 RETURNING value";
-                let value = transaction.query_row(sql, [owner, id], |row| row.get(0)).optional()?;
-                let Some(value) = value else { return Ok(Claim::Gone) };
-                transaction.execute(
-                    "INSERT OR IGNORE INTO taken (owner, id) VALUES (?1, ?2)",
-                    [owner, id],
-                )?;
+                let mut taken = Vec::new();
+                for id in ids {
+                    let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2 RETURNING value";
+                    let mut statement = transaction.prepare_cached(sql)?;
+                    let value = statement.query_row([owner, id], |row| row.get(0)).optional()?;
+                    let Some(value) = value else { continue };
+                    let sql = "INSERT OR IGNORE INTO taken (owner, id) VALUES (?1, ?2)";
+                    transaction.prepare_cached(sql)?.execute([owner, id])?;
+                    taken.push((id.clone(), value));
+                }
                 transaction.commit()?;
-                Ok(Claim::Taken(value))
+                Ok(Claim::Taken(taken))
             }
             ContextDatabase::Postgres(client) => {
-                if client.is_closed() {
-                    client.reconnect()?;
-                }
+                reconnected(client)?;
                 let mut transaction = client.transaction()?;
                 let sql =
                     format!("SELECT until, {POSTGRES_NOW} FROM member WHERE owner = $1 FOR UPDATE");
@@ -193,14 +264,16 @@ impl ContextDatabase {
                 if let Some(rest) = row.and_then(|row| remaining(row.get(0), row.get(1))) {
                     return Ok(Claim::Leased(rest));
                 }
-                let sql = "DELETE FROM state WHERE owner = $1 AND id = $2 RETURNING value";
-                let Some(row) = transaction.query_opt(sql, &[&owner, &id])? else {
-                    return Ok(Claim::Gone);
-                };
-                let sql = "INSERT INTO taken (owner, id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-                transaction.execute(sql, &[&owner, &id])?;
+                let sql = "DELETE FROM state WHERE owner = $1 AND id = ANY($2) RETURNING id, value";
+                let rows = transaction.query(sql, &[&owner, &ids])?;
+                let taken: Vec<(String, Vec<u8>)> =
+                    rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+                let taken_ids: Vec<&str> = taken.iter().map(|(id, _)| id.as_str()).collect();
+                let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON \
+                           CONFLICT DO NOTHING";
+                transaction.execute(sql, &[&owner, &taken_ids])?;
                 transaction.commit()?;
-                Ok(Claim::Taken(row.get(0)))
+                Ok(Claim::Taken(taken))
             }
         }
     }
@@ -231,9 +304,7 @@ impl ContextDatabase {
         let (renewal, epoch) = match self {
             ContextDatabase::Sqlite(connection) => write_sqlite(connection, member, batch)?,
             ContextDatabase::Postgres(client) => {
-                if client.is_closed() {
-                    client.reconnect()?;
-                }
+                reconnected(client)?;
                 write_postgres(client, member, batch)?
             }
         };

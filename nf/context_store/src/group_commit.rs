@@ -10,7 +10,8 @@ use std::time::Duration;
 
 /// Rows of one transaction.
 const MAX_BATCH: usize = 2000;
-/// Pause between attempts to write to a database that fails.
+/// First and longest pause between attempts to write to a database that fails.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// Attempts to write while the store is being closed.
 const CLOSING_ATTEMPTS: u32 = 3;
@@ -113,7 +114,13 @@ impl Writer {
             if closing && attempts >= CLOSING_ATTEMPTS || is_useless {
                 break;
             }
-            std::thread::sleep(RETRY_INTERVAL);
+            // A transaction that was rolled back for another one's sake is repeated soon, as is one
+            // whose server was replaced.
+            let pause = match error.is_transient() {
+                true => FIRST_PAUSE * 2u32.pow(attempts.min(10)),
+                false => RETRY_INTERVAL,
+            };
+            std::thread::sleep(pause.min(RETRY_INTERVAL));
         }
     }
 
@@ -124,6 +131,7 @@ impl Writer {
         match written {
             Renewal::Renewed { taken_over, is_only_member } => {
                 self.is_only_member = Some(is_only_member);
+                self.queue.has_other_members.store(!is_only_member, Ordering::Relaxed);
                 self.queue.lease.renew(began, &taken_over);
             }
             Renewal::Superseded => {

@@ -83,6 +83,13 @@ impl Lease {
         }
     }
 
+    /// How long ago the lease ended; zero if it is valid and due for renewal. `None` if it was
+    /// renewed within the first half of its time, or never.
+    pub fn overdue(&self) -> Option<Duration> {
+        let age = lock(&self.renewed).map(Moment::elapsed)?;
+        (age >= self.duration / 2).then(|| age.saturating_sub(self.duration))
+    }
+
     /// Whether another member has taken over a context.
     pub fn is_revoked(&self, id: &str) -> bool {
         lock(&self.revoked).contains(id)
@@ -153,6 +160,7 @@ mod tests {
         assert_eq!(lease.state(&"2"), LeaseState::Revoked);
         lease.regain("2");
         assert_eq!(lease.state(&"2"), LeaseState::Valid);
+        assert_eq!(lease.overdue(), None);
         lease.supersede();
         assert_eq!(lease.state(&"1"), LeaseState::Revoked);
     }

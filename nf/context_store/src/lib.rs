@@ -66,5 +66,5 @@ pub use instance_id::stable_instance_id;
 pub use martlet_store::StoreError;
 pub use persisted::PersistedContext;
 pub use restoration::restore;
-pub use takeover::PeerContexts;
+pub use takeover::{PeerContexts, SetContexts, SetMember};
 pub use write_behind::{ContextStore, StoredContexts, Superseded};

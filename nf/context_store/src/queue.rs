@@ -2,7 +2,7 @@
 use crate::lease::Lease;
 use martlet_outage::Dependency;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(crate) struct Queue {
     pub failures: AtomicU64,
     pub flush_interval: Duration,
     pub lease: Lease,
+    /// The set had another member when the database last answered.
+    pub has_other_members: AtomicBool,
     /// The database, as readiness and log show it.
     pub database: Dependency,
 }
@@ -46,6 +48,7 @@ impl Queue {
             failures: AtomicU64::new(0),
             flush_interval,
             lease,
+            has_other_members: AtomicBool::new(false),
             database,
         }
     }

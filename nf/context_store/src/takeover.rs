@@ -1,37 +1,103 @@
-//! Contexts of another member of the set, for this member to take over.
+//! Contexts of other members of the set, for this member to take over.
 use crate::config::ContextStoreConfig;
 use crate::database::{Claim, ContextDatabase};
 use crate::group_commit::row_name;
 use crate::write_behind::{StoredContexts, read_all};
 use martlet_store::{Seal, StoreError};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How long a takeover waits beyond the end of the owner's lease.
 const LEASE_MARGIN: Duration = Duration::from_millis(5);
 
-/// The stored contexts of one member of the set. Each call blocks until the database answers.
-pub struct PeerContexts {
-    database: Mutex<ContextDatabase>,
+/// A member of a set: the name under which it stores contexts, and one of them.
+pub type SetMember = (String, Option<Vec<u8>>);
+
+/// The database that the members of a set share: one connection for all that this process reads of
+/// the others. Each call blocks until the database answers.
+pub struct SetContexts {
+    /// `None` only while it is dropped.
+    database: Mutex<Option<ContextDatabase>>,
     seal: Seal,
+}
+
+impl SetContexts {
+    /// Opens the database, on a thread of its own, so that it may be called in a runtime.
+    ///
+    /// # Errors
+    /// The database cannot be opened.
+    pub fn open(config: &ContextStoreConfig) -> Result<Arc<SetContexts>, StoreError> {
+        let url = config.url();
+        let seal = Seal::for_database(&url, config.key_path())?;
+        let opened = std::thread::scope(|scope| {
+            scope.spawn(|| ContextDatabase::open(&url)).join().unwrap_or(Err(StoreError::Ended))
+        })?;
+        Ok(Arc::new(SetContexts { database: Mutex::new(Some(opened)), seal }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<ContextDatabase>> {
+        self.database.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn with<T>(
+        &self,
+        call: impl FnOnce(&mut ContextDatabase) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        call(self.lock().as_mut().ok_or(StoreError::Ended)?)
+    }
+
+    /// The contexts of one member.
+    pub fn peer(self: &Arc<Self>, owner: &str) -> PeerContexts {
+        PeerContexts { set: self.clone(), owner: owner.to_string() }
+    }
+
+    /// The members whose names begin with `prefix`, each with its context `id`.
+    ///
+    /// # Errors
+    /// The database fails, or a value was encrypted with another operator's key.
+    pub fn members(&self, prefix: &str, id: &str) -> Result<Vec<SetMember>, StoreError> {
+        let members = self.with(|database| database.members(prefix, id))?;
+        let open = |(owner, value): SetMember| {
+            let open = |value: Vec<u8>| self.seal.open(&row_name(&owner, id), &value);
+            let value = value.map(open).transpose()?;
+            Ok((owner, value))
+        };
+        members.into_iter().map(open).collect()
+    }
+
+    /// The member that has a context, of those whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn owner_of(&self, prefix: &str, id: &str) -> Result<Option<String>, StoreError> {
+        self.with(|database| database.owner_of(prefix, id))
+    }
+}
+
+impl Drop for SetContexts {
+    fn drop(&mut self) {
+        // The PostgreSQL client must not be closed within a runtime.
+        let database = self.lock().take();
+        let thread = std::thread::Builder::new().name("context-store".into());
+        let _ = thread.spawn(move || drop(database)).map(|thread| thread.join());
+    }
+}
+
+/// The stored contexts of one member of the set. Each call blocks until the database answers.
+#[derive(Clone)]
+pub struct PeerContexts {
+    set: Arc<SetContexts>,
     owner: String,
 }
 
 impl PeerContexts {
-    /// Opens the database that the set shares. `owner` is the name under which the peer stores its
-    /// contexts.
+    /// Opens the database that the set shares, with a connection of its own. `owner` is the name
+    /// under which the peer stores its contexts.
     ///
     /// # Errors
     /// The database cannot be opened.
     pub fn open(config: &ContextStoreConfig, owner: &str) -> Result<PeerContexts, StoreError> {
-        let url = config.url();
-        let seal = Seal::for_database(&url, config.key_path())?;
-        let database = Mutex::new(ContextDatabase::open(&url)?);
-        Ok(PeerContexts { database, seal, owner: owner.to_string() })
-    }
-
-    fn database(&self) -> MutexGuard<'_, ContextDatabase> {
-        self.database.lock().unwrap_or_else(|e| e.into_inner())
+        Ok(SetContexts::open(config)?.peer(owner))
     }
 
     /// The peer's contexts.
@@ -39,7 +105,7 @@ impl PeerContexts {
     /// # Errors
     /// The database fails, or its values were encrypted with another operator's key.
     pub fn contexts(&self) -> Result<StoredContexts, StoreError> {
-        read_all(&mut self.database(), &self.seal, &self.owner)
+        self.set.with(|database| read_all(database, &self.set.seal, &self.owner))
     }
 
     /// The names of all members that store contexts in this database and begin with `prefix`.
@@ -47,7 +113,7 @@ impl PeerContexts {
     /// # Errors
     /// The database fails.
     pub fn owners(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.database().owners(prefix)
+        self.set.with(|database| database.owners(prefix))
     }
 
     /// One context.
@@ -55,8 +121,12 @@ impl PeerContexts {
     /// # Errors
     /// The database fails, or the value was encrypted with another operator's key.
     pub fn context(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let sealed = self.database().get(&self.owner, id)?;
-        sealed.map(|value| self.seal.open(&row_name(&self.owner, id), &value)).transpose()
+        let sealed = self.set.with(|database| database.get(&self.owner, id))?;
+        sealed.map(|value| self.opened(id, &value)).transpose()
+    }
+
+    fn opened(&self, id: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.set.seal.open(&row_name(&self.owner, id), value)
     }
 
     /// Removes a context from its owner and returns it. Of several members that try, one succeeds.
@@ -66,18 +136,27 @@ impl PeerContexts {
     /// # Errors
     /// The database fails, or the value was encrypted with another operator's key.
     pub fn take_over(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let open = |value: Vec<u8>| self.seal.open(&row_name(&self.owner, id), &value).map(Some);
-        let claim = self.database().claim(&self.owner, id)?;
-        let remaining = match claim {
-            Claim::Taken(value) => return open(value),
-            Claim::Gone => return Ok(None),
-            Claim::Leased(remaining) => remaining,
-        };
-        std::thread::sleep(remaining + LEASE_MARGIN);
-        let claim = self.database().claim(&self.owner, id)?;
-        match claim {
-            Claim::Taken(value) => open(value),
-            Claim::Gone | Claim::Leased(_) => Ok(None),
+        let mut taken = self.take_over_all(&[id.to_string()])?;
+        Ok(taken.pop().map(|(_, value)| value))
+    }
+
+    /// As [`PeerContexts::take_over`], for several contexts in one transaction. Returns those that
+    /// were taken over.
+    ///
+    /// # Errors
+    /// The database fails, or a value was encrypted with another operator's key.
+    pub fn take_over_all(&self, ids: &[String]) -> Result<StoredContexts, StoreError> {
+        let claim = || self.set.with(|database| database.claim(&self.owner, ids));
+        let mut outcome = claim()?;
+        if let Claim::Leased(remaining) = outcome {
+            std::thread::sleep(remaining + LEASE_MARGIN);
+            outcome = claim()?;
         }
+        let Claim::Taken(taken) = outcome else { return Ok(Vec::new()) };
+        let open = |(id, value): (String, Vec<u8>)| {
+            let value = self.opened(&id, &value)?;
+            Ok((id, value))
+        };
+        taken.into_iter().map(open).collect()
     }
 }

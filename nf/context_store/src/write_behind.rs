@@ -158,6 +158,18 @@ impl ContextStore {
         }
     }
 
+    /// How long this process has been unable to renew its lease, in a set with other members, which
+    /// may take its contexts over. Renews a lease that is due. `None` while it is valid.
+    pub fn overdue(&self) -> Option<Duration> {
+        let Some(WriteBehind { queue, .. }) = &self.0 else { return None };
+        if !queue.has_other_members.load(Ordering::Relaxed) {
+            return None;
+        }
+        let overdue = queue.lease.overdue()?;
+        queue.request_renewal();
+        Some(overdue).filter(|overdue| !overdue.is_zero())
+    }
+
     /// This process owns a context again: it has taken over a context that was revoked before.
     pub fn regain(&self, id: &str) {
         if let Some(store) = &self.0 {

@@ -12,7 +12,7 @@ pub use config::{FlowConfig, PcfConfig, UeRequestConfig};
 
 use am_policy::AmAssociation;
 use associations::Associations;
-use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
+use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_am_policy_control::NPCF_AM_POLICY_CONTROL;
@@ -42,7 +42,7 @@ impl Pcf {
 
     /// A client of the UDR, for requests about one subscriber.
     async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
-        let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
+        let peer = self.context.discover_for(supi, NfType::Udr, "nudr-dr").await?;
         Ok(UdrDataRepositoryClient::new(peer).about(supi))
     }
 }

@@ -62,9 +62,10 @@ impl NetworkFunction for Smf {
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let pools = Pools::new(&config.dnns).map_err(|e| StartError(format!("smf.dnns: {e}")))?;
         let (contexts, stored) = persisted::open(&config)?;
-        let peers = match contexts.is_enabled() {
-            true => set::all_sessions(&config).map_err(persisted::start_error)?,
-            false => Vec::new(),
+        let set = set::open(&config).map_err(persisted::start_error)?;
+        let peers = match &set {
+            Some(set) => set::all_sessions(set, &config).map_err(persisted::start_error)?,
+            None => Vec::new(),
         };
         let n4 = n4::N4::open(&config, stored.recovery, contexts.is_enabled()).await?;
         let member = config.set.as_ref().map_or(0, |set| set.member);
@@ -82,6 +83,7 @@ impl NetworkFunction for Smf {
                 limits,
                 n4,
                 contexts,
+                set,
                 restorations,
                 itself,
             }

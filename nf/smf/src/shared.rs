@@ -4,7 +4,7 @@ use crate::config::SmfConfig;
 use crate::limits::SessionLimits;
 use crate::n4::N4;
 use crate::session_table::SessionTable;
-use martlet_context_store::ContextStore;
+use martlet_context_store::{ContextStore, SetContexts};
 use martlet_nf::NfContext;
 use martlet_sbi_api::common::NfInstanceId;
 use std::sync::{Arc, Weak};
@@ -21,6 +21,8 @@ pub struct Smf {
     pub(crate) n4: N4,
     /// The stored sessions.
     pub(crate) contexts: ContextStore,
+    /// The contexts of the other members of the set.
+    pub(crate) set: Option<Arc<SetContexts>>,
     /// Limits concurrent restorations.
     pub(crate) restorations: Semaphore,
     /// For the tasks of sessions, which outlive the request that created them.

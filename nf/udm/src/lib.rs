@@ -13,7 +13,7 @@ mod uecm;
 pub use config::UdmConfig;
 pub use home_network_keys::{HomeNetworkKey, KeyError, KeyPair, Scheme, generate_key_pair};
 
-use martlet_nf::{Criteria, NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{OperationInfo, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::NUDM_SDM;
@@ -51,7 +51,7 @@ impl Sidf {
 impl Udm {
     /// A client of the UDR, for requests about one subscriber.
     async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
-        let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
+        let peer = self.context.discover_for(supi, NfType::Udr, "nudr-dr").await?;
         Ok(UdrDataRepositoryClient::new(peer).about(supi))
     }
 

@@ -14,9 +14,12 @@ pub struct UdrConfig {
     pub key_file: String,
     /// Maximum number of SDM subscriptions per subscriber.
     pub max_subscriptions: usize,
-    /// Milliseconds for which writes to an SQLite file share a transaction, at most 1000. A killed
-    /// process loses this much. With 0 each write is a transaction that precedes the response.
+    /// Milliseconds for which writes share a transaction, at most 1000. A killed process loses
+    /// this much, except sequence numbers. With 0 each write to an SQLite file is a transaction
+    /// that precedes the response.
     pub flush_interval_ms: u32,
+    /// Connections to a PostgreSQL server that requests share, from 1 to 64. The UDR has two more.
+    pub connections: usize,
 }
 
 impl Default for UdrConfig {
@@ -26,6 +29,7 @@ impl Default for UdrConfig {
             key_file: String::new(),
             max_subscriptions: 16,
             flush_interval_ms: 5,
+            connections: 4,
         }
     }
 }
@@ -44,6 +48,12 @@ impl UdrConfig {
             findings.push(Finding::new(
                 "max_subscriptions",
                 "with 0 no AMF can register a UE: write 16",
+            ));
+        }
+        if !(1..=64).contains(&self.connections) {
+            findings.push(Finding::new(
+                "connections",
+                "a UDR has 1 to 64 connections to a PostgreSQL server: write 4",
             ));
         }
         if self.flush_interval_ms > 1000 {

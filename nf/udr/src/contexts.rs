@@ -1,7 +1,6 @@
 //! Context data of subscribers: registrations, authentication status and subscriptions.
 use crate::{Udr, problem};
 use martlet_sbi::{Problem, StatusReply};
-use martlet_store::Store;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -30,12 +29,7 @@ impl Udr {
     ) -> Result<StatusReply<T>, Problem> {
         self.subscriber(supi).await?;
         let json = serde_json::to_string(&value).map_err(problem::of_json)?;
-        let names = [supi, kind, key].map(str::to_string);
-        let put = move |store: &Store| {
-            let [supi, kind, key] = &names;
-            store.put_context(supi, kind, key, &json)
-        };
-        let made = self.serve(put).await?;
+        let made = self.data.put(supi, kind, key, json).await.map_err(problem::of_store)?;
         let location = || {
             format!(
                 "{}/nudr-dr/v2/subscription-data/{supi}/context-data/{kind}/{key}",
@@ -58,12 +52,7 @@ impl Udr {
         cause: &str,
     ) -> Result<T, Problem> {
         self.subscriber(supi).await?;
-        let names = [supi, kind, key].map(str::to_string);
-        let read = move |store: &Store| {
-            let [supi, kind, key] = &names;
-            store.context(supi, kind, key)
-        };
-        let found = self.serve(read).await?;
+        let found = self.data.context(supi, kind, key).await.map_err(problem::of_store)?;
         let json = found.ok_or_else(|| {
             Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))
         })?;
@@ -77,12 +66,7 @@ impl Udr {
         kind: &str,
     ) -> Result<Vec<T>, Problem> {
         self.subscriber(supi).await?;
-        let names = [supi, kind].map(str::to_string);
-        let read = move |store: &Store| {
-            let [supi, kind] = &names;
-            store.contexts(supi, kind)
-        };
-        let found = self.serve(read).await?;
+        let found = self.data.contexts(supi, kind).await.map_err(problem::of_store)?;
         found.iter().map(|(_, json)| serde_json::from_str(json).map_err(problem::of_json)).collect()
     }
 
@@ -94,12 +78,15 @@ impl Udr {
         key: &str,
         cause: &str,
     ) -> Result<(), Problem> {
-        let names = [supi, kind, key].map(str::to_string);
-        let remove = move |store: &Store| {
-            let [supi, kind, key] = &names;
-            store.remove_context(supi, kind, key)
+        let removed = match supi {
+            // No subscriber has it.
+            NO_SUBSCRIBER => {
+                let [kind, key] = [kind, key].map(str::to_string);
+                self.serve(move |store| store.remove_context(NO_SUBSCRIBER, &kind, &key)).await?
+            }
+            supi => self.data.remove(supi, kind, key).await.map_err(problem::of_store)?,
         };
-        match self.serve(remove).await? {
+        match removed {
             true => Ok(()),
             false => Err(Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))),
         }

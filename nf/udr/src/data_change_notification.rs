@@ -1,5 +1,5 @@
 //! Nudr_DR_Notify: notifies subscribers of data changes (TS 29.504, 5.2.2.8). It polls the
-//! database, since `martlet subscriber` writes to it directly.
+//! database, since `martlet subscriber` writes to it directly. A server's notifications wake it.
 use crate::Udr;
 use crate::contexts::{NO_SUBSCRIBER, kind};
 use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
@@ -20,12 +20,24 @@ pub async fn run(udr: &Udr) {
     // Earlier changes need no notification: consumers read the data after they subscribe.
     let mut last = udr.stored(Store::last_change).await.unwrap_or(0);
     let mut counted = last;
+    // Changes were seen that are not notified.
+    let mut is_behind = true;
     loop {
-        tokio::time::sleep(INTERVAL).await;
         // Each poll also shows whether the database answers.
+        match udr.data.follow(INTERVAL).await {
+            Ok(has_new) => {
+                udr.database.available();
+                is_behind |= has_new;
+            }
+            Err(error) => udr.database.unavailable(&error),
+        }
+        if !is_behind {
+            continue;
+        }
         match udr.stored(move |store| store.changes(last, BATCH)).await {
             Ok(changes) => {
                 udr.database.available();
+                is_behind = !changes.is_empty();
                 let Some(newest) = changes.last() else { continue };
                 if udr.store.is_remote() && newest.number > counted {
                     counted = newest.number;
@@ -54,6 +66,8 @@ pub async fn run(udr: &Udr) {
 async fn notify(udr: &Udr, supi: &str) {
     let watchers = udr.stored(|store| store.contexts(NO_SUBSCRIBER, kind::CHANGES)).await;
     let Ok(watchers) = watchers else { return };
+    // Also those of a subscriber that is deleted, and those that were made just before.
+    let _ = udr.data.flush().await;
     let of = supi.to_string();
     let sdm_subscriptions = udr.stored(move |store| store.contexts(&of, kind::SDM)).await;
     let Ok(sdm_subscriptions) = sdm_subscriptions else { return };

@@ -15,7 +15,7 @@ use martlet_outage::Dependency;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
 use martlet_sbi_api::nudr_dr::NUDR_DR;
-use martlet_store::{DatabaseUrl, Store, StoreError, Subscriber};
+use martlet_store::{DatabaseUrl, Store, StoreError, Subscriber, SubscriberData};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,12 +26,17 @@ pub struct Udr {
     context: Arc<NfContext>,
     config: UdrConfig,
     store: Arc<Store>,
+    /// Access to the same store for requests of other functions.
+    data: SubscriberData,
     /// The database, as readiness and log show it.
     database: Dependency,
     /// Subscribers, as last counted.
     subscribers: AtomicU64,
     last_subscription: AtomicU64,
 }
+
+/// Time limit of the last writes at the end.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Interval at which the UDR looks whether writes fail, and then probes them.
 const PROBE_INTERVAL: Duration = Duration::from_millis(500);
@@ -84,12 +89,14 @@ impl Udr {
 
     /// Returns a subscriber, or 404.
     async fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
-        let wanted = supi.to_string();
-        let found = self.serve(move |store| store.subscriber(&wanted)).await?;
-        found.ok_or_else(|| {
-            Problem::new(404, "USER_NOT_FOUND").detail(format!("no subscriber {supi}"))
-        })
+        let found = self.data.subscriber(supi).await.map_err(problem::of_store)?;
+        found.ok_or_else(|| unknown(supi))
     }
+}
+
+/// 404 for a subscriber that does not exist.
+pub(crate) fn unknown(supi: &str) -> Problem {
+    Problem::new(404, "USER_NOT_FOUND").detail(format!("no subscriber {supi}"))
 }
 
 impl NetworkFunction for Udr {
@@ -110,7 +117,10 @@ impl NetworkFunction for Udr {
         let subscribers = AtomicU64::new(store.count().unwrap_or_default());
         let database = Dependency::new("udr", "database", &url);
         let store = Arc::new(store);
-        Ok(Arc::new(Udr { context, config, store, database, subscribers, last_subscription }))
+        let interval = Duration::from_millis(config.flush_interval_ms.into());
+        let data = SubscriberData::new(store.clone(), &url, config.connections, interval);
+        let data = data.map_err(|e| StartError(e.to_string()))?;
+        Ok(Arc::new(Udr { context, config, store, data, database, subscribers, last_subscription }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -129,7 +139,11 @@ impl NetworkFunction for Udr {
             () = self.probe_writes() => {}
             () = data_change_notification::run(&self) => {}
             () = self.store.group_commits(interval, failed) => {}
+            () = self.data.listen() => {}
             () = shutdown.wait() => {}
+        }
+        if !matches!(tokio::time::timeout(FLUSH_LIMIT, self.data.flush()).await, Ok(Ok(()))) {
+            tracing::error!("contexts of the last requests not written: database not available");
         }
         Ok(())
     }

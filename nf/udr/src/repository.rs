@@ -25,7 +25,8 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FeaturesQuery,
     ) -> Result<AuthenticationSubscription, Problem> {
-        provisioned::authentication_subscription(&*self.subscriber(ue_id).await?)
+        let found = self.data.for_authentication(ue_id).await.map_err(problem::of_store)?;
+        provisioned::authentication_subscription(&*found.ok_or_else(|| crate::unknown(ue_id))?)
     }
 
     async fn modify_authentication_subscription(
@@ -33,9 +34,19 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
-        let subscriber = self.subscriber(ue_id).await?;
-        let stored = provisioned::authentication_subscription(&subscriber)?;
-        let patched = body.apply_to(&stored).map_err(PatchError::into_problem)?;
+        let states = self.data.before_advance(ue_id).await.map_err(problem::of_store)?;
+        let mut outcome = Err(crate::unknown(ue_id));
+        // Of several authentications at the same time, the patch tests for the number of its own.
+        for subscriber in states {
+            let stored = provisioned::authentication_subscription(&subscriber)?;
+            let patched = body.apply_to(&stored).map_err(PatchError::into_problem);
+            let is_match = patched.is_ok();
+            outcome = patched.map(|patched| (subscriber, stored, patched));
+            if is_match {
+                break;
+            }
+        }
+        let (subscriber, stored, patched) = outcome?;
         // Whatever the operations are, their result counts.
         let sequence_number = stored.sequence_number.clone();
         if (AuthenticationSubscription { sequence_number, ..patched.clone() }) != stored {
@@ -49,14 +60,7 @@ impl UdrDataRepository for Udr {
             Problem::mandatory_ie_incorrect(SQN, "it is not twelve hexadecimal digits")
         })?;
         // The answer leaves after the commit: the UDM makes a vector of a durable number only.
-        let last = subscriber.sqn;
-        let advanced = match self.store.is_remote() {
-            false => self.store.advance_sqn_in_group(ue_id, last, next).await,
-            true => {
-                let supi = ue_id.to_string();
-                self.stored(move |store| store.advance_sqn(&supi, last, next)).await
-            }
-        };
+        let advanced = self.data.advance_sqn(ue_id, subscriber.sqn, next).await;
         match advanced.map_err(problem::of_store)? {
             true => Ok(None),
             false => Err(Problem::new(409, "MODIFICATION_CONFLICT")

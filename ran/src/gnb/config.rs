@@ -38,6 +38,9 @@ pub struct GnbConfig {
     pub n2_local: Option<IpAddr>,
     /// The AMF's N2 address and SCTP port (38412).
     pub amf: SocketAddr,
+    /// N2 addresses of further AMFs. With them, the gNB selects an AMF for each UE that begins a
+    /// connection, by 5G-S-TMSI and relative capacity.
+    pub further_amfs: Vec<SocketAddr>,
     /// N3 address of the GTP-U endpoint; `None`: no user plane.
     pub n3: Option<IpAddr>,
     /// UDP port of N3: 2152, except for tests in which gNBs share an address.
@@ -77,6 +80,7 @@ impl GnbConfig {
             slices: vec![Slice { sst: 1, sd: None }],
             n2_local: None,
             amf,
+            further_amfs: Vec::new(),
             n3: None,
             n3_port: 2152,
             radio: None,

@@ -25,8 +25,14 @@ impl Gnb {
     /// # Errors
     /// As [`Gnb::connect`].
     pub async fn connect_with(config: GnbConfig, samples: Samples) -> Result<Gnb, GnbError> {
+        let further = config.further_amfs.clone();
         let link = link_to(&config).await?;
-        Gnb::attach(config, link, samples).await
+        let gnb = Gnb::attach(config, link, samples).await?;
+        // Each association lives until its link ends.
+        for amf in further {
+            gnb.connect_also(amf).await?;
+        }
+        Ok(gnb)
     }
 
     /// Runs NG setup over an existing link.

@@ -3,10 +3,12 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `node` | [`Gnb`]: its association with an AMF, its UEs, its user plane, its counters |
+//! | `amf_selection` | which of several AMFs a UE gets |
 //! | `connect` | how a gNB connects to AMFs and how UEs are created in it |
 //! | `dispatch` | reads NGAP messages and passes each to its procedure or its UE |
 //! | `procedures` | one file for each procedure of TS 38.413 and TS 38.455 |
 //! | `ue` | the task that owns a UE, and [`Ue`], its handle |
+mod amf_selection;
 mod config;
 mod connect;
 mod dispatch;

@@ -23,6 +23,8 @@ pub struct AmfInfo {
     pub capacity: u8,
     /// AMF set identifiers of the served GUAMIs.
     pub sets: Vec<u16>,
+    /// AMF set identifier and AMF pointer of each served GUAMI.
+    pub guamis: Vec<(u16, u8)>,
 }
 
 /// A downlink NGAP message of one UE.
@@ -200,6 +202,16 @@ impl Gnb {
             return None;
         }
         self.other_associations().into_iter().find(|gnb| !unusable(gnb))
+    }
+
+    /// The associations with available AMFs, this one among them.
+    pub(super) fn available_associations(&self) -> Vec<Gnb> {
+        let is_available =
+            |gnb: &Gnb| gnb.0.lost.borrow().is_none() && gnb.unavailable_guamis() == 0;
+        let mut all = vec![self.clone()];
+        all.extend(self.other_associations());
+        all.retain(is_available);
+        all
     }
 
     /// Another association, with an AMF of this set.

@@ -368,6 +368,7 @@ impl GnbSection {
     /// The configuration of the gNB.
     pub fn config(&self) -> GnbConfig {
         let mut config = GnbConfig::new(&self.name, self.plmn.0, self.gnb_id, self.amf.0);
+        config.further_amfs = self.further_amfs.iter().map(|amf| amf.0).collect();
         config.gnb_id_bits = self.gnb_id_bits;
         config.tac = self.tac;
         config.slices = self.slices.iter().map(|s| s.0).collect();

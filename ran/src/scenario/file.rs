@@ -47,6 +47,9 @@ pub struct GnbSection {
     pub n2_local: Option<IpAddr>,
     /// The AMF.
     pub amf: N2Address,
+    /// Further AMFs, among which the gNB selects one for each UE.
+    #[serde(default)]
+    pub further_amfs: Vec<N2Address>,
     /// N3 address; absent: no user plane.
     pub n3: Option<IpAddr>,
     /// Model of the air interface between the gNB and the UEs' interfaces; absent: no delay.

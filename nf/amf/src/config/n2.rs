@@ -29,6 +29,9 @@ pub struct N2Config {
     /// Time for a gNB to answer the probe after another association claimed its identity,
     /// milliseconds.
     pub probe_timeout_ms: u32,
+    /// Milliseconds after the end of its lease on UE contexts after which an AMF of a set tells its
+    /// gNBs to use another one, and closes their associations. 0: never.
+    pub cut_off_ms: u32,
     /// Which gNBs may take over a UE by a path switch (Xn handover).
     pub xn_neighbours: XnNeighbours,
     /// Neighbours of gNBs, in both directions.
@@ -95,6 +98,7 @@ impl Default for N2Config {
             setup_timeout_ms: 5000,
             max_pending_per_address: 8,
             probe_timeout_ms: 2000,
+            cut_off_ms: 3000,
             xn_neighbours: XnNeighbours::SameTac,
             neighbours: Vec::new(),
         }
@@ -158,6 +162,10 @@ impl N2Config {
 
     pub(crate) fn probe_timeout(&self) -> Duration {
         Duration::from_millis(self.probe_timeout_ms.into())
+    }
+
+    pub(crate) fn cut_off(&self) -> Option<Duration> {
+        (self.cut_off_ms > 0).then(|| Duration::from_millis(self.cut_off_ms.into()))
     }
 
     pub(super) fn check(&self) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 //! or the AMF ends it.
 use crate::n2::{Gnb, Link};
 use crate::procedures::n2::amf_status_indication;
-use crate::{Amf, former_associations, metrics};
+use crate::{Amf, cut_off, former_associations, metrics};
 use bytes::Bytes;
 use martlet_log_limit as log_limit;
 use martlet_nf::Shutdown;
@@ -10,6 +10,9 @@ use martlet_sctp::{Association, Listener, PPID_NGAP, SctpError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Time for a gNB to confirm the end of its association.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
 /// Serves each gNB in a task of its own until the shutdown.
 pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown) {
@@ -35,6 +38,10 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     let address = association.peer_addr();
     if !amf.config.n2.admits_address(address.ip()) {
         refused("not_allowed", address, "gNB address refused: add it to amf.n2.allow");
+        return association.abort();
+    }
+    if amf.cut_off.is_active() {
+        refused("cut_off", address, "association refused: the database of the set is away");
         return association.abort();
     }
     let gnb = add_gnb(&amf, Link::Sctp(association.clone()), address);
@@ -92,6 +99,15 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                     association.abort();
                     break;
                 }
+            }
+            () = amf.cut_off.begins() => {
+                cut_off::report(&amf, &gnb).await;
+                // A gNB that does not confirm the end must not keep it open.
+                let ended = association.shutdown();
+                if tokio::time::timeout(SHUTDOWN_LIMIT, ended).await.is_err() {
+                    association.abort();
+                }
+                break;
             }
             () = shutdown.wait() => {
                 amf_status_indication::unavailable(&amf, &gnb).await;

@@ -1,18 +1,21 @@
 //! Health checks of the other members of the set. The sessions of a failed member are taken over.
-use super::peers::{self, PeerSession};
-use super::takeover::{is_alive, take_over_from};
+use super::peers;
+use super::takeover::{adopt, is_alive, is_removed};
 use crate::shared::Smf;
 use martlet_nf::Shutdown;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Failed checks in a row after which a member counts as failed.
 const MAX_FAILED_CHECKS: u32 = 2;
 
+/// Sessions that one transaction takes over.
+const BATCH: usize = 256;
+
 /// Checks the other members until the shutdown.
 pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
-    let Some(set) = &smf.config.set else { return };
+    let (Some(set), Some(contexts)) = (&smf.config.set, &smf.set) else { return };
     let interval = Duration::from_millis(set.health_check_ms.max(10).into());
     let mut failed_checks: HashMap<String, u32> = HashMap::new();
     loop {
@@ -20,8 +23,9 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
             () = tokio::time::sleep(interval) => {}
             () = shutdown.wait() => return,
         }
-        let config = smf.config.clone();
-        let members = tokio::task::spawn_blocking(move || peers::members(&config)).await;
+        let (config, contexts) = (smf.config.clone(), contexts.clone());
+        let read = move || peers::members(&contexts, &config);
+        let members = tokio::task::spawn_blocking(read).await;
         let Ok(Ok(members)) = members else { continue };
         for (owner, root) in members {
             let failed = failed_checks.entry(owner.clone()).or_default();
@@ -37,16 +41,43 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
 }
 
 async fn take_over_all(smf: &Arc<Smf>, owner: &str) {
-    let (config, of) = (smf.config.clone(), owner.to_string());
-    let all = tokio::task::spawn_blocking(move || peers::open(&config, &of)?.contexts()).await;
-    let Ok(Ok(all)) = all else { return };
-    let sessions = all.len().saturating_sub(1);
+    let Some(set) = &smf.set else { return };
+    let peer = set.peer(owner);
+    let contexts = peer.clone();
+    let Ok(Ok(all)) = tokio::task::spawn_blocking(move || contexts.contexts()).await else {
+        return;
+    };
+    // The sessions, without the member's own entry.
+    let ids: Vec<String> =
+        all.into_iter().map(|(id, _)| id).filter(|id| id.parse::<u64>().is_ok()).collect();
+    let sessions = ids.len();
     tracing::warn!(owner, sessions, "SMF of the set does not respond, taking its sessions over");
-    for (id, _) in all {
-        let Ok(reference) = id.parse() else { continue };
-        let (config, of) = (smf.config.clone(), owner.to_string());
-        let opened = tokio::task::spawn_blocking(move || peers::open(&config, &of)).await;
-        let Ok(Ok(contexts)) = opened else { return };
-        take_over_from(smf, reference, PeerSession { contexts, root: None }).await;
+    let started = Instant::now();
+    let mut taken_over = 0;
+    for batch in ids.chunks(BATCH) {
+        let mut free = Vec::new();
+        for id in batch {
+            // A session that this SMF had, and lost to the failed one, ends first.
+            if is_removed(smf, id).await {
+                free.push(id.clone());
+            }
+        }
+        let (contexts, batch) = (peer.clone(), free);
+        let claim = move || contexts.take_over_all(&batch);
+        let taken = match tokio::task::spawn_blocking(claim).await {
+            Ok(Ok(taken)) => taken,
+            Ok(Err(error)) => {
+                tracing::warn!(owner, %error, "sessions of the SMF set cannot be taken over");
+                return;
+            }
+            Err(_) => return,
+        };
+        for (id, value) in taken {
+            if let Ok(reference) = id.parse() {
+                taken_over += usize::from(adopt(smf, reference, &value).await.is_some());
+            }
+        }
     }
+    let ms = started.elapsed().as_millis() as u64;
+    tracing::info!(owner, sessions = taken_over, ms, "sessions taken over from a failed SMF");
 }

@@ -5,4 +5,4 @@ pub mod lease;
 mod peers;
 pub mod takeover;
 
-pub use peers::all_sessions;
+pub use peers::{all_sessions, open};

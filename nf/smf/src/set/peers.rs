@@ -1,8 +1,9 @@
-//! The stored sessions of the other members of the set.
+//! The stored sessions of the other members of the set, over one connection.
 use crate::config::SmfConfig;
 use crate::persisted::{self, SMF, owner, owner_prefix};
-use martlet_context_store::{PeerContexts, StoreError};
+use martlet_context_store::{PeerContexts, SetContexts, StoreError};
 use martlet_sbi::ApiRoot;
+use std::sync::Arc;
 
 /// A session that another member has stored.
 pub struct PeerSession {
@@ -11,39 +12,48 @@ pub struct PeerSession {
     pub root: Option<ApiRoot>,
 }
 
-/// Opens the contexts of a member.
-pub fn open(config: &SmfConfig, owner: &str) -> Result<PeerContexts, StoreError> {
-    PeerContexts::open(&config.context_store, owner)
+/// The database that the set shares; `None` for an SMF without a set, or without contexts.
+///
+/// # Errors
+/// The database cannot be opened.
+pub fn open(config: &SmfConfig) -> Result<Option<Arc<SetContexts>>, StoreError> {
+    match config.set.is_some() && config.context_store.is_enabled() {
+        true => SetContexts::open(&config.context_store).map(Some),
+        false => Ok(None),
+    }
 }
 
-/// The owner names of the other members.
-fn owners(config: &SmfConfig) -> Result<Vec<String>, StoreError> {
-    let (Some(set), own) = (&config.set, owner(config)) else { return Ok(Vec::new()) };
-    let mut owners = open(config, &own)?.owners(&owner_prefix(&set.id))?;
-    owners.retain(|owner| *owner != own);
-    Ok(owners)
+/// The prefix of the members' names, and this member's own.
+fn names(config: &SmfConfig) -> Option<(String, String)> {
+    Some((owner_prefix(&config.set.as_ref()?.id), owner(config)))
 }
 
 /// The owner names of the other members, and the API roots of their services.
-pub fn members(config: &SmfConfig) -> Result<Vec<(String, ApiRoot)>, StoreError> {
-    let mut all = Vec::new();
-    for owner in owners(config)? {
-        let own_entry = open(config, &owner)?.context(SMF)?;
-        let root = own_entry.and_then(|value| persisted::root(&value));
-        all.extend(root.map(|root| (owner, root)));
-    }
-    Ok(all)
+pub fn members(
+    set: &SetContexts,
+    config: &SmfConfig,
+) -> Result<Vec<(String, ApiRoot)>, StoreError> {
+    let Some((prefix, own)) = names(config) else { return Ok(Vec::new()) };
+    let others = set.members(&prefix, SMF)?.into_iter().filter(|(owner, _)| *owner != own);
+    Ok(others.filter_map(|(owner, value)| Some((owner, persisted::root(&value?)?))).collect())
 }
 
 /// The stored sessions of all other members.
 ///
 /// # Errors
 /// The database fails.
-pub fn all_sessions(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
+pub fn all_sessions(
+    set: &Arc<SetContexts>,
+    config: &SmfConfig,
+) -> Result<Vec<Vec<u8>>, StoreError> {
     let read = || {
+        let Some((prefix, own)) = names(config) else { return Ok(Vec::new()) };
         let mut all = Vec::new();
-        for owner in owners(config)? {
-            let contexts = open(config, &owner)?.contexts()?;
+        for (owner, _) in set.members(&prefix, SMF)? {
+            if owner == own {
+                continue;
+            }
+            let contexts = set.peer(&owner).contexts()?;
             all.extend(contexts.into_iter().filter(|(id, _)| id != SMF).map(|(_, value)| value));
         }
         Ok(all)
@@ -54,13 +64,15 @@ pub fn all_sessions(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
 }
 
 /// Finds a session among those of the other members.
-pub fn find(config: &SmfConfig, reference: &str) -> Result<Option<PeerSession>, StoreError> {
-    for owner in owners(config)? {
-        let contexts = open(config, &owner)?;
-        if contexts.context(reference)?.is_some() {
-            let root = contexts.context(SMF)?.and_then(|value| persisted::root(&value));
-            return Ok(Some(PeerSession { contexts, root }));
-        }
-    }
-    Ok(None)
+pub fn find(
+    set: &Arc<SetContexts>,
+    config: &SmfConfig,
+    reference: &str,
+) -> Result<Option<PeerSession>, StoreError> {
+    let Some((prefix, own)) = names(config) else { return Ok(None) };
+    let owner = set.owner_of(&prefix, reference)?.filter(|owner| *owner != own);
+    let Some(owner) = owner else { return Ok(None) };
+    let contexts = set.peer(&owner);
+    let root = contexts.context(SMF)?.and_then(|value| persisted::root(&value));
+    Ok(Some(PeerSession { contexts, root }))
 }

@@ -46,25 +46,24 @@ pub async fn is_alive(smf: &Smf, root: ApiRoot) -> bool {
 /// Takes over the session with a reference from a member that does not respond. Returns `None` if
 /// there is none, or if its SMF responds.
 pub async fn take_over(smf: &Arc<Smf>, reference: &str) -> Option<SessionHandle> {
-    smf.config.set.as_ref()?;
+    let set = smf.set.clone()?;
     let number: u64 = reference.parse().ok()?;
     let (config, name) = (smf.config.clone(), reference.to_string());
-    let found = tokio::task::spawn_blocking(move || peers::find(&config, &name)).await.ok()?;
+    let find = move || peers::find(&set, &config, &name);
+    let found = tokio::task::spawn_blocking(find).await.ok()?;
     let found = found
         .inspect_err(|error| tracing::warn!(%error, "sessions of the SMF set not readable"))
         .ok()??;
     if let Some(root) = found.root.clone()
         && is_alive(smf, root).await
     {
-        // Closing the database connection blocks.
-        tokio::task::spawn_blocking(move || drop(found));
         return None;
     }
     take_over_from(smf, number, found).await
 }
 
 /// Waits until a session that this SMF had, and lost, is removed from the table.
-async fn is_removed(smf: &Smf, reference: &str) -> bool {
+pub async fn is_removed(smf: &Smf, reference: &str) -> bool {
     for _ in 0..20 {
         let Some(lost) = smf.sessions.get(reference) else { return true };
         lost.send(SessionEvent::TakenOver);
@@ -74,12 +73,11 @@ async fn is_removed(smf: &Smf, reference: &str) -> bool {
 }
 
 /// Takes over a session, and starts its task.
-pub async fn take_over_from(
+async fn take_over_from(
     smf: &Arc<Smf>,
     reference: u64,
     peer: PeerSession,
 ) -> Option<SessionHandle> {
-    let started = Instant::now();
     let name = reference.to_string();
     if !is_removed(smf, &name).await {
         return smf.sessions.get(&name);
@@ -90,11 +88,18 @@ pub async fn take_over_from(
         // Another task of this SMF may have taken it over.
         return smf.sessions.get(&name);
     };
+    adopt(smf, reference, &value).await
+}
+
+/// Starts the task of a session that was taken over in the database, and [`is_removed`] here.
+pub async fn adopt(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Option<SessionHandle> {
+    let started = Instant::now();
+    let name = reference.to_string();
     smf.contexts.regain(&name);
     let failed = |error: &dyn std::fmt::Display| {
         tracing::warn!(reference, %error, "session not taken over");
     };
-    let stored = serde_json::from_slice::<PersistedSession>(&value);
+    let stored = serde_json::from_slice::<PersistedSession>(value);
     let stored = stored.inspect_err(|error| failed(error)).ok()?;
     let session = persisted::session(smf, reference, stored, true);
     let session = session.inspect_err(|error| failed(error)).ok()?;

@@ -8,6 +8,7 @@ use crate::sample::Procedure;
 use crate::ue::MmState;
 use crate::user_plane::UserPlane;
 use bytes::Bytes;
+use martlet_nas::STmsi;
 use martlet_ngap::ngap::UserLocationInformation;
 use std::time::Instant;
 
@@ -227,6 +228,21 @@ impl UeContext {
                 %error,
                 "selection of another AMF failed"
             );
+        }
+    }
+
+    /// Selects the AMF for the first message of a connection, where the gNB has several to choose
+    /// from.
+    pub(crate) fn select_amf(&mut self, s_tmsi: Option<&STmsi>) {
+        if self.gnb.config().further_amfs.is_empty() || self.connection.ran_id.is_some() {
+            return self.select_available_amf();
+        }
+        let identity = s_tmsi.map(|id| (id.amf_set_id(), id.amf_pointer()));
+        let Some(selected) = self.gnb.select_amf(identity) else { return };
+        if !selected.is(&self.gnb)
+            && let Err(error) = self.move_to(selected)
+        {
+            tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), %error, "AMF not selected");
         }
     }
 

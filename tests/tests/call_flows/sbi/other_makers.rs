@@ -47,7 +47,7 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
 fn profiles_have_services_as_array_and_as_map() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
-        let nrf = NfDiscoveryClient::new(at(core.config().sbi.nrf)?);
+        let nrf = NfDiscoveryClient::new(at(core.config().sbi.nrf.first())?);
         for target in [NfType::Amf, NfType::Smf, NfType::Udm] {
             let query = SearchQuery {
                 target_nf_type: Some(target.clone()),

@@ -68,7 +68,7 @@ impl ProxyAusf {
         )
         .await?;
         tokio::spawn(server.run());
-        let nrf = peer(last(&core.config().sbi.nrf)?)?;
+        let nrf = peer(last(&core.config().sbi.nrf.first())?)?;
         let query = SearchQuery {
             target_nf_type: Some(NfType::Ausf),
             requester_nf_type: Some(NfType::Amf),

@@ -65,10 +65,17 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
     }
 }
 
-/// Sends OVERLOAD START or OVERLOAD STOP to a gNB. Returns false if it has to be sent later.
-fn report(gnb: &Gnb, overloaded: bool) -> bool {
+/// Sends OVERLOAD START to a gNB, if it reads.
+pub(crate) fn start(gnb: &Gnb) {
+    if let Ok(message) = message(true) {
+        gnb.try_send(&message);
+    }
+}
+
+/// OVERLOAD START or OVERLOAD STOP.
+fn message(overloaded: bool) -> Result<NGAP_PDU, martlet_ngap::Error> {
     let response = OverloadResponse::overloadAction(OverloadAction::reject_rrc_cr_signalling);
-    let message = match overloaded {
+    match overloaded {
         true => build_ngap!(
             InitiatingMessage,
             OverloadStart,
@@ -76,8 +83,12 @@ fn report(gnb: &Gnb, overloaded: bool) -> bool {
             AMFOverloadResponse(response)
         ),
         false => build_ngap!(InitiatingMessage, OverloadStop, OverloadStop,),
-    };
-    let Ok(message) = message else { return true };
+    }
+}
+
+/// Sends OVERLOAD START or OVERLOAD STOP to a gNB. Returns false if it has to be sent later.
+fn report(gnb: &Gnb, overloaded: bool) -> bool {
+    let Ok(message) = message(overloaded) else { return true };
     if !gnb.try_send(&message) {
         return false;
     }

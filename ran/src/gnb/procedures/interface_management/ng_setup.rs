@@ -79,8 +79,10 @@ fn read_response(pdu: &NGAP_PDU) -> Result<AmfInfo, martlet_ngap::Error> {
         lax guamis: ServedGUAMIList = ServedGUAMIList(list) => list,
     );
     let set = |item: &ServedGUAMIItem| item.guami.amf_set_id.0.value() as u16;
+    let identity = |item: &ServedGUAMIItem| (set(item), item.guami.amf_pointer.0.value() as u8);
     let sets = guamis.iter().flat_map(|list| &list.0).map(set).collect();
-    Ok(AmfInfo { name, capacity, sets })
+    let guamis = guamis.iter().flat_map(|list| &list.0).map(identity).collect();
+    Ok(AmfInfo { name, capacity, sets, guamis })
 }
 
 fn read_failure(pdu: &NGAP_PDU) -> Result<String, martlet_ngap::Error> {

@@ -12,7 +12,7 @@ pub(crate) async fn run(
     nas: Vec<u8>,
     initial: &Initial,
 ) -> Result<Instant, LinkError> {
-    ue.select_available_amf();
+    ue.select_amf(initial.s_tmsi.as_ref());
     ue.leave_cell();
     let ran_id = ue.connect();
     let message = match message(ue, ran_id, nas, initial) {

@@ -1,355 +1,18 @@
-// A user plane function in a programmable switch. GTP-U tunnels of flows with rules begin and end
-// here. All other packets go to the native UPF, and its packets are forwarded.
+// The pipeline, for any architecture. A file of an architecture defines, before it includes this
+// one:
 //
-// The switch is in the wires between the native UPF and its peers, with a port on either side of
-// each wire:
+//   Police(inout metadata_t)       executes the meters of the session and the application; drops
+//                                  and counts the packet if one is exceeded, or if `closed` is set
+//   Count(inout metadata_t)        counts the packet for its rule
+//   OuterChecksum(inout headers_t) the checksum of `outer_ipv4`, where a deparser cannot do it
+//   PORT_CONTROLLER, PORT_HOLD     ports of packets for the controller, and of packets that wait
 //
-//   gNB ── access │ switch │ native N3 ── native UPF ── native N6 │ switch │ core ── data network
-//
-// The architecture is that of swx.p4, which README.md in ../p4c-swx describes.
-#include <core.p4>
-#include <swx.p4>
+// A verdict is in the metadata: `drop`, else `egress_port`.
 
-typedef bit<48> mac_t;
-typedef bit<32> ipv4_t;
-typedef bit<32> port_t;
-typedef bit<32> teid_t;
-
-const bit<16> TYPE_IPV4 = 0x0800;
-const bit<16> TYPE_IPV6 = 0x86dd;
-const bit<8> IPV4_WITHOUT_OPTIONS = 0x45;
-const bit<8> PROTOCOL_TCP = 6;
-const bit<8> PROTOCOL_UDP = 17;
-const bit<16> PORT_GTPU = 2152;
-
-// TS 29.281, 5.1: version 1, protocol type GTP; either no flag, or only that of extension headers.
-const bit<8> GTPU_PLAIN = 0x30;
-const bit<8> GTPU_EXTENDED = 0x34;
-const bit<8> GTPU_G_PDU = 255;
-// TS 29.281, 5.2.1, and TS 38.415, 5.5.2.
-const bit<8> EXTENSION_PDU_SESSION = 0x85;
-
-const bit<8> SIDE_NONE = 0;
-const bit<8> SIDE_ACCESS = 1;
-const bit<8> SIDE_CORE = 2;
-const bit<8> SIDE_NATIVE = 3;
-const bit<8> SIDE_CONTROLLER = 4;
-
-const bit<8> COLOUR_GREEN = 0;
-
-// What applies to a session's packets in addition to the lookup: nothing, filters, or hold.
-const bit<8> WHOLE = 0;
-const bit<8> FILTERED = 1;
-const bit<8> HELD = 2;
-
-const bit<8> PROTOCOL_SCTP = 132;
-const bit<8> PROTOCOL_ICMPV6 = 58;
-const bit<16> IPV4_HEADER = 20;
-const bit<16> IPV6_HEADER = 40;
-// A header, and the ports behind it.
-const bit<16> IPV4_AND_PORTS = 24;
-const bit<16> PORTS = 4;
-// Version 6, no traffic class, no flow label.
-const bit<32> IPV6_PLAIN = 0x60000000;
-// All bits of the flags and the fragment offset except "don't fragment".
-const bit<16> FRAGMENTED = 0xbfff;
-// Upper halves of link-local and multicast addresses.
-const bit<64> LINK_LOCAL = 0xfe80000000000000;
-const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
-const bit<64> MULTICAST = 0xff00000000000000;
-
-header ethernet_h {
-    mac_t destination;
-    mac_t source;
-    bit<16> ether_type;
-}
-
-header ipv4_h {
-    bit<8> version_ihl;
-    bit<8> tos;
-    bit<16> total_length;
-    bit<16> identification;
-    bit<16> fragment;
-    bit<8> ttl;
-    bit<8> protocol;
-    bit<16> checksum;
-    ipv4_t source;
-    ipv4_t destination;
-}
-
-// An address consists of two halves, since fields have at most 64 bits.
-header ipv6_h {
-    bit<32> version_class_flow;
-    bit<16> payload_length;
-    bit<8> next_header;
-    bit<8> hop_limit;
-    bit<64> source_high;
-    bit<64> source_low;
-    bit<64> destination_high;
-    bit<64> destination_low;
-}
-
-header udp_h {
-    bit<16> source;
-    bit<16> destination;
-    bit<16> length;
-    bit<16> checksum;
-}
-
-// The ports of TCP or UDP.
-header ports_h {
-    bit<16> source;
-    bit<16> destination;
-}
-
-header gtpu_h {
-    bit<8> flags;
-    bit<8> type;
-    bit<16> length;
-    teid_t teid;
-}
-
-// The optional fields of GTP-U, and the PDU session container (TS 38.415).
-header container_h {
-    bit<16> sequence;
-    bit<8> n_pdu;
-    bit<8> next;
-    bit<8> length;
-    bit<8> pdu_type;
-    bit<8> qfi;
-    bit<8> next_after;
-}
-
-@controller_header("packet_in")
-header packet_in_h {
-    port_t ingress_port;
-}
-
-@controller_header("packet_out")
-header packet_out_h {
-    port_t egress_port;
-}
-
-struct headers_t {
-    packet_in_h packet_in;
-    packet_out_h packet_out;
-    ethernet_h ethernet;
-    // Headers that encapsulation adds.
-    ipv4_h outer_ipv4;
-    ipv6_h outer_ipv6;
-    udp_h outer_udp;
-    gtpu_h outer_gtpu;
-    container_h outer_container;
-    // Headers of the received packet.
-    ipv4_h ipv4;
-    ipv6_h ipv6;
-    udp_h udp;
-    ports_h ports;
-    gtpu_h gtpu;
-    container_h container;
-    ipv4_h inner_ipv4;
-    ipv6_h inner_ipv6;
-    ports_h inner_ports;
-}
-
-struct metadata_t {
-    bit<8> side;
-    // For a tunnelled packet: the difference between the GTP-U payload length and the inner
-    // packet's length.
-    bit<16> overhead;
-    bit<16> expected;
-    // Length of the outer packet without its IP header.
-    bit<16> outer_length;
-    // The UE's IPv4 address and its IPv6 prefix; 0: none.
-    ipv4_t ue;
-    bit<64> ue_v6;
-    // Address and port of the remote end, and the protocol, in either direction; keys of
-    // `applications`.
-    bit<32> session;
-    ipv4_t remote;
-    bit<16> remote_port;
-    bit<8> protocol;
-    // The halves of an IPv6 address; keys of `applications_v6`.
-    bit<64> remote_high;
-    bit<64> remote_low;
-    bit<8> filtered;
-    bit<8> closed;
-    // The QFI of a tunnelled packet, and the one that its rule requires; 0: any.
-    bit<8> packet_qfi;
-    bit<8> required_qfi;
-    // The UEs' networks: packets between UEs go to the native UPF.
-    ipv4_t ues;
-    ipv4_t ues_mask;
-    bit<64> ues_v6;
-    bit<64> ues_v6_mask;
-    // Our N3 addresses: packets from UEs to them go to the native UPF. 0: none.
-    ipv4_t own;
-    bit<64> own_high;
-    bit<64> own_low;
-    // The longest packet that fits into a tunnel.
-    bit<16> longest;
-    bit<32> application;
-    bit<32> counter;
-    bit<32> session_meter_index;
-    bit<32> application_meter_index;
-    bit<8> colour;
-    bit<16> bytes;
-    bit<32> next_hop;
-    // The next hop of IPv6 packets to the data network.
-    bit<32> next_hop_v6;
-    // The entry of `ipv6_peers` for a tunnel over IPv6; 0: over IPv4.
-    bit<32> peer;
-    teid_t teid;
-    ipv4_t tunnel_source;
-    ipv4_t tunnel_destination;
-    bit<8> qfi;
-    bit<8> tunnel_tos;
-}
-
-parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in swx_input_t input) {
-    state start {
-        meta.filtered = WHOLE;
-        meta.closed = 0;
-        meta.session_meter_index = 0;
-        meta.application_meter_index = 0;
-        meta.side = SIDE_NONE;
-        transition select(input.ingress_port) {
-            // By convention with the control plane, the last port is the controller's.
-            7: parse_packet_out;
-            default: parse_ethernet;
-        }
-    }
-    state parse_packet_out {
-        packet.extract(hdr.packet_out);
-        transition accept;
-    }
-    state parse_ethernet {
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            TYPE_IPV4: parse_ipv4;
-            TYPE_IPV6: parse_ipv6;
-            default: accept;
-        }
-    }
-    // Packets with extension headers go to the native UPF.
-    state parse_ipv6 {
-        packet.extract(hdr.ipv6);
-        meta.outer_length = hdr.ipv6.payload_length;
-        transition select(hdr.ipv6.next_header) {
-            PROTOCOL_UDP: parse_udp;
-            PROTOCOL_TCP: parse_ports;
-            default: accept;
-        }
-    }
-    state parse_ipv4 {
-        packet.extract(hdr.ipv4);
-        meta.outer_length = hdr.ipv4.total_length - IPV4_HEADER;
-        transition select(hdr.ipv4.version_ihl) {
-            IPV4_WITHOUT_OPTIONS: parse_whole;
-            default: accept;
-        }
-    }
-    // Later fragments have no ports. MF and the offset have to be 0; DF may be set.
-    state parse_whole {
-        transition select(hdr.ipv4.fragment) {
-            0x4000: parse_transport;
-            0: parse_transport;
-            default: accept;
-        }
-    }
-    state parse_transport {
-        transition select(hdr.ipv4.protocol) {
-            PROTOCOL_UDP: parse_udp;
-            PROTOCOL_TCP: parse_ports;
-            default: accept;
-        }
-    }
-    state parse_ports {
-        packet.extract(hdr.ports);
-        transition accept;
-    }
-    state parse_udp {
-        packet.extract(hdr.udp);
-        transition select(hdr.udp.destination) {
-            PORT_GTPU: parse_gtpu;
-            default: accept;
-        }
-    }
-    state parse_gtpu {
-        packet.extract(hdr.gtpu);
-        transition select(hdr.gtpu.flags, hdr.gtpu.type) {
-            (GTPU_EXTENDED, GTPU_G_PDU): parse_container;
-            (GTPU_PLAIN, GTPU_G_PDU): parse_plain;
-            default: accept;
-        }
-    }
-    state parse_plain {
-        meta.overhead = 0;
-        meta.packet_qfi = 0;
-        transition parse_inner;
-    }
-    // A single uplink container of one word, and nothing behind it.
-    state parse_container {
-        packet.extract(hdr.container);
-        meta.overhead = 8;
-        meta.packet_qfi = hdr.container.qfi & 0x3f;
-        transition select(hdr.container.next, hdr.container.length, hdr.container.pdu_type,
-                hdr.container.next_after) {
-            (EXTENSION_PDU_SESSION, 1, 0x10, 0): parse_inner;
-            default: accept;
-        }
-    }
-    // The first byte of the inner packet is its version.
-    state parse_inner {
-        transition select(packet.lookahead<bit<8>>()) {
-            IPV4_WITHOUT_OPTIONS: parse_inner_ipv4;
-            0x60 &&& 0xf0: parse_inner_ipv6;
-            default: accept;
-        }
-    }
-    state parse_inner_ipv4 {
-        packet.extract(hdr.inner_ipv4);
-        transition parse_inner_whole;
-    }
-    state parse_inner_ipv6 {
-        packet.extract(hdr.inner_ipv6);
-        meta.ue_v6 = 0;
-        transition select(hdr.inner_ipv6.next_header) {
-            PROTOCOL_UDP: parse_inner_ports;
-            PROTOCOL_TCP: parse_inner_ports;
-            default: accept;
-        }
-    }
-    state parse_inner_whole {
-        transition select(hdr.inner_ipv4.fragment) {
-            0x4000: parse_inner_transport;
-            0: parse_inner_transport;
-            default: accept;
-        }
-    }
-    state parse_inner_transport {
-        transition select(hdr.inner_ipv4.protocol) {
-            PROTOCOL_UDP: parse_inner_ports;
-            PROTOCOL_TCP: parse_inner_ports;
-            default: accept;
-        }
-    }
-    state parse_inner_ports {
-        packet.extract(hdr.inner_ports);
-        transition accept;
-    }
-}
-
-control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
-        inout swx_output_t output) {
-    // Per rule: forwarded packets, and the bytes of their IP packets without tunnel headers, as
-    // URRs count them.
-    Counter<bit<64>, bit<32>>(262144) rules;
-    // Per rule: packets that a meter or a closed gate dropped.
-    Counter<bit<64>, bit<32>>(262144) dropped;
-    // As many as rules: a session has one per direction.
-    Meter<bit<32>>(262144) session_meter;
-    Meter<bit<32>>(131072) application_meter;
+control Upf(inout headers_t hdr, inout metadata_t meta) {
+    Count() count;
+    Police() police;
+    OuterChecksum() outer_checksum;
 
     // ── Ingress ports ───────────────────────────────────────────────
 
@@ -372,13 +35,13 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
     // From the native UPF: to the port on the other side of the wire.
     action native(port_t peer) {
         meta.side = SIDE_NATIVE;
-        output.egress_port = peer;
+        meta.egress_port = peer;
     }
     action drop() {
-        drop_packet();
+        meta.drop = 1;
     }
     table interfaces {
-        key = { input.ingress_port : exact @name("port"); }
+        key = { meta.ingress_port : exact @name("port"); }
         actions = { access; core; native; drop; }
         const default_action = drop;
         size = 64;
@@ -387,21 +50,21 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
     // ── Packets without a rule ──────────────────────────────────────
 
     action to_native(port_t port) {
-        output.egress_port = port;
+        meta.egress_port = port;
     }
     action to_controller() {
         hdr.packet_in.setValid();
-        hdr.packet_in.ingress_port = input.ingress_port;
-        output.egress_port = 7;
+        hdr.packet_in.ingress_port = meta.ingress_port;
+        meta.egress_port = PORT_CONTROLLER;
     }
     table gtp_default_forward {
-        key = { input.ingress_port : exact @name("port"); }
+        key = { meta.ingress_port : exact @name("port"); }
         actions = { to_native; to_controller; drop; }
         default_action = drop;
         size = 64;
     }
     table ip_default_forward {
-        key = { input.ingress_port : exact @name("port"); }
+        key = { meta.ingress_port : exact @name("port"); }
         actions = { to_native; to_controller; drop; }
         default_action = drop;
         size = 64;
@@ -410,8 +73,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
     // Holds the packet, with its ingress port in front.
     action hold() {
         hdr.packet_in.setValid();
-        hdr.packet_in.ingress_port = input.ingress_port;
-        output.egress_port = 6;
+        hdr.packet_in.ingress_port = meta.ingress_port;
+        meta.egress_port = PORT_HOLD;
     }
 
     // ── From a tunnel to the data network ───────────────────────────
@@ -426,38 +89,40 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         meta.filtered = HELD;
     }
     // A whole session: every packet of this UE address and, unless it is 0, of this QFI.
-    action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<8> qfi) {
+    action decap(ipv4_t ue, @name("counter") bit<32> counter_index,
+            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<8> qfi) {
         meta.ue = ue;
         meta.required_qfi = qfi;
-        meta.counter = counter;
-        meta.session_meter_index = meter;
+        meta.counter = counter_index;
+        meta.session_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
     // A session with application filters: see `applications` and `uplink_terminations`.
-    action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter) {
+    action decap_filtered(ipv4_t ue, bit<32> session, @name("meter") bit<32> meter_index) {
         meta.ue = ue;
         meta.required_qfi = 0;
         meta.session = session;
-        meta.session_meter_index = meter;
+        meta.session_meter_index = meter_index;
         meta.filtered = FILTERED;
     }
     // The same for a UE with an IPv6 prefix, and possibly an IPv4 address; 0: none.
-    action decap_v6(ipv4_t ue, bit<64> prefix, bit<32> counter, bit<32> meter, bit<32> next_hop,
-            bit<32> next_hop_v6, bit<8> qfi) {
+    action decap_v6(ipv4_t ue, bit<64> prefix, @name("counter") bit<32> counter_index,
+            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<32> next_hop_v6, bit<8> qfi) {
         meta.ue = ue;
         meta.ue_v6 = prefix;
         meta.required_qfi = qfi;
-        meta.counter = counter;
-        meta.session_meter_index = meter;
+        meta.counter = counter_index;
+        meta.session_meter_index = meter_index;
         meta.next_hop = next_hop;
         meta.next_hop_v6 = next_hop_v6;
     }
-    action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session, bit<32> meter) {
+    action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session,
+            @name("meter") bit<32> meter_index) {
         meta.ue = ue;
         meta.ue_v6 = prefix;
         meta.required_qfi = 0;
         meta.session = session;
-        meta.session_meter_index = meter;
+        meta.session_meter_index = meter_index;
         meta.filtered = FILTERED;
     }
     table gtp_decap {
@@ -473,29 +138,30 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         meta.filtered = HELD;
     }
     action encap(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos,
-            bit<32> counter, bit<32> meter, bit<32> next_hop) {
+            @name("counter") bit<32> counter_index, @name("meter") bit<32> meter_index,
+            bit<32> next_hop) {
         meta.teid = teid;
         meta.tunnel_source = source;
         meta.tunnel_destination = destination;
         meta.qfi = qfi;
         meta.tunnel_tos = tos;
-        meta.counter = counter;
-        meta.session_meter_index = meter;
+        meta.counter = counter_index;
+        meta.session_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
     // The same over IPv6: `peer` is an entry of `ipv6_peers`.
-    action encap6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter,
-            bit<32> next_hop) {
+    action encap6(teid_t teid, bit<32> peer, bit<8> qfi, @name("counter") bit<32> counter_index,
+            @name("meter") bit<32> meter_index, bit<32> next_hop) {
         meta.teid = teid;
         meta.peer = peer;
         meta.qfi = qfi;
-        meta.counter = counter;
-        meta.session_meter_index = meter;
+        meta.counter = counter_index;
+        meta.session_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
-    action encap_filtered(bit<32> session, bit<32> meter) {
+    action encap_filtered(bit<32> session, @name("meter") bit<32> meter_index) {
         meta.session = session;
-        meta.session_meter_index = meter;
+        meta.session_meter_index = meter_index;
         meta.filtered = FILTERED;
     }
     table gtp_encap {
@@ -543,20 +209,21 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         const default_action = NoAction;
         size = 8192;
     }
-    action uplink_forward(bit<32> counter, bit<32> meter, bit<32> next_hop) {
-        meta.counter = counter;
-        meta.application_meter_index = meter;
+    action uplink_forward(@name("counter") bit<32> counter_index,
+            @name("meter") bit<32> meter_index, bit<32> next_hop) {
+        meta.counter = counter_index;
+        meta.application_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
-    action uplink_forward_v6(bit<32> counter, bit<32> meter, bit<32> next_hop,
-            bit<32> next_hop_v6) {
-        meta.counter = counter;
-        meta.application_meter_index = meter;
+    action uplink_forward_v6(@name("counter") bit<32> counter_index,
+            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<32> next_hop_v6) {
+        meta.counter = counter_index;
+        meta.application_meter_index = meter_index;
         meta.next_hop = next_hop;
         meta.next_hop_v6 = next_hop_v6;
     }
-    action gate_closed(bit<32> counter) {
-        dropped.count(counter, meta.bytes);
+    action gate_closed(@name("counter") bit<32> counter_index) {
+        meta.counter = counter_index;
         meta.closed = 1;
     }
     table uplink_terminations {
@@ -569,23 +236,25 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         size = 131072;
     }
     action downlink_forward(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos,
-            bit<32> counter, bit<32> meter, bit<32> next_hop) {
+            @name("counter") bit<32> counter_index, @name("meter") bit<32> meter_index,
+            bit<32> next_hop) {
         meta.teid = teid;
         meta.tunnel_source = source;
         meta.tunnel_destination = destination;
         meta.qfi = qfi;
         meta.tunnel_tos = tos;
-        meta.counter = counter;
-        meta.application_meter_index = meter;
+        meta.counter = counter_index;
+        meta.application_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
-    action downlink_forward6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter,
+    action downlink_forward6(teid_t teid, bit<32> peer, bit<8> qfi,
+            @name("counter") bit<32> counter_index, @name("meter") bit<32> meter_index,
             bit<32> next_hop) {
         meta.teid = teid;
         meta.peer = peer;
         meta.qfi = qfi;
-        meta.counter = counter;
-        meta.application_meter_index = meter;
+        meta.counter = counter_index;
+        meta.application_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
     table downlink_terminations {
@@ -622,7 +291,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
     action l2(mac_t source, mac_t destination, port_t port) {
         hdr.ethernet.source = source;
         hdr.ethernet.destination = destination;
-        output.egress_port = port;
+        meta.egress_port = port;
     }
     table l2_forward {
         key = { meta.next_hop : exact @name("next_hop"); }
@@ -633,7 +302,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
 
     apply {
         if (hdr.packet_out.isValid()) {
-            output.egress_port = hdr.packet_out.egress_port;
+            meta.egress_port = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
             return;
         }
@@ -699,10 +368,6 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                     }
                     if (uplink_terminations.apply().miss) {
                         gtp_default_forward.apply();
-                        return;
-                    }
-                    if (meta.closed != 0) {
-                        drop();
                         return;
                     }
                 }
@@ -793,10 +458,6 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                         gtp_default_forward.apply();
                         return;
                     }
-                    if (meta.closed != 0) {
-                        drop();
-                        return;
-                    }
                 }
                 hdr.ethernet.ether_type = TYPE_IPV6;
                 hdr.inner_ipv6.hop_limit = hdr.inner_ipv6.hop_limit - 1;
@@ -860,10 +521,6 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                         ip_default_forward.apply();
                         return;
                     }
-                    if (meta.closed != 0) {
-                        drop();
-                        return;
-                    }
                 }
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
                 if (hdr.ipv4.checksum >= 0xfeff) {
@@ -913,10 +570,6 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                         ip_default_forward.apply();
                         return;
                     }
-                    if (meta.closed != 0) {
-                        drop();
-                        return;
-                    }
                 }
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             } else {
@@ -941,7 +594,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                 hdr.outer_ipv4.protocol = PROTOCOL_UDP;
                 hdr.outer_ipv4.source = meta.tunnel_source;
                 hdr.outer_ipv4.destination = meta.tunnel_destination;
-                hdr.outer_ipv4.checksum = header_checksum(hdr.outer_ipv4);
+                outer_checksum.apply(hdr);
             }
             // Without a checksum: optional over IPv4 (RFC 768), and allowed for tunnels over IPv6
             // (RFC 6935).
@@ -952,7 +605,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
             hdr.outer_udp.length = meta.bytes + 24;
             hdr.outer_gtpu.setValid();
             hdr.outer_gtpu.flags = GTPU_EXTENDED;
-            hdr.outer_gtpu.type = GTPU_G_PDU;
+            hdr.outer_gtpu.message_type = GTPU_G_PDU;
             hdr.outer_gtpu.length = meta.bytes + 8;
             hdr.outer_gtpu.teid = meta.teid;
             hdr.outer_container.setValid();
@@ -967,47 +620,12 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
             // From the native UPF, or from an unknown port.
             return;
         }
-        if (meta.session_meter_index != 0) {
-            meta.colour = session_meter.execute(meta.session_meter_index, meta.bytes);
-            if (meta.colour != COLOUR_GREEN) {
-                dropped.count(meta.counter, meta.bytes);
-                drop();
-                return;
-            }
-        }
-        if (meta.application_meter_index != 0) {
-            meta.colour = application_meter.execute(meta.application_meter_index, meta.bytes);
-            if (meta.colour != COLOUR_GREEN) {
-                dropped.count(meta.counter, meta.bytes);
-                drop();
-                return;
-            }
+        police.apply(meta);
+        if (meta.closed != 0) {
+            return;
         }
         l2_forward.apply();
         // Last: the counter was prefetched, and arrives during the lookup of the next hop.
-        rules.count(meta.counter, meta.bytes);
+        count.apply(meta);
     }
 }
-
-control UpfDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.packet_in);
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.outer_ipv4);
-        packet.emit(hdr.outer_ipv6);
-        packet.emit(hdr.outer_udp);
-        packet.emit(hdr.outer_gtpu);
-        packet.emit(hdr.outer_container);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.ipv6);
-        packet.emit(hdr.udp);
-        packet.emit(hdr.ports);
-        packet.emit(hdr.gtpu);
-        packet.emit(hdr.container);
-        packet.emit(hdr.inner_ipv4);
-        packet.emit(hdr.inner_ipv6);
-        packet.emit(hdr.inner_ports);
-    }
-}
-
-Switch(UpfParser(), Upf(), UpfDeparser()) main;

@@ -1,0 +1,110 @@
+//! An AMF that is cut off from the database of its set: it cannot renew its lease, so it must not
+//! serve UEs, and another AMF may take them over (TS 23.501, 5.21.2).
+//!
+//! ```text
+//! AMF         NRF         gNBs
+//!  |-- status SUSPENDED ->|  |   when the lease is over
+//!  |-- other AMFs of the set? ->|
+//!  |   AMF STATUS INDICATION -->|   after amf.n2.cut_off_ms, if another one serves, or if the
+//!  |   OVERLOAD START --------->|   NRF does not answer either
+//!  |   association closed ----->|   gNBs and UEs use another AMF
+//! ```
+//!
+//! While the database fails for the whole set, all members are suspended, and none closes its
+//! associations. New associations are refused until the lease is renewed.
+use crate::Amf;
+use crate::procedures::n2::{amf_status_indication, overload_control};
+use crate::{metrics, n2::Gnb};
+use martlet_nf::Shutdown;
+use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
+use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Interval between two looks at the lease.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Time limit of the request to the NRF.
+const NRF_TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// Whether the AMF is cut off.
+pub(crate) struct CutOff(watch::Sender<bool>);
+
+impl Default for CutOff {
+    fn default() -> Self {
+        CutOff(watch::Sender::new(false))
+    }
+}
+
+impl CutOff {
+    /// Whether it is cut off now.
+    pub fn is_active(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Returns when the AMF is cut off.
+    pub async fn begins(&self) {
+        let mut state = self.0.subscribe();
+        // The sender lives as long as this.
+        let _ = state.wait_for(|is_cut_off| *is_cut_off).await;
+    }
+}
+
+/// Watches the lease until the shutdown.
+pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
+    let limit = amf.config.n2.cut_off();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = shutdown.wait() => return,
+        }
+        let Some(overdue) = amf.contexts.overdue() else {
+            if amf.cut_off.0.send_replace(false) {
+                tracing::warn!("lease renewed: gNBs are accepted again");
+            }
+            amf.context.set_operative(true);
+            continue;
+        };
+        if overdue < INTERVAL {
+            continue;
+        }
+        amf.context.set_operative(false);
+        let is_due = limit.is_some_and(|limit| overdue >= limit) && !amf.cut_off.is_active();
+        if is_due && another_serves(&amf).await && amf.contexts.overdue().is_some() {
+            let ms = overdue.as_millis() as u64;
+            metrics::cut_off();
+            tracing::error!(
+                ms,
+                gnbs = amf.gnbs.set_up(),
+                "lease not renewed: associations closed, so that gNBs use another AMF of the set"
+            );
+            amf.cut_off.0.send_replace(true);
+        }
+    }
+}
+
+/// Whether another AMF of the set serves UEs. Also if the NRF does not answer: this AMF has lost
+/// more than the database then.
+async fn another_serves(amf: &Amf) -> bool {
+    let Some(guami) = amf.served.guamis.first() else { return false };
+    let query = SearchQuery {
+        target_nf_type: Some(NfType::Amf),
+        requester_nf_type: Some(NfType::Amf),
+        amf_region_id: Some(guami.sbi.amf_id.region_id()),
+        amf_set_id: Some(guami.sbi.amf_id.set_id()),
+        ..Default::default()
+    };
+    let nrf = NfDiscoveryClient::new(amf.context.nrf().within(NRF_TIMEOUT));
+    match nrf.search_nf_instances(query).await {
+        Ok(found) => found.nf_instances.iter().any(|profile| {
+            profile.nf_instance_id != amf.instance_id && profile.nf_status == NfStatus::Registered
+        }),
+        Err(_) => true,
+    }
+}
+
+/// Tells a gNB that this AMF serves no UEs.
+pub(crate) async fn report(amf: &Amf, gnb: &Gnb) {
+    amf_status_indication::unavailable(amf, gnb).await;
+    overload_control::start(gnb);
+}

@@ -1,0 +1,221 @@
+//! Asynchronous access to subscribers on a PostgreSQL server: statements, commits, caches,
+//! failover to a streaming replica.
+use martlet_store::testing::{TestPostgres, TestReplica};
+use martlet_store::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn subscriber(n: u32) -> Subscriber {
+    let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + u64::from(n));
+    Subscriber::new(&supi, Secret([1; 16]), Secret([2; 16]), "internet")
+}
+
+fn supi(n: u32) -> String {
+    subscriber(n).supi
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let future = async { tokio::time::timeout(Duration::from_secs(60), future).await };
+    runtime.block_on(future).expect("it ends within a minute")
+}
+
+/// A store and the asynchronous access to it.
+fn open(server: &TestPostgres, url: &str) -> (Arc<Store>, SubscriberData) {
+    let key = server.folder().join("operator.key");
+    let url = DatabaseUrl::parse(url);
+    let store = Arc::new(Store::open_at(&url, Some(&key)).unwrap());
+    let data = SubscriberData::new(store.clone(), &url, 4, Duration::from_millis(5)).unwrap();
+    (store, data)
+}
+
+/// Statements of subscriber data and commits of a server, so far.
+fn statements(server: &TestPostgres) -> (i64, i64) {
+    // The client must not run within a runtime, as the caller may.
+    std::thread::scope(|scope| scope.spawn(|| read_statements(server)).join().unwrap())
+}
+
+fn read_statements(server: &TestPostgres) -> (i64, i64) {
+    let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+    let sql = "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements WHERE query ~ \
+               'subscriber|context' AND query !~ 'pg_stat'";
+    let calls = client.query_one(sql, &[]).unwrap().get(0);
+    // Each statement outside of a transaction that writes is a commit.
+    let sql = "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements WHERE query ~ \
+               'UPDATE subscriber|INSERT INTO context|DELETE FROM context' AND query !~ 'pg_stat'";
+    (calls, client.query_one(sql, &[]).unwrap().get(0))
+}
+
+fn with_statistics(name: &str) -> Option<TestPostgres> {
+    let settings =
+        |_: &std::path::Path| Ok(vec!["shared_preload_libraries=pg_stat_statements".into()]);
+    let server = TestPostgres::start_with(name, settings).unwrap()?;
+    let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+    client.batch_execute("CREATE EXTENSION pg_stat_statements").unwrap();
+    Some(server)
+}
+
+/// What UDM and PCF request for a registration and a session.
+async fn registration(data: &SubscriberData, supi: &str) {
+    let of = data.for_authentication(supi).await.unwrap().unwrap();
+    let next = of.sqn + 33;
+    assert!(data.advance_sqn(supi, of.sqn, next).await.unwrap());
+    assert!(data.put(supi, "authentication-status", "", "{}".into()).await.unwrap());
+    assert_eq!(data.context(supi, "amf-3gpp-access", "").await.unwrap(), None);
+    assert!(data.put(supi, "amf-3gpp-access", "", "{\"amf\":1}".into()).await.unwrap());
+    assert!(data.subscriber(supi).await.unwrap().is_some());
+    assert!(data.contexts(supi, "sdm-subscription").await.unwrap().is_empty());
+    assert!(data.put(supi, "sdm-subscription", "1", "{}".into()).await.unwrap());
+    assert!(data.put(supi, "smf-registration", "5", "{}".into()).await.unwrap());
+}
+
+#[test]
+fn a_registration_costs_two_statements_and_many_share_a_commit() {
+    let Some(server) = with_statistics("statements") else { return };
+    let (store, data) = open(&server, &server.url());
+    let all: Vec<_> = (0..65).map(subscriber).collect();
+    store.add(&all, false).unwrap();
+    run(async {
+        data.follow(Duration::ZERO).await.unwrap();
+        let before = statements(&server);
+        registration(&data, &supi(64)).await;
+        data.flush().await.unwrap();
+        let after = statements(&server);
+        assert_eq!((after.0 - before.0, after.1 - before.1), (2, 2), "one alone");
+        // 64 at the same time.
+        let data = &data;
+        let mut pending = Vec::new();
+        for n in 0..64 {
+            pending.push(Box::pin(async move { registration(data, &supi(n)).await }));
+        }
+        futures_of(pending).await;
+        data.flush().await.unwrap();
+        let end = statements(&server);
+        let (calls, commits) = (end.0 - after.0, end.1 - after.1);
+        println!("64 registrations: {calls} statements, {commits} commits");
+        assert!(calls <= 32 && commits <= 32, "{calls} statements, {commits} commits");
+    });
+}
+
+/// Runs futures at the same time.
+async fn futures_of<F: Future>(mut all: Vec<std::pin::Pin<Box<F>>>) -> Vec<F::Output> {
+    let mut outputs = Vec::new();
+    std::future::poll_fn(|context| {
+        all.retain_mut(|future| match future.as_mut().poll(context) {
+            std::task::Poll::Ready(output) => {
+                outputs.push(output);
+                false
+            }
+            std::task::Poll::Pending => true,
+        });
+        match all.is_empty() {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    outputs
+}
+
+#[test]
+fn two_processes_never_advance_a_sequence_number_to_the_same_value() {
+    let Some(server) = TestPostgres::start("two-udrs").unwrap() else { return };
+    let ((store, one), (_other_store, other)) =
+        (open(&server, &server.url()), open(&server, &server.url()));
+    store.add(&[subscriber(1)], false).unwrap();
+    run(async {
+        let mut numbers = Vec::new();
+        for round in 0..20 {
+            let data = if round % 2 == 0 { &one } else { &other };
+            let of = data.for_authentication(&supi(1)).await.unwrap().unwrap();
+            let next = (((of.sqn >> 5) + 1) << 5) | ((of.sqn + 1) & 31);
+            assert!(data.advance_sqn(&supi(1), of.sqn, next).await.unwrap());
+            numbers.push(next);
+        }
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        // A resynchronisation: far ahead of what was reserved.
+        let of = one.for_authentication(&supi(1)).await.unwrap().unwrap();
+        assert!(one.advance_sqn(&supi(1), of.sqn, of.sqn + 3200).await.unwrap());
+        assert!(!other.advance_sqn(&supi(1), of.sqn, of.sqn + 33).await.unwrap(), "taken");
+        assert!(other.for_authentication(&supi(1)).await.unwrap().unwrap().sqn >= of.sqn + 3200);
+    });
+}
+
+#[test]
+fn a_change_by_another_process_is_notified_and_invalidates_the_cache() {
+    let Some(server) = TestPostgres::start("notify").unwrap() else { return };
+    let (store, data) = open(&server, &server.url());
+    store.add(&[subscriber(1)], false).unwrap();
+    let (tool, _) = open(&server, &server.url());
+    run(async {
+        tokio::select! {
+            () = data.listen() => unreachable!(),
+            () = async {
+                // Polls alone would take a minute.
+                let minute = Duration::from_secs(60);
+                data.follow(Duration::ZERO).await.unwrap();
+                data.follow(minute).await.unwrap();
+                assert_eq!(data.subscriber(&supi(1)).await.unwrap().unwrap().msisdn, None);
+                let changed = Subscriber { msisdn: Some("49170".into()), ..subscriber(1) };
+                std::thread::spawn(move || tool.add(&[changed], true).unwrap()).join().unwrap();
+                let begun = Instant::now();
+                assert!(data.follow(minute).await.unwrap(), "a notification");
+                let found = data.subscriber(&supi(1)).await.unwrap().unwrap();
+                assert_eq!(found.msisdn.as_deref(), Some("49170"));
+                println!("notified after {:?}", begun.elapsed());
+            } => {}
+        }
+    });
+}
+
+#[test]
+fn contexts_are_seen_before_they_are_written_and_removed_ones_are_gone() {
+    let Some(server) = TestPostgres::start("contexts").unwrap() else { return };
+    let (store, data) = open(&server, &server.url());
+    store.add(&[subscriber(1)], false).unwrap();
+    run(async {
+        assert!(data.put(&supi(1), "kind", "1", "a".into()).await.unwrap());
+        assert!(!data.put(&supi(1), "kind", "1", "b".into()).await.unwrap(), "not new");
+        assert_eq!(data.context(&supi(1), "kind", "1").await.unwrap().as_deref(), Some("b"));
+        data.flush().await.unwrap();
+        assert!(data.remove(&supi(1), "kind", "1").await.unwrap());
+        assert!(!data.remove(&supi(1), "kind", "1").await.unwrap());
+        assert!(data.contexts(&supi(1), "kind").await.unwrap().is_empty());
+        assert!(data.subscriber("imsi-1\0").await.unwrap().is_none());
+        data.flush().await.unwrap();
+    });
+    assert_eq!(store.contexts(&supi(1), "kind").unwrap(), []);
+}
+
+#[test]
+fn prepared_statements_survive_a_failover_to_a_streaming_replica() {
+    let Some(mut primary) = TestPostgres::start("primary").unwrap() else { return };
+    let mut replica = TestReplica::of(&primary).unwrap();
+    let url = format!("{}&statement_timeout=20000", primary.url_with(&replica));
+    let (store, data) = open(&primary, &url);
+    store.add(&[subscriber(1), subscriber(2)], false).unwrap();
+    run(async {
+        registration(&data, &supi(1)).await;
+        data.flush().await.unwrap();
+        replica.wait_until_replayed(&primary).unwrap();
+        primary.kill();
+        // A request that meets the outage waits for the new primary.
+        let begun = Instant::now();
+        let promote = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            replica.promote().unwrap();
+            (replica, Instant::now())
+        });
+        registration(&data, &supi(2)).await;
+        let served = Instant::now();
+        data.flush().await.unwrap();
+        let (_replica, promoted) = promote.join().unwrap();
+        let stall = served.saturating_duration_since(promoted);
+        println!("served {:?} after the kill, {stall:?} after the promotion", begun.elapsed());
+        assert!(stall < Duration::from_secs(1), "{stall:?}");
+        for n in [1, 2] {
+            let held = data.context(&supi(n), "amf-3gpp-access", "").await.unwrap();
+            assert!(held.is_some(), "subscriber {n}");
+        }
+    });
+}
