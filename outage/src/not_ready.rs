@@ -35,6 +35,9 @@ pub enum NotReady {
     /// The answer of a process that is not ready.
     #[error("{0}")]
     Process(String),
+    /// Each of several peers, such as NRFs, any of which would do.
+    #[error("{}", texts(.0, "; "))]
+    Each(Vec<NotReady>),
     /// Several functions.
     #[error("{}", texts(.0, "\n"))]
     Several(Vec<NotReady>),

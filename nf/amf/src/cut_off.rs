@@ -103,7 +103,7 @@ async fn another_serves(amf: &Amf) -> bool {
     }
 }
 
-/// Tells a gNB that this AMF serves no UEs.
+/// Reports to a gNB that this AMF serves no UEs.
 pub(crate) async fn report(amf: &Amf, gnb: &Gnb) {
     amf_status_indication::unavailable(amf, gnb).await;
     overload_control::start(gnb);

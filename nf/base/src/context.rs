@@ -5,7 +5,7 @@ use crate::discovery::{Criteria, Discovery};
 use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::tokens::Tokens;
-use crate::{CommonConfig, Shutdown, StartError};
+use crate::{CommonConfig, NotReady, Shutdown, StartError};
 use martlet_outage::Dependency;
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -183,10 +183,10 @@ impl NfContext {
     }
 
     /// What is missing if no NRF answers.
-    pub(crate) fn missing_nrf(&self) -> Option<String> {
-        let missing: Option<Vec<String>> =
+    pub(crate) fn missing_nrf(&self) -> Option<NotReady> {
+        let missing: Option<Vec<NotReady>> =
             self.nrfs.iter().map(|nrf| nrf.state.missing()).collect();
-        missing.map(|all| all.join("; "))
+        missing.map(NotReady::Each)
     }
 
     /// The NRF that answers. Its answers may lack this function's subscriptions when it changes.

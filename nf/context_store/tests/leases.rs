@@ -152,7 +152,7 @@ fn take_over(
 ) {
     let ids: Vec<String> = (0..CONTEXTS).map(|id| id.to_string()).collect();
     let begun = Instant::now();
-    // A failed attempt may have taken contexts over, which nobody holds then.
+    // A failed attempt may have taken contexts over, which no member holds then.
     let Ok(taken) = peer.take_over_all(&ids) else { return };
     for (id, value) in taken {
         let Ok(number) = id.parse() else { continue };

@@ -1,5 +1,5 @@
-// The parser, for any architecture. It reads what rules may match, and accepts everything else: these
-// packets go to the native UPF.
+// The parser, for any architecture. It reads what rules may match, and accepts everything else:
+// these packets go to the native UPF.
 
 parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta) {
     state start {

@@ -1,8 +1,8 @@
 //! Actions.
 use crate::ast::*;
 use crate::code::Code;
-use crate::error::error;
-use crate::lower::{Lowering, Result};
+use crate::error::{Result, error};
+use crate::lower::Lowering;
 use crate::names::Fields;
 use crate::p4info::{self, Numbers, P4Info};
 use crate::spec::{self, Spec};

@@ -1,7 +1,7 @@
 //! Lowering of a deparser: the emitted headers.
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{Lowering, Result, Role};
+use crate::error::{Result, error};
+use crate::lower::{Lowering, Role};
 
 impl Lowering {
     pub(crate) fn deparser(&mut self, deparser: &Control) -> Result<()> {

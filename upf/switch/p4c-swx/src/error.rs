@@ -16,6 +16,9 @@ impl fmt::Display for Position {
     }
 }
 
+/// The result of a step of the compiler.
+pub(crate) type Result<T> = std::result::Result<T, CompileError>;
+
 /// The first error of a program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {message}")]

@@ -1,7 +1,7 @@
 //! Resolution of paths to fields and headers.
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
+use crate::error::{Result, error};
+use crate::lower::{INPUT, Lowering, OUTPUT, Role};
 
 impl Lowering {
     /// A scratch field for numbers.

@@ -1,7 +1,7 @@
 //! Counters and meters.
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{Lowering, Result};
+use crate::error::{Result, error};
+use crate::lower::Lowering;
 use crate::p4info::{self, Numbers, P4Info};
 
 /// Maximum size of a table, counter or meter array.

@@ -3,13 +3,11 @@ use crate::Program;
 use crate::architecture::Architecture;
 use crate::ast::*;
 use crate::code::Code;
-use crate::error::{CompileError, Position, error};
+use crate::error::{Position, Result, error};
 use crate::names::{Fields, Names};
 use crate::p4info::{self, Numbers, P4Info};
 use crate::spec::{self, Spec};
 use std::collections::BTreeMap;
-
-pub(crate) type Result<T> = std::result::Result<T, CompileError>;
 
 /// The meaning of the first name of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The parameters of a block, and the meaning of first names of paths in it.
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
+use crate::error::{Result, error};
+use crate::lower::{INPUT, Lowering, OUTPUT, Role};
 
 impl Lowering {
     /// Checks the parameters of a block, and binds the first names of paths. A parameter is checked

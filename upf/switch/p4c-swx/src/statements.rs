@@ -1,7 +1,7 @@
 //! Statements, conditions and expressions to instructions.
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{Lowering, Result, Role};
+use crate::error::{Result, error};
+use crate::lower::{Lowering, Role};
 
 /// An operand: a field with its width, or a number.
 #[derive(Debug, Clone)]

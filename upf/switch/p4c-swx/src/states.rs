@@ -1,7 +1,7 @@
 //! The states of a parser to instructions.
 use crate::ast::*;
-use crate::error::{Position, error};
-use crate::lower::{Lowering, Result, Role};
+use crate::error::{Position, Result, error};
+use crate::lower::{Lowering, Role};
 use std::collections::BTreeMap;
 
 impl Lowering {

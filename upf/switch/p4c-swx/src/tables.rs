@@ -1,7 +1,7 @@
 //! Tables and their keys.
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{Lowering, Result};
+use crate::error::{Result, error};
+use crate::lower::Lowering;
 use crate::p4info::{self, MatchKind, Numbers, P4Info};
 use crate::spec::{self, Spec};
 

@@ -1,8 +1,7 @@
 //! The externs of the architectures as those of `swx.p4`.
 use super::Architecture;
 use crate::ast::*;
-use crate::error::{Position, error};
-use crate::lower::Result;
+use crate::error::{Position, Result, error};
 use std::collections::BTreeMap;
 
 /// What an instance is.

@@ -3,8 +3,7 @@ use super::externs::{self, Headers, Kind};
 use super::verdict::Names;
 use super::{Architecture, INPUT, OUTPUT};
 use crate::ast::*;
-use crate::error::{Position, error};
-use crate::lower::Result;
+use crate::error::{Position, Result, error};
 use std::collections::BTreeMap;
 
 /// The paths that the names of a block stand for.

@@ -9,8 +9,7 @@ mod inline;
 mod verdict;
 
 use crate::ast::*;
-use crate::error::{Position, error};
-use crate::lower::Result;
+use crate::error::{Position, Result, error};
 use externs::Headers;
 use inline::Inliner;
 use std::collections::BTreeMap;

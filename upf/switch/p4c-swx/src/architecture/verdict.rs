@@ -2,8 +2,7 @@
 use super::Architecture;
 use super::externs::without_casts;
 use crate::ast::*;
-use crate::error::{Position, error};
-use crate::lower::Result;
+use crate::error::{Position, Result, error};
 use std::collections::BTreeMap;
 
 /// The fields of the metadata that a program exchanges with its architecture.

@@ -4,8 +4,7 @@
 use super::Emitter;
 use super::changes::Changes;
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::Result;
+use crate::error::{Result, error};
 use std::collections::BTreeSet;
 
 /// The size of one copy step for a length in bytes.

@@ -2,8 +2,7 @@
 use super::values;
 use crate::Program;
 use crate::ast;
-use crate::error::error;
-use crate::lower::Result;
+use crate::error::{Result, error};
 use crate::p4info::MatchKind;
 
 /// Maximum words of a ternary key.

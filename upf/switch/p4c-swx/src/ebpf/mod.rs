@@ -18,8 +18,8 @@ mod values;
 
 use crate::Program;
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::{Blocks, Lowering, Result, Role};
+use crate::error::{Result, error};
+use crate::lower::{Blocks, Lowering, Role};
 pub use layout::{Layout, Location, TableLayout};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

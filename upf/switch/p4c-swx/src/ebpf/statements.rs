@@ -2,8 +2,7 @@
 use super::Emitter;
 use super::values::number;
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::Result;
+use crate::error::{Result, error};
 
 impl Emitter {
     /// Writes statements; `done` is the target of `return`.

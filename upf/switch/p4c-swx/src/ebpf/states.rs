@@ -2,8 +2,7 @@
 use super::Emitter;
 use super::values::number;
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::Result;
+use crate::error::{Result, error};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn targets(state: &State) -> Vec<&str> {

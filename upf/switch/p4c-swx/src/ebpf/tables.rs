@@ -1,6 +1,6 @@
 //! Tables: lookup and action.
 use super::Emitter;
-use crate::lower::Result;
+use crate::error::Result;
 
 /// Name prefix of actions that hold packets: a convention with the control plane.
 const HOLDING: &str = "hold_";

@@ -1,8 +1,7 @@
 //! Fields, numbers and conditions.
 use super::Emitter;
 use crate::ast::*;
-use crate::error::error;
-use crate::lower::Result;
+use crate::error::{Result, error};
 
 /// The C type for a number of a bit width.
 pub(super) fn of(bits: u32) -> &'static str {
