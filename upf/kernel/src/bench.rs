@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 
 /// The sent packets.
 #[derive(Default)]
-pub struct Left {
+pub struct SentPackets {
     /// Datagrams to GTP-U peers.
     pub to_peers: Mutex<VecDeque<(IpAddr, Vec<u8>)>>,
     /// Packets to the data network.
     pub to_network: Mutex<VecDeque<Vec<u8>>>,
 }
 
-impl Egress for Arc<Left> {
+impl Egress for Arc<SentPackets> {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         self.to_peers.lock().unwrap().push_back((peer, datagram.to_vec()));
         Ok(())
@@ -37,10 +37,10 @@ impl Egress for Arc<Left> {
 
 /// A forwarder between queues that stand for a gNB and a data network.
 pub struct Bench {
-    pub(crate) forwarder: Arc<Forwarder<Arc<Left>>>,
-    carrier: Carrier<Arc<Left>>,
+    pub(crate) forwarder: Arc<Forwarder<Arc<SentPackets>>>,
+    carrier: Carrier<Arc<SentPackets>>,
     /// Sent packets.
-    pub left: Arc<Left>,
+    pub left: Arc<SentPackets>,
     /// Events of the forwarder.
     pub events: mpsc::Receiver<Event>,
 }
@@ -63,7 +63,7 @@ impl Bench {
 
     /// The same with a perimeter.
     pub fn within(limits: KernelLimits, n3: &N3Config, perimeter: Arc<Perimeter>) -> Self {
-        let left = Arc::new(Left::default());
+        let left = Arc::new(SentPackets::default());
         let (sender, events) = mpsc::channel(limits.events);
         let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(n3);
         let forwarder = forwarder.within(perimeter);

@@ -125,7 +125,10 @@ impl Ue {
             Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
                 let before = (self.context_transfer, self.idle);
-                if answer.send(ue_context_transfer::give(self, &asked, nas.as_ref())).is_err() {
+                if answer
+                    .send(ue_context_transfer::transfer_to(self, &asked, nas.as_ref()))
+                    .is_err()
+                {
                     (self.context_transfer, self.idle) = before;
                 }
             }

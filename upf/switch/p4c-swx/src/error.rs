@@ -30,6 +30,6 @@ pub struct CompileError {
 }
 
 /// An error at a position.
-pub(crate) fn error<T>(at: Position, message: impl Into<String>) -> Result<T, CompileError> {
+pub(crate) fn error<T>(at: Position, message: impl Into<String>) -> Result<T> {
     Err(CompileError { at, message: message.into() })
 }

@@ -1,13 +1,13 @@
 //! Table entries that a change of a session allocates, and releases if it fails.
 use super::state::State;
-use super::usage::Place;
+use super::usage::RuleSlot;
 use crate::loader::Programs;
 use martlet_upf_datapath::DatapathError;
 
 /// Table entries allocated by a change.
 #[derive(Default)]
-pub(super) struct Taken {
-    pub rules: Vec<Place>,
+pub(super) struct Allocation {
+    pub rules: Vec<RuleSlot>,
     pub groups: Vec<(u32, u32)>,
     pub buckets: Vec<u32>,
     pub limits: Option<(u32, u32)>,
@@ -15,7 +15,7 @@ pub(super) struct Taken {
     pub lists: Vec<u32>,
 }
 
-impl Taken {
+impl Allocation {
     pub fn release(self, programs: &Programs, state: &mut State) {
         for at in self.rules {
             state.rule_slots.release(at.index);

@@ -1,6 +1,6 @@
 //! Token buckets of bit rates, and volume limits.
 use super::Forwarder;
-use super::allocation::{Taken, full};
+use super::allocation::{Allocation, full};
 use super::compile::{Limit, Plan, Planned};
 use super::state::{Entry, State};
 use super::usage::Account;
@@ -25,7 +25,7 @@ impl Forwarder {
         entry: &Entry,
         session: &Session,
         plan: &Plan,
-        taken: &mut Taken,
+        allocation: &mut Allocation,
     ) -> Result<BTreeMap<(u32, bool), u32>, DatapathError> {
         let mut buckets = BTreeMap::new();
         for (qer, direction, rate) in shared_rates(session, plan) {
@@ -37,7 +37,7 @@ impl Forwarder {
                 Some(stays) => stays.bucket,
                 None => {
                     let at = state.bucket_slots.take(1).ok_or_else(|| full("rules"))?;
-                    taken.buckets.push(at);
+                    allocation.buckets.push(at);
                     self.programs.buckets.write(at, bucket(rate, self.limits.mbr_burst()));
                     at
                 }
@@ -54,7 +54,7 @@ impl Forwarder {
         state: &mut State,
         entry: &Entry,
         plan: &Plan,
-        taken: &mut Taken,
+        allocation: &mut Allocation,
     ) -> Result<u32, DatapathError> {
         let shape = |limits: &[Limit]| {
             limits.iter().map(|l| (l.urr, l.quota, l.of.map(|of| of as u8))).collect::<Vec<_>>()
@@ -69,7 +69,7 @@ impl Forwarder {
         }
         let length = plan.limits.len() as u32;
         let at = state.limit_slots.take(length).ok_or_else(|| full("rules"))?;
-        taken.limits = Some((at, length));
+        allocation.limits = Some((at, length));
         Ok(at)
     }
 

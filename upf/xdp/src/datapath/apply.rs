@@ -3,13 +3,13 @@
 //! Packets see either the old or the new rules of a session: new rules are written unreferenced,
 //! then each lookup key is switched to them atomically.
 use super::Forwarder;
-use super::allocation::{Taken, full};
+use super::allocation::{Allocation, full};
 use super::allowance::{bucket, shared_rates};
 use super::compile::{LookupKey, Plan, plan};
 use super::filters;
 use super::lookup::{CACHED, LIST};
 use super::state::{Entry, FAR, Rate, State};
-use super::usage::{Place, Placed};
+use super::usage::{InstalledRule, RuleSlot};
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_datapath::{Change, DatapathError, Usage};
 use martlet_upf_kernel::network_instances::network_instance_of;
@@ -44,7 +44,7 @@ impl Forwarder {
             self.take_events(state);
             self.drop_waiting(state, session.seid);
         }
-        let mut taken = Taken::default();
+        let mut allocation = Allocation::default();
         let known = state.sessions.remove(&session.seid);
         let fresh = known.is_none();
         let mut entry = match known {
@@ -57,16 +57,16 @@ impl Forwarder {
                 entry
             }
         };
-        let mut made = self.write(state, &mut entry, session, &plan, &mut taken);
+        let mut made = self.write(state, &mut entry, session, &plan, &mut allocation);
         // Rule changes faster than the grace period are delayed, not rejected.
         while made.is_err() && state.wait_for_retired(&self.programs, &mut entry) {
-            std::mem::take(&mut taken).release(&self.programs, state);
-            made = self.write(state, &mut entry, session, &plan, &mut taken);
+            std::mem::take(&mut allocation).release(&self.programs, state);
+            made = self.write(state, &mut entry, session, &plan, &mut allocation);
         }
         let lookup_keys = match made {
             Ok(lookup_keys) => lookup_keys,
             Err(error) => {
-                taken.release(&self.programs, state);
+                allocation.release(&self.programs, state);
                 if fresh {
                     state.session_slots.release(entry.slot, 1);
                 } else {
@@ -77,7 +77,7 @@ impl Forwarder {
         };
         let buffered_before = entry.buffers || entry.held;
         entry.relays.set(session.relays());
-        self.switch(state, &mut entry, session, plan, taken, lookup_keys);
+        self.switch(state, &mut entry, session, plan, allocation, lookup_keys);
         if change.renotify {
             entry.notified = false;
         }
@@ -104,14 +104,14 @@ impl Forwarder {
     fn free_for(&self, state: &State, session: &Session, plan: &Plan) -> Result<(), DatapathError> {
         let other = |owner: Option<&u64>| owner.is_some_and(|owner| *owner != session.seid);
         for (lookup_key, rules) in &plan.lookup_keys {
-            let taken = match lookup_key {
+            let in_use = match lookup_key {
                 LookupKey::Teid(teid) => other(state.by_teid.get(teid)),
                 LookupKey::Ue(address) => other(state.by_ue.get(address)),
                 LookupKey::Route4(..) | LookupKey::Route6(..) => {
                     other(state.by_route.get(lookup_key))
                 }
             };
-            if taken {
+            if in_use {
                 let pdr =
                     rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
                 let what = match lookup_key {
@@ -138,10 +138,10 @@ impl Forwarder {
         entry: &mut Entry,
         session: &Session,
         plan: &Plan,
-        taken: &mut Taken,
+        allocation: &mut Allocation,
     ) -> Result<ById<LookupKey, u32>, DatapathError> {
-        let buckets = self.buckets(state, entry, session, plan, taken)?;
-        let limits_at = self.limits(state, entry, plan, taken)?;
+        let buckets = self.buckets(state, entry, session, plan, allocation)?;
+        let limits_at = self.limits(state, entry, plan, allocation)?;
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
         let mut rules = Vec::with_capacity(plan.rules.len());
         let mut homes = BTreeMap::new();
@@ -154,8 +154,8 @@ impl Forwarder {
                 return Err(full("rules"));
             };
             homes.extend(cache_rule);
-            let taken_at = taken.rules.len();
-            taken.rules.push(Place { index: at, rest: rest_at, rate: 0 });
+            let taken_at = allocation.rules.len();
+            allocation.rules.push(RuleSlot { index: at, rest: rest_at, rate: 0 });
             let (mut rule, mut rest) = (planned.rule, planned.rest);
             (rule.rest, rule.incarnation, rule.mark) = (rest_at, entry.incarnation, u32::MAX);
             rule.flags |= rule_flag::RULE_FRESH.0 | self.class_flags(session, planned);
@@ -188,7 +188,7 @@ impl Forwarder {
                             .rates
                             .take(&self.programs, &fresh)
                             .ok_or_else(|| full("rules"))?;
-                        taken.rules[taken_at].rate = rule.rate;
+                        allocation.rules[taken_at].rate = rule.rate;
                         rule.full_at = self.full_at(entry, planned, rule.rate);
                     }
                 }
@@ -205,8 +205,8 @@ impl Forwarder {
                     false => rules[*n],
                 },
                 _ => {
-                    let first = self.list(state, plan, list, &rules, taken)?;
-                    self.cache_list(state, *lookup_key, first, taken)
+                    let first = self.list(state, plan, list, &rules, allocation)?;
+                    self.cache_list(state, *lookup_key, first, allocation)
                         .map_or(LIST | first, |slot| CACHED | slot)
                 }
             };
@@ -227,7 +227,7 @@ impl Forwarder {
         plan: &Plan,
         list: &[(usize, Vec<filters::Compiled>)],
         rules: &[u32],
-        taken: &mut Taken,
+        allocation: &mut Allocation,
     ) -> Result<u32, DatapathError> {
         let mut candidates = Vec::new();
         let mut rests = Vec::new();
@@ -253,7 +253,7 @@ impl Forwarder {
         }
         let length = candidates.len().div_ceil(filters::GROUP) as u32;
         let at = state.group_slots.take(length).ok_or_else(|| full("filters"))?;
-        taken.groups.push((at, length));
+        allocation.groups.push((at, length));
         for (n, candidates) in candidates.chunks(filters::GROUP).enumerate() {
             let (low, high) = filters::span(candidates);
             let candidate = [filters::none(); filters::GROUP];
@@ -275,12 +275,12 @@ impl Forwarder {
         entry: &mut Entry,
         session: &Session,
         plan: Plan,
-        taken: Taken,
+        allocation: Allocation,
         lookup_keys: ById<LookupKey, u32>,
     ) {
         let now = Instant::now();
         entry.settle(&self.programs);
-        self.set_limits(state, entry, session, &plan, taken.limits);
+        self.set_limits(state, entry, session, &plan, allocation.limits);
         for (lookup_key, leads_to) in lookup_keys.iter() {
             let before = entry.lookup_keys.get(lookup_key).copied();
             self.enter(state, entry.seid, *lookup_key, before, Some(*leads_to));
@@ -295,7 +295,7 @@ impl Forwarder {
         if !rules.is_empty() {
             entry.old_rules.extend(rules.into_iter().map(|placed| (now, placed)));
         }
-        let placed = taken.rules.iter().zip(&plan.rules);
+        let placed = allocation.rules.iter().zip(&plan.rules);
         // Rules with the same URRs share one list.
         let mut lists: Vec<Arc<[u32]>> = Vec::new();
         let mut list_of = |urrs: &[u32]| {
@@ -306,19 +306,19 @@ impl Forwarder {
             })
         };
         entry.rules =
-            placed.map(|(at, rule)| Placed::new(*at, rule, list_of(&rule.urrs))).collect();
+            placed.map(|(at, rule)| InstalledRule::new(*at, rule, list_of(&rule.urrs))).collect();
         if !entry.exact {
             entry.set_marks(&self.programs);
         }
         for (at, length) in entry.groups.take() {
             state.group_slots.release(at, length);
         }
-        entry.groups.set(taken.groups);
+        entry.groups.set(allocation.groups);
         for slot in entry.list_homes.take() {
             state.rule_slots.release(slot);
         }
-        entry.list_homes.set(taken.lists);
-        let mut fresh = taken.buckets.into_iter();
+        entry.list_homes.set(allocation.lists);
+        let mut fresh = allocation.buckets.into_iter();
         let (mut old, mut rates) = (entry.rates.take(), Vec::new());
         for (qer, direction, rate) in shared_rates(session, &plan) {
             let stays = old
@@ -387,14 +387,14 @@ impl Forwarder {
         for placed in &entry.rules {
             state.forget_rule(&self.programs, placed, now);
         }
-        let taken = Taken {
+        let allocation = Allocation {
             rules: Vec::new(),
             groups: entry.groups.take(),
             buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
             limits: entry.limits_at,
             lists: entry.list_homes.take(),
         };
-        taken.release(&self.programs, state);
+        allocation.release(&self.programs, state);
         usage
     }
 }

@@ -1,6 +1,6 @@
 //! Lookup keys in the BPF maps: the rule cache, the cells and the framed routes.
 use super::Forwarder;
-use super::allocation::Taken;
+use super::allocation::Allocation;
 use super::compile::{LookupKey, Plan};
 use super::filters;
 use super::state::State;
@@ -40,14 +40,14 @@ impl Forwarder {
         state: &mut State,
         lookup_key: LookupKey,
         first: u32,
-        taken: &mut Taken,
+        allocation: &mut Allocation,
     ) -> Option<u32> {
         let slot = state.rule_slots.take_cached(self.cache_slots_of(lookup_key)?)?;
         let flags = rule_flag::RULE_LIST.0;
         self.programs
             .rules
             .write(slot, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
-        taken.lists.push(slot);
+        allocation.lists.push(slot);
         Some(slot)
     }
 

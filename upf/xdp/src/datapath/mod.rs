@@ -96,7 +96,7 @@ struct Forwarder {
     ring: Mutex<Ring>,
     tracer: Mutex<Tracer>,
     counters: Arc<Counters>,
-    seen: Mutex<Seen>,
+    seen: Mutex<ReadCounters>,
     events: EventSender,
     limits: XdpConfig,
     /// QFIs that are shaped first.
@@ -130,14 +130,14 @@ struct Forwarder {
 
 /// The programs' counters at the last time that they were added to ours.
 #[derive(Default)]
-struct Seen {
+struct ReadCounters {
     stats: types::stats,
     lane: types::lane,
     totals: [[u64; 2]; 2],
     unmarked: HashMap<IpAddr, u64>,
 }
 
-/// No code panics while it holds one of these locks; should it, the state is still whole.
+/// No code panics while it holds one of these locks; should it, the state is still consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use super::lazy_box::LazyBox;
 use super::nat::Flows;
 use super::rule_slots::{Rates, RuleSlots};
 use super::slots::Slots;
-use super::usage::{Account, Clock, Placed, later};
+use super::usage::{Account, Clock, InstalledRule, later};
 use crate::loader::Programs;
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_board::governor::CLASSES;
@@ -34,9 +34,9 @@ pub(super) struct Entry {
     pub incarnation: u32,
     /// In the table of sessions.
     pub slot: u32,
-    pub rules: Vec<Placed>,
+    pub rules: Vec<InstalledRule>,
     /// Replaced rules, with the time from which packets could no longer find them.
-    pub old_rules: LazyBox<Vec<(Instant, Placed)>>,
+    pub old_rules: LazyBox<Vec<(Instant, InstalledRule)>>,
     /// Its lookup keys, and their entries in the tables.
     pub lookup_keys: ById<LookupKey, u32>,
     /// Runs of groups of candidates.
@@ -181,7 +181,7 @@ impl State {
 
     /// Removes a rule that no packet finds any more: adds its counters to the totals and frees its
     /// slot.
-    pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed, since: Instant) {
+    pub fn forget_rule(&mut self, programs: &Programs, placed: &InstalledRule, since: Instant) {
         let rule = programs.rules.read(placed.index);
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
         total[0] += rule.bytes;
@@ -227,7 +227,7 @@ impl State {
         let (gone, remaining) =
             entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= GRACE_PERIOD);
         entry.old_rules.set(remaining);
-        let gone: Vec<(Instant, Placed)> = gone;
+        let gone: Vec<(Instant, InstalledRule)> = gone;
         for (_, placed) in &gone {
             placed.add_to(&mut entry.gone, &programs.rules);
         }
@@ -460,7 +460,7 @@ impl Entry {
 }
 
 /// Makes a rule check its marks, from the nearer one on.
-fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
+fn mark_at(programs: &Programs, placed: &InstalledRule, stop_at: u64, check_at: u64) {
     let set = |offset, value| {
         programs.cold_rules.u64(placed.rest, offset).store(value, Ordering::Relaxed)
     };

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Where a rule lies.
+/// The slots of a rule in the tables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RuleSlot {
     pub index: u32,
     pub rest: u32,
     pub rate: u16,
@@ -28,7 +28,7 @@ pub(super) fn later(one: u32, other: u32) -> u32 {
 }
 
 /// A rule in the table, with the counts already taken.
-pub(super) struct Placed {
+pub(super) struct InstalledRule {
     pub index: u32,
     /// Of its rest.
     pub rest: u32,
@@ -41,7 +41,7 @@ pub(super) struct Placed {
     packets: u64,
 }
 
-impl Placed {
+impl InstalledRule {
     /// Adds its counts to bytes and packets from and to UEs.
     pub fn add_to(&self, sum: &mut [[u64; 2]; 2], rules: &Table<rule>) {
         let rule = rules.read(self.index);
@@ -49,10 +49,10 @@ impl Placed {
         *sum = [sum[0] + rule.bytes, sum[1] + rule.packets];
     }
 
-    pub fn new(at: Place, plan: &Planned, urrs: Arc<[u32]>) -> Self {
+    pub fn new(at: RuleSlot, plan: &Planned, urrs: Arc<[u32]>) -> Self {
         let (pdr, direction) = (plan.pdr, plan.direction);
-        let Place { index, rest, rate } = at;
-        Placed { index, rest, rate, pdr, direction, urrs, bytes: 0, packets: 0 }
+        let RuleSlot { index, rest, rate } = at;
+        InstalledRule { index, rest, rate, pdr, direction, urrs, bytes: 0, packets: 0 }
     }
 
     /// Bytes and packets since the last time.

@@ -36,8 +36,8 @@ pub(crate) struct Keys {
     pub derived: bool,
 }
 
-/// The challenge for the UE.
-enum Offer {
+/// The authentication method, with the message for the UE.
+enum Method {
     /// 5G-AKA.
     FiveGAka(Av5gAka),
     /// An EAP request.
@@ -46,7 +46,7 @@ enum Offer {
 
 /// A challenge of the AUSF, and the resource for the response.
 struct Challenge {
-    offer: Offer,
+    method: Method,
     ausf: AusfUeAuthenticationClient,
     id: String,
 }
@@ -69,7 +69,7 @@ enum Confirmed {
 }
 
 /// The AUSF's answer to an EAP response.
-enum Step {
+enum EapOutcome {
     Request(Bytes),
     Success(Bytes, KSeaf),
     Failure(Bytes),
@@ -84,8 +84,8 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
     let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) =
         (false, false, false, 0);
     loop {
-        match (ask(ue, &challenge.offer, ngksi).await?, &challenge.offer) {
-            (Answer::Response(res_star, _), Offer::FiveGAka(vector)) => {
+        match (ask(ue, &challenge.method, ngksi).await?, &challenge.method) {
+            (Answer::Response(res_star, _), Method::FiveGAka(vector)) => {
                 match confirm(ue, &challenge, vector, res_star).await? {
                     Confirmed::Success(k_seaf) => return keys(ue, &k_seaf, ngksi, None),
                     // The 5G-GUTI may belong to another UE: ask for the SUCI (TS 24.501, 5.4.1.3.5;
@@ -99,11 +99,13 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                 identification::ask(ue).await?;
                 challenge = self::challenge(ue, None).await?;
             }
-            (Answer::Response(_, packet), Offer::Eap(_)) => {
+            (Answer::Response(_, packet), Method::Eap(_)) => {
                 match step(ue, &challenge, packet).await? {
-                    Step::Request(packet) => challenge.offer = Offer::Eap(packet),
-                    Step::Success(packet, k_seaf) => return keys(ue, &k_seaf, ngksi, Some(packet)),
-                    Step::Failure(packet) if !identified => {
+                    EapOutcome::Request(packet) => challenge.method = Method::Eap(packet),
+                    EapOutcome::Success(packet, k_seaf) => {
+                        return keys(ue, &k_seaf, ngksi, Some(packet));
+                    }
+                    EapOutcome::Failure(packet) if !identified => {
                         // The 5G-GUTI may belong to another UE: send the result, then ask for the
                         // SUCI (TS 24.501, 5.4.1.2.4.5).
                         identified = true;
@@ -115,12 +117,12 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                         identification::ask(ue).await?;
                         challenge = self::challenge(ue, None).await?;
                     }
-                    Step::Failure(packet) => return Err(Stop::NotAuthentic(Some(packet))),
+                    EapOutcome::Failure(packet) => return Err(Stop::NotAuthentic(Some(packet))),
                 }
             }
             (
                 Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)),
-                Offer::FiveGAka(vector),
+                Method::FiveGAka(vector),
             ) if !synchronised => {
                 // The home network resynchronises to the UE's sequence number (TS 33.501,
                 // 6.1.3.3.2).
@@ -189,15 +191,15 @@ async fn challenge(
     let asked = async {
         let ausf = ue.amf.ausf(&ue.label()).await?;
         let context = ausf.ue_authentications_post(info).await?.body;
-        let (offer, link) = match context.five_g_auth_data {
-            AuthData::FiveGAka(vector) => (Offer::FiveGAka(vector), LINK_5G_AKA),
-            AuthData::Eap(packet) => (Offer::Eap(packet.0), LINK_EAP_SESSION),
+        let (method, link) = match context.five_g_auth_data {
+            AuthData::FiveGAka(vector) => (Method::FiveGAka(vector), LINK_5G_AKA),
+            AuthData::Eap(packet) => (Method::Eap(packet.0), LINK_EAP_SESSION),
         };
         let link = context.links.get(link).and_then(|link| link.uri());
         let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
             Problem::system_failure("the AUSF's answer has no link for the response")
         })?;
-        Ok(Challenge { offer, ausf, id })
+        Ok(Challenge { method, ausf, id })
     };
     asked.await.map_err(|problem| refused(ue, &problem))
 }
@@ -239,11 +241,11 @@ fn native(ngksi: u8) -> Result<NasKeySetIdentifier, Stop> {
 }
 
 /// AUTHENTICATION REQUEST, and the UE's answer.
-async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
+async fn ask(ue: &mut Ue, method: &Method, ngksi: u8) -> Result<Answer, Stop> {
     let mut request =
         NasAuthenticationRequest::new(native(ngksi)?, NasAbba::new(aka::ABBA.to_vec()));
-    match offer {
-        Offer::FiveGAka(vector) => {
+    match method {
+        Method::FiveGAka(vector) => {
             request.set_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(
                 vector.rand.0,
             ));
@@ -251,7 +253,7 @@ async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
                 vector.autn.0,
             ));
         }
-        Offer::Eap(packet) => {
+        Method::Eap(packet) => {
             request.set_eap_message(NasEapMessage::new(packet.to_vec()));
         }
     }
@@ -323,7 +325,7 @@ fn store_authenticated(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
 
 /// Sends an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). The AMF does not
 /// interpret it.
-async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step, Stop> {
+async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<EapOutcome, Stop> {
     let session = EapSession { eap_payload: Some(Base64(packet)), ..EapSession::default() };
     let answer = challenge
         .ausf
@@ -338,12 +340,12 @@ async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step,
     match (answer.auth_result, answer.supi, answer.k_seaf) {
         (Some(AuthResult::AuthenticationSuccess), Some(supi), Some(k_seaf)) => {
             store_authenticated(ue, supi)?;
-            Ok(Step::Success(packet, KSeaf::new(&k_seaf.0)))
+            Ok(EapOutcome::Success(packet, KSeaf::new(&k_seaf.0)))
         }
         (Some(AuthResult::AuthenticationFailure | AuthResult::AuthenticationSuccess), _, _) => {
-            Ok(Step::Failure(packet))
+            Ok(EapOutcome::Failure(packet))
         }
-        (Some(AuthResult::AuthenticationOngoing) | None, _, _) => Ok(Step::Request(packet)),
+        (Some(AuthResult::AuthenticationOngoing) | None, _, _) => Ok(EapOutcome::Request(packet)),
     }
 }
 

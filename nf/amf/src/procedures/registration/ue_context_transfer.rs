@@ -39,7 +39,7 @@ const STATUS_UPDATE_TIMEOUT: Duration = Duration::from_secs(10);
 type Proof = (Option<Inbound>, Option<(KAmf, u8)>);
 
 /// A context received from another AMF.
-pub(crate) struct Taken {
+pub(crate) struct ReceivedContext {
     /// The old AMF; `None` if the context came from the context store.
     old: Option<AmfCommunicationClient>,
     ue_context_id: String,
@@ -55,7 +55,7 @@ pub(crate) async fn fetch(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
     initial: bool,
-) -> Option<Taken> {
+) -> Option<ReceivedContext> {
     let guti =
         request.fgs_mobile_identity.as_guti().filter(|guti| !ue.amf.served.allocated(guti))?;
     let nas = ue.initial.nas.clone()?;
@@ -72,7 +72,7 @@ pub(crate) async fn fetch(
             Some(taken)
         }
         // The old AMF has failed, or lost the context: try the set's context store.
-        Err(problem) if problem.status() != 403 => match inherit(ue, &guti, &nas_of_ue).await {
+        Err(problem) if problem.status() != 403 => match take_over(ue, &guti, &nas_of_ue).await {
             Some(taken) => {
                 procedure.succeeded();
                 tracing::info!(
@@ -103,7 +103,7 @@ pub(crate) async fn fetch(
 
 /// Continues with the context that a member of the AMF set has stored, if the request is proven to
 /// be the UE's.
-async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
+async fn take_over(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<ReceivedContext> {
     let amf = ue.amf.clone();
     let peer_ue = amf.peer_ue_of_guti(guti).await?;
     // A request that is not the UE's own takes nothing.
@@ -120,10 +120,20 @@ async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     ue.security = Some(security);
     // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;
-    Some(Taken { old: None, ue_context_id: String::new(), inbound: Some(inbound), derived: None })
+    Some(ReceivedContext {
+        old: None,
+        ue_context_id: String::new(),
+        inbound: Some(inbound),
+        derived: None,
+    })
 }
 
-async fn ask(ue: &mut Ue, guti: &Guti, nas: Bytes, initial: bool) -> Result<Taken, Problem> {
+async fn ask(
+    ue: &mut Ue,
+    guti: &Guti,
+    nas: Bytes,
+    initial: bool,
+) -> Result<ReceivedContext, Problem> {
     let id = AmfId::of_guti(guti);
     let amf_id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
     let guami = Guami::new(crate::served::plmn_to_sbi(guti.plmn()), amf_id);
@@ -146,7 +156,7 @@ async fn ask(ue: &mut Ue, guti: &Guti, nas: Bytes, initial: bool) -> Result<Take
         Problem::system_failure(format!("invalid UE context from the old AMF: {what}"))
     })?;
     ue.capabilities.radio = radio.or(ue.capabilities.radio.take());
-    Ok(Taken { old: Some(old), ue_context_id, inbound, derived })
+    Ok(ReceivedContext { old: Some(old), ue_context_id, inbound, derived })
 }
 
 fn reference(id: &str) -> RefToBinaryData {
@@ -257,7 +267,7 @@ fn algorithms(
     Some((nea, nia))
 }
 
-impl Taken {
+impl ReceivedContext {
     /// Reports success to the old AMF, and the new serving AMF to the SMFs (step 10).
     pub async fn complete(&self, ue: &mut Ue) {
         let mut update = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
@@ -320,7 +330,7 @@ pub(crate) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
 
 /// Old AMF: answers UEContextTransfer. The context is given only for a request that this UE's keys
 /// verify.
-pub(crate) fn give(
+pub(crate) fn transfer_to(
     ue: &mut Ue,
     asked: &UeContextTransferReqData,
     nas: Option<&Bytes>,
