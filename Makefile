@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
@@ -135,7 +135,7 @@ soak: packages-test ## UEs perform random actions for SECONDS (30) from SEED (1)
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test process_deaths -- --nocapture
 
 count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
-	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
+	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
 
 chaos: packages-test ## Kill, suspend and disconnect parts of a split core for SECONDS (30) from SEED (1) while UEs perform random actions
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos -- --nocapture --test-threads 1
@@ -148,6 +148,9 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 
 chaos-sets: packages-test ## Members of a set take contexts over for SECONDS (30) from SEED (1) while PostgreSQL is paused, killed, read-only and failed over; the history is checked
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet-context-store --test leases $(RUNNER) -- --nocapture --test-threads 1
+
+p4c-check: ## Give the switch's P4 programs to the reference compiler in P4C=FOLDER (p4test, p4c-bm2-ss, p4c-dpdk)
+	deploy/test/p4c.sh "$(P4C)"
 
 differential: packages-switch ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare the results: SETS (2000) sets of rules, from SEED (1) on
 	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp -p martlet-upf-offload --lib $(RUNNER) agree_on_random_rules_and_packets

@@ -104,7 +104,7 @@ hex lcs_records data 1703030013000102030405060708090a0b0c0d0e0f101112
 hex lcs_records alert 15030300020228
 hex lcs_arq data 0000000000000001000a68656c6c6f
 
-for program in ../upf/switch/p4/upf.p4 ../upf/switch/target/tests/examples/*.p4; do
+for program in ../upf/switch/p4/upf_*.p4 ../upf/switch/target/tests/examples/*.p4; do
     mkdir -p corpus/p4c_swx
     cp "$program" corpus/p4c_swx/
 done

@@ -11,8 +11,8 @@ use crate::{runtime, trim};
 use anyhow::{Context, Result, bail};
 use martlet::config::{Config, database_name};
 use martlet::core::{FabricManager, Sbi, function_names};
-use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
+use martlet_nf::{NotReady, Shutdown};
 use prometheus::{IntCounterVec, IntGaugeVec, register_int_counter_vec, register_int_gauge_vec};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -58,7 +58,7 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
             "nfs": nfs,
         })
     });
-    let readiness = Arc::new(RwLock::new(Err("the functions start".to_string())));
+    let readiness = Arc::new(RwLock::new(Err(NotReady::Waiting("the functions start"))));
     let shown = readiness.clone();
     let ready: martlet_nf::Ready =
         Arc::new(move || shown.read().unwrap_or_else(|e| e.into_inner()).clone());
@@ -310,7 +310,7 @@ async fn stop(mut child: Child, name: &str) -> Result<()> {
 async fn poll_status(
     config: Config,
     statuses: Arc<RwLock<serde_json::Value>>,
-    readiness: Arc<RwLock<Result<(), String>>>,
+    readiness: Arc<RwLock<Result<(), NotReady>>>,
     started: Instant,
 ) {
     let mut was_ready = false;
@@ -323,17 +323,17 @@ async fn poll_status(
             match oam_client::status(endpoint).await {
                 Ok(status) => {
                     nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
-                    missing.extend(oam_client::ready(endpoint).await.err().map(|e| e.to_string()));
+                    let outcome = oam_client::ready(endpoint).await;
+                    missing.extend(outcome.err().map(|e| NotReady::Process(e.to_string())));
                 }
-                Err(_) => missing.push(format!("{name}: its process does not answer")),
+                Err(_) => missing.push(NotReady::NoAnswer((*name).to_string())),
             }
         }
         if missing.is_empty() && !all_are_registered(&nfs) {
-            missing.push("a function is not registered with the NRF".into());
+            missing.push(NotReady::Waiting("a function is not registered with the NRF"));
         }
         let is_ready = missing.is_empty();
-        *readiness.write().unwrap_or_else(|e| e.into_inner()) =
-            if is_ready { Ok(()) } else { Err(missing.join("\n")) };
+        *readiness.write().unwrap_or_else(|e| e.into_inner()) = NotReady::unless_empty(missing);
         if !was_ready && is_ready {
             was_ready = true;
             tracing::info!(ms = started.elapsed().as_millis() as u64, "core ready");

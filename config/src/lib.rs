@@ -14,4 +14,4 @@ pub use finding::{Finding, Report};
 pub use lines::Lines;
 pub use read::{Reading, read, read_all, read_file, text_of};
 pub use reference::Reference;
-pub use shape::{Kind, keys};
+pub use shape::{Kind, UnknownType, keys};

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// Mistakes that are reported of one file.
-const MOST: usize = 100;
+const MAX_MISTAKES: usize = 100;
 
 /// What was read of a file.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
         removed.insert(finding.path.clone());
     }
     let mut value = None;
-    while wrong.len() < MOST {
+    while wrong.len() < MAX_MISTAKES {
         let current = rest.joined();
         let error = match serde_saphyr::from_str::<T>(&current) {
             Ok(read) => {
@@ -225,7 +225,7 @@ fn syntax(error: &Error) -> String {
 
 /// A type in words.
 fn kind(expected: &str) -> String {
-    let number = |most: u64| format!("a number from 0 to {most}");
+    let number = |max: u64| format!("a number from 0 to {max}");
     match expected {
         "u8" => number(u8::MAX.into()),
         "u16" => number(u16::MAX.into()),

@@ -42,7 +42,7 @@ const UDM: &[Row] = &[];
 
 const AUSF: &[Row] = &[];
 
-const PCF: &[Row] = &[];
+const PCF: &[Row] = &[("pcf.ue_requests.most", "pcf.ue_requests.max_flows", "")];
 
 const NSSF: &[Row] = &[];
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 pub enum Kind {
     /// `true` or `false`.
     Bool,
-    /// A whole number, with the least and the highest.
+    /// A whole number, with its minimum and maximum.
     Integer(i64, u64),
     /// A number.
     Number,
@@ -49,30 +49,38 @@ const TEXTS: [&str; 14] = [
 ];
 /// Numbers that they read.
 const NUMBERS: [u8; 4] = [1, 0, 5, 64];
-/// Ways in which a value of several types can be written.
+/// Forms in which a value of several types can be written.
 const ANY: usize = 4;
 /// Attempts to read a type. Each one that fails changes one value.
 const ATTEMPTS: usize = 10_000;
+
+/// The type of a value is not recognised: it accepts no text and no number that this module tries.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the type of {path} is not recognised: add a text that it accepts to config/src/shape.rs")]
+pub struct UnknownType {
+    /// The path of the value.
+    pub path: String,
+}
 
 /// All keys of a type by path, such as `amf.tais[].tac`.
 ///
 /// # Errors
 /// The path of a value for which no text was accepted.
-pub fn keys<T: DeserializeOwned>() -> Result<BTreeMap<String, Kind>, String> {
+pub fn keys<T: DeserializeOwned>() -> Result<BTreeMap<String, Kind>, UnknownType> {
     let state = State::default();
     for _ in 0..ATTEMPTS {
         let error = match T::deserialize(Tracer { state: &state, path: String::new() }) {
             Ok(_) => return Ok(state.keys.into_inner()),
             Err(error) => error.to_string(),
         };
-        // A section that is flattened into another one does not tell its fields.
+        // A section that is flattened into another one does not list its fields.
         if let Some(field) = error.strip_prefix("missing field `") {
             let section = state.ended.borrow().clone();
             let mut missing = state.missing.borrow_mut();
             let known = missing.entry(section.clone()).or_default();
             let field = field.trim_end_matches('`').to_string();
             if known.contains(&field) {
-                return Err(section);
+                return Err(UnknownType { path: section });
             }
             known.push(field);
             continue;
@@ -82,10 +90,10 @@ pub fn keys<T: DeserializeOwned>() -> Result<BTreeMap<String, Kind>, String> {
         let tries = tries.entry(last.clone()).or_default();
         *tries += 1;
         if *tries > TEXTS.len() + 20 {
-            return Err(last);
+            return Err(UnknownType { path: last });
         }
     }
-    Err(state.last.into_inner())
+    Err(UnknownType { path: state.last.into_inner() })
 }
 
 #[derive(Default)]
@@ -95,9 +103,9 @@ struct State {
     tries: RefCell<HashMap<String, usize>>,
     /// The path of the last value.
     last: RefCell<String>,
-    /// The section whose fields were given last.
+    /// The section that was read last.
     ended: RefCell<String>,
-    /// Fields of sections that do not tell them.
+    /// Fields of sections that do not list them.
     missing: RefCell<HashMap<String, Vec<String>>>,
 }
 
@@ -109,7 +117,7 @@ struct Tracer<'a> {
 type Failed = de::value::Error;
 
 impl<'a> Tracer<'a> {
-    /// Remembers a value, and returns how often one was not accepted here.
+    /// Records a value, and returns how often one was not accepted here.
     fn note(&self, kind: Kind) -> usize {
         if !self.path.is_empty() {
             self.state.keys.borrow_mut().insert(self.path.clone(), kind);

@@ -19,11 +19,11 @@ program() { # PACKAGE TEST
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 echo "Building the tests of the XDP datapath."
-"$cargo" test --locked -p martlet-upf-xdp -p martlet-upf -p martlet-switch-xdp --no-run --quiet
-conformance=$(program martlet-upf xdp)
-others=("$(program martlet-upf-xdp load)")
-for test in xdp_packets xdp_nat xdp_controller telemetry xdp_ipv6 xdp_sockets capture; do
-    others+=("$(program martlet-upf "$test")")
+"$cargo" test --locked -p martlet-upf-xdp -p martlet-switch-xdp --no-run --quiet
+conformance=$(program martlet-upf-xdp datapath)
+others=()
+for test in load packets nat program_replacement telemetry n3_ipv6 buffering capture; do
+    others+=("$(program martlet-upf-xdp "$test")")
 done
 # The P4 program of the switch is one of XDP, too.
 others+=("$(program martlet-switch-xdp programs)")

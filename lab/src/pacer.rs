@@ -59,10 +59,10 @@ impl Pacer {
         let now = now.clamp(self.last, self.time);
         self.due += self.rate * (now - self.last).as_secs_f64();
         self.last = now;
-        let most = (self.rate * (self.step + LATE).as_secs_f64()).max(1.0);
-        if self.due > most {
-            self.missed += self.due - most;
-            self.due = most;
+        let max = (self.rate * (self.step + LATE).as_secs_f64()).max(1.0);
+        if self.due > max {
+            self.missed += self.due - max;
+            self.due = max;
         }
         while self.next <= now {
             self.next += self.step;
@@ -96,18 +96,18 @@ mod tests {
         // Few packets come one at a time.
         assert_eq!(sums(250.0, (0..=250).map(|n| n * 4000)), (250, 1, 0.0));
         // A rate that does not divide the time is met too, and nothing is sent twice.
-        let (all, most, missed) = sums(33_333.0, (0..=10_000).map(|n| n * 100));
+        let (all, max, missed) = sums(33_333.0, (0..=10_000).map(|n| n * 100));
         assert!(
-            (33_332..=33_333).contains(&all) && most <= 4 && missed == 0.0,
-            "{all} {most} {missed}"
+            (33_332..=33_333).contains(&all) && max <= 4 && missed == 0.0,
+            "{all} {max} {missed}"
         );
     }
 
     #[test]
     fn missed_packets_do_not_come_as_a_burst() {
         // The thread is preempted for half a second.
-        let (all, most, missed) = sums(100_000.0, (0..=2500).chain(7500..=10_000).map(|n| n * 100));
-        assert!(most <= 110, "{most}");
+        let (all, max, missed) = sums(100_000.0, (0..=2500).chain(7500..=10_000).map(|n| n * 100));
+        assert!(max <= 110, "{max}");
         assert!((0.48..0.5).contains(&missed), "{missed}");
         assert!((50_000..52_000).contains(&all), "{all}");
     }

@@ -94,8 +94,12 @@ fn sbi_compares_transports_between_two_processes() {
         let lab = Lab::run("sbi", &["--quick"])?;
         let http = ["http_tcp", "http_unix", "http1_fabric", "http_fabric"];
         let others = ["frame_json", "frame_binary", "frame_bytes", "socket_bytes", "local"];
-        for way in http.into_iter().chain(others) {
-            lab.between(0.0, f64::INFINITY, &[&format!("roundtrip.{way}.inflight16_gap3ms.p99")])?;
+        for transport in http.into_iter().chain(others) {
+            lab.between(
+                0.0,
+                f64::INFINITY,
+                &[&format!("roundtrip.{transport}.inflight16_gap3ms.p99")],
+            )?;
         }
         lab.between(
             0.0,

@@ -13,8 +13,8 @@
 //! # refused(([127, 0, 0, 1], 1).into());
 //! ```
 //!
-//! The memory is bounded: beyond [`MOST`] pairs of reason and peer within a second, all further
-//! peers of a reason share one line a second.
+//! The memory is bounded: beyond [`MAX_LIMITS`] pairs of reason and peer within a second, all
+//! further peers of a reason share one line a second.
 #![forbid(unsafe_code)]
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,12 +22,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Pairs of reason and peer that have a limit of their own.
-pub const MOST: usize = 4096;
+pub const MAX_LIMITS: usize = 4096;
 
 /// Time between two lines of a reason and a peer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-static LINES: LogLimit = LogLimit::new(MOST);
+static LINES: LogLimit = LogLimit::new(MAX_LIMITS);
 
 /// Whether a line about this reason and peer may be written now. Returns how many lines were
 /// suppressed since the last one of the pair.
@@ -50,13 +50,13 @@ struct Last {
 pub struct LogLimit {
     /// By reason and hash of the peer.
     last: Mutex<BTreeMap<(&'static str, u64), Last>>,
-    most: usize,
+    max: usize,
 }
 
 impl LogLimit {
-    /// A limit that keeps at most `most` pairs.
-    pub const fn new(most: usize) -> Self {
-        LogLimit { last: Mutex::new(BTreeMap::new()), most }
+    /// A limit that keeps at most `max` pairs.
+    pub const fn new(max: usize) -> Self {
+        LogLimit { last: Mutex::new(BTreeMap::new()), max }
     }
 
     /// [`line()`] at a given time.
@@ -65,9 +65,9 @@ impl LogLimit {
         peer.hash(&mut hasher);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pair = (reason, hasher.finish());
-        if !last.contains_key(&pair) && last.len() >= self.most {
+        if !last.contains_key(&pair) && last.len() >= self.max {
             last.retain(|_, last| now.saturating_duration_since(last.at) < INTERVAL);
-            if last.len() >= self.most {
+            if last.len() >= self.max {
                 // A flood from many peers: they share a line.
                 pair = (reason, 0);
             }

@@ -7,11 +7,16 @@
 //! ```
 //! let database = martlet_outage::Dependency::new("udr", "database", "postgresql://db/martlet");
 //! database.unavailable(&"connection refused");
-//! assert!(database.missing().unwrap().starts_with("database postgresql://db/martlet"));
+//! let missing = database.missing().unwrap().to_string();
+//! assert!(missing.starts_with("database postgresql://db/martlet"));
 //! database.available();
 //! assert_eq!(database.missing(), None);
 //! ```
 #![forbid(unsafe_code)]
+mod not_ready;
+
+pub use not_ready::NotReady;
+
 use prometheus::{
     IntCounter, IntCounterVec, IntGauge, IntGaugeVec, register_int_counter_vec,
     register_int_gauge_vec,
@@ -102,12 +107,11 @@ impl Dependency {
         matches!(*self.state(), State::Unavailable(_))
     }
 
-    /// The outage in progress, in words; `None` if there is none. It is read without
-    /// authentication, and therefore does not contain the peer's error.
-    pub fn missing(&self) -> Option<String> {
+    /// The outage in progress; `None` if there is none.
+    pub fn missing(&self) -> Option<NotReady> {
         let State::Unavailable(since) = *self.state() else { return None };
-        let seconds = since.elapsed().as_secs_f64();
-        Some(format!("{} {}: not available for {seconds:.1} s", self.kind, self.peer))
+        let (kind, peer) = (self.kind, self.peer.clone());
+        Some(NotReady::Unavailable { kind, peer, duration: since.elapsed() })
     }
 }
 

@@ -44,13 +44,13 @@ pub struct RadioEnvironment {
 
 impl RadioEnvironment {
     /// A stationary UE that measures without errors.
-    pub fn at(place: GeoPoint, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
+    pub fn at(position: GeoPoint, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
         let path_loss = PathLoss { deviation_db: 0.0, ..path_loss };
         RadioEnvironment {
             plmn,
             cells,
             path_loss,
-            track: vec![(Duration::ZERO, place)],
+            track: vec![(Duration::ZERO, position)],
             started: Instant::now(),
             seed: 1,
             gnss_deviation_m: None,
@@ -65,8 +65,8 @@ impl RadioEnvironment {
         let since = now.saturating_duration_since(self.started);
         let next = self.track.iter().position(|(at, _)| *at > since);
         match next {
-            None => self.track.last().map(|(_, place)| *place),
-            Some(0) => self.track.first().map(|(_, place)| *place),
+            None => self.track.last().map(|(_, position)| *position),
+            Some(0) => self.track.first().map(|(_, position)| *position),
             Some(next) => {
                 let ((from, here), (until, there)) = (self.track[next - 1], self.track[next]);
                 let share = (since - from).as_secs_f64() / (until - from).as_secs_f64().max(1e-9);
@@ -81,14 +81,14 @@ impl RadioEnvironment {
 
     /// Received cells with their reported SS-RSRP, strongest first.
     pub fn measure(&self, now: Instant) -> Vec<(Cell, u8)> {
-        let Some(place) = self.position(now) else { return Vec::new() };
+        let Some(position) = self.position(now) else { return Vec::new() };
         let mut received: Vec<(Cell, f64)> = self
             .cells
             .iter()
             .map(|cell| {
                 (
                     *cell,
-                    self.path_loss.dbm(cell.position.distance(&place))
+                    self.path_loss.dbm(cell.position.distance(&position))
                         + self.noise(cell.identity, now),
                 )
             })
@@ -103,10 +103,10 @@ impl RadioEnvironment {
 
     /// Received cells with their measured distance, metres.
     pub fn distances(&self, now: Instant) -> Vec<(Cell, f64)> {
-        let Some(place) = self.position(now) else { return Vec::new() };
+        let Some(position) = self.position(now) else { return Vec::new() };
         let distance = |cell: Cell| {
             let error = self.timing_deviation_m * self.normal(TIMING ^ cell.identity, now);
-            (cell, (cell.position.distance(&place) + error).max(0.0))
+            (cell, (cell.position.distance(&position) + error).max(0.0))
         };
         self.measure(now).into_iter().map(|(cell, _)| distance(cell)).collect()
     }
@@ -121,11 +121,11 @@ impl RadioEnvironment {
     /// gNB Rx-Tx time difference at each cell, in metres: its distance less the UE's timing advance
     /// (TS 38.215, 5.2.3). The sum of both differences is twice the distance.
     pub fn round_trips_of_gnb(&self, now: Instant) -> Vec<(Cell, f64)> {
-        let Some(place) = self.position(now) else { return Vec::new() };
+        let Some(position) = self.position(now) else { return Vec::new() };
         let advance = self.timing_advance();
         let measured = |cell: Cell| {
             let error = self.timing_deviation_m * self.normal(UPLINK ^ cell.identity, now);
-            (cell, cell.position.distance(&place) + error - advance)
+            (cell, cell.position.distance(&position) + error - advance)
         };
         // The cells that the UE receives also receive the UE.
         self.measure(now).into_iter().map(|(cell, _)| measured(cell)).collect()
@@ -135,18 +135,18 @@ impl RadioEnvironment {
     /// 38.213, 4.2, at 30 kHz).
     fn timing_advance(&self) -> f64 {
         let step = 512.0 * METRES_PER_TC;
-        let Some((_, place)) = self.track.first() else { return 0.0 };
+        let Some((_, position)) = self.track.first() else { return 0.0 };
         let nearest =
-            self.cells.iter().map(|cell| cell.position.distance(place)).min_by(f64::total_cmp);
+            self.cells.iter().map(|cell| cell.position.distance(position)).min_by(f64::total_cmp);
         (nearest.unwrap_or_default() / step).round() * step
     }
 
     /// The position according to the GNSS receiver.
     pub fn gnss_position(&self, now: Instant) -> Option<GeoPoint> {
-        let (place, deviation) = (self.position(now)?, self.gnss_deviation_m?);
+        let (position, deviation) = (self.position(now)?, self.gnss_deviation_m?);
         let (east, north) =
             (deviation * self.normal(GNSS, now), deviation * self.normal(GNSS + 1, now));
-        Some(TangentPlane::at(place).point(&Offset { east, north }))
+        Some(TangentPlane::at(position).point(&Offset { east, north }))
     }
 
     /// Milliseconds since the track started.
@@ -186,8 +186,8 @@ mod tests {
     use super::*;
 
     fn environment(deviation_db: f64) -> RadioEnvironment {
-        let place = GeoPoint { lat: 54.0, lon: 12.0 };
-        let plane = TangentPlane::at(place);
+        let position = GeoPoint { lat: 54.0, lon: 12.0 };
+        let plane = TangentPlane::at(position);
         let cell = |n: u64, east, north| Cell {
             identity: n,
             pci: n as u16,
@@ -196,7 +196,7 @@ mod tests {
         };
         let cells = vec![cell(1, 300.0, 0.0), cell(2, 50.0, 0.0), cell(3, 0.0, 200.0)];
         let mut it = RadioEnvironment::at(
-            place,
+            position,
             Plmn::new("001", "01").unwrap(),
             cells,
             PathLoss::default(),

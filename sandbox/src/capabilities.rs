@@ -1,4 +1,6 @@
 //! Capabilities (capabilities(7)) of this process. The kernel keeps them for each thread.
+use crate::error::ReductionError;
+use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,8 +11,8 @@ const VERSION_3: u32 = 0x2008_0522;
 
 /// Drops all others from the bounding set, so that no program that this process runs has them.
 /// Without CAP_SETPCAP the set stays as it is: `no_new_privs` has the same effect.
-pub fn bound(wanted: &CapsHashSet) -> Result<(), String> {
-    let drop_others = || {
+pub fn bound(wanted: &CapsHashSet) -> Result<(), ReductionError> {
+    let drop_others = || -> Result<(), CapsError> {
         if !caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
             return Ok(());
         }
@@ -18,7 +20,7 @@ pub fn bound(wanted: &CapsHashSet) -> Result<(), String> {
         let mut others = held.difference(wanted).filter(|one| !is_for_change_of_user(**one));
         others.try_for_each(|one| caps::drop(None, CapSet::Bounding, *one))
     };
-    drop_others().map_err(|error: caps::errors::CapsError| error.to_string())
+    Ok(drop_others()?)
 }
 
 fn is_for_change_of_user(one: Capability) -> bool {
@@ -26,14 +28,14 @@ fn is_for_change_of_user(one: Capability) -> bool {
 }
 
 /// Permitted capabilities outlive the change from root to another user.
-pub fn keep_over_change_of_user() -> Result<(), String> {
-    caps::securebits::set_keepcaps(true).map_err(|error| error.to_string())
+pub fn keep_over_change_of_user() -> Result<(), ReductionError> {
+    Ok(caps::securebits::set_keepcaps(true)?)
 }
 
 /// Reduces the capabilities of this thread to those of `wanted` that it has. With `ambient`,
 /// programs that it runs get them, too.
-pub fn reduce(wanted: &CapsHashSet, ambient: bool) -> Result<(), String> {
-    let apply = || {
+pub fn reduce(wanted: &CapsHashSet, ambient: bool) -> Result<(), ReductionError> {
+    let apply = || -> Result<(), CapsError> {
         let held = caps::read(None, CapSet::Permitted)?;
         let granted: CapsHashSet = held.intersection(wanted).copied().collect();
         caps::set(None, CapSet::Effective, &granted)?;
@@ -41,7 +43,7 @@ pub fn reduce(wanted: &CapsHashSet, ambient: bool) -> Result<(), String> {
         caps::set(None, CapSet::Inheritable, &granted)?;
         if ambient { caps::set(None, CapSet::Ambient, &granted) } else { Ok(()) }
     };
-    apply().map_err(|error: caps::errors::CapsError| error.to_string())
+    Ok(apply()?)
 }
 
 /// The names of effective capabilities, without `CAP_`.
@@ -95,7 +97,7 @@ extern "C" fn reduce_this_thread(_: libc::c_int) {
 ///
 /// capset(2) concerns its own thread alone. Like the C library does for setuid(2), a signal makes
 /// each other thread call it.
-pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), String> {
+pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), ReductionError> {
     let bits = wanted.iter().fold(0, |bits, one| bits | one.bitmask());
     WANTED.store(bits, Ordering::SeqCst);
     let signal = libc::SIGRTMIN() + 5;
@@ -107,7 +109,7 @@ pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), String> {
         libc::sigaction(signal, &raw const action, std::ptr::null_mut())
     };
     if installed != 0 {
-        return Err(format!("no signal handler: {}", std::io::Error::last_os_error()));
+        return Err(ReductionError::SignalHandler(std::io::Error::last_os_error()));
     }
     let process = std::process::id() as libc::pid_t;
     let deadline = Instant::now() + TIMEOUT;
@@ -125,16 +127,16 @@ pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), String> {
             break;
         }
         if Instant::now() > deadline {
-            return Err(format!("{left} threads did not give them up"));
+            return Err(ReductionError::Timeout(left));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
-fn threads() -> Result<Vec<libc::pid_t>, String> {
+fn threads() -> Result<Vec<libc::pid_t>, ReductionError> {
     let entries = std::fs::read_dir("/proc/self/task");
-    let entries = entries.map_err(|error| format!("/proc/self/task: {error}"))?;
+    let entries = entries.map_err(ReductionError::Threads)?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 

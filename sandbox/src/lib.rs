@@ -26,6 +26,7 @@
 //! away is in [`Rights::kept`], and in one warning of the log.
 
 mod capabilities;
+mod error;
 mod file_access;
 mod handover;
 mod limits;
@@ -34,6 +35,7 @@ mod seccomp;
 mod user;
 
 pub use caps::{Capability, CapsHashSet};
+use error::ReductionError;
 pub use file_access::{FileAccess, has_landlock};
 pub use handover::{HandoverError, give_file, hand_over, private_folder, share_folder};
 pub use process::ProcessRights;
@@ -124,7 +126,7 @@ pub fn enter(policy: Policy, settings: &Settings) -> Entered {
         rights.landlock = "off".into();
         return Entered { policy, seccomp: SeccompMode::Off, rights };
     }
-    let mut keep = |what: &str, outcome: Result<(), String>| {
+    let mut keep = |what: &str, outcome: Result<(), ReductionError>| {
         if let Err(why) = outcome {
             rights.kept.push(format!("{what}: {why}"));
         }
@@ -134,12 +136,14 @@ pub fn enter(policy: Policy, settings: &Settings) -> Entered {
     if user::is_root() && !policy.stays_root {
         let outcome = match &settings.user {
             Some(user) => capabilities::keep_over_change_of_user().and_then(|()| user.assume()),
-            None => Err("there is no user martlet: add one, or set security.user".into()),
+            None => Err(ReductionError::NoUser),
         };
         keep("user root", outcome);
     }
     keep("capabilities", capabilities::reduce(&policy.start, policy.executes));
-    keep("no_new_privs", nix::sys::prctl::set_no_new_privs().map_err(|error| error.to_string()));
+    let no_new_privs = nix::sys::prctl::set_no_new_privs();
+    let failed = |error| ReductionError::Call { call: "prctl", error };
+    keep("no_new_privs", no_new_privs.map_err(failed));
     // The change of user made /proc/self unreadable, which the start still reads.
     let _ = nix::sys::prctl::set_dumpable(true);
     rights.landlock = match (settings.landlock, policy.stays_root) {

@@ -1,4 +1,5 @@
 //! The user that a process becomes.
+use crate::error::ReductionError;
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 /// Whether the process is root's.
@@ -49,11 +50,12 @@ impl User {
     }
 
     /// Becomes this user, in all threads, without supplementary groups.
-    pub(crate) fn assume(&self) -> Result<(), String> {
+    pub(crate) fn assume(&self) -> Result<(), ReductionError> {
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
-        setgroups(&[]).map_err(|error| format!("setgroups: {error}"))?;
-        setresgid(gid, gid, gid).map_err(|error| format!("setresgid: {error}"))?;
-        setresuid(uid, uid, uid).map_err(|error| format!("setresuid: {error}"))
+        let failed = |call| move |error| ReductionError::Call { call, error };
+        setgroups(&[]).map_err(failed("setgroups"))?;
+        setresgid(gid, gid, gid).map_err(failed("setresgid"))?;
+        setresuid(uid, uid, uid).map_err(failed("setresuid"))
     }
 }
 

@@ -59,14 +59,15 @@ fn main() {
 }
 
 fn measure(name: &str, rounds: u64, mut call: impl FnMut(u64)) {
-    let mut took: Vec<Duration> = (0..rounds)
+    let mut times: Vec<Duration> = (0..rounds)
         .map(|n| {
             let started = Instant::now();
             call(n);
             started.elapsed()
         })
         .collect();
-    took.sort_unstable();
-    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_nanos() as f64 / 1e3;
+    times.sort_unstable();
+    let at =
+        |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_nanos() as f64 / 1e3;
     println!("{name:<34}{:>10.1}{:>10.1}{:>10.1}{:>10.1}", at(0.5), at(0.99), at(0.999), at(1.0));
 }

@@ -1,8 +1,8 @@
 //! The operations that the store needs of a database. Values are as the store made them, with
 //! secrets encrypted.
 use crate::StoreError;
-use crate::group_commit::GroupCommit;
 use std::sync::{Arc, OnceLock};
+use tokio::sync::Notify;
 
 /// A subscriber's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +99,8 @@ pub(crate) trait Database: Send + Sync {
     fn is_remote(&self) -> bool {
         false
     }
-    /// The group commit of a database that supports it.
-    fn group_commit(&self) -> Option<&GroupCommit> {
+    /// The signal of opened groups of a database that supports group commit.
+    fn group_signal(&self) -> Option<&GroupSignal> {
         None
     }
     /// Turns group commit on or off.
@@ -111,6 +111,22 @@ pub(crate) trait Database: Send + Sync {
     /// the next group begins.
     fn commit(&self, _pause: bool) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+/// Signals that a group of writes was opened and has to be committed.
+#[derive(Debug, Default)]
+pub(crate) struct GroupSignal(Notify);
+
+impl GroupSignal {
+    /// A group was opened.
+    pub fn open(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits until a group is opened.
+    pub async fn opened(&self) {
+        self.0.notified().await;
     }
 }
 

@@ -8,17 +8,6 @@
 //! lost the last transactions.
 use crate::{Store, StoreError};
 use std::time::Duration;
-use tokio::sync::Notify;
-
-/// Signals that a group was opened and has to be committed.
-#[derive(Default)]
-pub(crate) struct GroupCommit(Notify);
-
-impl GroupCommit {
-    pub fn opened(&self) {
-        self.0.notify_one();
-    }
-}
 
 impl Store {
     /// Commits writes in groups, one group per interval, until the future is dropped. Dropping it
@@ -27,8 +16,7 @@ impl Store {
     /// Only waits if the interval is zero, or if the database is PostgreSQL, which groups commits
     /// itself.
     pub async fn group_commits(&self, interval: Duration, failed: impl Fn(StoreError)) {
-        let Some(group_commit) = self.database.group_commit().filter(|_| !interval.is_zero())
-        else {
+        let Some(signal) = self.database.group_signal().filter(|_| !interval.is_zero()) else {
             return std::future::pending().await;
         };
         struct TurnOff<'a>(&'a Store);
@@ -44,7 +32,7 @@ impl Store {
         }
         self.clear_cache();
         loop {
-            group_commit.0.notified().await;
+            signal.opened().await;
             tokio::time::sleep(interval).await;
             let outcome = self.database.commit(true);
             if let Err(error) = outcome {

@@ -1,8 +1,7 @@
 //! The SQLite database: one file, one connection.
 use crate::database::{
-    Batches, Change, Database, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION, rows_of,
+    Batches, Change, Database, Group, GroupSignal, MAX_CHANGES, Row, SDM_SUBSCRIPTION, rows_of,
 };
-use crate::group_commit::GroupCommit;
 use crate::{StoreError, schema};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -33,7 +32,7 @@ const SKIPPED_SQN: i64 = 4096 << 5;
 /// A database file.
 pub(crate) struct Sqlite {
     file: Mutex<OpenFile>,
-    group_commit: GroupCommit,
+    group_signal: GroupSignal,
 }
 
 /// The connection and its group of writes.
@@ -213,7 +212,7 @@ impl Sqlite {
             version: None,
             version_is_current: false,
         });
-        Sqlite { file, group_commit: GroupCommit::default() }
+        Sqlite { file, group_signal: GroupSignal::default() }
     }
 
     /// The connection for a read, which sees the open group.
@@ -225,7 +224,7 @@ impl Sqlite {
     fn grouped(&self) -> Result<MutexGuard<'_, OpenFile>, StoreError> {
         let mut file = self.connection();
         if file.open_group()? {
-            self.group_commit.opened();
+            self.group_signal.open();
         }
         Ok(file)
     }
@@ -470,8 +469,8 @@ impl Database for Sqlite {
         Ok(version)
     }
 
-    fn group_commit(&self) -> Option<&GroupCommit> {
-        Some(&self.group_commit)
+    fn group_signal(&self) -> Option<&GroupSignal> {
+        Some(&self.group_signal)
     }
 
     fn set_group_commit(&self, on: bool) -> Result<(), StoreError> {

@@ -1,12 +1,7 @@
 //! Counts of contexts, sessions and connections, as the functions of a core report them.
-use crate::TestCore;
-use anyhow::{Result, bail};
+use crate::{TestCore, eventually};
+use anyhow::Result;
 use serde_json::Value;
-use std::time::{Duration, Instant};
-
-/// Longer than a retransmitted NAS message takes on a busy machine (TS 24.501, table 10.3.2: timers
-/// of 6 to 16 s).
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Counts of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,26 +64,5 @@ impl TestCore {
         let none =
             |counts: &Counts| Counts { gnbs: 0, contexts: 0, ..*counts } == Counts::default();
         self.until("all UE state is released", none).await
-    }
-}
-
-/// Polls `holds` until it returns a value. `state` describes the state for the error.
-///
-/// # Errors
-/// It returns no value within 30 s.
-pub async fn eventually<T>(
-    what: &str,
-    mut holds: impl FnMut() -> Option<T>,
-    state: impl Fn() -> String,
-) -> Result<T> {
-    let started = Instant::now();
-    loop {
-        if let Some(value) = holds() {
-            return Ok(value);
-        }
-        if started.elapsed() > TIMEOUT {
-            bail!("{what}: not within {TIMEOUT:?}; state: {}", state());
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

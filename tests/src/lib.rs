@@ -6,6 +6,7 @@ mod capture;
 mod commands;
 mod counts;
 mod data_network;
+mod eventually;
 pub mod free5gc_smf;
 mod ipv6;
 mod lossy_link;
@@ -24,10 +25,11 @@ mod test_core;
 
 pub use capture::{LiveCapture, Recording, in_order};
 pub use commands::{is_installed, run};
-pub use counts::{Counts, eventually};
+pub use counts::Counts;
 pub use data_network::{
     DN_HOST, DataNetworkHost, N6_GATEWAY, Server, serve_http, unique_namespace,
 };
+pub use eventually::eventually;
 pub use ipv6::{configure6, ping6, reaches6};
 pub use lossy_link::{Impairments, LossyLink};
 pub use metric::{MetricDelta, metric};

@@ -66,6 +66,16 @@ impl SecondAmf {
     }
 }
 
+impl TestCore {
+    /// Starts a second AMF.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn second_amf(&self, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
+        SecondAmf::start(self, self.number, change).await
+    }
+}
+
 impl Drop for SecondAmf {
     fn drop(&mut self) {
         self.trigger.trigger();

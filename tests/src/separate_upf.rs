@@ -1,5 +1,5 @@
 //! A UPF that a test starts and stops independently of the core.
-use crate::counts::eventually;
+use crate::eventually;
 use crate::test_core::choose_datapath;
 use anyhow::{Context, Result};
 use martlet::config::Config;

@@ -256,19 +256,19 @@ impl UeLoop<'_> {
                 tokio::time::sleep(Duration::from_micros(delay)).await;
                 let (started, ticks) = (Instant::now(), clock.ticks());
                 let outcome = action.perform(ue).await;
-                let took = started.elapsed();
-                if took > SLOW {
+                let elapsed = started.elapsed();
+                if elapsed > SLOW {
                     let supi = ue.supi();
-                    tracing::info!(supi, ?action, ?actions, ?took, ?outcome, "slow action");
+                    tracing::info!(supi, ?action, ?actions, ?elapsed, ?outcome, "slow action");
                 }
                 (*action, outcome, clock.since(ticks))
             }
         });
-        for (action, outcome, took) in futures_util::future::join_all(performed).await {
+        for (action, outcome, elapsed) in futures_util::future::join_all(performed).await {
             self.counters.actions.fetch_add(1, Ordering::Relaxed);
-            if took >= self.limit {
+            if elapsed >= self.limit {
                 bail!(
-                    "{action:?} took {took:?}: a message was lost; it ended with {outcome:?}; \
+                    "{action:?} took {elapsed:?}: a message was lost; it ended with {outcome:?}; \
                      before: {history:?}"
                 );
             }
@@ -303,10 +303,10 @@ impl UeLoop<'_> {
         ue.service_request_for(ServicePurpose::Data, &psis)
             .await
             .context("service request for all sessions")?;
-        let took = self.clock.since(ticks);
+        let elapsed = self.clock.since(ticks);
         ensure!(
-            took < self.limit,
-            "service request for all sessions took {took:?}: a message was lost"
+            elapsed < self.limit,
+            "service request for all sessions took {elapsed:?}: a message was lost"
         );
         let status = ue.status().await?;
         for session in &status.sessions {

@@ -1,6 +1,6 @@
 //! A complete core in the test's namespace, with subscribers, and gNBs that connect to it.
 use crate::switch_wiring::SwitchWiring;
-use crate::{SbiRecord, SecondAmf, eventually, reaches};
+use crate::{SbiRecord, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
@@ -90,7 +90,7 @@ pub struct TestCore {
     /// The core.
     pub core: Core,
     /// Distinguishes the addresses of concurrent tests in one process.
-    number: u8,
+    pub(crate) number: u8,
     folder: PathBuf,
     /// The interfaces of the switch, if there is one.
     wiring: Option<SwitchWiring>,
@@ -189,14 +189,6 @@ impl TestCore {
     /// The environment that its functions share.
     pub fn environment(&self) -> &Environment {
         &self.environment
-    }
-
-    /// Starts a second AMF.
-    ///
-    /// # Errors
-    /// It does not start.
-    pub async fn second_amf(&self, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
-        SecondAmf::start(self, self.number, change).await
     }
 
     /// The configuration of a gNB that connects to the core.

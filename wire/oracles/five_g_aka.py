@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Derive the keys of 5G-AKA for the MILENAGE test sets, with the HMAC of Python's standard library (TS 33.220, B.2;
-TS 33.501, A.2 to A.10). It shares no code with the crates.
+"""Derive the keys of 5G-AKA for the MILENAGE test sets (TS 33.220, B.2; TS 33.501, A.2 to A.10).
 
     python3 wire/oracles/five_g_aka.py > wire/security/tests/vectors/5g-aka.tsv
 
-Reads wire/security/tests/vectors/milenage.tsv. One line a set:
+It uses the HMAC of Python's standard library and shares no code with the crates. It reads
+wire/security/tests/vectors/milenage.tsv. One line for each set:
     rand autn xres* kausf hxres* kseaf kamf knasenc(nea2) knasint(nia2) kgnb(count 0) nh
 """
 
@@ -26,7 +26,8 @@ def kdf(key: bytes, code: int, *parameters: bytes) -> bytes:
 def main() -> None:
     sets = pathlib.Path(__file__).parent.parent / "security/tests/vectors/milenage.tsv"
     print(
-        f"# By wire/oracles/five_g_aka.py: network {NETWORK.decode()}, IMSI {IMSI.decode()}, ABBA 0000."
+        f"# By wire/oracles/five_g_aka.py: network {NETWORK.decode()}, IMSI {IMSI.decode()}, "
+        "ABBA 0000."
     )
     print("# rand\tautn\txres*\tkausf\thxres*\tkseaf\tkamf\tknasenc\tknasint\tkgnb\tnh")
     for line in sets.read_text().splitlines():

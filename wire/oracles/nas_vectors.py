@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Have pycrate encode every NAS-5GS message that the core and its UEs exchange: the vectors against which
-wire/nas/tests/pycrate.rs holds our codec.
+"""Encode every NAS-5GS message of the core and its UEs with pycrate, as vectors for wire/nas.
 
-    python3 wire/oracles/nas_vectors.py > wire/nas/tests/vectors/pycrate.tsv      (pycrate 0.8.1)
+    python3 wire/oracles/nas_vectors.py > wire/nas/tests/vectors/pycrate.tsv
 
-Each message once with its mandatory elements ("least") and once with the optional ones that the core uses ("most").
-pycrate puts the elements where they belong, with their identifiers and lengths, and reads every message again: an
-element whose value it does not understand makes the script fail. One line a message:
+It needs pycrate 0.8.1. Each message has a vector with its mandatory elements ("least") and one with
+the optional elements that the core uses ("most"). pycrate orders the elements, adds identifiers and
+lengths, and decodes every message again: the script fails on an element that it cannot decode. One
+line for each vector:
     name  variant  octets
 
-Left out: the re-attempt indicator, whose identifier (1D) pycrate 0.8.1 does not write.
+The re-attempt indicator is missing: pycrate 0.8.1 does not write its identifier (1D).
 """
 
 import contextlib

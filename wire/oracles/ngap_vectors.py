@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Have pycrate encode every NGAP message, and every transfer of a PDU session, with values made at random from a fixed
-seed: the vectors against which wire/ngap/tests/pycrate.rs holds our codec.
+"""Encode every NGAP message and every PDU session transfer with pycrate, as vectors for wire/ngap.
 
-    python3 wire/oracles/ngap_vectors.py > wire/ngap/tests/vectors/pycrate.tsv      (pycrate 0.8.1)
+    python3 wire/oracles/ngap_vectors.py > wire/ngap/tests/vectors/pycrate.tsv
 
-The values come from a walk over pycrate's object tree, so a message has what its ASN.1 (TS 38.413, 9.4) lets it have:
-once with the mandatory elements alone ("least"), once with the optional ones too ("most"). One line a message:
+It needs pycrate 0.8.1. The values are random, from a fixed seed. A walk over pycrate's object tree
+makes them, so a message has what its ASN.1 (TS 38.413, 9.4) allows. Each has a vector with its
+mandatory elements alone ("least") and one with the optional elements too ("most"). One line for
+each vector:
     kind  name  variant  octets
 """
 

@@ -1,4 +1,4 @@
-"""What pycrate's objects of ASN.1 say: their names in Rust, their bounds and sizes, and which are information elements."""
+"""Properties of pycrate's ASN.1 objects: names in Rust, bounds, sizes, information elements."""
 
 import re
 
@@ -97,7 +97,10 @@ def size(obj):
         return "None"
     least, most, extensible = bounds(constraint)
     if most is None:
-        return f"Some(Size {{ least: {least or 0}, most: None, extensible: {str(extensible).lower()} }})"
+        return (
+            "Some(Size "
+            f"{{ min: {least or 0}, max: None, extensible: {str(extensible).lower()} }})"
+        )
     return f"Some(Size::{'extensible' if extensible else 'range'}({least or 0}, {most}))"
 
 

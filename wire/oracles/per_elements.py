@@ -1,4 +1,4 @@
-"""Containers of information elements (NRPPa, as NGAP has them), as structs with a member for each."""
+"""Containers of information elements (NRPPa, as in NGAP), as structs with a member for each."""
 
 from per_asn1 import CRITICALITY, camel, snake, size, is_extension_field, entries, reference
 
@@ -30,7 +30,7 @@ fn skip_extensions(d: &mut Decoder) -> Result<(), DecodeError> {
 
 
 class Elements:
-    """The part of the generator that knows containers; the types of what is in them are the other's."""
+    """The part of the generator for containers; the types of their contents are in the other."""
 
     def container(self, obj, hint):
         name, new = self.named(obj, hint)
@@ -96,20 +96,22 @@ class Elements:
             else ""
         )
         self.code.append(
-            f"/// {title}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} {{ {' '.join(body)} }}\n"
+            f"/// {title}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} "
+            f"{{ {' '.join(body)} }}\n"
             f"impl {name} {{\n"
             f"pub(crate) fn count(&self) -> usize {{ {' + '.join(count) or '0'} }}\n"
             f"pub(crate) fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {{"
             f" {before} e.count(self.count(), {size(obj)})?; {' '.join(writes)} Ok(()) }}\n"
             f"pub(crate) fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {{"
             f" {start} let count = d.count({size(obj)})?; {' '.join(lets)}"
-            f" for _ in 0..count {{ let (id, criticality) = read_element(d)?; match id {{ {' '.join(reads)}"
+            " for _ in 0..count "
+            f"{{ let (id, criticality) = read_element(d)?; match id {{ {' '.join(reads)}"
             f" _ => not_known(d, id, criticality)?, }} }} {end}"
             f" Ok({name} {{ {', '.join(made)} }}) }}\n}}\n"
         )
 
     def element_name(self, identity):
-        """The names of a few information elements of one type that a message has more than once of."""
+        """The names of information elements of one type that a message has several of."""
         return None
 
     def element(self, obj, hint):
@@ -131,7 +133,8 @@ class Elements:
             encode = self.encode(inner, "(**v)" if box else "(*v)", inner_hint)
             body.append(f"{self.doc(inner, called[1] if called else variant)}\n{variant}({rust}),")
             write.append(
-                f"{name}::{variant}(v) => {{ element(e, {row['id']}, {CRITICALITY[row['criticality']]})?;"
+                f"{name}::{variant}(v) => "
+                f"{{ element(e, {row['id']}, {CRITICALITY[row['criticality']]})?;"
                 f" e.open(|e| {{ {encode or 'let _ = (v, e);'} Ok(()) }})?; }}"
             )
             decode = self.decode_boxed(inner, inner_hint)
@@ -139,26 +142,32 @@ class Elements:
             read.append(f"{row['id']} => {name}::{variant}(d.open(|{use}| Ok({decode}))?),")
         self.sizes[name] = largest + 8
         body.append(
-            "/// One that is not known here: its identity, its criticality, and its octets.\nOther(u32, u8, Vec<u8>),"
+            "/// One that is not known here: its identity, its criticality, and its "
+            "octets.\nOther(u32, u8, Vec<u8>),"
         )
         write.append(
-            f"{name}::Other(id, criticality, octets) => {{ element(e, *id, *criticality)?; e.open_octets(octets); }}"
+            f"{name}::Other(id, criticality, octets) => "
+            f"{{ element(e, *id, *criticality)?; e.open_octets(octets); }}"
         )
         read.append(
             "_ if criticality == 0 => return Err(DecodeError::NotUnderstood(id)),"
             f" _ => {name}::Other(id, criticality, d.open_octets()?),"
         )
         self.code.append(
-            f"/// One information element: `{hint}`.\n#[derive(Debug, Clone, PartialEq)]\npub enum {name} {{ {' '.join(body)} }}\n"
-            f"impl Default for {name} {{ fn default() -> Self {{ {name}::Other(0, 0, Vec::new()) }} }}\n"
+            f"/// One information element: `{hint}`.\n#[derive(Debug, Clone, PartialEq)]\npub "
+            f"enum {name} {{ {' '.join(body)} }}\n"
+            f"impl Default for {name} "
+            f"{{ fn default() -> Self {{ {name}::Other(0, 0, Vec::new()) }} }}\n"
             f"impl {name} {{\n"
-            f"pub(crate) fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {{ match self {{ {' '.join(write)} }} Ok(()) }}\n"
+            "pub(crate) fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> "
+            f"{{ match self {{ {' '.join(write)} }} Ok(()) }}\n"
             f"pub(crate) fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {{"
-            f" let (id, criticality) = read_element(d)?; Ok(match id {{ {' '.join(read)} }}) }}\n}}\n"
+            f" let (id, criticality) = read_element(d)?; Ok(match id {{ {' '.join(read)} }}) "
+            f"}}\n}}\n"
         )
         return name
 
-    # Messages of an application protocol -----------------------------------------------------------------------
+    # Messages of an application protocol ----------------------------------------------------------
 
     def pdu(self, pdu):
         """The enum of all messages, with what stands before each."""
@@ -184,13 +193,20 @@ class Elements:
             "/// A message, by its procedure.\n#[derive(Debug, Clone, PartialEq)]\n"
             f"pub enum Message {{ {' '.join(body)} }}\n"
             "impl Message {\n"
-            "/// Direction (0: initiating, 1: successful, 2: unsuccessful), procedure code, criticality.\n"
-            f"pub(crate) fn numbers(&self) -> (u64, u8, u64) {{ match self {{ {' '.join(numbers)} }} }}\n"
-            f"pub(crate) fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {{ match self {{ {' '.join(write)} }} }}\n"
-            "pub(crate) fn decode(d: &mut Decoder, direction: u64, procedure: u8) -> Result<Self, DecodeError> {"
-            f" Ok(match (direction, procedure) {{ {' '.join(read)} _ => return Err(DecodeError::Index(procedure.into())), }}) }}\n}}\n"
+            "/// Direction (0: initiating, 1: successful, 2: unsuccessful), procedure code, "
+            "criticality.\n"
+            "pub(crate) fn numbers(&self) -> (u64, u8, u64) "
+            f"{{ match self {{ {' '.join(numbers)} }} }}\n"
+            "pub(crate) fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> "
+            f"{{ match self {{ {' '.join(write)} }} }}\n"
+            "pub(crate) fn decode(d: &mut Decoder, direction: u64, procedure: u8) -> "
+            "Result<Self, DecodeError> {"
+            " Ok(match (direction, procedure) "
+            f"{{ {' '.join(read)} _ => return Err(DecodeError::Index(procedure.into())), }}) "
+            f"}}\n}}\n"
         )
         for name in names:
             self.code.append(
-                f"impl From<{name}> for Message {{ fn from(it: {name}) -> Self {{ Message::{name}(Box::new(it)) }} }}\n"
+                f"impl From<{name}> for Message "
+                f"{{ fn from(it: {name}) -> Self {{ Message::{name}(Box::new(it)) }} }}\n"
             )

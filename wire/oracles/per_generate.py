@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Write the Rust of LPP (TS 37.355) or NRPPa (TS 38.455) from pycrate's object tree of its ASN.1.
 
-    python3 wire/oracles/per_generate.py lpp   > wire/lpp/src/generated.rs      (pycrate 0.8.1, rustfmt)
+    python3 wire/oracles/per_generate.py lpp   > wire/lpp/src/generated.rs
     python3 wire/oracles/per_generate.py nrppa > wire/nrppa/src/generated.rs
 
-What it writes is committed: a build needs no Python. A SEQUENCE becomes a struct, a CHOICE and an ENUMERATED an enum, a
-container of information elements a struct with a member for each; every member has its ASN.1 type in a comment. The code stands
-on `wire/per`, is not generic, and keeps all extension additions that the ASN.1 knows.
+It needs pycrate 0.8.1 and rustfmt. The output is committed, so a build needs no Python.
+
+A SEQUENCE becomes a struct, a CHOICE and an ENUMERATED become an enum, and a container of
+information elements becomes a struct with a member for each. Every member has its ASN.1 type in a
+comment. The code uses `wire/per`, is not generic, and keeps all extension additions of the ASN.1.
 """
 
 import pathlib
@@ -38,7 +40,7 @@ class Generator(Elements):
         self.code = []
         self.sizes = {}
 
-    # Names ---------------------------------------------------------------------------------------------------
+    # Names ----------------------------------------------------------------------------------------
 
     def named(self, obj, hint):
         """The Rust name of a constructed type, and whether it is new."""
@@ -68,7 +70,7 @@ class Generator(Elements):
         """An enumeration with one value is encoded as its presence only."""
         return obj.TYPE == "ENUMERATED" and len(obj._root) == 1 and obj._ext is None
 
-    # Types ---------------------------------------------------------------------------------------------------
+    # Types ----------------------------------------------------------------------------------------
 
     def rust(self, obj, hint):
         kind = obj.TYPE
@@ -119,7 +121,7 @@ class Generator(Elements):
         rust = self.rust(obj, hint)
         return f"Box<{rust}>" if self.octets(obj, hint) > LARGE else rust
 
-    # Expressions ---------------------------------------------------------------------------------------------
+    # Expressions ----------------------------------------------------------------------------------
 
     def encode(self, obj, place, hint):
         """Statements that write what is at `place`."""
@@ -130,7 +132,10 @@ class Generator(Elements):
                 return f"e.unconstrained({place}.into())?;"
             if most is None:
                 return f"e.semi_constrained({place}.into(), {least})?;"
-            return f"e.{'extensible' if extensible else 'constrained'}({place}.into(), {least}, {most})?;"
+            return (
+                f"e.{'extensible' if extensible else 'constrained'}({place}.into(), {least}, "
+                f"{most})?;"
+            )
         if kind == "BOOLEAN":
             return f"e.bit({place});"
         if kind == "NULL" or self.flag(obj):
@@ -160,7 +165,10 @@ class Generator(Elements):
                     f"i64::try_from(d.semi_constrained({least})?).map_err(|_| DecodeError::Range)?"
                 )
             if extensible:
-                return f"i64::try_from(d.extensible({least}, {most})?).map_err(|_| DecodeError::Range)?"
+                return (
+                    f"i64::try_from(d.extensible({least}, {most})?).map_err(|_| "
+                    "DecodeError::Range)?"
+                )
             return f"d.constrained({least}, {most})? as {rust}"
         if kind == "BOOLEAN":
             return "d.bit()?"
@@ -176,7 +184,8 @@ class Generator(Elements):
         if rust.startswith("Vec<"):
             inner = self.decode(obj._cont, self.item(hint))
             return (
-                f"{{ let count = d.count({size(obj)})?; let mut list = Vec::with_capacity(d.reserve(count));"
+                f"{{ let count = d.count({size(obj)})?; "
+                "let mut list = Vec::with_capacity(d.reserve(count));"
                 f" for _ in 0..count {{ list.push({inner}); }} list }}"
             )
         return f"{rust}::decode(d)?"
@@ -185,7 +194,7 @@ class Generator(Elements):
         text = self.decode(obj, hint)
         return f"Box::new({text})" if self.boxed(obj, hint).startswith("Box<") else text
 
-    # Documentation -------------------------------------------------------------------------------------------
+    # Documentation --------------------------------------------------------------------------------
 
     def doc(self, obj, name, more=""):
         text = f"`{name}`"
@@ -211,7 +220,7 @@ class Generator(Elements):
             text += f": {kind}"
         return "\n".join(f"/// {line}" for line in wrap(text + more))
 
-    # Constructed types ---------------------------------------------------------------------------------------
+    # Constructed types ----------------------------------------------------------------------------
 
     def enumeration(self, obj, hint):
         name, new = self.named(obj, hint)
@@ -281,7 +290,8 @@ class Generator(Elements):
                 decode = f"d.open(|d| Ok({decode}))?"
             pattern = f"{name}::{variant}" + ("" if unit else "(v)")
             write.append(
-                f"{pattern} => {{ e.index({index}, {len(obj._root)}, {str(extensible).lower()})?; {encode} }}"
+                f"{pattern} => "
+                f"{{ e.index({index}, {len(obj._root)}, {str(extensible).lower()})?; {encode} }}"
             )
             if unit and index < len(obj._root):
                 read.append(f"{index} => {name}::{variant},")
@@ -293,10 +303,12 @@ class Generator(Elements):
                 default = f"{name}::{variant}" + ("" if unit else "(Default::default())")
         if extensible:
             body.append(
-                "/// One that is not known here: its index in the whole choice, and its octets.\nOther(u64, Vec<u8>),"
+                "/// One that is not known here: its index in the whole choice, and its "
+                "octets.\nOther(u64, Vec<u8>),"
             )
             write.append(
-                f"{name}::Other(index, octets) => {{ e.index(*index, {len(obj._root)}, true)?; e.open_octets(octets); }}"
+                f"{name}::Other(index, octets) => "
+                f"{{ e.index(*index, {len(obj._root)}, true)?; e.open_octets(octets); }}"
             )
             read.append(f"other => {name}::Other(other, d.open_octets()?),")
         else:
@@ -304,7 +316,8 @@ class Generator(Elements):
         self.sizes[name] = (max(largest, 32) if extensible else largest) + 8
         flags = f"{len(obj._root)}, {str(extensible).lower()}"
         self.code.append(
-            f"/// {self.title(obj, hint)}\n#[derive(Debug, Clone, PartialEq)]\npub enum {name} {{ {' '.join(body)} }}\n"
+            f"/// {self.title(obj, hint)}\n#[derive(Debug, Clone, PartialEq)]\npub enum {name} "
+            f"{{ {' '.join(body)} }}\n"
             f"impl Default for {name} {{ fn default() -> Self {{ {default} }} }}\n"
             f"impl {name} {{\n"
             f"pub(crate) fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {{"
@@ -368,7 +381,8 @@ class Generator(Elements):
                 encode = self.encode(inner, place, inner_hint)
                 if inner.TYPE == "SEQUENCE OF" and is_extension_field(inner._cont):
                     tail.append(
-                        f"if let Some(v) = self.{field}.as_ref().filter(|it| it.count() > 0) {{ {encode} }}"
+                        f"if let Some(v) = self.{field}.as_ref().filter(|it| it.count() > 0) "
+                        f"{{ {encode} }}"
                     )
                 elif encode:
                     tail.append(f"if let Some(v) = &self.{field} {{ {encode} }}")
@@ -418,7 +432,8 @@ class Generator(Elements):
                         decode = self.decode_boxed(member, inner_hint)
                         if m in mandatory:
                             group_tail += (
-                                f'let v = self.{field}.as_ref().ok_or(EncodeError::Incomplete("{m}"))?;'
+                                'let v = '
+                                f'self.{field}.as_ref().ok_or(EncodeError::Incomplete("{m}"))?;'
                                 + (encode or "let _ = v;")
                             )
                             group_sets += f"{field} = Some({decode});"
@@ -431,7 +446,8 @@ class Generator(Elements):
                         f"if {here} {{ e.open(|e| {{ {group_head}{group_tail} Ok(()) }})?; }}"
                     )
                     opens.append(
-                        f"if additions.has({at}) {{ d.open(|d| {{ {group_reads}{group_sets} Ok(()) }})?; }}"
+                        f"if additions.has({at}) "
+                        f"{{ d.open(|d| {{ {group_reads}{group_sets} Ok(()) }})?; }}"
                     )
                 else:
                     member, field, inner_hint = (
@@ -443,11 +459,14 @@ class Generator(Elements):
                     place = "(**v)" if rust.startswith("Box<") else "(*v)"
                     encode = self.encode(member, place, inner_hint)
                     writes.append(
-                        f"if let Some(v) = &self.{field} {{ e.open(|e| {{ {encode or 'let _ = (v, e);'} Ok(()) }})?; }}"
+                        f"if let Some(v) = &self.{field} "
+                        f"{{ e.open(|e| {{ {encode or 'let _ = (v, e);'} Ok(()) }})?; }}"
                     )
                     decode = self.decode_boxed(member, inner_hint)
+                    decoder = "d" if "d." in decode or "(d)" in decode else "_"
                     opens.append(
-                        f"if additions.has({at}) {{ {field} = Some(d.open(|{'d' if 'd.' in decode or '(d)' in decode else '_'}| Ok({decode}))?); }}"
+                        f"if additions.has({at}) "
+                        f"{{ {field} = Some(d.open(|{decoder}| Ok({decode}))?); }}"
                     )
                 for m in listed:
                     member, field, inner_hint = obj._cont[m], field_names[m], f"{hint}-{m}"
@@ -461,18 +480,22 @@ class Generator(Elements):
             if nest:
                 head.insert(
                     0,
-                    f"let present = [{', '.join(present)}]; let extended = present.contains(&true); e.bit(extended);",
+                    f"let present = [{', '.join(present)}]; let extended = "
+                    "present.contains(&true); e.bit(extended);",
                 )
                 tail.append(f"if extended {{ e.additions(&present)?; {' '.join(writes)} }}")
             else:
                 head.insert(0, "e.bit(false);")
             statements.append(
-                f"if extended {{ let additions = d.additions()?; {' '.join(opens)} d.skip_additions(&additions, {len(nest)})?; }}"
+                "if extended "
+                f"{{ let additions = d.additions()?; {' '.join(opens)} "
+                f"d.skip_additions(&additions, {len(nest)})?; }}"
             )
         self.sizes[name] = total
         e, d = ("e" if head or any(tail) else "_"), ("d" if statements else "_")
         self.code.append(
-            f"/// {self.title(obj, hint)}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} {{ {' '.join(body)} }}\n"
+            f"/// {self.title(obj, hint)}\n#[derive(Debug, Clone, PartialEq, Default)]\npub "
+            f"struct {name} {{ {' '.join(body)} }}\n"
             f"impl {name} {{\n"
             f"pub(crate) fn encode(&self, {e}: &mut Encoder) -> Result<(), EncodeError> {{"
             f" {' '.join(head)} {' '.join(tail)} Ok(()) }}\n"
@@ -497,7 +520,8 @@ def main() -> None:
         generator.code.append(ELEMENTS)
         head = "The types of NRPPa (TS 38.455, 9.3)"
     text = (
-        f"//! {head}. Written by `wire/oracles/per_generate.py {which}` with pycrate 0.8.1: not to be\n"
+        f"//! {head}. Written by `wire/oracles/per_generate.py {which}` with pycrate 0.8.1: not "
+        "to be\n"
         "//! changed by hand.\n"
         "#![allow(clippy::all, unused_variables, unused_parens)]\n\n"
         "use martlet_per::{BitString, DecodeError, Decoder, EncodeError, Encoder, Size};\n\n"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Have pycrate encode every LPP and every NRPPa message with values made at random from a fixed seed: the vectors against
-which the tests of wire/lpp and wire/nrppa hold our codecs.
+"""Encode every LPP and every NRPPa message with pycrate, as vectors for wire/lpp and wire/nrppa.
 
-    python3 wire/oracles/positioning_vectors.py lpp   > wire/lpp/tests/vectors/pycrate.tsv      (pycrate 0.8.1)
+    python3 wire/oracles/positioning_vectors.py lpp   > wire/lpp/tests/vectors/pycrate.tsv
     python3 wire/oracles/positioning_vectors.py nrppa > wire/nrppa/tests/vectors/pycrate.tsv
 
-Each message with its mandatory elements alone ("least"), and several times with optional elements and extension
-additions. One line a message:
+It needs pycrate 0.8.1. The values are random, from a fixed seed. Each message has a vector with its
+mandatory elements alone ("least"), and several with optional elements and extension additions. One
+line for each vector:
     name  variant  octets
 """
 
@@ -21,7 +21,7 @@ LONGEST = 3000
 
 
 class Positioning(Maker):
-    """A maker that also makes extension additions, and has a budget: the trees of LPP are deep and wide."""
+    """Random values with extension additions, within a budget: LPP's trees are deep and wide."""
 
     def __init__(self, seed, most, budget):
         super().__init__(seed, most)

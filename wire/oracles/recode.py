@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Have pycrate decode messages and encode them again: one line `kind<TAB>octets` a message on standard input, one line
-with the octets, or with what is wrong, on standard output. Kinds: nas, ngap, lpp, nrppa, or the name of an NGAP transfer.
+"""Decode messages with pycrate and encode them again.
+
+Standard input has one line `kind<TAB>octets` for each message. Standard output has one line for
+each, with the octets or the error. Kinds: nas, ngap, lpp, nrppa, or the name of an NGAP transfer.
 
 Exit code 77: pycrate is not installed.
 """
@@ -21,7 +23,7 @@ with contextlib.redirect_stdout(io.StringIO()):
 
 
 class Complaints(logging.Handler):
-    """Keeps what pycrate warns of: an element whose value it cannot read stays octets, and would come back as it was."""
+    """Collects pycrate's warnings: it keeps the octets of a value that it cannot decode."""
 
     def __init__(self):
         super().__init__()

@@ -158,7 +158,7 @@ async fn repeat(
 }
 
 /// A position on one line.
-fn line(at: Duration, position: &Value, took: Duration) -> String {
+fn line(at: Duration, position: &Value, elapsed: Duration) -> String {
     let area = &position["locationEstimate"];
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     format!(
@@ -168,7 +168,7 @@ fn line(at: Duration, position: &Value, took: Duration) -> String {
         number(&area["point"]["lon"]),
         number(&area["uncertaintyEllipse"]["semiMajor"]),
         method(position),
-        took.as_secs_f64() * 1000.0,
+        elapsed.as_secs_f64() * 1000.0,
     )
 }
 
@@ -205,7 +205,7 @@ fn error(file: &std::path::Path, position: &Value) -> Result<f64> {
 }
 
 /// A position as text.
-fn render(supi: &str, position: &Value, took: Duration) -> String {
+fn render(supi: &str, position: &Value, elapsed: Duration) -> String {
     let area = &position["locationEstimate"];
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let (lat, lon) = (number(&area["point"]["lat"]), number(&area["point"]["lon"]));
@@ -218,7 +218,7 @@ fn render(supi: &str, position: &Value, took: Duration) -> String {
         ellipse["orientationMajor"],
         area["confidence"],
         method(position),
-        took.as_secs_f64() * 1000.0,
+        elapsed.as_secs_f64() * 1000.0,
         transport(position),
     )
 }

@@ -1,5 +1,5 @@
 //! `martlet reference`: what the program knows of its own configuration, for pages and editors.
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Subcommand;
 use martlet::config::reference;
 
@@ -14,11 +14,10 @@ pub enum ReferenceCommand {
 
 /// Runs the command.
 pub fn run(command: ReferenceCommand) -> Result<()> {
-    let wrong = |path: String| anyhow!("the type of {path} is not recognised");
     match command {
-        ReferenceCommand::Keys => print!("{}", reference::table().map_err(wrong)?),
+        ReferenceCommand::Keys => print!("{}", reference::table()?),
         ReferenceCommand::Schema => {
-            println!("{}", serde_json::to_string_pretty(&reference::schema().map_err(wrong)?)?);
+            println!("{}", serde_json::to_string_pretty(&reference::schema()?)?);
         }
     }
     Ok(())

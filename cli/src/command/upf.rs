@@ -157,7 +157,7 @@ async fn trace(args: &TraceArgs) -> Result<()> {
                 false => println!("{}", line(packet)),
             }
             shown += 1;
-            if args.count.is_some_and(|most| shown >= most) {
+            if args.count.is_some_and(|max| shown >= max) {
                 return Ok(());
             }
         }

@@ -111,7 +111,7 @@ impl FabricSection {
             ));
         }
         let process = &self.process;
-        let least = [
+        let min = [
             ("process.serving", process.serving),
             ("process.calls", process.calls),
             ("process.routes", process.routes),
@@ -119,7 +119,7 @@ impl FabricSection {
             ("process.sockets.window", process.sockets.window as usize),
             ("process.sockets.backlog", process.sockets.backlog),
         ];
-        for (name, _) in least.into_iter().filter(|(_, value)| *value == 0) {
+        for (name, _) in min.into_iter().filter(|(_, value)| *value == 0) {
             findings.push(Finding::new(
                 name,
                 "with 0 nothing works: see `martlet defaults` for a useful value",

@@ -1,7 +1,7 @@
 //! The reference of the configuration, made from the code: a table of every key, and a JSON Schema
 //! by which editors complete and check a file.
 use super::{Config, DEFAULTS};
-use martlet_config::{Kind, Reference, keys};
+use martlet_config::{Kind, Reference, UnknownType, keys};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -33,7 +33,7 @@ pub fn is_reloaded(path: &str) -> bool {
 ///
 /// # Errors
 /// The path of a value whose type is not recognised.
-pub fn all_keys() -> Result<BTreeMap<String, Kind>, String> {
+pub fn all_keys() -> Result<BTreeMap<String, Kind>, UnknownType> {
     keys::<Config>()
 }
 
@@ -41,7 +41,7 @@ fn in_words(kind: &Kind) -> String {
     match kind {
         Kind::Bool => "true or false".into(),
         Kind::Integer(_, u64::MAX) => "whole number".into(),
-        Kind::Integer(least, most) => format!("{least} to {most}"),
+        Kind::Integer(min, max) => format!("{min} to {max}"),
         Kind::Number => "number".into(),
         Kind::Text => "text".into(),
         Kind::Choice(words) => words.join(", "),
@@ -82,7 +82,7 @@ fn defaults() -> Value {
 ///
 /// # Errors
 /// As [`all_keys`].
-pub fn table() -> Result<String, String> {
+pub fn table() -> Result<String, UnknownType> {
     let (reference, defaults) = (Reference::new(DEFAULTS), defaults());
     let mut text = "# Configuration keys\n\nMade by `martlet reference keys`; `[]` stands for an \
                     item of a list. A key without a default is\noptional. *Reload* keys change on \
@@ -128,7 +128,7 @@ pub fn table() -> Result<String, String> {
 ///
 /// # Errors
 /// As [`all_keys`].
-pub fn schema() -> Result<Value, String> {
+pub fn schema() -> Result<Value, UnknownType> {
     let (reference, defaults) = (Reference::new(DEFAULTS), defaults());
     let keys = all_keys()?;
     let mut root = of_type(&Kind::Section, "", &reference, &defaults);
@@ -159,9 +159,9 @@ pub fn schema() -> Result<Value, String> {
 fn of_type(kind: &Kind, path: &str, reference: &Reference, defaults: &Value) -> Value {
     let mut schema = match kind {
         Kind::Bool => json!({"type": "boolean"}),
-        Kind::Integer(least, u64::MAX) => json!({"type": "integer", "minimum": least}),
-        Kind::Integer(least, most) => {
-            json!({"type": "integer", "minimum": least, "maximum": most})
+        Kind::Integer(min, u64::MAX) => json!({"type": "integer", "minimum": min}),
+        Kind::Integer(min, max) => {
+            json!({"type": "integer", "minimum": min, "maximum": max})
         }
         Kind::Number => json!({"type": "number"}),
         // YAML reads 00101 without quotes as a number.

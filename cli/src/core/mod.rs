@@ -7,7 +7,7 @@ pub use functions::{RunningFunction, function_names, start_function};
 
 use crate::config::{Config, database_name};
 use anyhow::{Context, Result};
-use martlet_nf::{AskSource, Environment, Ready, Reload, ShutdownTrigger};
+use martlet_nf::{AskSource, Environment, NotReady, Ready, Reload, ShutdownTrigger};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -117,8 +117,7 @@ impl Core {
     pub fn ready_source(&self) -> Ready {
         let all = self.ready.clone();
         Arc::new(move || {
-            let missing: Vec<String> = all.iter().filter_map(|ready| ready().err()).collect();
-            if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
+            NotReady::unless_empty(all.iter().filter_map(|ready| ready().err()).collect())
         })
     }
 

@@ -21,14 +21,16 @@ pub fn documents(input: impl BufRead, each: &mut dyn FnMut(Value) -> Result<()>)
         let outcome = input.deserialize_any(TopLevel { each: &mut *each, failed: &mut failed });
         match (failed, outcome) {
             (Some(error), _) => return Err(error),
-            (None, Err(error)) => return Err(anyhow!("the text is not JSON: {}", place(&error))),
+            (None, Err(error)) => {
+                return Err(anyhow!("the text is not JSON: {}", position(&error)));
+            }
             (None, Ok(())) => {}
         }
     }
 }
 
 /// Where a syntax error is. Its text may contain a value, and values may be keys.
-fn place(error: &serde_json::Error) -> String {
+fn position(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
 

@@ -64,7 +64,7 @@ fn plan(seed: u64, length: Duration) -> Vec<(Duration, Fault)> {
     let mut kills: Vec<(&str, Duration)> = Vec::new();
     while at < length {
         let (name, address) = *FUNCTIONS.choose(&mut random).expect("the list is not empty");
-        let mut while_ = |most: u64| Duration::from_millis(random.random_range(100..most));
+        let mut while_ = |max: u64| Duration::from_millis(random.random_range(100..max));
         let (short, long) = (while_(600), while_(1500));
         let recently = kills
             .iter()

@@ -125,8 +125,8 @@ fn attack_json_patch_copies_exhaust_memory() {
         let answered = attack(&resources, &nrf)?;
         ensure!(answered > 0, "the NRF answered no other request");
         for (name, memory) in functions.into_iter().zip(memory) {
-            let (memory, most) = (memory?, most_memory(&core, name)?);
-            ensure!(most < memory + GROWTH, "the {name} grew from {memory} to {most} kB");
+            let (memory, max) = (memory?, most_memory(&core, name)?);
+            ensure!(max < memory + GROWTH, "the {name} grew from {memory} to {max} kB");
         }
         ensure!(pids == functions.map(|name| core.process_of(&format!("nf {name} "))), "restarted");
         ensure!(send(&nrf, "GET", &profile, "")? == before, "the profile was changed");

@@ -73,19 +73,19 @@ fn a_peer_that_sends_requests_and_never_reads_loses_its_channel() {
     let (channel, mut peer) = malicious::MaliciousPeer::pair().unwrap();
     let (_victim, link) = malicious::HonestHost::link(channel);
     let mut frames = Vec::new();
-    let (mut rounds, mut most) = (0, 0);
+    let (mut rounds, mut max) = (0, 0);
     let closed = loop {
         let head =
             channel::FrameHeader { kind: channel::FrameKind::Request, own: true, stream: rounds };
         assert!(peer.frame(head, b"?", 0) && rounds < 1_000_000);
         match link.progress(&mut frames) {
-            Ok(_) => most = most.max(link.channel().backlog()),
+            Ok(_) => max = max.max(link.channel().backlog()),
             Err(closed) => break closed,
         }
         rounds += 1;
     };
     assert_eq!(closed, channel::Closed::Violation(channel::Violation::Limit));
-    assert!(most < 1 << 20, "{most} bytes were queued");
+    assert!(max < 1 << 20, "{max} bytes were queued");
     // New connections to a peer that does not read are refused.
     let (channel, _peer) = malicious::MaliciousPeer::pair().unwrap();
     let (_victim, link) = malicious::HonestHost::link(channel);

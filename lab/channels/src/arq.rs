@@ -450,10 +450,10 @@ mod tests {
     #[test]
     fn a_gap_report_retransmits_before_the_timeout() {
         let late = Duration::from_millis(50);
-        let took =
+        let elapsed =
             carry(&[1, 1, 1, 40_000], |number| if number == 14 { vec![] } else { vec![late] });
         // Three exchanges of 100 ms, one more, and one round trip for the retransmission.
-        assert!(took <= Duration::from_millis(515), "{took:?}");
+        assert!(elapsed <= Duration::from_millis(515), "{elapsed:?}");
     }
 
     #[test]

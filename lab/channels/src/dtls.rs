@@ -313,8 +313,8 @@ impl Channel for Dtls {
         self.flush()
     }
 
-    fn idle(&mut self, most: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
-        let until = Instant::now() + most;
+    fn idle(&mut self, max: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
+        let until = Instant::now() + max;
         while !self.closed && Instant::now() < until {
             match self.wait(until, other) {
                 Ok(()) | Err(ChannelError::Timeout) => {}

@@ -67,15 +67,15 @@ pub(crate) struct RawUdp {
     socket: UdpSocket,
     options: Options,
     input: Vec<u8>,
-    most: usize,
+    max: usize,
 }
 
 impl RawUdp {
     fn new(socket: UdpSocket, options: &Options) -> Result<Self, ChannelError> {
         socket.set_nonblocking(true)?;
         // IPv4 and UDP headers.
-        let most = usize::from(options.mtu).saturating_sub(28).clamp(512, DATAGRAM);
-        Ok(RawUdp { socket, options: options.clone(), input: vec![0; 65_536], most })
+        let max = usize::from(options.mtu).saturating_sub(28).clamp(512, DATAGRAM);
+        Ok(RawUdp { socket, options: options.clone(), input: vec![0; 65_536], max })
     }
 
     pub(crate) fn connect(to: SocketAddr, options: &Options) -> Result<Self, ChannelError> {
@@ -101,7 +101,7 @@ impl RawUdp {
 
 impl Channel for RawUdp {
     fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
-        bytes.chunks(self.most).try_for_each(|piece| self.datagram(piece))
+        bytes.chunks(self.max).try_for_each(|piece| self.datagram(piece))
     }
 
     fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {

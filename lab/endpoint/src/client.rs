@@ -79,20 +79,20 @@ fn bring_up(
             let (channel, took_it) = known.connect_early(to, &message.uplink()?)?;
             let mut talk = Talk::new(channel);
             talk.answer(&message)?;
-            let took = start.elapsed();
+            let elapsed = start.elapsed();
             let fits = took_it && talk.channel().resumption() == Resumption::Early;
             talk.channel().close()?;
-            return Ok(fits.then_some(took));
+            return Ok(fits.then_some(elapsed));
         }
     };
     asker.rounds(1, 1)?;
-    let took = start.elapsed();
+    let elapsed = start.elapsed();
     let resumed = asker.channel().resumption();
     // The session ticket arrives with the response or shortly after it.
     asker.channel().close()?;
     Ok(match how {
-        "resume" => (resumed != Resumption::Full).then_some(took),
-        _ => Some(took),
+        "resume" => (resumed != Resumption::Full).then_some(elapsed),
+        _ => Some(elapsed),
     })
 }
 
@@ -153,7 +153,7 @@ pub fn ask(to: &str, end: &End, trim: fn()) -> Result<()> {
                         (to, &connector)
                     };
                     match bring_up(variant, to, known, &new, how)? {
-                        Some(took) => times.push(took),
+                        Some(elapsed) => times.push(elapsed),
                         // The first connections may have no ticket yet.
                         None if how != "setup" => continue,
                         None => break,

@@ -79,10 +79,10 @@ impl Talk {
                 let good = answer.payload_type == PayloadType::Lpp
                     && answer.payload.len() == message.payload.len()
                     && answer.session == message.session;
-                let took = start.elapsed();
+                let elapsed = start.elapsed();
                 ensure!(good, "the response does not match the message");
                 ensure!(answer.payload == message.payload, "the response has another payload");
-                return Ok(took);
+                return Ok(elapsed);
             }
             ensure!(self.channel.receive(self.framer.input())?, "the peer closed the channel");
         }
@@ -113,7 +113,7 @@ impl Talk {
             };
             match next {
                 Next::Answer(bytes) => self.channel.send(&bytes)?,
-                Next::Done(took) => return Ok(took),
+                Next::Done(elapsed) => return Ok(elapsed),
             }
         }
     }

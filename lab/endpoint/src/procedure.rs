@@ -93,8 +93,8 @@ impl Lmf {
                     .nr_measured_results_list_r16
                     .unwrap_or_default();
                 ensure!(others.len() == usize::from(NEIGHBOURS), "{} cells", others.len());
-                let took = self.started.elapsed().as_nanos() as u64;
-                Ok(Upp::Downlink(transport(PayloadType::Lcs, &took.to_be_bytes())).encode()?)
+                let elapsed = self.started.elapsed().as_nanos() as u64;
+                Ok(Upp::Downlink(transport(PayloadType::Lcs, &elapsed.to_be_bytes())).encode()?)
             }
             other => bail!("{} was not requested", other.name()),
         }
@@ -129,10 +129,10 @@ pub enum Next {
 /// The UE's side.
 pub fn next(downlink: &Transport<'_>) -> Result<Next> {
     if downlink.payload_type == PayloadType::Lcs {
-        let took = u64::from_be_bytes(
+        let elapsed = u64::from_be_bytes(
             downlink.payload.try_into().context("the time does not have 8 bytes")?,
         );
-        return Ok(Next::Done(Duration::from_nanos(took)));
+        return Ok(Next::Done(Duration::from_nanos(elapsed)));
     }
     let (transaction, body) = body(downlink)?;
     let Transaction::ByServer(number) = transaction else {
@@ -195,16 +195,16 @@ mod tests {
     #[test]
     fn a_procedure_has_two_requests_and_reports_its_duration() {
         let (mut lmf, mut reply, mut questions) = (Lmf::new(), trigger().unwrap(), 0);
-        let took = loop {
+        let elapsed = loop {
             let down = with(&reply, |it| lmf.answer(it)).unwrap();
             match with(&down, next).unwrap() {
                 Next::Answer(bytes) => reply = bytes,
-                Next::Done(took) => break took,
+                Next::Done(elapsed) => break elapsed,
             }
             questions += 1;
         };
         assert_eq!(questions, 2);
-        assert!(took > Duration::ZERO && took < Duration::from_secs(1));
+        assert!(elapsed > Duration::ZERO && elapsed < Duration::from_secs(1));
         // A repeated response is rejected.
         assert!(with(&reply, |it| Lmf::new().answer(it)).is_err());
     }

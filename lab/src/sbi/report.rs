@@ -68,10 +68,10 @@ fn targets(output: &Output) -> String {
         ("iceoryx2_over_socket_octets.inflight1.p50", 1.0 / 1.3),
         ("iceoryx2_over_socket_octets.inflight16.per_call", 1.0 / 1.3),
     ];
-    for (id, least) in targets {
+    for (id, min) in targets {
         let Some(figure) = output.find(&format!("roundtrip.{id}")) else { continue };
-        let verdict = if figure.value >= least { "met" } else { "**missed**" };
-        let _ = writeln!(text, "| {id} | ≥ {least:.2} times | {:.2} | {verdict} |", figure.value);
+        let verdict = if figure.value >= min { "met" } else { "**missed**" };
+        let _ = writeln!(text, "| {id} | ≥ {min:.2} times | {:.2} | {verdict} |", figure.value);
     }
     text
 }

@@ -1,16 +1,16 @@
 //! The service that is called. It echoes the request body.
 use bytes::Bytes;
-use martlet_sbi::{Encoded, Payload, Problem, service};
+use martlet_sbi::{BodyError, Encoded, Payload, Problem, service};
 use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
 
 /// A body of bytes that is not decoded.
 pub struct RawBytes(pub Bytes);
 
 impl Payload for RawBytes {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         Ok(Some(Encoded { content_type: "application/octet-stream".into(), bytes: self.0.clone() }))
     }
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
         Ok(RawBytes(encoded.map_or_else(Bytes::new, |encoded| encoded.bytes)))
     }
 }

@@ -256,41 +256,41 @@ impl Pair {
     /// The latency of one call in microseconds, without making the body and dropping the answer.
     pub async fn call(&self, message: &Message) -> Result<f64> {
         let failed = |problem| anyhow!("{}: {problem}", self.variant.title());
-        let took = |started: Instant| started.elapsed().as_secs_f64() * 1e6;
+        let elapsed = |started: Instant| started.elapsed().as_secs_f64() * 1e6;
         match &self.consumer {
             Consumer::Values(client) => {
                 let body = message.value.clone();
                 let started = Instant::now();
                 let answer = client.echo("1", body).await.map_err(failed)?;
-                let took = took(started);
+                let elapsed = elapsed(started);
                 std::hint::black_box(answer);
-                Ok(took)
+                Ok(elapsed)
             }
             Consumer::Bytes(client) => {
                 let body = RawBytes(message.json.clone());
                 let started = Instant::now();
                 let answer = client.echo_bytes(body).await.map_err(failed)?;
-                let took = took(started);
+                let elapsed = elapsed(started);
                 anyhow::ensure!(
                     answer.0.len() == message.json.len(),
                     "the answer has another body"
                 );
-                Ok(took)
+                Ok(elapsed)
             }
             Consumer::Sockets(connections) => {
                 let started = Instant::now();
                 let answer = connections.exchange(&message.json).await?;
-                let took = took(started);
+                let elapsed = elapsed(started);
                 anyhow::ensure!(answer == message.json, "the answer has another body");
-                Ok(took)
+                Ok(elapsed)
             }
             #[cfg(feature = "iceoryx2")]
             Consumer::Iceoryx2(client) => {
                 let started = Instant::now();
                 let answer = client.exchange(&message.json).await?;
-                let took = took(started);
+                let elapsed = elapsed(started);
                 anyhow::ensure!(answer.len() == message.json.len(), "the answer has another body");
-                Ok(took)
+                Ok(elapsed)
             }
         }
     }

@@ -141,13 +141,13 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
         );
     }
     let figure = |id: String| output.find(&id).map_or(f64::NAN, |f| f.value);
-    for (rules, most) in [(1000, 50.0), (100_000, 5000.0)] {
-        let took = figure(format!("rules_issued.switch.{rules}.median"));
+    for (rules, max) in [(1000, 50.0), (100_000, 5000.0)] {
+        let elapsed = figure(format!("rules_issued.switch.{rules}.median"));
         row(
             &format!("{rules} rules written under traffic, ms"),
-            &format!("≤ {most}"),
-            took,
-            took <= most,
+            &format!("≤ {max}"),
+            elapsed,
+            elapsed <= max,
         );
     }
     let lost = figure("rules_issued.switch.lost_or_reordered".into());

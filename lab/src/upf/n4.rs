@@ -279,25 +279,25 @@ fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
                         std::thread::sleep(Duration::from_millis(1));
                     }
                 }
-                let took = start.elapsed();
+                let elapsed = start.elapsed();
                 // The datapath keeps its programs loaded until all packets are forwarded.
                 std::thread::sleep(Duration::from_secs(3));
                 drop(datapath);
-                Ok((SESSIONS, took))
+                Ok((SESSIONS, elapsed))
             });
             let time = Duration::from_millis(args.pick(2500, 1000, 1000));
             let round = testbed.paced(false, 64, 200_000.0, time);
-            let (_, took) =
+            let (_, elapsed) =
                 changing.join().map_err(|_| anyhow::anyhow!("the modifying thread panicked"))??;
-            Ok((round?, took))
+            Ok((round?, elapsed))
         })
     })?;
-    let (round, took) = round;
+    let (round, elapsed) = round;
     let lost = round.sent - round.received.packets;
     output.row(format_args!("control,lost_while_modified,xdp,downlink,0,{lost},{}", round.sent))?;
     output.figure(Figure::once("lost.xdp.while_1000_modified", "packets", lost as f64));
     output.figure(Figure::once("sent.xdp.while_1000_modified", "packets", round.sent as f64));
-    output.figure(Figure::once("modified.xdp.1000_sessions", "s", took.as_secs_f64()));
+    output.figure(Figure::once("modified.xdp.1000_sessions", "s", elapsed.as_secs_f64()));
     Ok(())
 }
 

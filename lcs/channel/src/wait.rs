@@ -50,7 +50,7 @@ pub fn until_done<T>(
     }
 }
 
-/// Sleeps until the socket is ready, `other` is readable, or `most` has passed. Returns whether
+/// Sleeps until the socket is ready, `other` is readable, or `max` has passed. Returns whether
 /// `other` is readable.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub fn until_done<T>(
 pub fn sleep(
     socket: &impl AsFd,
     flags: PollFlags,
-    most: Duration,
+    max: Duration,
     other: Option<BorrowedFd<'_>>,
 ) -> Result<bool, ChannelError> {
     let mut sockets =
@@ -70,7 +70,7 @@ pub fn sleep(
         }
         None => 1,
     };
-    match ppoll(&mut sockets[..count], Some(most.into()), None) {
+    match ppoll(&mut sockets[..count], Some(max.into()), None) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => {
             Ok(count == 2 && sockets[1].any().unwrap_or(false))
         }

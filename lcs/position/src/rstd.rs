@@ -8,16 +8,16 @@ const LARGEST: f64 = 985_024.0;
 /// The reported value of a difference of distances in metres, with steps of 2^k T_c, k from 0 to 5.
 pub fn rstd_of_metres(metres: f64, k: u8) -> u32 {
     let step = f64::from(1u32 << k.min(5));
-    let most = 2.0 * LARGEST / step + 1.0;
-    ((metres / METRES_PER_TC + LARGEST) / step + 1.0).floor().clamp(0.0, most) as u32
+    let max = 2.0 * LARGEST / step + 1.0;
+    ((metres / METRES_PER_TC + LARGEST) / step + 1.0).floor().clamp(0.0, max) as u32
 }
 
 /// The middle of a value's interval in metres. None for the first and last value, whose intervals
 /// are unbounded.
 pub fn metres_of_rstd(value: u32, k: u8) -> Option<f64> {
     let step = f64::from(1u32 << k.min(5));
-    let most = (2.0 * LARGEST / step) as u32 + 1;
-    (0 < value && value < most).then(|| ((f64::from(value) - 0.5) * step - LARGEST) * METRES_PER_TC)
+    let max = (2.0 * LARGEST / step) as u32 + 1;
+    (0 < value && value < max).then(|| ((f64::from(value) - 0.5) * step - LARGEST) * METRES_PER_TC)
 }
 
 #[cfg(test)]

@@ -50,11 +50,11 @@ impl Ue {
         }
         self.sessions.clear();
         self.last_reports.clear();
-        self.waiting.clear();
+        self.task.deferred.clear();
         self.leave_connection();
         self.pending.clear();
         (self.connection, self.target, self.security) = (None, None, None);
-        (self.subscription, self.policy, self.idle) = (None, None, None);
+        (self.registration.subscription, self.registration.policy, self.idle) = (None, None, None);
         self.set_rm_state(crate::ue::RmState::Deregistered);
         true
     }

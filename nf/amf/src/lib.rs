@@ -34,7 +34,7 @@ pub use config::{
 
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;
-use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError, refuse_while};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
 use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
@@ -141,12 +141,12 @@ impl Amf {
 
     /// Starts the task of a new UE; `None` at the context limit.
     fn new_ue(self: &Arc<Self>) -> Option<UeHandle> {
-        let (ues, most) = (self.tables.len(), self.config.limits.max_ues);
-        if ues >= most.saturating_add(HEADROOM) {
+        let (ues, max) = (self.tables.len(), self.config.limits.max_ues);
+        if ues >= max.saturating_add(HEADROOM) {
             return None;
         }
         // A deregistered context makes room.
-        let over_limit = ues >= most && !self.tables.evict();
+        let over_limit = ues >= max && !self.tables.evict();
         let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
         let handle = UeHandle { number: self.tables.next_number(), sender };
         self.tables.add(&handle);
@@ -241,7 +241,7 @@ impl NetworkFunction for Amf {
         Ok(())
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         self.contexts.ready()
     }
 

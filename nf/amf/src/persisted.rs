@@ -223,7 +223,7 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
     let area = area.collect::<Result<Vec<_>, RestoreError>>()?;
     // A GUAMI may have been removed from the configuration: other network functions still have the
     // UE's sessions and policies. They are released at once.
-    let is_foreign = |guti: &Guti| !amf.served.gave(guti) && !amf.served.is_of_set(guti);
+    let is_foreign = |guti: &Guti| !amf.served.allocated(guti) && !amf.served.is_of_set(guti);
     let is_served = !guti.as_ref().is_some_and(is_foreign);
     let (guti, old_guti) = (guti.filter(|_| is_served), old_guti.filter(|_| is_served));
     let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
@@ -238,13 +238,15 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
     (ue.identity.supi, ue.identity.pei, ue.identity.guti, ue.identity.old_guti) =
         (Some(persisted.supi), persisted.pei, guti, old_guti);
     ue.security = Some(security);
-    ue.capability = persisted.capability.map(NasUeSecurityCapability::new);
-    ue.radio_capability =
+    ue.capabilities.security = persisted.capability.map(NasUeSecurityCapability::new);
+    ue.capabilities.radio =
         persisted.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
-    ue.subscription = persisted.subscription;
-    ue.policy = persisted.policy.map(PersistedPolicy::policy);
-    ue.allowed = persisted.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
-    (ue.area, ue.t3512, ue.due) = (area, persisted.t3512, persisted.due);
+    ue.registration.subscription = persisted.subscription;
+    ue.registration.policy = persisted.policy.map(PersistedPolicy::policy);
+    ue.registration.allowed =
+        persisted.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
+    (ue.registration.area, ue.registration.t3512, ue.registration.due) =
+        (area, persisted.t3512, persisted.due);
     (ue.positioning.lpp, ue.positioning.lcs_upp) = (persisted.lpp, persisted.lcs_upp);
     for (psi, session) in persisted.sessions {
         let number = session.number;
@@ -306,24 +308,25 @@ impl PersistedUe {
             .area
             .iter()
             .map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
-        ue.area = area.collect::<Result<Vec<_>, RestoreError>>()?;
+        ue.registration.area = area.collect::<Result<Vec<_>, RestoreError>>()?;
         for guti in guti.iter().chain(&old_guti) {
             ue.amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle);
         }
-        (ue.identity.guti, ue.identity.old_guti, ue.t3512, ue.due) =
+        (ue.identity.guti, ue.identity.old_guti, ue.registration.t3512, ue.registration.due) =
             (guti, old_guti, self.t3512, self.due);
         (ue.identity.supi, ue.identity.pei, ue.security) =
             (Some(self.supi), self.pei, Some(security));
-        ue.capability = self.capability.map(NasUeSecurityCapability::new);
-        ue.radio_capability =
+        ue.capabilities.security = self.capability.map(NasUeSecurityCapability::new);
+        ue.capabilities.radio =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
         // The other AMF's SDM subscription notifies the other AMF.
-        ue.subscription = self.subscription.map(|mut subscription| {
+        ue.registration.subscription = self.subscription.map(|mut subscription| {
             Arc::make_mut(&mut subscription).sdm_subscription = None;
             subscription
         });
-        ue.policy = self.policy.map(PersistedPolicy::policy);
-        ue.allowed = self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
+        ue.registration.policy = self.policy.map(PersistedPolicy::policy);
+        ue.registration.allowed =
+            self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
         (ue.positioning.lpp, ue.positioning.lcs_upp) = (self.lpp, self.lcs_upp);
         for (psi, session) in self.sessions {
             let number = ue.amf.tables.next_number();
@@ -341,11 +344,12 @@ impl PersistedUe {
         let security = self.security.security()?;
         (ue.identity.supi, ue.identity.pei, ue.security) =
             (Some(self.supi), self.pei, Some(security));
-        ue.capability = self.capability.map(NasUeSecurityCapability::new);
-        ue.radio_capability =
+        ue.capabilities.security = self.capability.map(NasUeSecurityCapability::new);
+        ue.capabilities.radio =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
-        ue.policy = self.policy.map(PersistedPolicy::policy);
-        ue.allowed = self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
+        ue.registration.policy = self.policy.map(PersistedPolicy::policy);
+        ue.registration.allowed =
+            self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
         for (psi, session) in self.sessions {
             let number = ue.amf.tables.next_number();
             ue.sessions.insert(psi, Session { active: false, ..session.session(number) });
@@ -460,25 +464,34 @@ impl Ue {
             old_guti: self.identity.old_guti.as_ref().map(PersistedGuti::of),
             security: PersistedSecurity::of(security),
             registered: self.is_registered(),
-            capability: self.capability.as_ref().map(|capability| capability.value.to_vec()),
+            capability: self
+                .capabilities
+                .security
+                .as_ref()
+                .map(|capability| capability.value.to_vec()),
             radio_capability: None,
-            subscription: self.subscription.clone(),
-            policy: self.policy.as_ref().map(|policy| PersistedPolicy {
+            subscription: self.registration.subscription.clone(),
+            policy: self.registration.policy.as_ref().map(|policy| PersistedPolicy {
                 pcf: policy.pcf.clone(),
                 id: policy.id.clone(),
                 rfsp: policy.rfsp,
                 ambr: policy.ambr.clone(),
             }),
-            allowed: self.allowed.iter().map(slice).collect(),
-            due: self.due,
-            area: self.area.iter().map(|tai| (PersistedPlmn::of(tai.plmn), tai.tac)).collect(),
-            t3512: self.t3512,
+            allowed: self.registration.allowed.iter().map(slice).collect(),
+            due: self.registration.due,
+            area: self
+                .registration
+                .area
+                .iter()
+                .map(|tai| (PersistedPlmn::of(tai.plmn), tai.tac))
+                .collect(),
+            t3512: self.registration.t3512,
             sessions: self.sessions.iter().map(session).collect(),
             lpp: self.positioning.lpp,
             lcs_upp: self.positioning.lcs_upp,
             idle,
         };
-        let radio = self.radio_capability.clone();
+        let radio = self.capabilities.radio.clone();
         contexts.persist(id, move || {
             persisted.radio_capability = radio.map(hex::encode);
             persisted

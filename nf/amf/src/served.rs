@@ -2,6 +2,7 @@
 use crate::AmfConfig;
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{CipheringAlgorithm, Guti, IntegrityAlgorithm, Plmn};
+use martlet_nf::StartError;
 use martlet_ngap::ngap::{Cause, GUAMI, PLMNIdentity, SNSSAI, TAC, TAI};
 use martlet_ngap::{Error, helpers};
 use martlet_sbi_api::common::{self, Guami, NgApCause, PlmnId, Snssai, Tac};
@@ -116,9 +117,29 @@ pub(crate) struct Served {
     pub ciphering: Vec<CipheringAlgorithm>,
 }
 
-fn plmn(text: &str) -> Result<Plmn, String> {
-    let parsed = text.parse::<PlmnId>().map_err(|e| e.to_string())?;
-    Plmn::new(parsed.mcc(), parsed.mnc()).map_err(|e| format!("{text:?}: {e}"))
+/// A value of the section `amf` that is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ServedError {
+    /// The first finding of the configuration check.
+    #[error("amf.{path}: {message}")]
+    Finding { path: String, message: String },
+    #[error("{text:?} is not a PLMN ({reason}): write MCC and MNC in five or six digits")]
+    Plmn { text: String, reason: String },
+    #[error("amf.guamis: not an AMF identity: {0}")]
+    AmfId(String),
+}
+
+impl From<ServedError> for StartError {
+    fn from(error: ServedError) -> Self {
+        StartError(error.to_string())
+    }
+}
+
+fn plmn(text: &str) -> Result<Plmn, ServedError> {
+    let wrong =
+        |e: &dyn std::fmt::Display| ServedError::Plmn { text: text.into(), reason: e.to_string() };
+    let parsed = text.parse::<PlmnId>().map_err(|e| wrong(&e))?;
+    Plmn::new(parsed.mcc(), parsed.mnc()).map_err(|e| wrong(&e))
 }
 
 impl Served {
@@ -127,15 +148,16 @@ impl Served {
     /// # Errors
     ///
     /// The configuration key that is wrong, and why.
-    pub fn new(config: &AmfConfig) -> Result<Self, String> {
+    pub fn new(config: &AmfConfig) -> Result<Self, ServedError> {
         if let Some(finding) = config.check().into_iter().next() {
-            return Err(format!("amf.{}: {}", finding.path, finding.message));
+            let (path, message) = (finding.path, finding.message);
+            return Err(ServedError::Finding { path, message });
         }
         let mut guamis = Vec::new();
         for guami in &config.guamis {
             let plmn = plmn(&guami.plmn)?;
-            let id =
-                AmfId::new(guami.region, guami.set, guami.pointer).map_err(|e| e.to_string())?;
+            let id = AmfId::new(guami.region, guami.set, guami.pointer)
+                .map_err(|e| ServedError::AmfId(e.to_string()))?;
             let sbi = common::AmfId::from_parts(guami.region, guami.set, guami.pointer);
             guamis.push(ServedGuami { plmn, id, sbi: Guami::new(plmn_to_sbi(plmn), sbi) });
         }
@@ -153,12 +175,12 @@ impl Served {
         Ok(Served {
             guamis,
             plmns,
-            tais: tais.collect::<Result<_, String>>()?,
+            tais: tais.collect::<Result<_, ServedError>>()?,
             equivalent: config
                 .equivalent_plmns
                 .iter()
                 .map(|text| plmn(text))
-                .collect::<Result<_, String>>()?,
+                .collect::<Result<_, ServedError>>()?,
             integrity: config.security.integrity.iter().map(|name| (*name).into()).collect(),
             ciphering: config.security.ciphering.iter().map(|name| (*name).into()).collect(),
         })
@@ -175,7 +197,7 @@ impl Served {
     }
 
     /// Whether this AMF allocated a 5G-GUTI.
-    pub fn gave(&self, guti: &Guti) -> bool {
+    pub fn allocated(&self, guti: &Guti) -> bool {
         let id = AmfId::of_guti(guti);
         self.guamis.iter().any(|guami| guami.id == id && guami.plmn == guti.plmn())
     }

@@ -157,13 +157,13 @@ impl Tables {
         }
     }
 
-    /// The numbers of contexts, registered UEs and connections, and the first `most` UEs by number.
-    pub fn overview(&self, most: usize) -> (usize, usize, usize, Vec<Summary>) {
+    /// The numbers of contexts, registered UEs and connections, and the first `max` UEs by number.
+    pub fn overview(&self, max: usize) -> (usize, usize, usize, Vec<Summary>) {
         let state = self.state();
         let registered = state.ues.values().filter(|ue| ue.summary.registered).count();
         let mut numbers: Vec<_> = state.ues.keys().copied().collect();
         numbers.sort_unstable();
-        let first = numbers.iter().take(most).filter_map(|number| state.ues.get(number));
+        let first = numbers.iter().take(max).filter_map(|number| state.ues.get(number));
         let first = first.map(|ue| ue.summary.clone()).collect();
         (state.ues.len(), registered, state.connections.len(), first)
     }

@@ -46,7 +46,7 @@ struct Table {
 /// The table of authentications in progress.
 pub struct Pending {
     table: Mutex<Table>,
-    most: usize,
+    max: usize,
     lifetime: Duration,
     /// Random part of the identities, different after each start of the AUSF.
     epoch: String,
@@ -58,7 +58,7 @@ impl Pending {
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Pending {
             table: Mutex::default(),
-            most: config.max_pending,
+            max: config.max_pending,
             lifetime: Duration::from_secs(config.pending_s.into()),
             epoch: format!("{:x}", started.as_millis()),
         }
@@ -76,8 +76,7 @@ impl Pending {
                 table.authentication.remove(&id);
             }
         }
-        if table.authentication.len() >= self.most
-            || table.ends.len() >= self.most.saturating_mul(2)
+        if table.authentication.len() >= self.max || table.ends.len() >= self.max.saturating_mul(2)
         {
             return None;
         }

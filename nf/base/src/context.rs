@@ -7,7 +7,7 @@ use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
-use martlet_outage::Dependency;
+use martlet_outage::{Dependency, NotReady};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
@@ -204,14 +204,14 @@ impl NfContext {
         &self.nrfs
     }
 
-    /// What is missing if no NRF answers.
-    pub(crate) fn missing_nrf(&self) -> Option<String> {
-        let missing: Option<Vec<String>> =
+    /// What is missing if no NRF answers: the first one.
+    pub(crate) fn missing_nrf(&self) -> Option<NotReady> {
+        let missing: Option<Vec<NotReady>> =
             self.nrfs.iter().map(|nrf| nrf.state.missing()).collect();
-        missing.map(|all| all.join("; "))
+        missing?.into_iter().next()
     }
 
-    /// The NRF that answers. Its answers may lack this function's subscriptions when it changes.
+    /// Another NRF is used than before, which may lack this function's subscriptions.
     pub(crate) async fn nrf_changed(&self) {
         self.selection.changed().await;
     }

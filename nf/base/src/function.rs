@@ -1,5 +1,5 @@
 //! The interface between a network function and the program that runs it.
-use crate::{NfContext, Shutdown, StartError};
+use crate::{NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 
@@ -46,8 +46,8 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Whether it is ready. The error says what is missing.
-    fn ready(&self) -> Result<(), String> {
+    /// Whether it is ready. The error is what is missing.
+    fn ready(&self) -> Result<(), NotReady> {
         Ok(())
     }
 

@@ -32,6 +32,7 @@ pub use discovery::Criteria;
 pub use error::StartError;
 pub use failover::refuse_while;
 pub use function::NetworkFunction;
+pub use martlet_outage::NotReady;
 pub use martlet_sbi_http::{PeerCertificate, peer_certificate};
 pub use shutdown::{Shutdown, ShutdownTrigger};
 pub use start::{AskSource, Environment, Ready, Reload, RunningNf, start};

@@ -1,7 +1,7 @@
 //! Starts network functions, one or several per process.
 use crate::metrics::SbiMetrics;
 use crate::{
-    CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, network, registration,
+    CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, network, registration,
 };
 use martlet_fabric::Fabric;
 use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
@@ -42,7 +42,7 @@ pub type AskSource = Arc<
 pub type Reload = Arc<dyn Fn(Box<dyn std::any::Any>) -> Option<String> + Send + Sync>;
 
 /// Returns whether a function is ready, or what is missing.
-pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type Ready = Arc<dyn Fn() -> Result<(), NotReady> + Send + Sync>;
 
 /// A running network function.
 pub struct RunningNf {
@@ -198,14 +198,14 @@ pub async fn start<F: NetworkFunction>(
         let registered = || match (is_nrf || known.is_registered(), known.missing_nrf()) {
             (_, Some(missing)) => Err(missing),
             (true, None) => Ok(()),
-            (false, None) => Err("not registered with the NRF yet".to_string()),
+            (false, None) => Err(NotReady::Waiting("not registered with the NRF yet")),
         };
         // All that is missing, in one answer.
-        let missing: Vec<String> =
+        let missing: Vec<NotReady> =
             [asked.ready(), registered()].into_iter().filter_map(Result::err).collect();
         match missing.is_empty() {
             true => Ok(()),
-            false => Err(format!("{name}: {}", missing.join("; "))),
+            false => Err(NotReady::Function { name, missing }),
         }
     });
     let task_context = function.clone();

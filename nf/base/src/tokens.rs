@@ -1,19 +1,11 @@
 //! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer requests one per service from the NRF,
 //! and a producer requires one. The NRF's own services and callbacks need none.
 use crate::StartError;
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair,
-    RSA_PKCS1_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
-};
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use martlet_sbi::{Peer, Problem, Request};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_http::{Guard, Refusal};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -66,9 +58,6 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The protected header of every token: ECDSA with P-256 and SHA-256 (RFC 7518, 3.4).
-const HEADER: &str = r#"{"alg":"ES256","typ":"JWT"}"#;
-
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: not {expected}: {reason}", file.display())]
@@ -80,17 +69,11 @@ pub struct KeyError {
 
 /// Why a token cannot be signed.
 #[derive(Debug, thiserror::Error)]
-pub enum SignError {
-    /// The claims cannot be encoded as JSON.
-    #[error("the claims of a token cannot be encoded: {0}")]
-    Encode(#[from] serde_json::Error),
-    /// The system's random number generator failed.
-    #[error("a token cannot be signed: no random numbers")]
-    Random,
-}
+#[error("a token cannot be signed: {0}")]
+pub struct SignError(#[from] jsonwebtoken::errors::Error);
 
 /// The NRF's private key.
-pub struct SigningKey(EcdsaKeyPair);
+pub struct SigningKey(EncodingKey);
 
 impl SigningKey {
     /// Loads a P-256 key from PKCS #8 in PEM.
@@ -103,37 +86,73 @@ impl SigningKey {
             expected: "a P-256 key in PKCS #8",
             reason: error.to_string(),
         };
-        let der = PrivatePkcs8KeyDer::from_pem_file(file).map_err(|e| wrong(&e))?;
-        let key =
-            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der.secret_pkcs8_der());
-        key.map(SigningKey).map_err(|e| wrong(&e))
+        let pem = std::fs::read(file).map_err(|e| wrong(&e))?;
+        let key = SigningKey(EncodingKey::from_ec_pem(&pem).map_err(|e| wrong(&e))?);
+        // A key of another curve signs nothing.
+        key.sign_json(&serde_json::json!({})).map_err(|e| wrong(&e))?;
+        Ok(key)
     }
 
-    /// A JSON web token in compact form (RFC 7515, 3.1).
+    /// A JSON web token in compact form (RFC 7515, 3.1), signed by ECDSA with P-256 and SHA-256
+    /// (RFC 7518, 3.4).
     ///
     /// # Errors
     /// The system's random number generator failed.
     pub fn sign(&self, claims: &Claims) -> Result<String, SignError> {
-        let claims = serde_json::to_vec(claims)?;
-        let text = format!(
-            "{}.{}",
-            BASE64_URL_SAFE_NO_PAD.encode(HEADER),
-            BASE64_URL_SAFE_NO_PAD.encode(claims)
-        );
-        let signature =
-            self.0.sign(&SystemRandom::new(), text.as_bytes()).map_err(|_| SignError::Random)?;
-        Ok(format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_ref())))
+        self.sign_json(claims)
+    }
+
+    fn sign_json(&self, claims: &impl Serialize) -> Result<String, SignError> {
+        Ok(jsonwebtoken::encode(&Header::new(Algorithm::ES256), claims, &self.0)?)
     }
 }
 
-/// rsaEncryption (RFC 8017, A.1), as it is encoded.
-const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+/// Why a token is rejected. The text is sent to the consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// It does not have three parts, or one of them is not what it must be.
+    #[error("not a JSON web token")]
+    Malformed,
+    /// The header names another algorithm, or a critical extension.
+    #[error("the algorithm is not that of the NRF's key")]
+    Algorithm,
+    /// The signature does not match.
+    #[error("the signature is not the NRF's")]
+    Signature,
+    /// A claim is missing or malformed.
+    #[error("the claims are malformed")]
+    Claims,
+    /// The token has expired.
+    #[error("expired")]
+    Expired,
+    /// The token is for other functions.
+    #[error("the audience is another function")]
+    Audience,
+}
+
+impl From<jsonwebtoken::errors::Error> for TokenError {
+    fn from(error: jsonwebtoken::errors::Error) -> Self {
+        use jsonwebtoken::errors::ErrorKind;
+        match error.kind() {
+            ErrorKind::InvalidAlgorithm | ErrorKind::UnsupportedAlgorithm => TokenError::Algorithm,
+            ErrorKind::InvalidSignature => TokenError::Signature,
+            ErrorKind::ExpiredSignature => TokenError::Expired,
+            ErrorKind::MissingRequiredClaim(_) | ErrorKind::InvalidClaimFormat(_) => {
+                TokenError::Claims
+            }
+            _ => TokenError::Malformed,
+        }
+    }
+}
+
+/// Length of an uncompressed point of P-256 (RFC 5480, 2.2).
+const P256_POINT: usize = 65;
 
 /// The NRF's public key, which verifies tokens.
 pub struct VerifyingKey {
-    key: UnparsedPublicKey<Vec<u8>>,
-    /// `ES256`, or `RS512` for an RSA key, as free5GC's NRF has.
-    algorithm: &'static str,
+    key: DecodingKey,
+    /// ES256, or RS512 for an RSA key, as free5GC's NRF has.
+    algorithm: Algorithm,
 }
 
 impl VerifyingKey {
@@ -147,25 +166,24 @@ impl VerifyingKey {
             expected: "a public P-256 or RSA key in PEM",
             reason: error.to_string(),
         };
-        let der = SubjectPublicKeyInfoDer::from_pem_file(file).map_err(|e| wrong(&e))?;
-        if der.windows(RSA.len()).take(32).any(|bytes| bytes == RSA) {
-            let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA512, der.to_vec());
-            return Ok(VerifyingKey { key, algorithm: "RS512" });
+        let pem = std::fs::read_to_string(file).map_err(|e| wrong(&e))?;
+        if pem.contains("PRIVATE KEY") {
+            return Err(wrong(&"it is a private key"));
         }
-        // The structure ends with the uncompressed point (RFC 5480, 2.2).
-        let point =
-            der.len().checked_sub(65).and_then(|at| der.get(at..)).filter(|point| point[0] == 4);
-        let point = point.ok_or_else(|| wrong(&"there is no uncompressed point in it"))?;
-        let key = UnparsedPublicKey::new(
-            &ECDSA_P256_SHA256_FIXED as &'static dyn VerificationAlgorithm,
-            point.to_vec(),
-        );
-        Ok(VerifyingKey { key, algorithm: "ES256" })
+        if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
+            return Ok(VerifyingKey { key, algorithm: Algorithm::RS512 });
+        }
+        let key = DecodingKey::from_ec_pem(pem.as_bytes()).map_err(|e| wrong(&e))?;
+        let point = key.try_get_as_bytes().map_err(|e| wrong(&e))?;
+        if point.len() != P256_POINT || point.first() != Some(&4) {
+            return Err(wrong(&"there is no uncompressed point of P-256 in it"));
+        }
+        Ok(VerifyingKey { key, algorithm: Algorithm::ES256 })
     }
 
     /// Whether the key is of another vendor's NRF, which has no scopes of single operations.
     fn is_external(&self) -> bool {
-        self.algorithm != "ES256"
+        self.algorithm != Algorithm::ES256
     }
 
     /// Verifies signature, audience and expiry of a token and returns its claims.
@@ -177,25 +195,20 @@ impl VerifyingKey {
         token: &str,
         nf_type: &str,
         instance_id: &str,
-    ) -> Result<Claims, &'static str> {
-        let (text, signature) = token.rsplit_once('.').ok_or("not a JSON web token")?;
-        let (header, claims) = text.split_once('.').ok_or("not a JSON web token")?;
-        let open =
-            |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| "not a JSON web token");
-        let header: serde_json::Value =
-            serde_json::from_slice(&open(header)?).map_err(|_| "the header is not JSON")?;
-        // Other algorithms are rejected, whatever the header says.
-        if header["alg"] != self.algorithm || !header["crit"].is_null() {
-            return Err("the algorithm is not that of the NRF's key");
+    ) -> Result<Claims, TokenError> {
+        // Only the key's algorithm is accepted, whatever the header names.
+        let mut validation = Validation::new(self.algorithm);
+        validation.leeway = 0;
+        // An instance identity is compared without regard to case, see below.
+        validation.validate_aud = false;
+        let data = jsonwebtoken::decode::<Claims>(token, &self.key, &validation)?;
+        let claims = data.claims;
+        if data.header.crit.is_some() {
+            return Err(TokenError::Algorithm);
         }
-        self.key
-            .verify(text.as_bytes(), &open(signature)?)
-            .map_err(|_| "the signature is not the NRF's")?;
-        let claims: Claims =
-            serde_json::from_slice(&open(claims)?).map_err(|_| "the claims are malformed")?;
         match (claims.exp > now(), claims.aud.has(nf_type, instance_id)) {
-            (false, _) => Err("expired"),
-            (_, false) => Err("the audience is another function"),
+            (false, _) => Err(TokenError::Expired),
+            (_, false) => Err(TokenError::Audience),
             _ => Ok(claims),
         }
     }
@@ -276,7 +289,7 @@ impl Tokens {
 pub(crate) fn guard(own: NfType, instance_id: &str, file: &Path) -> Result<Guard, StartError> {
     let key =
         VerifyingKey::load(file).map_err(|error| StartError(format!("{error}; see sbi.pki")))?;
-    let remembered: Mutex<HashMap<String, Claims>> = Mutex::default();
+    let verified: Mutex<HashMap<String, Claims>> = Mutex::default();
     let instance_id = instance_id.to_string();
     let check = move |method: &http::Method, headers: &http::HeaderMap, path: &str| {
         let api = path.trim_start_matches('/').split('/').next().unwrap_or_default();
@@ -293,8 +306,8 @@ pub(crate) fn guard(own: NfType, instance_id: &str, file: &Path) -> Result<Guard
             });
         };
         let claims = {
-            let mut remembered = remembered.lock().unwrap_or_else(|e| e.into_inner());
-            match remembered.get(token).filter(|claims| claims.exp > now()) {
+            let mut verified = verified.lock().unwrap_or_else(|e| e.into_inner());
+            match verified.get(token).filter(|claims| claims.exp > now()) {
                 Some(claims) => claims.clone(),
                 None => {
                     let claims =
@@ -306,10 +319,10 @@ pub(crate) fn guard(own: NfType, instance_id: &str, file: &Path) -> Result<Guard
                                  error_description=\"{why}\""
                             ),
                         })?;
-                    if remembered.len() >= CACHE_SIZE {
-                        remembered.clear();
+                    if verified.len() >= CACHE_SIZE {
+                        verified.clear();
                     }
-                    remembered.insert(token.to_string(), claims.clone());
+                    verified.insert(token.to_string(), claims.clone());
                     claims
                 }
             }
@@ -382,29 +395,73 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         let claims = claims();
         let token = signer.sign(&claims).unwrap();
         assert_eq!(key.check(&token, "UDM", "1"), Ok(claims.clone()));
-        assert_eq!(key.check(&token, "UDR", "1"), Err("the audience is another function"));
+        assert_eq!(key.check(&token, "UDR", "1"), Err(TokenError::Audience));
         let one = Claims { aud: Audience::Many(vec!["udm-1".into()]), ..claims.clone() };
         let for_one = signer.sign(&one).unwrap();
         assert_eq!(key.check(&for_one, "UDM", "udm-1"), Ok(one));
         assert!(key.check(&for_one, "UDM", "udm-2").is_err());
         let ended = signer.sign(&Claims { exp: now() - 1, ..claims.clone() }).unwrap();
-        assert_eq!(key.check(&ended, "UDM", "1"), Err("expired"));
+        assert_eq!(key.check(&ended, "UDM", "1"), Err(TokenError::Expired));
         // Other claims under the same signature; no signature; an algorithm that is none.
         let other = signer.sign(&Claims { scope: "nudm-uecm".into(), ..claims.clone() }).unwrap();
         let mixed = [token.split('.').next(), other.split('.').nth(1), token.split('.').nth(2)]
             .map(Option::unwrap)
             .join(".");
-        assert_eq!(key.check(&mixed, "UDM", "1"), Err("the signature is not the NRF's"));
-        let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
-        let unsigned = format!("{none}.{}.", token.split('.').nth(1).unwrap());
-        assert_eq!(
-            key.check(&unsigned, "UDM", "1"),
-            Err("the algorithm is not that of the NRF's key")
-        );
+        assert_eq!(key.check(&mixed, "UDM", "1"), Err(TokenError::Signature));
+        let body = token.split('.').nth(1).unwrap();
+        // {"alg":"none"}
+        let unsigned = format!("eyJhbGciOiJub25lIn0.{body}.");
+        assert_eq!(key.check(&unsigned, "UDM", "1"), Err(TokenError::Malformed));
+        // The public key as the secret of HMAC, as a library that trusts the header would use it.
+        let secret = EncodingKey::from_secret(PUBLIC.as_bytes());
+        let confused = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &secret);
+        assert_eq!(key.check(&confused.unwrap(), "UDM", "1"), Err(TokenError::Algorithm));
+        // A critical extension that this program does not know.
+        let critical = Header { crit: Some(vec!["x".into()]), ..Header::new(Algorithm::ES256) };
+        let critical = jsonwebtoken::encode(&critical, &claims, &signer.0).unwrap();
+        assert_eq!(key.check(&critical, "UDM", "1"), Err(TokenError::Algorithm));
         for wrong in ["", "a", "a.b", "a.b.c", "..", "é.é.é"] {
             assert!(key.check(wrong, "UDM", "1").is_err(), "{wrong}");
         }
         assert!(VerifyingKey::load(&private).is_err() && SigningKey::load(&public).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Generated with OpenSSL for this test, as free5GC's NRF signs.
+    const RSA_PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAlQODAlnnrhlJiEDXTsyD
+BLG6ik1zgz7B8smmbqPNu4UEDh7VfqjtX0FB5DbY1s4bUiCmeXEm+5r0lgWwD7tC
+/I8KLO9qsPiCV+7gBH9HAVEGst0x8rNoNtsGXAzV7RuoozJNmIlb0Pya8JyDLSE3
+Edu9924w9DXkXVC8eD72edts9GQqFQ2L9yVlLW3B20ahR8p3Dc5H8mCFip8mpBeT
+ocJYv7XppjeDJWIFQnLolbS8c/sIN2SYupEze37PSBxhBuHOcPhS1WjIMU+MLAfW
+q5lrjuJ2P9vRsrk/4cQZGWc9whF3pRy+lhXZT0lGS25ARdGrAiGr6f/kCnEpRfvO
+/QIDAQAB
+-----END PUBLIC KEY-----
+";
+    const RSA_TOKEN: &str = concat!(
+        "eyJhbGciOiJSUzUxMiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJucmYiLCJzdWIiOiJhbWYtMSIsImF1ZCI",
+        "6WyJVRE0iLCJVRFIiXSwic2NvcGUiOiJudWRtLXNkbSIsImV4cCI6OTk5OTk5OTk5OX0.Zh6I1_HTRrY",
+        "JqQgCYE5E_xQUwQ9kmdPbIoELHJPnpTfv5DAhCBuZ1bCW-qUG4h-nYzg7ayV0rKxxvOKMQ36QuuWU9nY",
+        "PfUywpXD6AMG1JFVVSvymKCMQsTPQAVjXapTXD1e2s-vaAkn5BZnBPX5GdOxtBE-Ng0Uyv5JsFvAcM6C",
+        "Yx5XHGvJ2nabSmK8DjoRnRwRjl50R0lDncLg6O6nA03j9JyfMy-kukSuLLG9wXn8siUuO6UKIf6dVyHA",
+        "_TNEgXAhM4RTZDsUOCmZrTsJCPTG5RreMUEqfntXTASbwjTBdVZXFNCgOWiLmY3-t7PG9pjXCGnYt4oB",
+        "uDwaKz8f3jg",
+    );
+
+    #[test]
+    fn a_token_of_an_rsa_key_is_valid_for_each_of_its_audience() {
+        let file = std::env::temp_dir().join(format!("martlet-rsa-{}.pem", std::process::id()));
+        std::fs::write(&file, RSA_PUBLIC).unwrap();
+        let key = VerifyingKey::load(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let claims = key.check(RSA_TOKEN, "UDR", "1").unwrap();
+        assert_eq!(claims.aud, Audience::Many(vec!["UDM".into(), "UDR".into()]));
+        assert_eq!(key.check(RSA_TOKEN, "AUSF", "1"), Err(TokenError::Audience));
+        let changed = RSA_TOKEN.replace(".eyJpc3", ".eyJpc2");
+        assert!(key.check(&changed, "UDM", "1").is_err());
+        // The header of the other algorithm.
+        let (_, rest) = RSA_TOKEN.split_once('.').unwrap();
+        let other = format!("eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9.{rest}");
+        assert_eq!(key.check(&other, "UDM", "1"), Err(TokenError::Algorithm));
     }
 }

@@ -251,12 +251,12 @@ impl Accounts {
     }
 
     /// Records of one subscriber or of all, the latest first.
-    pub fn records(&self, supi: Option<&str>, most: usize) -> Vec<(u64, &Record)> {
+    pub fn records(&self, supi: Option<&str>, max: usize) -> Vec<(u64, &Record)> {
         let of =
             self.records.iter().filter(|(_, record)| supi.is_none_or(|supi| record.supi == supi));
         let mut all: Vec<_> = of.map(|(id, record)| (*id, record)).collect();
         all.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
-        all.truncate(most);
+        all.truncate(max);
         all
     }
 

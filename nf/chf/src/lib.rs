@@ -12,7 +12,7 @@ pub use accounts::{Account, Accounts, Change, Grant, Record, Usage};
 pub use config::ChfConfig;
 
 use martlet_context_store::ContextStore;
-use martlet_nf::{NetworkFunction, NfContext, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -158,7 +158,7 @@ impl NetworkFunction for Chf {
         Some(Box::pin(async move { answer }))
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         self.store.ready()
     }
 

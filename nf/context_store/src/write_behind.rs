@@ -6,7 +6,7 @@ use crate::group_commit::{Writer, row_name};
 use crate::lease::{Lease, LeaseState};
 use crate::persisted::{PersistedContext, encode};
 use crate::queue::{Encode, Queue};
-use martlet_outage::Dependency;
+use martlet_outage::{Dependency, NotReady};
 use martlet_store::{Seal, StoreError};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -198,8 +198,8 @@ impl ContextStore {
     /// Whether the database answered last. The error says for how long it has not.
     ///
     /// # Errors
-    /// The outage, in words.
-    pub fn ready(&self) -> Result<(), String> {
+    /// The outage.
+    pub fn ready(&self) -> Result<(), NotReady> {
         match self.0.as_ref().and_then(|store| store.queue.database.missing()) {
             None => Ok(()),
             Some(missing) => Err(missing),

@@ -260,7 +260,7 @@ fn without_the_server_a_member_that_last_saw_itself_alone_waits_for_its_lease() 
         // Another member may have started beyond what this one can reach.
         std::thread::sleep(Duration::from_millis(300));
         assert!(!waiting.is_finished(), "its lease has expired");
-        assert!(store.ready().unwrap_err().contains("database postgresql://"));
+        assert!(store.ready().unwrap_err().to_string().contains("database postgresql://"));
         server.restart().unwrap();
         assert!(waiting.join().unwrap());
     });

@@ -242,14 +242,6 @@ mod tests {
         profile(NfType::Udr, serde_json::json!([service]))
     }
 
-    fn asked(
-        consumer: &NfProfile,
-        producers: &[&NfProfile],
-        scope: &str,
-    ) -> Result<String, String> {
-        granted_scope(consumer, producers, scope).map_err(|problem| problem.cause().to_string())
-    }
-
     #[test]
     fn a_consumer_gets_the_operations_that_the_profiles_allow_it() {
         let restricted = udr(serde_json::json!({
@@ -259,17 +251,26 @@ mod tests {
         let of_type = |nf_type| profile(nf_type, serde_json::json!([]));
         let (udm, pcf, lmf) = (of_type(NfType::Udm), of_type(NfType::Pcf), of_type(NfType::Lmf));
         let all = [&restricted];
-        assert_eq!(asked(&udm, &all, "nudr-dr").unwrap(), "nudr-dr nudr-dr:a nudr-dr:b");
-        assert_eq!(asked(&udm, &all, "nudr-dr:a").unwrap(), "nudr-dr nudr-dr:a");
-        assert_eq!(asked(&pcf, &all, "nudr-dr").unwrap(), "nudr-dr");
-        assert_eq!(asked(&pcf, &all, "nudr-dr:a").unwrap_err(), "invalid_scope");
-        assert_eq!(asked(&lmf, &all, "nudr-dr").unwrap_err(), "unauthorized_client");
-        assert_eq!(asked(&udm, &all, "nudr-dr nsecret").unwrap_err(), "invalid_scope");
-        assert_eq!(asked(&udm, &[], "nudr-dr").unwrap_err(), "invalid_scope");
+        assert_eq!(granted_scope(&udm, &all, "nudr-dr").unwrap(), "nudr-dr nudr-dr:a nudr-dr:b");
+        assert_eq!(granted_scope(&udm, &all, "nudr-dr:a").unwrap(), "nudr-dr nudr-dr:a");
+        assert_eq!(granted_scope(&pcf, &all, "nudr-dr").unwrap(), "nudr-dr");
+        assert_eq!(granted_scope(&pcf, &all, "nudr-dr:a").unwrap_err().cause(), "invalid_scope");
+        assert_eq!(
+            granted_scope(&lmf, &all, "nudr-dr").unwrap_err().cause(),
+            "unauthorized_client"
+        );
+        assert_eq!(
+            granted_scope(&udm, &all, "nudr-dr nsecret").unwrap_err().cause(),
+            "invalid_scope"
+        );
+        assert_eq!(granted_scope(&udm, &[], "nudr-dr").unwrap_err().cause(), "invalid_scope");
         // A second producer without restrictions does not lift those of the first.
         let open = udr(serde_json::json!({}));
         let both = [&restricted, &open];
-        assert_eq!(asked(&lmf, &both, "nudr-dr").unwrap_err(), "unauthorized_client");
-        assert_eq!(asked(&lmf, &[&open], "nudr-dr").unwrap(), "nudr-dr");
+        assert_eq!(
+            granted_scope(&lmf, &both, "nudr-dr").unwrap_err().cause(),
+            "unauthorized_client"
+        );
+        assert_eq!(granted_scope(&lmf, &[&open], "nudr-dr").unwrap(), "nudr-dr");
     }
 }

@@ -16,7 +16,7 @@ mod subscriptions;
 pub use config::{Interop, NrfConfig};
 
 use martlet_context_store::ContextStore;
-use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfType};
@@ -91,7 +91,7 @@ impl NetworkFunction for Nrf {
         }
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         self.store.ready()
     }
 

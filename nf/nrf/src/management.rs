@@ -277,12 +277,12 @@ impl Nrf {
 
     /// The validity of a subscription: as requested, up to the limit.
     fn validity(&self, data: &mut SubscriptionData) -> Duration {
-        let most = Duration::from_secs(self.config.subscription_s.into());
+        let max = Duration::from_secs(self.config.subscription_s.into());
         match data.validity_time.as_ref().map(DateTime::remaining) {
-            Some(asked) if asked <= most => asked,
+            Some(asked) if asked <= max => asked,
             _ => {
-                data.validity_time = Some(DateTime::after(most));
-                most
+                data.validity_time = Some(DateTime::after(max));
+                max
             }
         }
     }

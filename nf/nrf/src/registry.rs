@@ -46,12 +46,12 @@ fn address(profile: &NfProfile) -> impl PartialEq + use<> {
 /// The table, limited in size, ordered by identity.
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
-    most: usize,
+    max: usize,
 }
 
 impl Registry {
-    pub fn new(most: usize) -> Self {
-        Registry { entries: BTreeMap::new(), most }
+    pub fn new(max: usize) -> Self {
+        Registry { entries: BTreeMap::new(), max }
     }
 
     /// Removes the restored instances that another one replaces: those of its type and owner at its
@@ -74,7 +74,7 @@ impl Registry {
     /// Adds or replaces an instance. Returns the previous profile; `Err` if the table is full.
     pub fn put(&mut self, entry: Entry) -> Result<Option<NfProfile>, ()> {
         let id = entry.profile.nf_instance_id.to_string();
-        if self.entries.len() >= self.most && !self.entries.contains_key(&id) {
+        if self.entries.len() >= self.max && !self.entries.contains_key(&id) {
             return Err(());
         }
         Ok(self.entries.insert(id, entry).map(|before| before.profile))

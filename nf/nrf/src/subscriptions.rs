@@ -19,14 +19,14 @@ struct Subscription {
 pub struct Subscriptions {
     held: BTreeMap<String, Subscription>,
     last: u64,
-    most: usize,
+    max: usize,
     /// For one host and port.
     most_per_consumer: usize,
 }
 
 impl Subscriptions {
-    pub fn new(most: usize, most_per_consumer: usize) -> Self {
-        Subscriptions { held: BTreeMap::new(), last: 0, most, most_per_consumer }
+    pub fn new(max: usize, most_per_consumer: usize) -> Self {
+        Subscriptions { held: BTreeMap::new(), last: 0, max, most_per_consumer }
     }
 
     /// Adds a subscription and returns its identity; the key of the limit that it exceeds
@@ -39,7 +39,7 @@ impl Subscriptions {
         now: Instant,
         valid: Duration,
     ) -> Result<SubscriptionData, &'static str> {
-        if self.held.len() >= self.most {
+        if self.held.len() >= self.max {
             return Err("max_subscriptions");
         }
         let own = self.held.values().filter(|held| held.consumer == consumer).count();
@@ -64,7 +64,7 @@ impl Subscriptions {
     ) -> Option<()> {
         let id = data.subscription_id.clone()?;
         let number: u64 = id.parse().ok()?;
-        if self.held.len() >= self.most {
+        if self.held.len() >= self.max {
             return None;
         }
         self.last = self.last.max(number);

@@ -98,7 +98,7 @@ mod tests {
         Snssai::new(sst, None)
     }
 
-    fn select(requested: &[u8], supported: &[u8]) -> Result<(Vec<u8>, usize, usize), String> {
+    fn select(requested: &[u8], supported: &[u8]) -> Result<(Vec<u8>, usize, usize), Problem> {
         let subscribed = |sst: u8, default| SubscribedSnssai {
             subscribed_snssai: slice(sst),
             default_indication: Some(default),
@@ -109,8 +109,7 @@ mod tests {
             ..Default::default()
         };
         let supported: Vec<_> = supported.iter().map(|s| slice(*s)).collect();
-        let info = for_registration(&request, &supported, &[slice(1), slice(2), slice(3)])
-            .map_err(|p| p.cause().to_string())?;
+        let info = for_registration(&request, &supported, &[slice(1), slice(2), slice(3)])?;
         let allowed = &info.allowed_nssai_list.unwrap()[0].allowed_snssai_list;
         let count = |list: Option<Vec<Snssai>>| list.map_or(0, |l| l.len());
         let allowed = allowed.iter().map(|a| a.allowed_snssai.sst).collect();
@@ -119,11 +118,11 @@ mod tests {
 
     #[test]
     fn requested_slices_are_allowed_if_subscribed_and_available() {
-        assert_eq!(select(&[2], &[1, 2]), Ok((vec![2], 0, 0)));
-        assert_eq!(select(&[1, 3], &[1, 2]), Ok((vec![1], 1, 0)));
-        assert_eq!(select(&[2], &[1]), Ok((vec![1], 0, 1)));
-        assert_eq!(select(&[], &[1, 2]), Ok((vec![1], 0, 0)));
-        assert_eq!(select(&[3], &[3]), Err("SNSSAI_NOT_SUPPORTED".into()));
+        assert_eq!(select(&[2], &[1, 2]).unwrap(), (vec![2], 0, 0));
+        assert_eq!(select(&[1, 3], &[1, 2]).unwrap(), (vec![1], 1, 0));
+        assert_eq!(select(&[2], &[1]).unwrap(), (vec![1], 0, 1));
+        assert_eq!(select(&[], &[1, 2]).unwrap(), (vec![1], 0, 0));
+        assert_eq!(select(&[3], &[3]).unwrap_err().cause(), "SNSSAI_NOT_SUPPORTED");
     }
 
     #[test]

@@ -17,7 +17,7 @@ struct Tables {
 /// The table.
 pub struct Associations<T> {
     tables: Mutex<Tables>,
-    most: usize,
+    max: usize,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -34,9 +34,9 @@ fn decode<T: Compact>(bytes: &[u8]) -> Option<T> {
 }
 
 impl<T: Compact> Associations<T> {
-    pub fn new(most: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         let tables = Tables { by_id: HashMap::new(), by_subject: HashMap::new(), last: 0 };
-        Associations { tables: Mutex::new(tables), most, kind: PhantomData }
+        Associations { tables: Mutex::new(tables), max, kind: PhantomData }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -50,7 +50,7 @@ impl<T: Compact> Associations<T> {
         if let Some(before) = tables.by_subject.remove(subject.as_str()) {
             tables.by_id.remove(&before);
         }
-        if tables.by_id.len() >= self.most {
+        if tables.by_id.len() >= self.max {
             return None;
         }
         tables.last += 1;

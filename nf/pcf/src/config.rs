@@ -33,7 +33,7 @@ pub struct UeRequestConfig {
     /// Permitted 5QIs. Empty: none.
     pub five_qis: Vec<u8>,
     /// Maximum number of UE-requested flows per session.
-    pub most: u8,
+    pub max_flows: u8,
     /// Maximum guaranteed bit rate of one flow in each direction, such as `1 Mbps`. Left out: no
     /// GBR flows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct UeRequestConfig {
 impl Default for UeRequestConfig {
     fn default() -> Self {
         // The non-GBR 5QIs except IMS signalling.
-        UeRequestConfig { five_qis: vec![6, 7, 8, 9], most: 4, guaranteed: None }
+        UeRequestConfig { five_qis: vec![6, 7, 8, 9], max_flows: 4, guaranteed: None }
     }
 }
 

@@ -24,11 +24,11 @@ pub fn parse(text: &str) -> Result<Option<EthFlowDescription>, FilterError> {
     let (mut vlan, mut priority) = (None, None);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| invalid("a word has no value"))?;
-        let number = |most: u16| {
+        let number = |max: u16| {
             value
                 .parse::<u16>()
                 .ok()
-                .filter(|n| *n <= most)
+                .filter(|n| *n <= max)
                 .ok_or_else(|| invalid("a number does not parse or is too large"))
         };
         match word {
@@ -46,12 +46,12 @@ pub fn parse(text: &str) -> Result<Option<EthFlowDescription>, FilterError> {
                 {
                     return Err(invalid("a MAC address has six bytes"));
                 }
-                let place = if word == "from" {
+                let address = if word == "from" {
                     &mut description.source_mac_addr
                 } else {
                     &mut description.dest_mac_addr
                 };
-                *place = Some(octets.join("-").to_ascii_lowercase());
+                *address = Some(octets.join("-").to_ascii_lowercase());
             }
             _ => return Err(invalid("unknown word")),
         }

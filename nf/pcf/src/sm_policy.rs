@@ -281,7 +281,7 @@ impl PcfSmPolicyControl for Pcf {
             association.requested.retain(|requested| !lost.contains(&&requested.name()));
             merge(&mut association.context, body);
             // The response contains only changes (TS 29.512, 4.2.4.2).
-            Ok(difference(&before, &self.decide(association)))
+            Ok::<_, Problem>(difference(&before, &self.decide(association)))
         });
         Ok(changed.ok_or_else(|| unknown(sm_policy_id))??.unwrap_or_default())
     }

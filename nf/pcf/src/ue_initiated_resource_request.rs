@@ -96,8 +96,10 @@ pub fn execute(
     if let RuleOperation::CreatePccRule = request.rule_op {
         let qos = request.req_qos.clone().ok_or_else(|| denied("the request has no QoS"))?;
         check_qos(&qos, config)?;
-        if all.len() >= config.ue_requests.most.into() {
-            return Err(denied("the number of UE-requested flows reached pcf.ue_requests.most"));
+        if all.len() >= config.ue_requests.max_flows.into() {
+            return Err(denied(
+                "the number of UE-requested flows reached pcf.ue_requests.max_flows",
+            ));
         }
         let number = (1..).find(|n| all.iter().all(|r| r.number != *n)).unwrap_or(1);
         let precedence = request.precedence.unwrap_or(DEFAULT_PRECEDENCE);
@@ -128,8 +130,8 @@ pub fn execute(
     }
     changed.precedence = request.precedence.unwrap_or(changed.precedence);
     check_filters(&changed)?;
-    if let Some(place) = all.get_mut(index) {
-        *place = changed;
+    if let Some(existing) = all.get_mut(index) {
+        *existing = changed;
     }
     Ok(())
 }
@@ -147,14 +149,14 @@ fn check_qos(qos: &RequestedQos, config: &PcfConfig) -> Result<(), Problem> {
     if !allowed.five_qis.contains(&qos.five_qi) {
         return Err(denied("the 5QI is not in pcf.ue_requests.five_qis"));
     }
-    let most = allowed
+    let max = allowed
         .guaranteed
         .as_ref()
         .and_then(|rate| rate.parse::<BitRate>().ok())
         .map_or(0, |rate| rate.bps());
     let asked =
         [&qos.gbr_ul, &qos.gbr_dl].into_iter().flatten().map(|rate| rate.bps()).max().unwrap_or(0);
-    if asked > most {
+    if asked > max {
         return Err(denied("the guaranteed bit rate exceeds pcf.ue_requests.guaranteed"));
     }
     Ok(())

@@ -39,7 +39,7 @@ pub use config::{
 };
 
 use addresses::Pools;
-use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
@@ -123,10 +123,10 @@ impl NetworkFunction for Smf {
         }
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         match self.n4.is_associated() {
             true => self.contexts.ready(),
-            false => Err("no UPF is associated: check smf.upfs".into()),
+            false => Err(NotReady::Waiting("no UPF is associated: check smf.upfs")),
         }
     }
 

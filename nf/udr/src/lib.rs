@@ -10,7 +10,7 @@ mod repository;
 
 pub use config::UdrConfig;
 
-use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_outage::Dependency;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
@@ -148,15 +148,13 @@ impl NetworkFunction for Udr {
         Ok(())
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         if let Some(missing) = self.database.missing() {
             return Err(missing);
         }
         match self.store.failure() {
             None => Ok(()),
-            Some(error) => Err(format!(
-                "the subscriber database cannot be written ({error}): make room on its disk"
-            )),
+            Some(error) => Err(NotReady::Unwritable(error)),
         }
     }
 
@@ -169,7 +167,7 @@ impl NetworkFunction for Udr {
             }
         }
         if let Some(missing) = self.database.missing() {
-            return serde_json::json!({"failure": missing});
+            return serde_json::json!({"failure": missing.to_string()});
         }
         serde_json::json!({"subscribers": self.subscribers.load(Ordering::Relaxed),
             "database": DatabaseUrl::parse(&self.config.path).to_string()})

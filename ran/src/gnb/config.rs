@@ -133,8 +133,8 @@ impl Identity {
     pub(crate) fn cell_of(&self, number: u16) -> NRCGI {
         let (id, bits) = self.gnb_id;
         // The gNB identifier leaves 36 - bits for the cell number. It was checked in `of`.
-        let most = (1u32 << (36 - u32::from(bits)).min(16)) - 1;
-        let number = u32::from(number).min(most) as u16;
+        let max = (1u32 << (36 - u32::from(bits)).min(16)) - 1;
+        let number = u32::from(number).min(max) as u16;
         helpers::nr_cgi(self.plmn, id, bits.into(), number)
             .unwrap_or_else(|_| unreachable!("its identity was checked"))
     }

@@ -40,11 +40,11 @@ pub struct PositioningConfig {
 impl PositioningConfig {
     /// Writes the true position of the UE.
     fn write_truth(&self, supi: &str, now: Instant) {
-        let (Some(folder), Some(place)) = (&self.truth, self.environment.position(now)) else {
+        let (Some(folder), Some(position)) = (&self.truth, self.environment.position(now)) else {
             return;
         };
         if let Err(error) =
-            std::fs::write(folder.join(supi), format!("{} {}\n", place.lat, place.lon))
+            std::fs::write(folder.join(supi), format!("{} {}\n", position.lat, position.lon))
         {
             tracing::warn!(
                 %error,

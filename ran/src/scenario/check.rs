@@ -155,19 +155,19 @@ impl Scenario {
 
     fn check_steps(&self, steps: &[Step], path: &str, findings: &mut Vec<Finding>, depth: usize) {
         for (index, step) in steps.iter().enumerate() {
-            let place = format!("{path}[{index}].{}", step.name());
+            let step_path = format!("{path}[{index}].{}", step.name());
             if let Some(group) = step.group()
                 && !self.ues.iter().any(|ues| ues.name == group)
             {
                 findings.push(Finding::new(
-                    format!("{place}.ues"),
+                    format!("{step_path}.ues"),
                     format!("there is no group `{group}`"),
                 ));
             }
             if let Some(gnb) = step.gnb()
                 && !self.gnbs.iter().any(|g| g.name == gnb)
             {
-                findings.push(Finding::new(place.clone(), format!("there is no gNB `{gnb}`")));
+                findings.push(Finding::new(step_path.clone(), format!("there is no gNB `{gnb}`")));
             }
             let session = match step {
                 Step::Establish(s) | Step::Release(s) => Some((s.session, s.ues.as_deref())),
@@ -186,7 +186,7 @@ impl Scenario {
                         ues.name,
                         ues.sessions.len()
                     );
-                    findings.push(Finding::new(format!("{place}.session"), message));
+                    findings.push(Finding::new(format!("{step_path}.session"), message));
                 }
             }
             let parallel = match step {
@@ -205,23 +205,30 @@ impl Scenario {
             };
             if let Some((parallel, rate)) = parallel {
                 if parallel == 0 {
-                    findings.push(Finding::new(format!("{place}.parallel"), "at least 1"));
+                    findings.push(Finding::new(format!("{step_path}.parallel"), "at least 1"));
                 }
                 if rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-                    findings
-                        .push(Finding::new(format!("{place}.rate"), "UEs per second, more than 0"));
+                    findings.push(Finding::new(
+                        format!("{step_path}.rate"),
+                        "UEs per second, more than 0",
+                    ));
                 }
             }
             match step {
                 Step::Repeat(repeat) if depth < 8 => {
-                    self.check_steps(&repeat.steps, &format!("{place}.steps"), findings, depth + 1);
+                    self.check_steps(
+                        &repeat.steps,
+                        &format!("{step_path}.steps"),
+                        findings,
+                        depth + 1,
+                    );
                 }
                 Step::Repeat(_) => {
-                    findings.push(Finding::new(place, "nested repeats: at most eight levels"))
+                    findings.push(Finding::new(step_path, "nested repeats: at most eight levels"))
                 }
                 Step::Run(run) | Step::Host(run) if run.command.is_empty() => {
                     findings.push(Finding::new(
-                        format!("{place}.command"),
+                        format!("{step_path}.command"),
                         "the program and its arguments",
                     ));
                 }

@@ -192,7 +192,7 @@ impl std::fmt::Display for Abort {
             Abort::ConnectionReleased => {
                 f.write_str("the connection was released before the procedure ended")
             }
-            Abort::Superseded => f.write_str("another procedure took its place"),
+            Abort::Superseded => f.write_str("another procedure replaced it"),
         }
     }
 }

@@ -104,13 +104,13 @@ fn measure<T: Serialize + DeserializeOwned + Compact>(
 
 /// Median of a call in µs.
 fn time(mut call: impl FnMut()) -> f64 {
-    let mut took: Vec<f64> = (0..ROUNDS)
+    let mut times: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let started = Instant::now();
             (0..CALLS).for_each(|_| call());
             started.elapsed().as_secs_f64() * 1e6 / CALLS as f64
         })
         .collect();
-    took.sort_by(f64::total_cmp);
-    took[ROUNDS / 2]
+    times.sort_by(f64::total_cmp);
+    times[ROUNDS / 2]
 }

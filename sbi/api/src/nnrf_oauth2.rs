@@ -1,7 +1,7 @@
 //! Nnrf_AccessToken: the NRF issues access tokens (TS 29.510, 5.4 and 6.3; RFC 6749, 4.4). Its
 //! path, `/oauth2/token`, has no version.
 use bytes::Bytes;
-use martlet_sbi::{Compact, Encoded, Payload, Problem, json_payload, service};
+use martlet_sbi::{BodyError, Compact, Encoded, Payload, json_payload, service};
 use serde::{Deserialize, Serialize};
 
 json_payload!(AccessTokenRsp);
@@ -63,7 +63,7 @@ fn plain(text: &str) -> Option<String> {
 }
 
 impl Payload for AccessTokenReq {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         let mut text = String::new();
         for (name, value) in self.fields() {
             let Some(value) = value else { continue };
@@ -88,15 +88,14 @@ impl Payload for AccessTokenReq {
         }))
     }
 
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
-        let wrong = |what: &str| Problem::new(400, "invalid_request").detail(what.to_string());
-        let encoded = encoded.ok_or_else(|| wrong("there is no body"))?;
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
+        let wrong = BodyError::InvalidRequest;
+        let encoded = encoded.ok_or(wrong("there is no body"))?;
         let text = std::str::from_utf8(&encoded.bytes).map_err(|_| wrong("the form is no text"))?;
         let mut request = AccessTokenReq::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value =
-                plain(value).ok_or_else(|| wrong("a field is not encoded as a form's is"))?;
+            let value = plain(value).ok_or(wrong("a field is not form-encoded"))?;
             match name {
                 "grant_type" => request.grant_type = value,
                 "nfInstanceId" => request.nf_instance_id = value,

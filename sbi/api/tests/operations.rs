@@ -43,14 +43,14 @@ fn no_two_operations_share_a_method_and_path() {
         // Parameters of different names match the same requests.
         let path: Vec<_> =
             operation.path.split('/').map(|s| if s.starts_with('{') { "{}" } else { s }).collect();
-        let place = format!(
+        let resource = format!(
             "{} /{}/{}{}",
             operation.method,
             operation.api,
             operation.version,
             path.join("/")
         );
-        assert!(seen.insert(place.clone()), "{place} is declared twice");
+        assert!(seen.insert(resource.clone()), "{resource} is declared twice");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bodies. A body is a typed value until a transport needs bytes, and bytes until a handler needs
 //! the value.
-use crate::Problem;
+use crate::body_error::BodyError;
 use crate::compact::{self, Compact};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -26,12 +26,12 @@ pub enum Form {
 }
 
 /// Converts a body from the compact form to that of the wire.
-pub type ToWire = fn(&Encoded) -> Result<Encoded, Problem>;
+pub type ToWire = fn(&Encoded) -> Result<Encoded, BodyError>;
 
 /// [`ToWire`] for bodies of a type.
-pub fn to_wire<T: Payload>(compact: &Encoded) -> Result<Encoded, Problem> {
+pub fn to_wire<T: Payload>(compact: &Encoded) -> Result<Encoded, BodyError> {
     let encoded = T::decode_compact(compact.clone())?.encode()?;
-    encoded.ok_or_else(|| Problem::system_failure("a body without content"))
+    encoded.ok_or_else(|| BodyError::NotEncodable("a body without content".into()))
 }
 
 /// The media type and form of an appended body.
@@ -46,11 +46,11 @@ pub struct Appended {
 /// A type that can be the body of a request or a response.
 pub trait Payload: Sized + Send + 'static {
     /// Encodes the value; `None` if the message has no body.
-    fn encode(&self) -> Result<Option<Encoded>, Problem>;
+    fn encode(&self) -> Result<Option<Encoded>, BodyError>;
     /// Decodes untrusted bytes; `None` if the message has no body.
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem>;
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError>;
     /// Appends the encoded value, in the form of the wire if the type supports no other.
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         let _ = form;
         Ok(self.encode()?.map(|encoded| {
             out.extend_from_slice(&encoded.bytes);
@@ -58,9 +58,9 @@ pub trait Payload: Sized + Send + 'static {
         }))
     }
     /// Decodes the compact form.
-    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(compact: Encoded) -> Result<Self, BodyError> {
         let _ = compact;
-        Err(Problem::invalid_message("the body has no compact form"))
+        Err(BodyError::Malformed("the body has no compact form".into()))
     }
     /// Whether the value stands for a missing body.
     fn is_absent(&self) -> bool {
@@ -69,18 +69,18 @@ pub trait Payload: Sized + Send + 'static {
 }
 
 trait Typed: Send {
-    fn encode(&self) -> Result<Option<Encoded>, Problem>;
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem>;
+    fn encode(&self) -> Result<Option<Encoded>, BodyError>;
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError>;
     fn into_any(self: Box<Self>) -> Box<dyn Any + Send>;
     fn type_name(&self) -> &'static str;
     fn is_absent(&self) -> bool;
 }
 
 impl<T: Payload> Typed for T {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         Payload::encode(self)
     }
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         Payload::append(self, form, out)
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
@@ -134,7 +134,7 @@ impl Body {
     }
 
     /// The encoded body, for a transport or a tap.
-    pub fn to_encoded(&self) -> Result<Option<Encoded>, Problem> {
+    pub fn to_encoded(&self) -> Result<Option<Encoded>, BodyError> {
         match &self.0 {
             State::Empty => Ok(None),
             State::Typed(value) => value.encode(),
@@ -143,9 +143,9 @@ impl Body {
         }
     }
 
-    /// Appends the encoded body. `form` is the form that the peer understands; the result tells
+    /// Appends the encoded body. `form` is the form that the peer understands; the result states
     /// which one was used.
-    pub fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    pub fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         let (encoded, form) = match &self.0 {
             State::Empty => return Ok(None),
             State::Typed(value) => return value.append(form, out),
@@ -158,7 +158,7 @@ impl Body {
     }
 
     /// The value. A typed body of another type is encoded and decoded, as over a wire.
-    pub fn take<T: Payload>(self) -> Result<T, Problem> {
+    pub fn take<T: Payload>(self) -> Result<T, BodyError> {
         match self.0 {
             State::Empty => T::decode(None),
             State::Encoded(encoded) => T::decode(Some(encoded)),
@@ -169,9 +169,9 @@ impl Body {
                 }
                 match value.into_any().downcast::<T>() {
                     Ok(value) => Ok(*value),
-                    Err(_) => {
-                        Err(Problem::system_failure("two types with the same name in a local call"))
-                    }
+                    Err(_) => Err(BodyError::NotEncodable(
+                        "two types with the same name in a local call".into(),
+                    )),
                 }
             }
         }
@@ -202,11 +202,17 @@ impl std::fmt::Debug for Body {
     }
 }
 
-fn on_wire(compact: &Encoded, to_wire: Option<ToWire>) -> Result<Encoded, Problem> {
+fn on_wire(compact: &Encoded, to_wire: Option<ToWire>) -> Result<Encoded, BodyError> {
     match to_wire {
         Some(to_wire) => to_wire(compact),
-        None => Err(Problem::system_failure("the type of a body in compact form is unknown")),
+        None => {
+            Err(BodyError::NotEncodable("the type of a body in compact form is unknown".into()))
+        }
     }
+}
+
+fn not_encodable(error: serde_json::Error) -> BodyError {
+    BodyError::NotEncodable(format!("the body cannot be serialised: {error}"))
 }
 
 /// Encodes with `serde_json`.
@@ -214,9 +220,8 @@ fn on_wire(compact: &Encoded, to_wire: Option<ToWire>) -> Result<Encoded, Proble
 pub fn encode_json<T: Serialize>(
     value: &T,
     content_type: &'static str,
-) -> Result<Option<Encoded>, Problem> {
-    let bytes = serde_json::to_vec(value)
-        .map_err(|e| Problem::system_failure(format!("the body cannot be serialised: {e}")))?;
+) -> Result<Option<Encoded>, BodyError> {
+    let bytes = serde_json::to_vec(value).map_err(not_encodable)?;
     Ok(Some(Encoded { content_type: Cow::Borrowed(content_type), bytes: bytes.into() }))
 }
 
@@ -227,10 +232,9 @@ pub fn append_json<T: Serialize + Compact>(
     content_type: &'static str,
     form: Form,
     out: &mut Vec<u8>,
-) -> Result<Option<Appended>, Problem> {
+) -> Result<Option<Appended>, BodyError> {
     match form {
-        Form::Wire => serde_json::to_writer(&mut *out, value)
-            .map_err(|e| Problem::system_failure(format!("the body cannot be serialised: {e}")))?,
+        Form::Wire => serde_json::to_writer(&mut *out, value).map_err(not_encodable)?,
         Form::Compact => compact::to_vec(value, out),
     }
     Ok(Some(Appended { content_type: Cow::Borrowed(content_type), form }))
@@ -238,30 +242,27 @@ pub fn append_json<T: Serialize + Compact>(
 
 /// Checks the media type and decodes the compact form.
 #[doc(hidden)]
-pub fn decode_compact_json<T: Compact>(encoded: &Encoded) -> Result<T, Problem> {
+pub fn decode_compact_json<T: Compact>(encoded: &Encoded) -> Result<T, BodyError> {
     expect_json(encoded)?;
-    compact::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
+    compact::from_slice(&encoded.bytes).map_err(|e| BodyError::Malformed(e.to_string()))
 }
 
-fn expect_json(encoded: &Encoded) -> Result<(), Problem> {
+fn expect_json(encoded: &Encoded) -> Result<(), BodyError> {
     let media = encoded.content_type.split(';').next().unwrap_or("").trim();
     let json = |text: &str| text.eq_ignore_ascii_case("application/json");
     let suffix = media.len().checked_sub(5).and_then(|at| media.get(at..));
     if json(media) || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case("+json")) {
         return Ok(());
     }
-    Err(Problem::new(415, "UNSUPPORTED_MEDIA_TYPE")
-        .detail(format!("expected JSON instead of {media:?}")))
+    Err(BodyError::UnsupportedMediaType { expected: "JSON", found: media.to_string() })
 }
 
 /// Checks the media type and decodes with `serde_json`.
 #[doc(hidden)]
-pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Result<T, Problem> {
-    let Some(encoded) = encoded else {
-        return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("the message has no body"));
-    };
+pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Result<T, BodyError> {
+    let encoded = encoded.ok_or(BodyError::Missing)?;
     expect_json(&encoded)?;
-    serde_json::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
+    serde_json::from_slice(&encoded.bytes).map_err(|e| BodyError::Malformed(e.to_string()))
 }
 
 /// Implements [`Payload`] for types with `Serialize`, `Deserialize` and [`Compact`], as
@@ -270,20 +271,20 @@ pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Resu
 macro_rules! json_payload {
     (in $media:literal: $($type:ty),+ $(,)?) => {$(
         impl $crate::Payload for $type {
-            fn encode(&self) -> Result<Option<$crate::Encoded>, $crate::Problem> {
+            fn encode(&self) -> Result<Option<$crate::Encoded>, $crate::BodyError> {
                 $crate::encode_json(self, $media)
             }
-            fn decode(encoded: Option<$crate::Encoded>) -> Result<Self, $crate::Problem> {
+            fn decode(encoded: Option<$crate::Encoded>) -> Result<Self, $crate::BodyError> {
                 $crate::decode_json(encoded)
             }
             fn append(
                 &self,
                 form: $crate::Form,
                 out: &mut Vec<u8>,
-            ) -> Result<Option<$crate::Appended>, $crate::Problem> {
+            ) -> Result<Option<$crate::Appended>, $crate::BodyError> {
                 $crate::append_json(self, $media, form, out)
             }
-            fn decode_compact(compact: $crate::Encoded) -> Result<Self, $crate::Problem> {
+            fn decode_compact(compact: $crate::Encoded) -> Result<Self, $crate::BodyError> {
                 $crate::decode_compact_json(&compact)
             }
         }
@@ -295,54 +296,52 @@ macro_rules! json_payload {
 
 crate::json_payload!(serde_json::Value);
 
-crate::json_payload!(in "application/problem+json": crate::ProblemDetails);
-
 impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload for Vec<T> {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         encode_json(self, "application/json")
     }
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
         decode_json(encoded)
     }
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         append_json(self, "application/json", form, out)
     }
-    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(compact: Encoded) -> Result<Self, BodyError> {
         decode_compact_json(&compact)
     }
 }
 
 /// No body.
 impl Payload for () {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         Ok(None)
     }
-    fn decode(_: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(_: Option<Encoded>) -> Result<Self, BodyError> {
         Ok(())
     }
     fn is_absent(&self) -> bool {
         true
     }
-    fn decode_compact(_: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(_: Encoded) -> Result<Self, BodyError> {
         Ok(())
     }
 }
 
 /// A body that may be absent.
 impl<T: Payload> Payload for Option<T> {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         self.as_ref().map_or(Ok(None), Payload::encode)
     }
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
         encoded.map(|e| T::decode(Some(e))).transpose()
     }
     fn is_absent(&self) -> bool {
         self.is_none()
     }
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         self.as_ref().map_or(Ok(None), |value| value.append(form, out))
     }
-    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(compact: Encoded) -> Result<Self, BodyError> {
         T::decode_compact(compact).map(Some)
     }
 }
@@ -374,16 +373,16 @@ fn present<'de, D: serde::Deserializer<'de>>(
 pub struct JsonPatch(pub Vec<PatchItem>);
 
 impl Payload for JsonPatch {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         encode_json(&self.0, "application/json-patch+json")
     }
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
         decode_json(encoded).map(JsonPatch)
     }
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         append_json(&self.0, "application/json-patch+json", form, out)
     }
-    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(compact: Encoded) -> Result<Self, BodyError> {
         decode_compact_json(&compact).map(JsonPatch)
     }
 }
@@ -393,16 +392,16 @@ impl Payload for JsonPatch {
 pub struct MergePatch<T>(pub T);
 
 impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload for MergePatch<T> {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         encode_json(&self.0, "application/merge-patch+json")
     }
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
         decode_json(encoded).map(MergePatch)
     }
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         append_json(&self.0, "application/merge-patch+json", form, out)
     }
-    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(compact: Encoded) -> Result<Self, BodyError> {
         decode_compact_json(&compact).map(MergePatch)
     }
 }

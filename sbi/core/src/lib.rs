@@ -42,6 +42,7 @@ extern crate self as martlet_sbi;
 
 mod binding;
 mod body;
+mod body_error;
 mod client;
 pub mod compact;
 mod future;
@@ -63,6 +64,7 @@ pub use body::{
     Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, ToWire, append_json,
     decode_compact_json, decode_json, encode_json, to_wire,
 };
+pub use body_error::BodyError;
 pub use client::{CallPolicy, Peer};
 pub use compact::Compact;
 pub use future::BoxFuture;

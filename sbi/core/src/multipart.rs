@@ -2,7 +2,7 @@
 //! parts.
 use crate::body::{append_json, decode_compact_json, decode_json, encode_json};
 use crate::compact::{self, Compact};
-use crate::{Appended, Encoded, Form, Payload, Problem};
+use crate::{Appended, BodyError, Encoded, Form, Payload};
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -70,7 +70,7 @@ impl<T> From<T> for Multipart<T> {
 }
 
 impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload for Multipart<T> {
-    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, BodyError> {
         if self.parts.is_empty() {
             return append_json(&self.json, JSON, form, out);
         }
@@ -84,17 +84,16 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload 
         }))
     }
 
-    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+    fn decode_compact(compact: Encoded) -> Result<Self, BodyError> {
         if !is_multipart(&compact.content_type) {
             return decode_compact_json(&compact).map(Multipart::new);
         }
         let (json, parts) = split_compact(&compact.bytes)?;
-        let json =
-            compact::from_slice(&json).map_err(|e| Problem::invalid_message(e.to_string()))?;
+        let json = compact::from_slice(&json).map_err(|e| BodyError::Malformed(e.to_string()))?;
         Ok(Multipart { json, parts })
     }
 
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+    fn encode(&self) -> Result<Option<Encoded>, BodyError> {
         let root = encode_json(&self.json, JSON)?;
         let Some(root) = root.filter(|_| !self.parts.is_empty()) else {
             return encode_json(&self.json, JSON);
@@ -102,7 +101,7 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload 
         Ok(Some(join(&root.bytes, &self.parts)))
     }
 
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+    fn decode(encoded: Option<Encoded>) -> Result<Self, BodyError> {
         let encoded = match encoded {
             Some(encoded) if is_multipart(&encoded.content_type) => encoded,
             plain => return decode_json(plain).map(Multipart::new),
@@ -110,7 +109,7 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload 
         let mut parts = split_parts(&encoded)?.into_iter();
         let root = parts
             .next()
-            .ok_or_else(|| Problem::invalid_message("the multipart body has no parts"))?;
+            .ok_or_else(|| BodyError::Malformed("the multipart body has no parts".into()))?;
         let json =
             decode_json(Some(Encoded { content_type: root.content_type, bytes: root.bytes }))?;
         Ok(Multipart { json, parts: parts.collect() })
@@ -129,11 +128,10 @@ fn append_compact(
     json: &(impl Serialize + Compact),
     parts: &[BinaryPart],
     out: &mut Vec<u8>,
-) -> Result<(), Problem> {
-    let too_long = |_| Problem::system_failure("a part exceeds 4 GiB");
-    out.push(
-        u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?,
-    );
+) -> Result<(), BodyError> {
+    let limit = |what: &str| BodyError::NotEncodable(format!("compact multipart body: {what}"));
+    let too_long = |_| limit("a part exceeds 4 GiB");
+    out.push(u8::try_from(parts.len()).map_err(|_| limit("more than 255 parts"))?);
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     append_json(json, JSON, Form::Compact, out)?;
@@ -149,8 +147,8 @@ fn append_compact(
     Ok(())
 }
 
-fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
-    let wrong = |what: &str| Problem::invalid_message(format!("compact multipart body: {what}"));
+fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), BodyError> {
+    let wrong = |what: &str| BodyError::Malformed(format!("compact multipart body: {what}"));
     let count = usize::from(*body.first().ok_or_else(|| wrong("empty"))?);
     if count > MAX_PARTS {
         return Err(wrong("too many parts"));
@@ -164,7 +162,7 @@ fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
             .and_then(|length| start.checked_add(length as usize))
             .filter(|end| *end <= body.len());
         at = end.ok_or_else(|| wrong("a part is truncated"))?;
-        Ok::<_, Problem>(body.slice(start..at))
+        Ok::<_, BodyError>(body.slice(start..at))
     };
     let text =
         |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| wrong("text is not UTF-8"));
@@ -234,8 +232,8 @@ fn boundary_of(content_type: &str) -> Option<&str> {
     })
 }
 
-fn split_parts(encoded: &Encoded) -> Result<Vec<BinaryPart>, Problem> {
-    let wrong = |what: &str| Problem::invalid_message(format!("multipart body: {what}"));
+fn split_parts(encoded: &Encoded) -> Result<Vec<BinaryPart>, BodyError> {
+    let wrong = |what: &str| BodyError::Malformed(format!("multipart body: {what}"));
     let boundary = boundary_of(&encoded.content_type)
         .filter(|b| !b.is_empty())
         .ok_or_else(|| wrong("no boundary"))?;

@@ -1,5 +1,5 @@
 //! `ProblemDetails` (TS 29.571, 5.2.4.1) and the error of every SBI call.
-use crate::{Body, Compact};
+use crate::{Body, BodyError, Compact};
 use serde::{Deserialize, Serialize};
 
 /// The problem that a producer reports (TS 29.571, 5.2.4.1; RFC 9457).
@@ -29,6 +29,8 @@ pub struct ProblemDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid_params: Option<Vec<InvalidParam>>,
 }
+
+crate::json_payload!(in "application/problem+json": ProblemDetails);
 
 /// An invalid parameter (TS 29.571, 5.2.4.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
@@ -127,6 +129,19 @@ impl Problem {
     /// The application cause, or an empty string.
     pub fn cause(&self) -> &str {
         self.details.cause.as_deref().unwrap_or("")
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let (status, cause) = match &error {
+            BodyError::Missing => (400, "MANDATORY_IE_MISSING"),
+            BodyError::UnsupportedMediaType { .. } => (415, "UNSUPPORTED_MEDIA_TYPE"),
+            BodyError::Malformed(_) => (400, "INVALID_MSG_FORMAT"),
+            BodyError::InvalidRequest(_) => (400, "invalid_request"),
+            BodyError::NotEncodable(_) => (500, "SYSTEM_FAILURE"),
+        };
+        Problem::new(status, cause).detail(error.to_string())
     }
 }
 

@@ -19,7 +19,7 @@ impl<T: Payload> Reply for T {
         }
     }
     fn from_response(response: Response) -> Result<Self, Problem> {
-        response.body.take()
+        Ok(response.body.take()?)
     }
 }
 

@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// Most dropped elements of a message that are reported.
-const MOST: usize = 16;
+const MAX_REPORTED: usize = 16;
 
 /// Decodes a list that may be missing, or `null`, and drops elements that are not a `T`. `field` is
 /// its name.
@@ -46,7 +46,7 @@ pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 fn note(field: &'static str, error: &serde_json::Error) {
     DROPPED.with_borrow_mut(|dropped| {
-        if dropped.len() < MOST {
+        if dropped.len() < MAX_REPORTED {
             dropped.push((field, error.to_string()));
         }
     });

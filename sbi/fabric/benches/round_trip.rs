@@ -148,7 +148,7 @@ struct Variant {
     name: &'static str,
     client: MirrorClient,
     server: Child,
-    took: BTreeMap<String, Vec<f64>>,
+    times: BTreeMap<String, Vec<f64>>,
     spent: BTreeMap<String, Vec<f64>>,
 }
 
@@ -221,7 +221,7 @@ async fn start(name: &'static str, socket: PathBuf) -> Variant {
     while client.cost().await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    Variant { name, client, server, took: BTreeMap::new(), spent: BTreeMap::new() }
+    Variant { name, client, server, times: BTreeMap::new(), spent: BTreeMap::new() }
 }
 
 /// Makes one call and returns its duration in µs, without the drop of the response.
@@ -234,9 +234,9 @@ async fn call(client: &MirrorClient, body: Option<Message>) -> f64 {
             None
         }
     };
-    let took = started.elapsed().as_secs_f64() * 1e6;
+    let elapsed = started.elapsed().as_secs_f64() * 1e6;
     std::hint::black_box(answer);
-    took
+    elapsed
 }
 
 async fn block(
@@ -260,27 +260,27 @@ async fn block(
         .map(|_| {
             let (client, body) = (variant.client.clone(), body.cloned());
             tokio::spawn(async move {
-                let mut took = Vec::with_capacity(calls / in_flight);
+                let mut times = Vec::with_capacity(calls / in_flight);
                 for _ in 0..calls / in_flight {
                     let body = body.clone();
-                    took.push(call(&client, body).await);
+                    times.push(call(&client, body).await);
                     if !gap.is_zero() {
                         tokio::time::sleep(gap).await;
                     }
                 }
-                took
+                times
             })
         })
         .collect();
-    let mut took = Vec::new();
+    let mut times = Vec::new();
     for task in tasks {
-        took.extend(task.await.expect("a task"));
+        times.extend(task.await.expect("a task"));
     }
     let (elapsed, spent) =
         (started.elapsed().as_secs_f64() * 1e6, (cost().await - before) as f64 / 1e3);
-    variant.took.entry(point.into()).or_default().extend(&took);
-    variant.spent.entry(point.into()).or_default().push(spent / took.len() as f64);
-    variant.took.entry(format!("{point} each")).or_default().push(elapsed / took.len() as f64);
+    variant.times.entry(point.into()).or_default().extend(&times);
+    variant.spent.entry(point.into()).or_default().push(spent / times.len() as f64);
+    variant.times.entry(format!("{point} each")).or_default().push(elapsed / times.len() as f64);
 }
 
 fn at(values: &[f64], share: f64) -> f64 {
@@ -300,8 +300,8 @@ fn report(variants: &[Variant], point: &str, in_flight: usize) {
         "", "median", "p99", "CPU", "per call"
     );
     let figures = |v: &Variant| {
-        let (took, each) = (&v.took[point], &v.took[&format!("{point} each")]);
-        [at(took, 0.5), at(took, 0.99), at(&v.spent[point], 0.5), at(each, 0.5)]
+        let (times, each) = (&v.times[point], &v.times[&format!("{point} each")]);
+        [at(times, 0.5), at(times, 0.99), at(&v.spent[point], 0.5), at(each, 0.5)]
     };
     let base = variants.iter().find(|v| v.name == "http").map(figures);
     for variant in variants {

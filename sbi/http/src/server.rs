@@ -244,7 +244,7 @@ async fn receive(
         }
         () = receiving.given_up() => {
             report("body too slow", served.connection.peer);
-            Err(late("newer requests needed its place before it was complete".to_string()))
+            Err(late("newer requests needed its memory before it was complete".to_string()))
         }
     }
 }
@@ -258,9 +258,11 @@ fn convert_response(
     let encoded = response.body.to_encoded();
     let (status, encoded, mut fields) = match encoded {
         Ok(encoded) => (response.status, encoded, response.headers),
-        Err(problem) => {
-            (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default())
-        }
+        Err(error) => (
+            500,
+            Response::problem(error.into()).body.to_encoded().ok().flatten(),
+            Default::default(),
+        ),
     };
     let encoded = encoded.map(|it| Encoded { bytes: connection.count(it.bytes), ..it });
     let body = convert::ResponseBody::new(convert::full(&mut fields, encoded), incoming);

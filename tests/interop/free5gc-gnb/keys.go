@@ -51,7 +51,8 @@ func (c card) answer(rand, autn []byte, abba []byte) (resStar []byte, keys *cont
 
 // The key of the gNB that follows from an uplink NAS COUNT (TS 33.501, A.9).
 func (c *context) kGnb(count uint32) []byte {
-	return kdf(c.kAmf, ueauth.FC_FOR_KGNB_KN3IWF_DERIVATION, binary.BigEndian.AppendUint32(nil, count),
+	return kdf(c.kAmf, ueauth.FC_FOR_KGNB_KN3IWF_DERIVATION,
+		binary.BigEndian.AppendUint32(nil, count),
 		[]byte{security.AccessType3GPP})
 }
 
@@ -63,7 +64,8 @@ func isCiphered(header byte) bool {
 func (c *context) protect(header byte, plain []byte) []byte {
 	text := append([]byte{}, plain...)
 	if isCiphered(header) {
-		must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, c.uplink, security.Bearer3GPP,
+		must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, c.uplink,
+			security.Bearer3GPP,
 			security.DirectionUplink, text))
 	}
 	covered := append([]byte{byte(c.uplink)}, text...)
@@ -89,7 +91,8 @@ func (c *context) open(protected []byte) []byte {
 	c.downlink = count + 1
 	plain := append([]byte{}, covered[1:]...)
 	if isCiphered(header) {
-		must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, count, security.Bearer3GPP,
+		must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, count,
+			security.Bearer3GPP,
 			security.DirectionDownlink, plain))
 	}
 	return plain

@@ -17,11 +17,12 @@ import (
 var (
 	local = flag.String("local", "127.0.0.1", "address of N2 and N3 of the gNB")
 	amf   = flag.String("amf", "127.0.0.5", "address of the AMF")
-	host  = flag.String("host", "10.45.0.1", "address in the data network that answers echo requests")
-	imsi  = flag.String("imsi", "001010000000001", "the IMSI of the UE, in PLMN 001/01")
-	key   = flag.String("key", "", "K, hexadecimal")
-	opc   = flag.String("opc", "", "OPc, hexadecimal")
-	dnn   = flag.String("dnn", "internet", "data network")
+	host  = flag.String("host", "10.45.0.1",
+		"address in the data network that answers echo requests")
+	imsi = flag.String("imsi", "001010000000001", "the IMSI of the UE, in PLMN 001/01")
+	key  = flag.String("key", "", "K, hexadecimal")
+	opc  = flag.String("opc", "", "OPc, hexadecimal")
+	dnn  = flag.String("dnn", "internet", "data network")
 )
 
 func msinOf() string { return *imsi }

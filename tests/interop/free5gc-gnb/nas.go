@@ -125,7 +125,8 @@ func sessionRequest(dnn string) []byte {
 	must(err)
 	transport := nasMessage.NewULNASTransport(0)
 	transport.SetPayloadContainerType(nasMessage.PayloadContainerTypeN1SMInfo)
-	transport.PayloadContainer = nasType.PayloadContainer{Len: uint16(len(payload)), Buffer: payload}
+	transport.PayloadContainer = nasType.PayloadContainer{Len: uint16(len(payload)),
+		Buffer: payload}
 	transport.PduSessionID2Value = nasType.NewPduSessionID2Value(
 		nasMessage.ULNASTransportPduSessionID2ValueType)
 	transport.SetPduSessionID2Value(sessionIdentity)

@@ -70,7 +70,8 @@ func initiating(procedure int64, value ngapType.InitiatingMessageValue) []byte {
 	return encoded(ngapType.NGAPPDU{
 		Present: ngapType.NGAPPDUPresentInitiatingMessage,
 		InitiatingMessage: &ngapType.InitiatingMessage{
-			ProcedureCode: ngapType.ProcedureCode{Value: procedure}, Criticality: reject, Value: value,
+			ProcedureCode: ngapType.ProcedureCode{Value: procedure}, Criticality: reject,
+			Value: value,
 		},
 	})
 }
@@ -79,7 +80,8 @@ func successful(procedure int64, value ngapType.SuccessfulOutcomeValue) []byte {
 	return encoded(ngapType.NGAPPDU{
 		Present: ngapType.NGAPPDUPresentSuccessfulOutcome,
 		SuccessfulOutcome: &ngapType.SuccessfulOutcome{
-			ProcedureCode: ngapType.ProcedureCode{Value: procedure}, Criticality: reject, Value: value,
+			ProcedureCode: ngapType.ProcedureCode{Value: procedure}, Criticality: reject,
+			Value: value,
 		},
 	})
 }
@@ -100,13 +102,16 @@ func setupRequest() []byte {
 	areas := ngapType.SupportedTAList{List: []ngapType.SupportedTAItem{{
 		TAC: tac,
 		BroadcastPLMNList: ngapType.BroadcastPLMNList{List: []ngapType.BroadcastPLMNItem{{
-			PLMNIdentity:        plmn,
-			TAISliceSupportList: ngapType.SliceSupportList{List: []ngapType.SliceSupportItem{slice}},
+			PLMNIdentity: plmn,
+			TAISliceSupportList: ngapType.SliceSupportList{
+				List: []ngapType.SliceSupportItem{slice},
+			},
 		}}},
 	}}}
 	request := with(new(ngapType.NGSetupRequest),
 		element{ngapType.ProtocolIEIDGlobalRANNodeID, reject, &number},
-		element{ngapType.ProtocolIEIDRANNodeName, ignore, &ngapType.RANNodeName{Value: "of-others"}},
+		element{ngapType.ProtocolIEIDRANNodeName, ignore,
+			&ngapType.RANNodeName{Value: "of-others"}},
 		element{ngapType.ProtocolIEIDSupportedTAList, reject, &areas},
 		element{ngapType.ProtocolIEIDDefaultPagingDRX, ignore,
 			&ngapType.PagingDRX{Value: ngapType.PagingDRXPresentV128}},
@@ -155,9 +160,10 @@ func initialUeMessage(cause aper.Enumerated, nasPdu []byte, guti []byte) []byte 
 func temporary(guti []byte) *ngapType.FiveGSTMSI {
 	set := []byte{guti[5], guti[6] & 0xc0}
 	return &ngapType.FiveGSTMSI{
-		AMFSetID:   ngapType.AMFSetID{Value: aper.BitString{Bytes: set, BitLength: 10}},
-		AMFPointer: ngapType.AMFPointer{Value: aper.BitString{Bytes: []byte{guti[6] << 2}, BitLength: 6}},
-		FiveGTMSI:  ngapType.FiveGTMSI{Value: guti[7:11]},
+		AMFSetID: ngapType.AMFSetID{Value: aper.BitString{Bytes: set, BitLength: 10}},
+		AMFPointer: ngapType.AMFPointer{Value: aper.BitString{Bytes: []byte{guti[6] << 2},
+			BitLength: 6}},
+		FiveGTMSI: ngapType.FiveGTMSI{Value: guti[7:11]},
 	}
 }
 
@@ -173,10 +179,11 @@ func contextReleaseRequest(amfUe ngapType.AMFUENGAPID) []byte {
 		element{ngapType.ProtocolIEIDPDUSessionResourceListCxtRelReq, reject, &sessions},
 		element{ngapType.ProtocolIEIDCause, ignore, &cause},
 	)
-	return initiating(ngapType.ProcedureCodeUEContextReleaseRequest, ngapType.InitiatingMessageValue{
-		Present:                 ngapType.InitiatingMessagePresentUEContextReleaseRequest,
-		UEContextReleaseRequest: request,
-	})
+	return initiating(ngapType.ProcedureCodeUEContextReleaseRequest,
+		ngapType.InitiatingMessageValue{
+			Present:                 ngapType.InitiatingMessagePresentUEContextReleaseRequest,
+			UEContextReleaseRequest: request,
+		})
 }
 
 func uplinkNas(amfUe ngapType.AMFUENGAPID, nasPdu []byte) []byte {
@@ -199,7 +206,8 @@ func initialContextSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.Octet
 			PDUSessionResourceSetupResponseTransfer: transfer,
 		}}
 		list := ngapType.PDUSessionResourceSetupListCxtRes{List: items}
-		with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtRes, ignore, &list})
+		with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtRes, ignore,
+			&list})
 	}
 	return successful(ngapType.ProcedureCodeInitialContextSetup, ngapType.SuccessfulOutcomeValue{
 		Present:                     ngapType.SuccessfulOutcomePresentInitialContextSetupResponse,
@@ -220,9 +228,11 @@ func setUp(here tunnel, flow byte) aper.OctetString {
 					GTPTEID: ngapType.GTPTEID{Value: here.teid},
 				},
 			},
-			AssociatedQosFlowList: ngapType.AssociatedQosFlowList{List: []ngapType.AssociatedQosFlowItem{{
-				QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: int64(flow)},
-			}}},
+			AssociatedQosFlowList: ngapType.AssociatedQosFlowList{
+				List: []ngapType.AssociatedQosFlowItem{{
+					QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: int64(flow)},
+				}},
+			},
 		},
 	}
 	octets, err := aper.MarshalWithParams(transfer, "valueExt")
@@ -254,10 +264,12 @@ func sessionSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString)
 	list := ngapType.PDUSessionResourceSetupListSURes{List: items}
 	response := with(new(ngapType.PDUSessionResourceSetupResponse), about(amfUe, ignore)...)
 	with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListSURes, ignore, &list})
-	return successful(ngapType.ProcedureCodePDUSessionResourceSetup, ngapType.SuccessfulOutcomeValue{
-		Present:                         ngapType.SuccessfulOutcomePresentPDUSessionResourceSetupResponse,
-		PDUSessionResourceSetupResponse: response,
-	})
+	present := ngapType.SuccessfulOutcomePresentPDUSessionResourceSetupResponse
+	return successful(ngapType.ProcedureCodePDUSessionResourceSetup,
+		ngapType.SuccessfulOutcomeValue{
+			Present:                         present,
+			PDUSessionResourceSetupResponse: response,
+		})
 }
 
 func contextReleaseComplete(amfUe ngapType.AMFUENGAPID) []byte {

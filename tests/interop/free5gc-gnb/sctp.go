@@ -54,7 +54,8 @@ func (c *rawSctp) Read(packet []byte) (int, error) {
 		sum := binary.LittleEndian.Uint32(packet[8:])
 		copy(packet[8:12], []byte{0, 0, 0, 0})
 		if got := crc32.Checksum(packet[:n], castagnoli); got != sum {
-			return 0, fmt.Errorf("a packet of SCTP with the checksum %#x, and %#x is right", sum, got)
+			return 0, fmt.Errorf("a packet of SCTP with the checksum %#x, and %#x is right", sum,
+				got)
 		}
 		reported(packet[:n], pionPort, pionPort)
 		return n, nil

@@ -35,7 +35,8 @@ func (p *ue) register(card card) {
 	p.n2.deliver(uplinkNas(p.amfUe, authenticationResponse(answer)))
 
 	_, octets = p.n2.downlink()
-	command := mobilityMessage(p.keys.open(octets), nas.MsgTypeSecurityModeCommand).SecurityModeCommand
+	command := mobilityMessage(p.keys.open(octets),
+		nas.MsgTypeSecurityModeCommand).SecurityModeCommand
 	if !bytes.Equal(command.ReplayedUESecurityCapabilities.Buffer[:2], capability) {
 		fail("other security capabilities are replayed: %x",
 			command.ReplayedUESecurityCapabilities.Buffer)

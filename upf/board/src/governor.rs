@@ -162,13 +162,13 @@ impl Governor {
         let Some(budget) = self.budget else { return [None; CLASSES] };
         let [never, first, then] = *rates;
         let rest = (budget - never).max(0.0);
-        let least = self.config.least_rate;
+        let min = self.config.least_rate;
         let of_first = rest - then;
-        let limit = |rate: f64| Some((rate as u64).max(least));
+        let limit = |rate: f64| Some((rate as u64).max(min));
         if of_first >= 0.0 && first >= 1000.0 {
             [None, limit(of_first), None]
         } else {
-            [None, Some(least), limit(rest)]
+            [None, Some(min), limit(rest)]
         }
     }
 

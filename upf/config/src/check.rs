@@ -212,13 +212,13 @@ fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
 fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
     let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     let xdp = &config.xdp;
-    for (path, value, most) in [
+    for (path, value, max) in [
         ("xdp.sessions", xdp.sessions, 1 << 24),
         ("xdp.rules", xdp.rules, 1 << 26),
         ("xdp.filters", xdp.filters, 1 << 26),
     ] {
-        if value > most {
-            find(path, format!("{value} is above the maximum: write {most} or less"));
+        if value > max {
+            find(path, format!("{value} is above the maximum: write {max} or less"));
         }
     }
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
@@ -320,8 +320,8 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
             let path = format!("dnns[{d}].pools[{p}]");
             let pool = match Pool::parse(text) {
                 Ok(pool) => pool,
-                Err(message) => {
-                    findings.push(Finding::new(path, message));
+                Err(error) => {
+                    findings.push(Finding::new(path, error.to_string()));
                     continue;
                 }
             };

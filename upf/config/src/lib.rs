@@ -16,8 +16,7 @@ mod xdp;
 
 pub use board::{BoardSection, SimulatedConfig};
 pub use perimeter::{AllowedService, Network, NetworkError, ServiceProtocol};
-pub use pool::Pool;
-pub use pool::pool6;
+pub use pool::{Pool, PoolError, pool6};
 pub use switch::network;
 pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchEngine, SwitchRun};
 pub use telemetry::TelemetryConfig;

@@ -1,7 +1,31 @@
 //! Pools of UE addresses, as they are written.
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A pool of UE addresses, read.
+/// Why a text is not a pool of UE addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// The text has another form.
+    #[error("{0:?} is no pool of addresses: write one like 10.45.0.0/16")]
+    Syntax(String),
+    /// The network is one of IPv6.
+    #[error("pools are of IPv4 for now: write one like 10.45.0.0/16")]
+    Ipv6,
+    /// The prefix is too short or too long.
+    #[error("the prefix length {0} is not within 8 to 30")]
+    PrefixLength(u8),
+    /// The address is not the first of the network.
+    #[error("{address} has host bits set: write {network}/{prefix}")]
+    HostBits {
+        /// The address of the text.
+        address: Ipv4Addr,
+        /// The first address of the network.
+        network: Ipv4Addr,
+        /// Length of the prefix.
+        prefix: u8,
+    },
+}
+
+/// A pool of UE addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pool {
     /// Its first address, whose host bits are 0.
@@ -12,23 +36,26 @@ pub struct Pool {
 
 impl Pool {
     /// Reads `10.45.0.0/16`.
-    pub fn parse(text: &str) -> Result<Pool, String> {
-        let wrong = || format!("{text:?} is no pool of addresses: write one like 10.45.0.0/16");
+    ///
+    /// # Errors
+    /// The text is not a network of IPv4, or its prefix length is not within 8 to 30.
+    pub fn parse(text: &str) -> Result<Pool, PoolError> {
+        let wrong = || PoolError::Syntax(text.to_string());
         let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
         let (address, prefix) = (
             address.parse::<IpAddr>().map_err(|_| wrong())?,
             prefix.parse::<u8>().map_err(|_| wrong())?,
         );
         let IpAddr::V4(network) = address else {
-            return Err("pools are of IPv4 for now: write one like 10.45.0.0/16".into());
+            return Err(PoolError::Ipv6);
         };
         if !(8..=30).contains(&prefix) {
-            return Err(format!("the prefix length {prefix} is not within 8 to 30"));
+            return Err(PoolError::PrefixLength(prefix));
         }
         let mask = u32::MAX << (32 - u32::from(prefix));
         if network.to_bits() & !mask != 0 {
-            let proper = Ipv4Addr::from_bits(network.to_bits() & mask);
-            return Err(format!("{network} has host bits set: write {proper}/{prefix}"));
+            let (address, network) = (network, Ipv4Addr::from_bits(network.to_bits() & mask));
+            return Err(PoolError::HostBits { address, network, prefix });
         }
         Ok(Pool { network, prefix })
     }

@@ -220,7 +220,7 @@ pub fn network(text: &str) -> Option<OffloadNetwork> {
 }
 
 /// Number of sessions that always fit the tables of the switch.
-const MOST_SESSIONS: usize = 131_072;
+const MAX_SESSIONS: usize = 131_072;
 
 pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
     let mut find = |path: &str, message: String| {
@@ -240,11 +240,11 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
             find(path, format!("0 is not possible: write {default}"));
         }
     }
-    if switch.sessions > MOST_SESSIONS {
+    if switch.sessions > MAX_SESSIONS {
         find(
             "sessions",
             format!(
-                "{} exceeds the switch's tables: write {MOST_SESSIONS} or less",
+                "{} exceeds the switch's tables: write {MAX_SESSIONS} or less",
                 switch.sessions
             ),
         );
@@ -311,10 +311,10 @@ mod tests {
         let info = martlet_p4c_swx::compile(martlet_switch_control::UPF).unwrap().info;
         for name in ["gtp_decap", "gtp_encap", "gtp_encap_v6"] {
             let table = info.tables.iter().find(|table| table.alias == name).unwrap();
-            assert!(table.size as usize >= MOST_SESSIONS, "{name}");
+            assert!(table.size as usize >= MAX_SESSIONS, "{name}");
         }
-        assert!(info.counters[0].size as usize / 2 >= MOST_SESSIONS);
-        assert!(info.meters[0].size as usize / 2 >= MOST_SESSIONS);
+        assert!(info.counters[0].size as usize / 2 >= MAX_SESSIONS);
+        assert!(info.meters[0].size as usize / 2 >= MAX_SESSIONS);
     }
 
     #[test]

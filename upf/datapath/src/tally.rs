@@ -14,7 +14,7 @@ pub struct Tally {
 }
 
 /// The array index of a direction.
-pub fn place(direction: Direction) -> usize {
+pub fn direction_index(direction: Direction) -> usize {
     match direction {
         Direction::Uplink => 0,
         Direction::Downlink => 1,
@@ -44,7 +44,7 @@ impl Tally {
         first: SystemTime,
         last: SystemTime,
     ) {
-        let at = place(direction);
+        let at = direction_index(direction);
         self.bytes[at] = self.bytes[at].saturating_add(bytes);
         self.packets[at] = self.packets[at].saturating_add(packets);
         self.first = earlier(self.first, nanoseconds(first));

@@ -9,7 +9,7 @@ pub struct UnmarkedPeers(Mutex<BTreeMap<IpAddr, u64>>);
 
 impl UnmarkedPeers {
     /// Peers that are counted; packets of further ones are counted in total only.
-    pub const MOST: usize = 1024;
+    pub const MAX_PEERS: usize = 1024;
 
     /// Adds packets of a peer. The first ones are logged.
     pub fn add(&self, peer: IpAddr, packets: u64) {
@@ -18,7 +18,7 @@ impl UnmarkedPeers {
             *counted += packets;
             return;
         }
-        if peers.len() >= Self::MOST {
+        if peers.len() >= Self::MAX_PEERS {
             return;
         }
         peers.insert(peer, packets);

@@ -145,7 +145,7 @@ pub fn queues(name: &str) -> u32 {
     #[derive(Default)]
     struct Channels {
         command: u32,
-        most: [u32; 4],
+        max: [u32; 4],
         rx: u32,
         tx: u32,
         other: u32,

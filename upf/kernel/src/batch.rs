@@ -38,9 +38,9 @@ impl Batch {
         for (((buffer, name), vector), header) in
             self.buffers.iter_mut().zip(&mut names).zip(&mut vectors).zip(&mut headers)
         {
-            let place = buffer.get_mut(HEADROOM..).unwrap_or_default();
-            vector.iov_base = place.as_mut_ptr().cast();
-            vector.iov_len = place.len();
+            let payload = buffer.get_mut(HEADROOM..).unwrap_or_default();
+            vector.iov_base = payload.as_mut_ptr().cast();
+            vector.iov_len = payload.len();
             header.msg_hdr.msg_name = std::ptr::from_mut(name).cast();
             header.msg_hdr.msg_namelen = name.size_of();
             header.msg_hdr.msg_iov = vector;

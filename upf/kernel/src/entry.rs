@@ -4,7 +4,7 @@ use super::lan::Lan;
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::counters::DropReason;
-use martlet_upf_datapath::tally::{Tally, place};
+use martlet_upf_datapath::tally::{Tally, direction_index};
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
 use martlet_upf_rules::{
     Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr,
@@ -39,7 +39,7 @@ pub(super) struct State {
     /// What its packets are.
     pub kind: SessionKind,
     /// For an Ethernet session, its network.
-    pub lan: Option<Arc<Lan>>,
+    pub lan: Option<Arc<Lan<Entry>>>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     pub buffer: VecDeque<Vec<u8>>,
@@ -167,10 +167,10 @@ impl State {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
             let mut buckets = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
             for direction in [Direction::Uplink, Direction::Downlink] {
-                let place = &mut buckets[place(direction)];
+                let bucket = &mut buckets[direction_index(direction)];
                 let rate = qer.mbr.map(|mbr| mbr.of(direction));
-                if place.as_ref().map(Bucket::rate) != rate {
-                    *place = rate.map(|rate| Bucket::new(rate, burst, now));
+                if bucket.as_ref().map(Bucket::rate) != rate {
+                    *bucket = rate.map(|rate| Bucket::new(rate, burst, now));
                 }
             }
             let open = [qer.passes(Direction::Uplink), qer.passes(Direction::Downlink)];
@@ -322,15 +322,17 @@ fn target(far: &Far) -> Target {
 
 impl QerState {
     pub fn is_open(&self, direction: Direction) -> bool {
-        self.open[place(direction)]
+        self.open[direction_index(direction)]
     }
 
     pub fn has_tokens(&mut self, direction: Direction, bytes: usize, now: Instant) -> bool {
-        self.buckets[place(direction)].as_mut().is_none_or(|bucket| bucket.has(bytes, now))
+        self.buckets[direction_index(direction)]
+            .as_mut()
+            .is_none_or(|bucket| bucket.has(bytes, now))
     }
 
     pub fn take_tokens(&mut self, direction: Direction, bytes: usize) {
-        if let Some(bucket) = &mut self.buckets[place(direction)] {
+        if let Some(bucket) = &mut self.buckets[direction_index(direction)] {
             bucket.take(bytes);
         }
     }
@@ -362,7 +364,7 @@ impl UrrState {
     }
 
     pub fn count(&mut self, direction: Direction, bytes: usize, wall: SystemTime) {
-        let at = place(direction);
+        let at = direction_index(direction);
         let bytes = bytes as u64;
         self.since.add(direction, bytes, 1, wall, wall);
         self.quota_used[at] = self.quota_used[at].saturating_add(bytes);

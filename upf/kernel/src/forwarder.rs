@@ -4,19 +4,20 @@ use super::egress::Egress;
 use super::entry::{Entry, State};
 use super::lan::Lan;
 use super::limiter::PeerLimiter;
+use super::lock::lock;
 use super::shape::Shaper;
 use martlet_gtpu::end_marker;
 use martlet_upf_config::{KernelLimits, N3Config};
 use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
-use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Usage};
+use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
 use martlet_upf_rules::{Flow, Prefix, UeAddress};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 const UDP: u8 = 17;
@@ -39,7 +40,7 @@ pub(super) struct Forwarder<O> {
     /// What UEs do not reach, and who is a peer.
     pub(super) perimeter: Arc<Perimeter>,
     /// Networks of Ethernet sessions.
-    pub(super) lans: Vec<Arc<Lan>>,
+    pub(super) lans: Vec<Arc<Lan<Entry>>>,
     /// Our own ends of tunnels.
     own: Vec<SocketAddr>,
     /// Until then, unknown tunnels may belong to sessions that are not restored yet.
@@ -85,11 +86,6 @@ impl Tables {
             from = Reverse(length.0.checked_sub(1)?);
         }
     }
-}
-
-/// No code panics while it holds one of these locks; should it, the state is still whole.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<O: Egress> Forwarder<O> {
@@ -153,6 +149,11 @@ impl<O: Egress> Forwarder<O> {
         self
     }
 
+    /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
+    pub fn shape(&self, shaping: &Shaping) {
+        self.shaper.set(shaping, self.limits.mbr_burst(), Instant::now());
+    }
+
     /// Leaves unknown tunnels unanswered until then.
     pub fn quiet_until(self, until: Instant) -> Self {
         Forwarder { quiet_until: Some(until), ..self }
@@ -164,7 +165,7 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// With networks of Ethernet sessions.
-    pub fn with(self, lans: Vec<Arc<Lan>>) -> Self {
+    pub fn with(self, lans: Vec<Arc<Lan<Entry>>>) -> Self {
         Forwarder { lans, ..self }
     }
 
@@ -232,7 +233,7 @@ impl<O: Egress> Forwarder<O> {
             let lan = state.lan.clone();
             let entry = Arc::new(Entry { seid: session.seid, state: Mutex::new(state) });
             if let Some(lan) = lan {
-                lan.join(&entry);
+                lan.join(entry.seid, &entry);
             }
             self.list(&entry, session.teids(), session.ue_addresses());
             self.route(&entry, &BTreeSet::new(), &session.routes());

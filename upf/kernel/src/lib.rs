@@ -8,7 +8,7 @@
 //! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
 //! | `bucket`, `limiter`, `shape` | bit rates, rate limit of error messages, thermal shaping |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
-//! | `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
+//! | `ethernet`, `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
 //! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
 //! | [`netns`], `tun`, [`netlink`], [`n6`], [`nat`], [`network_instances`] | setup of N6 |
 pub mod batch;
@@ -17,11 +17,13 @@ pub mod bench;
 mod bucket;
 mod egress;
 mod entry;
+mod ethernet;
 mod forwarder;
 pub mod frame;
 pub mod gtpu;
 mod lan;
 pub mod limiter;
+mod lock;
 mod n3;
 pub mod n6;
 pub mod nat;
@@ -79,10 +81,10 @@ impl KernelDatapath {
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
-        let ways = n6::open_instance_devices(config)?;
+        let instance_devices = n6::open_instance_devices(config)?;
         let network_instances = NetworkInstances::open(config)?;
         let lans = lan::open(config)?;
-        let sockets = Sockets::open(config, device, ways)?;
+        let sockets = Sockets::open(config, device, instance_devices)?;
         let (perimeter, addresses) = perimeter::follow(config)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events)

@@ -8,15 +8,15 @@ const PEERS: usize = 1024;
 
 /// Counts in windows of one second.
 pub struct Limiter {
-    most: u32,
+    max: u32,
     used: u32,
     since: Option<Instant>,
 }
 
 impl Limiter {
     /// At most this many events per second.
-    pub fn per_second(most: u32) -> Self {
-        Limiter { most, used: 0, since: None }
+    pub fn per_second(max: u32) -> Self {
+        Limiter { max, used: 0, since: None }
     }
 
     /// Counts an event; false if it exceeds the limit.
@@ -27,7 +27,7 @@ impl Limiter {
         if fresh {
             (self.since, self.used) = (Some(now), 0);
         }
-        let allowed = self.used < self.most;
+        let allowed = self.used < self.max;
         self.used += u32::from(allowed);
         allowed
     }

@@ -1,7 +1,8 @@
 //! Processes a datagram received on the GTP-U port (TS 29.281, 7).
 use super::egress::Egress;
-use super::forwarder::{Forwarder, lock};
+use super::forwarder::Forwarder;
 use super::frame::Frame;
+use super::lock::lock;
 use martlet_gtpu::{
     DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers,
 };

@@ -1,13 +1,14 @@
 //! Packet pipeline: classify, enforce, count, forward or buffer (TS 29.244, 5.2.1).
 use super::egress::Egress;
 use super::entry::{Entry, State, Target};
-use super::forwarder::{Forwarder, lock};
+use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
+use super::lock::lock;
 use super::network_instances::network_instance_of;
 use super::{router, unstructured};
 use martlet_gtpu::PduSessionContainer;
 use martlet_upf_datapath::counters::DropReason;
-use martlet_upf_datapath::tally::place;
+use martlet_upf_datapath::tally::direction_index;
 use martlet_upf_datapath::{Event, Reached};
 use martlet_upf_rules::dns::answer_in;
 use martlet_upf_rules::{Direction, Flow, SessionKind};
@@ -295,7 +296,7 @@ impl<O: Egress> Forwarder<O> {
         };
         packet_count.add(1);
         byte_count.add(bytes as u64);
-        let forwarded = &mut state.forwarded[place(direction)];
+        let forwarded = &mut state.forwarded[direction_index(direction)];
         (forwarded.bytes, forwarded.packets) =
             (forwarded.bytes + bytes as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
@@ -334,8 +335,8 @@ impl<O: Egress> Forwarder<O> {
         } else {
             let packet = frame.packet();
             let mut buffer = vec![0; HEADROOM + packet.len()];
-            if let Some(place) = buffer.get_mut(HEADROOM..) {
-                place.copy_from_slice(packet);
+            if let Some(payload) = buffer.get_mut(HEADROOM..) {
+                payload.copy_from_slice(packet);
             }
             state.buffered_bytes += packet.len();
             state.buffer.push_back(buffer);

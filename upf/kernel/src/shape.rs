@@ -1,7 +1,6 @@
 //! Traffic shaping for the thermal governor.
 use super::bucket::Bucket;
-use super::egress::Egress;
-use super::forwarder::{Forwarder, lock};
+use super::lock::lock;
 use martlet_board::governor::CLASSES;
 use martlet_upf_datapath::Shaping;
 use martlet_upf_datapath::counters::Count;
@@ -10,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Batching interval of a thread.
-const GATHER: Duration = Duration::from_micros(500);
+const BATCHING_INTERVAL: Duration = Duration::from_micros(500);
 
 /// Limits set by the thermal governor.
 #[derive(Default)]
 pub(super) struct Shaper {
     /// QFIs that are shaped first.
     pub lowest: Vec<u8>,
-    /// Some class has a limit.
-    on: AtomicBool,
+    /// Whether some class has a limit.
+    is_limiting: AtomicBool,
     buckets: Mutex<[Option<Bucket>; CLASSES]>,
     batching: AtomicBool,
     pub bytes: [Count; CLASSES],
@@ -27,7 +26,7 @@ pub(super) struct Shaper {
 impl Shaper {
     /// Whether a packet of a class conforms; takes its tokens.
     pub fn admits(&self, class: usize, bytes: usize, now: Instant) -> bool {
-        if !self.on.load(Ordering::Relaxed) {
+        if !self.is_limiting.load(Ordering::Relaxed) {
             return true;
         }
         let mut buckets = lock(&self.buckets);
@@ -40,21 +39,16 @@ impl Shaper {
     }
 
     /// Waits for the batching interval if batching is enabled.
-    pub fn gather(&self) {
+    pub fn wait_for_batch(&self) {
         if self.batching.load(Ordering::Relaxed) {
-            std::thread::sleep(GATHER);
+            std::thread::sleep(BATCHING_INTERVAL);
         }
     }
-}
-
-impl<O: Egress> Forwarder<O> {
-    /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
-    pub fn shape(&self, shaping: &Shaping) {
-        let now = Instant::now();
-        let mut buckets = lock(&self.shaper.buckets);
+    /// Sets the limits. The bucket of a class with an unchanged limit keeps its tokens.
+    pub fn set(&self, shaping: &Shaping, burst: Duration, now: Instant) {
+        let mut buckets = lock(&self.buckets);
         for (bucket, limit) in buckets.iter_mut().zip(shaping.limits) {
             if bucket.as_ref().map(Bucket::rate) != limit {
-                let burst = self.limits.mbr_burst();
                 // Limits change often: refilling the bucket each time would void the limit.
                 *bucket = limit.map(|rate| match bucket.take() {
                     Some(before) => before.at_rate(rate, burst, now),
@@ -62,7 +56,7 @@ impl<O: Egress> Forwarder<O> {
                 });
             }
         }
-        self.shaper.on.store(buckets.iter().any(Option::is_some), Ordering::Relaxed);
-        self.shaper.batching.store(shaping.batching, Ordering::Relaxed);
+        self.is_limiting.store(buckets.iter().any(Option::is_some), Ordering::Relaxed);
+        self.batching.store(shaping.batching, Ordering::Relaxed);
     }
 }

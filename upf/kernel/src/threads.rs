@@ -1,6 +1,7 @@
 //! The forwarding threads: one per N3 address, and one for N6.
 use super::batch::Batch;
 use super::egress::Egress;
+use super::entry::Entry;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
@@ -130,7 +131,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
     let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
     let mut batch = Batch::default();
     while readable(socket, stopped)? {
-        forwarder.shaper.gather();
+        forwarder.shaper.wait_for_batch();
         match batch.receive(socket) {
             Ok(_) => {}
             // A peer's closed port shows here, too.
@@ -138,7 +139,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
             Err(error) => return Err(error),
         }
         let now = Instant::now();
-        let took = forwarder.sampled(now);
+        let sample = forwarder.sampled(now);
         batch.each(|datagram| {
             forwarder.counters.received_packets.add(1);
             let Some((buffer, from)) = datagram else {
@@ -150,7 +151,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
             }
         });
-        took.each(batch.count());
+        sample.each(batch.count());
     }
     Ok(())
 }
@@ -159,9 +160,9 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     let Some(mut device) = forwarder.egress.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {
-        forwarder.shaper.gather();
+        forwarder.shaper.wait_for_batch();
         let now = Instant::now();
-        let took = forwarder.sampled(now);
+        let sample = forwarder.sampled(now);
         let mut packets = 0;
         for _ in 0..AT_A_TIME {
             match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
@@ -176,14 +177,14 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
                 Err(error) => return Err(error),
             }
         }
-        took.each(packets);
+        sample.each(packets);
     }
     Ok(())
 }
 
 fn from_lan<O: Egress>(
     forwarder: &Forwarder<O>,
-    lan: &Lan,
+    lan: &Lan<Entry>,
     stopped: &UnixStream,
 ) -> io::Result<()> {
     let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
@@ -195,7 +196,7 @@ fn from_lan<O: Egress>(
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
                     let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
-                    forwarder.take_from_lan(lan, &Frame::new(filled, HEADROOM), now);
+                    forwarder.receive_from_lan(lan, &Frame::new(filled, HEADROOM), now);
                 }
                 Err(error) if transient(&error) => break,
                 Err(error) => return Err(error),

@@ -81,7 +81,7 @@ impl N4 {
             metrics::DNS_RESPONSES.with_label_values(&["foreign"]).inc();
             return;
         }
-        let most = self.settings.addresses_per_application;
+        let max = self.settings.addresses_per_application;
         let mut named = false;
         for known in self.addresses_of.by_application.values_mut() {
             if !known
@@ -105,9 +105,9 @@ impl N4 {
                     }
                 }
             }
-            if known.addresses.len() > most {
+            if known.addresses.len() > max {
                 known.addresses.sort_by_key(|(_, until)| std::cmp::Reverse(*until));
-                known.addresses.truncate(most);
+                known.addresses.truncate(max);
             }
         }
         metrics::DNS_RESPONSES.with_label_values(&[if named { "believed" } else { "other" }]).inc();

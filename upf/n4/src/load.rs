@@ -29,7 +29,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Records the duration of a message.
-    pub fn took(&mut self, busy: Duration, now: Instant) {
+    pub fn add(&mut self, busy: Duration, now: Instant) {
         let since = *self.since.get_or_insert(now);
         self.busy += busy;
         let passed = now.saturating_duration_since(since);
@@ -50,7 +50,7 @@ impl Work {
 impl N4 {
     /// Records the processing time of a message for the load metric.
     pub fn worked(&mut self, busy: Duration, now: Moment) {
-        self.work.took(busy, now.instant);
+        self.work.add(busy, now.instant);
     }
 
     /// Load in per cent: the maximum of session count, table usage and utilization.

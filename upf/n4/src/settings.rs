@@ -79,7 +79,7 @@ impl From<&UpfConfig> for Settings {
             transactions: Limits {
                 t1: Duration::from_millis(config.n4.t1_ms),
                 n1: config.n4.n1,
-                most: config.n4.transactions,
+                max: config.n4.transactions,
             },
             heartbeat: (config.n4.heartbeat_s > 0)
                 .then(|| Duration::from_secs(config.n4.heartbeat_s)),

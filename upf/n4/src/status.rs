@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::time::UNIX_EPOCH;
 
 /// Sessions that a status lists; it counts all of them.
-const MOST_SESSIONS: usize = 100;
+const MAX_SESSIONS: usize = 100;
 
 /// Addresses of a session's UE, as people write them.
 fn ue_of(session: &Session) -> Vec<String> {
@@ -42,7 +42,7 @@ impl N4 {
             })
             .collect();
         let sessions: Vec<Value> =
-            self.sessions.values().take(MOST_SESSIONS).map(|c| self.session_status(c)).collect();
+            self.sessions.values().take(MAX_SESSIONS).map(|c| self.session_status(c)).collect();
         let counters = self.datapath.counters();
         let numbers: Map<String, Value> =
             counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
@@ -71,12 +71,12 @@ impl N4 {
     }
 
     /// Traffic of the first sessions, in the order of their SEIDs.
-    fn traffic(&self, most: usize) -> Vec<SessionTraffic> {
+    fn traffic(&self, max: usize) -> Vec<SessionTraffic> {
         let mut seids: Vec<u64> = self.sessions.keys().copied().collect();
-        if seids.len() > most {
+        if seids.len() > max {
             // The order is stable for the lifetime of a session.
-            seids.select_nth_unstable(most);
-            seids.truncate(most);
+            seids.select_nth_unstable(max);
+            seids.truncate(max);
         }
         seids.sort_unstable();
         let traffic = self.datapath.traffic(&seids);
@@ -90,10 +90,10 @@ impl N4 {
 
     /// A snapshot for metrics.
     pub fn snapshot(&self) -> Snapshot {
-        let most = self.settings.telemetry.sessions;
+        let max = self.settings.telemetry.sessions;
         Snapshot {
             counters: self.datapath.counters(),
-            sessions: self.traffic(most),
+            sessions: self.traffic(max),
             tables: self.datapath.tables(),
         }
     }

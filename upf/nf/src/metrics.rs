@@ -34,7 +34,7 @@ struct Export {
     session_drops: IntCounterVec,
     session_buffered: IntGaugeVec,
     used: IntGaugeVec,
-    most: IntGaugeVec,
+    max: IntGaugeVec,
     latency: Desc,
 }
 
@@ -87,7 +87,7 @@ impl Export {
                 "Entries of a datapath table in use",
                 &["table"],
             ),
-            most: gauges(
+            max: gauges(
                 "martlet_upf_table_capacity",
                 "Capacity of a datapath table in entries",
                 &["table"],
@@ -108,7 +108,7 @@ impl Export {
     }
 
     fn gauges(&self) -> [&IntGaugeVec; 3] {
-        [&self.session_buffered, &self.used, &self.most]
+        [&self.session_buffered, &self.used, &self.max]
     }
 
     fn add(&self, snapshot: &Snapshot) {
@@ -140,7 +140,7 @@ impl Export {
         }
         for usage in &snapshot.tables {
             self.used.with_label_values(&[usage.table]).add(usage.used as i64);
-            self.most.with_label_values(&[usage.table]).add(usage.capacity as i64);
+            self.max.with_label_values(&[usage.table]).add(usage.capacity as i64);
         }
     }
 }

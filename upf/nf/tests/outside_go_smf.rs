@@ -1,10 +1,8 @@
 //! The whole UPF with an SMF of another implementation in Go, and tshark as the dissector of the
 //! UPF's messages: see go-smf/main.go.
-mod common;
-
-use common::{REMOTE, in_namespace};
 use martlet_upf::config::{AllowedService, DnnConfig, N6Mode};
 use martlet_upf::{UpfConfig, start};
+use martlet_upf_testing::{REMOTE, in_namespace};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

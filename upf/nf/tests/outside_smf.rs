@@ -1,9 +1,7 @@
 //! The whole UPF with an SMF and a gNB of another implementation: see smf.py.
-mod common;
-
-use common::{REMOTE, in_namespace};
 use martlet_upf::config::{AllowedService, N6Mode};
 use martlet_upf::{UpfConfig, start};
+use martlet_upf_testing::{REMOTE, in_namespace};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ impl<K: Ord + Copy, V> ById<K, V> {
         Self::default()
     }
 
-    fn place(&self, key: &K) -> Result<usize, usize> {
+    fn position(&self, key: &K) -> Result<usize, usize> {
         self.0.binary_search_by(|(k, _)| k.cmp(key))
     }
 
@@ -33,17 +33,17 @@ impl<K: Ord + Copy, V> ById<K, V> {
 
     /// An entry.
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.place(key).ok().map(|at| &self.0[at].1)
+        self.position(key).ok().map(|at| &self.0[at].1)
     }
 
     /// An entry, to be changed.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.place(key).ok().map(|at| &mut self.0[at].1)
+        self.position(key).ok().map(|at| &mut self.0[at].1)
     }
 
     /// An entry, which is created if it does not exist.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
-        let at = match self.place(&key) {
+        let at = match self.position(&key) {
             Ok(at) => at,
             Err(at) => {
                 self.0.reserve_exact(1);
@@ -56,12 +56,12 @@ impl<K: Ord + Copy, V> ById<K, V> {
 
     /// Whether an entry exists.
     pub fn contains_key(&self, key: &K) -> bool {
-        self.place(key).is_ok()
+        self.position(key).is_ok()
     }
 
     /// Adds or replaces an entry; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        match self.place(&key) {
+        match self.position(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
             Err(at) => {
                 self.0.reserve_exact(1);
@@ -73,7 +73,7 @@ impl<K: Ord + Copy, V> ById<K, V> {
 
     /// Removes an entry.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        self.place(key).ok().map(|at| self.0.remove(at).1)
+        self.position(key).ok().map(|at| self.0.remove(at).1)
     }
 
     /// Retains the entries for which the closure returns true.

@@ -4,7 +4,7 @@ use martlet_pfcp::ie::{FailedRuleId, Pdi};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Limit of networks behind one UE.
-const MOST_ROUTES: usize = 16;
+const MAX_ROUTES: usize = 16;
 
 /// A network that is routed to a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,15 +79,15 @@ impl PdrExtras {
             Prefix::parse(&text)
                 .ok_or_else(|| failure(format!("has an invalid framed route {text:?}")))
         };
-        let frames =
-            pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));
+        let frame = |filter| FrameRule::of(filter).map_err(|error| failure(error.to_string()));
+        let frames = pdi.ethernet_filters.iter().map(frame);
         let extras = PdrExtras {
             ethernet: pdi.ethernet.is_some_and(|information| information.0 & 1 != 0)
                 || !pdi.ethernet_filters.is_empty(),
             frames: frames.collect::<Result<_, _>>()?,
             routes: texts.map(route).collect::<Result<_, _>>()?,
         };
-        if extras.routes.len() > MOST_ROUTES {
+        if extras.routes.len() > MAX_ROUTES {
             return Err(RuleError::no_resources(format!(
                 "{} framed routes in PDR {id}",
                 extras.routes.len()

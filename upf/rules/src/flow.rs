@@ -32,7 +32,7 @@ const SCTP: u8 = 132;
 const ESP: u8 = 50;
 const AH: u8 = 51;
 /// Limit of IPv6 extension headers, so that a packet cannot keep the datapath busy.
-const MOST_EXTENSIONS: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 impl Flow {
     /// Parses a packet; `None` if it is not a complete IPv4 or IPv6 packet.
@@ -76,7 +76,7 @@ impl Flow {
         let source = <[u8; 16]>::try_from(header.get(8..24)?).ok()?;
         let destination = <[u8; 16]>::try_from(header.get(24..40)?).ok()?;
         let mut protocol = header[6];
-        for _ in 0..MOST_EXTENSIONS {
+        for _ in 0..MAX_EXTENSIONS {
             let Some(bytes) = payload else { break };
             // Hop-by-hop options, routing, destination options; a fragment header is of fixed
             // length.

@@ -1,5 +1,5 @@
 //! Ethernet packet filters (TS 29.244, 7.5.2.2-3; TS 23.501, 5.7.6.3).
-use super::{Direction, Flow, SdfRule};
+use super::{Direction, Flow, SdfRule, SdfRuleError};
 use martlet_pfcp::ie::{EthernetPacketFilter, Tag};
 
 type Range = ([u8; 6], [u8; 6]);
@@ -21,16 +21,11 @@ impl FrameRule {
     /// From the information element.
     ///
     /// # Errors
-    /// An SDF filter in it that is none.
-    pub fn of(filter: &EthernetPacketFilter) -> Result<FrameRule, String> {
+    /// An SDF filter in it is malformed.
+    pub fn of(filter: &EthernetPacketFilter) -> Result<FrameRule, SdfRuleError> {
         let range =
             |low: Option<[u8; 6]>, high: Option<[u8; 6]>| low.map(|low| (low, high.unwrap_or(low)));
-        let rules = filter
-            .sdf_filters
-            .iter()
-            .map(SdfRule::of)
-            .collect::<Result<_, _>>()
-            .map_err(|e| e.to_string())?;
+        let rules = filter.sdf_filters.iter().map(SdfRule::of).collect::<Result<_, _>>()?;
         Ok(FrameRule {
             addresses: filter
                 .mac_addresses

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 /// Port ranges of one side of a rule.
-const MOST_PORTS: usize = 16;
+const MAX_PORTS: usize = 16;
 
 /// Why a flow description is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -167,10 +167,10 @@ fn network(text: &str) -> Result<Option<Network>, &'static str> {
         None => (text, None),
     };
     let address: IpAddr = address.parse().map_err(|_| "has an invalid address")?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
+    let max = if address.is_ipv4() { 32 } else { 128 };
     let prefix =
-        prefix.map_or(Ok(most), str::parse).map_err(|_| "has a prefix length that is no number")?;
-    if prefix > most {
+        prefix.map_or(Ok(max), str::parse).map_err(|_| "has a prefix length that is no number")?;
+    if prefix > max {
         return Err("has a prefix length beyond its address");
     }
     Ok(Some(Network { address, prefix, not }))
@@ -183,8 +183,8 @@ fn port_list(text: &str) -> Result<Vec<RangeInclusive<u16>>, &'static str> {
         None => port(text).map(|port| port..=port),
     };
     let ranges: Vec<_> =
-        text.split(',').take(MOST_PORTS + 1).map(range).collect::<Result<_, _>>()?;
-    if ranges.len() > MOST_PORTS { Err("lists too many ports") } else { Ok(ranges) }
+        text.split(',').take(MAX_PORTS + 1).map(range).collect::<Result<_, _>>()?;
+    if ranges.len() > MAX_PORTS { Err("lists too many ports") } else { Ok(ranges) }
 }
 
 #[cfg(test)]

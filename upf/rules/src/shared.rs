@@ -8,7 +8,7 @@ use std::ops::Index;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Limit of shared values of one kind; unused ones are removed first.
-const MOST: usize = 4096;
+const MAX_VALUES: usize = 4096;
 
 type Kinds = HashMap<TypeId, Box<dyn Any + Send>>;
 static KNOWN: LazyLock<Mutex<Kinds>> = LazyLock::new(|| Mutex::new(Kinds::new()));
@@ -22,11 +22,11 @@ pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> A
     if let Some(same) = known.get(&value) {
         return same.clone();
     }
-    if known.len() >= MOST {
+    if known.len() >= MAX_VALUES {
         known.retain(|value| Arc::strong_count(value) > 1);
     }
     // All are in use and differ: sharing another one saves nothing.
-    if known.len() < MOST {
+    if known.len() < MAX_VALUES {
         known.insert(value.clone());
     }
     value
@@ -149,18 +149,18 @@ mod tests {
     fn equal_values_are_shared_until_one_is_modified() {
         let of = |value: u64| SharedById::from_iter([(1u8, value)]);
         let (mut one, mut two) = (of(0x5a5a), of(0x5a5a));
-        let place = |rules: &SharedById<u8, u64>| std::ptr::from_ref(rules.get(&1).unwrap());
-        assert_ne!(place(&one), place(&two));
+        let address = |rules: &SharedById<u8, u64>| std::ptr::from_ref(rules.get(&1).unwrap());
+        assert_ne!(address(&one), address(&two));
         one.share();
         two.share();
-        assert_eq!(place(&one), place(&two));
+        assert_eq!(address(&one), address(&two));
         *two.get_mut(&1).unwrap() += 1;
         assert_eq!((one[&1], two[&1]), (0x5a5a, 0x5a5b));
     }
 
     #[test]
     fn unused_values_are_removed_first() {
-        for n in 0..3 * MOST as u32 {
+        for n in 0..3 * MAX_VALUES as u32 {
             shared(Arc::new((n, "many")));
         }
         let (one, two) =

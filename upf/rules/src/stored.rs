@@ -38,11 +38,11 @@ impl From<Session> for StoredSession {
         let teids: Box<[u32]> = teids(&mut session).map(std::mem::take).collect();
         let mut ue: Vec<UeAddress> = Vec::new();
         for address in session.pdrs.values_mut().flat_map(|pdr| &mut pdr.ue) {
-            let place = ue.iter().position(|known| known == address).unwrap_or_else(|| {
+            let index = ue.iter().position(|known| known == address).unwrap_or_else(|| {
                 ue.push(*address);
                 ue.len() - 1
             });
-            *address = UeAddress::V6(place as u64);
+            *address = UeAddress::V6(index as u64);
         }
         session.share();
         StoredSession { rules: shared(Arc::new(session)), seid, cp, teids, ue: ue.into() }
@@ -54,10 +54,10 @@ impl StoredSession {
     pub fn whole(&self) -> Session {
         let mut session = Session::clone(&self.rules);
         (session.seid, session.cp) = (self.seid, self.cp);
-        teids(&mut session).zip(&self.teids).for_each(|(place, teid)| *place = *teid);
+        teids(&mut session).zip(&self.teids).for_each(|(stored, teid)| *stored = *teid);
         for address in session.pdrs.values_mut().flat_map(|pdr| &mut pdr.ue) {
-            if let UeAddress::V6(place) = *address
-                && let Some(own) = self.ue.get(place as usize)
+            if let UeAddress::V6(index) = *address
+                && let Some(own) = self.ue.get(index as usize)
             {
                 *address = *own;
             }

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAM: &str = "../p4/upf.p4";
+const PROGRAM: &str = "../p4/upf_pna.p4";
 /// The folder in which `deploy/install/swx-headers.sh` stores the headers, by DPDK version.
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 /// Compiler flags for DPDK's headers. Tests get them, with the include folders, as
@@ -22,7 +22,7 @@ fn main() {
         "live",
     ]
     .map(|name| format!("c/{name}.c"));
-    for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/rx.h", "c/generate.c", PROGRAM] {
+    for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/rx.h", "c/generate.c", "../p4"] {
         println!("cargo:rerun-if-changed={path}");
     }
     for path in &sources {
@@ -63,9 +63,10 @@ fn flags(dpdk: &pkg_config::Library) -> Vec<String> {
 
 /// Builds `pipeline.so` from the program.
 fn library(out: &Path, headers: &Path, flags: &[String], compiler: &cc::Tool) {
-    let source = std::fs::read_to_string(PROGRAM).expect("the program");
-    let program =
-        martlet_p4c_swx::compile(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
+    let source =
+        martlet_p4c_swx::Source::read(Path::new(PROGRAM)).unwrap_or_else(|error| panic!("{error}"));
+    let program = martlet_p4c_swx::compile(source.text())
+        .unwrap_or_else(|error| panic!("{}", source.explain(&error)));
     let (spec, code) = (out.join("pipeline.spec"), out.join("pipeline.c"));
     std::fs::write(&spec, program.spec.to_string()).expect("a file");
     let generator = out.join("generate");

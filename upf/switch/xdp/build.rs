@@ -2,15 +2,16 @@
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
 
-const PROGRAM: &str = "../p4/upf.p4";
+const PROGRAM: &str = "../p4/upf_pna.p4";
 
 fn main() {
     println!("cargo:rerun-if-changed=bpf");
-    println!("cargo:rerun-if-changed={PROGRAM}");
+    println!("cargo:rerun-if-changed=../p4");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    let source = std::fs::read_to_string(PROGRAM).expect("upf.p4 is readable");
-    let output =
-        martlet_p4c_swx::compile_ebpf(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
+    let source =
+        martlet_p4c_swx::Source::read(Path::new(PROGRAM)).unwrap_or_else(|error| panic!("{error}"));
+    let output = martlet_p4c_swx::compile_ebpf(source.text())
+        .unwrap_or_else(|error| panic!("{}", source.explain(&error)));
     std::fs::write(out.join("upf.h"), &output.code).expect("upf.h is writable");
     let built = SkeletonBuilder::new()
         .source("bpf/programs.bpf.c")

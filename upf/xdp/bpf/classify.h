@@ -260,9 +260,9 @@ inline_always __u32 cache_slot_of(__be32 key, __u32 of_teid)
 
 inline_always __u32 cache_find(__be32 key, __u32 of_teid)
 {
-	__u32 place = cache_slot_of(key, of_teid);
-	__u32 found = cache_match(place, key, of_teid);
-	return likely(found) ? found : cache_match(place ^ 1, key, of_teid);
+	__u32 slot = cache_slot_of(key, of_teid);
+	__u32 found = cache_match(slot, key, of_teid);
+	return likely(found) ? found : cache_match(slot ^ 1, key, of_teid);
 }
 
 /* Prefetches a rule's cache line by a store, which does not stall the CPU as a load would. Not used
@@ -279,8 +279,8 @@ inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 
 	__u32 home = cache_find(key, of_teid);
 	if (likely(home))
 		return home;
-	__u32 place = hash_index(key, most);
-	struct cells *cells = bpf_map_lookup_elem(table, &place);
+	__u32 slot = hash_index(key, most);
+	struct cells *cells = bpf_map_lookup_elem(table, &slot);
 	if (!cells)
 		return NONE;
 #pragma unroll

@@ -77,7 +77,7 @@ struct event_long {
 		e->event.number = whose >> 32; \
 		e->event.argument = argument; \
 		e->event.length = length; \
-		/* Older kernels need to be shown that it is from 1 to the most, at this place. */ \
+		/* Older kernels need the proof that it is from 1 to the limit here. */ \
 		__u32 bytes = length - 1; \
 		barrier_var(bytes); \
 		bytes = (bytes & (most - 1)) + 1; \

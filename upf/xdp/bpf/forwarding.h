@@ -270,12 +270,12 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	return send_to_hop(ctx, hop, origin);
 }
 
-/* The same over IPv6, without a UDP checksum (RFC 6935). `place`: offset, upper half length.
+/* The same over IPv6, without a UDP checksum (RFC 6935). `range`: offset, upper half length.
  * Packets that exceed the path MTU or have no next hop go to the socket: routers do not fragment
  * IPv6. */
-global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int qfi, int origin)
+global int into_tunnel6(struct xdp_md *ctx, __u64 range, struct rule *rule, int qfi, int origin)
 {
-	__u32 offset = place & 2047, length = place >> 32;
+	__u32 offset = range & 2047, length = range >> 32;
 	struct rule_cold *rest = rule ? cold_of(rule) : NULL;
 	if (!rule || !rest)
 		return lost(DROP_N3);

@@ -119,16 +119,16 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 		return 0;
 	void *end = end_of(ctx);
 	struct iphdr *ip = data_of(ctx) + offset;
-	struct nat_l4 place = {};
+	struct nat_l4 ports = {};
 	if ((void *)(ip + 1) > end)
 		return 0;
-	if (unlikely(!nat_find_l4(ip, end, 0, &place)))
+	if (unlikely(!nat_find_l4(ip, end, 0, &ports)))
 		return 0;
 	struct nat_key key = {
 		.near = ip->saddr,
 		.far = ip->daddr,
-		.near_port = *place.near,
-		.far_port = *place.far,
+		.near_port = *ports.near,
+		.far_port = *ports.far,
 		.kind = nat_kind(ip->protocol, 0),
 	};
 	__u32 ticks = bpf_jiffies64();
@@ -137,7 +137,7 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 	__be32 address;
 	__be16 port;
 	if (!((noted ^ note) & 0xffffffffffff) &&
-	    likely(rule->ue4 == key.near && !nat_is_special(&place))) {
+	    likely(rule->ue4 == key.near && !nat_is_special(&ports))) {
 		address = nat_address_of(key.near);
 		port = noted >> 48;
 		goto known;
@@ -150,7 +150,7 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 			return 0;
 	} else if (unlikely(flow->incarnation != rule->incarnation ||
 			    nat_is_expired(flow, &key, ticks) ||
-			    (place.flags & TCP_SYN &&
+			    (ports.flags & TCP_SYN &&
 			     nat_lifetime(nat_state(flow)) == settings.nat.tcp_transitory &&
 			     nat_state(flow) & (NAT_RESET | NAT_FIN_IN | NAT_FIN_OUT)))) {
 		if (!nat_restart(&key, session_of(rule), rule->incarnation))
@@ -159,17 +159,17 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 	__u32 state = nat_state(flow);
 	address = flow->other;
 	port = state >> NAT_PORT_SHIFT;
-	nat_seen(flow, &key, nat_bits(0, nat_protocol(state), place.flags, state), ticks);
-	if (nat_is_settled(state, nat_protocol(state), 0) && !nat_is_special(&place) &&
+	nat_seen(flow, &key, nat_bits(0, nat_protocol(state), ports.flags, state), ticks);
+	if (nat_is_settled(state, nat_protocol(state), 0) && !nat_is_special(&ports) &&
 	    !(rule->flags & RULE_TUNNEL))
 		*nat_cached(rule) = note | (__u64)port << 48;
 known:;
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
 	ip->saddr = address;
-	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)),
+	nat_correct(ports.checksum, fold16(change + change16(key.near_port, port)),
 		    nat_protocol(key.kind));
-	*place.near = port;
+	*ports.near = port;
 	return 1;
 }
 
@@ -274,16 +274,16 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		return NAT_LOST;
 	void *end = end_of(ctx);
 	struct iphdr *ip = data_of(ctx) + offset;
-	struct nat_l4 place = {};
+	struct nat_l4 ports = {};
 	if ((void *)(ip + 1) > end)
 		return NAT_LOST;
-	if (unlikely(!nat_find_l4(ip, end, 1, &place)))
+	if (unlikely(!nat_find_l4(ip, end, 1, &ports)))
 		return NAT_NO_FLOW;
 	struct nat_key key = {
 		.near = ip->daddr,
 		.far = ip->saddr,
-		.near_port = *place.near,
-		.far_port = *place.far,
+		.near_port = *ports.near,
+		.far_port = *ports.far,
 		.kind = nat_kind(ip->protocol, 1),
 	};
 	__u32 ticks = bpf_jiffies64();
@@ -291,7 +291,7 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	__be32 address;
 	__be16 port;
 	int plain = packet->ttl > 1 && !packet->fragment && packet->length <= settings.n6_mtu &&
-		    !nat_is_special(&place);
+		    !nat_is_special(&ports);
 	packet->target = hint && likely(plain) ? nat_cache_lookup(hint, hash, ticks, &address) :
 						 NONE;
 	if (packet->target) {
@@ -317,7 +317,7 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	address = flow->other;
 	port = state >> NAT_PORT_SHIFT;
 	packet->incarnation = flow->incarnation;
-	nat_seen(flow, &key, nat_bits(1, nat_protocol(state), place.flags, state), ticks);
+	nat_seen(flow, &key, nat_bits(1, nat_protocol(state), ports.flags, state), ticks);
 	if (unlikely(packet->fragment))
 		nat_expect_fragments(ctx, offset, address, packet->incarnation);
 	if (plain && nat_is_settled(state, nat_protocol(state), 1)) {
@@ -332,9 +332,9 @@ known:
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
 	ip->daddr = address;
-	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)),
+	nat_correct(ports.checksum, fold16(change + change16(key.near_port, port)),
 		    nat_protocol(key.kind));
-	*place.near = port;
+	*ports.near = port;
 	return NAT_DONE;
 }
 

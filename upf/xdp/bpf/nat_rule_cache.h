@@ -42,9 +42,9 @@ inline_always int nat_is_settled(__u32 state, __u8 protocol, int inward)
 	return !inward || state & NAT_ANSWERED;
 }
 
-inline_always int nat_is_special(struct nat_l4 *place)
+inline_always int nat_is_special(struct nat_l4 *ports)
 {
-	return place->flags & (TCP_FIN | TCP_SYN | TCP_RST);
+	return ports->flags & (TCP_FIN | TCP_SYN | TCP_RST);
 }
 
 /* Cached in an uplink rule instead of the tunnel's peer: mark with protocol, and both ports. */

@@ -16,8 +16,8 @@ struct nat_l4 {
 #define TCP_SYN 2
 #define TCP_RST 4
 
-/* Fills `place` for a complete IPv4 packet or first fragment. Returns 0 if it has no ports. */
-inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct nat_l4 *place)
+/* Fills `ports` for a complete IPv4 packet or first fragment. Returns 0 if it has no ports. */
+inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct nat_l4 *ports)
 {
 	__u32 header = ip->ihl * 4;
 	__u8 *l4 = (void *)ip + header;
@@ -26,17 +26,17 @@ inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct na
 	if (likely(ip->protocol == IPPROTO_TCP)) {
 		if ((void *)(l4 + 18) > end)
 			return 0;
-		place->checksum = (void *)(l4 + 16);
-		place->flags = l4[13];
+		ports->checksum = (void *)(l4 + 16);
+		ports->flags = l4[13];
 	} else if (ip->protocol == IPPROTO_UDP) {
 		if ((void *)(l4 + 8) > end)
 			return 0;
-		place->checksum = (void *)(l4 + 6);
+		ports->checksum = (void *)(l4 + 6);
 	} else {
 		return 0;
 	}
-	place->near = (void *)(l4 + (inward ? 2 : 0));
-	place->far = (void *)(l4 + (inward ? 0 : 2));
+	ports->near = (void *)(l4 + (inward ? 2 : 0));
+	ports->far = (void *)(l4 + (inward ? 0 : 2));
 	return 1;
 }
 

@@ -124,12 +124,12 @@ global int is_hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024)
 		return 0;
-	struct nat_l4 place = {};
+	struct nat_l4 ports = {};
 	struct iphdr *ip = data_of(ctx) + offset;
 	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment ||
-	    !nat_find_l4(ip, end_of(ctx), 0, &place))
+	    !nat_find_l4(ip, end_of(ctx), 0, &ports))
 		return 0;
-	struct nat_end end = { .address = ip->daddr, .port = *place.far, .protocol = ip->protocol };
+	struct nat_end end = { .address = ip->daddr, .port = *ports.far, .protocol = ip->protocol };
 	return bpf_map_lookup_elem(&nat_of_public, &end) != NULL;
 }
 

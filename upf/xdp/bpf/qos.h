@@ -16,29 +16,29 @@ inline_always int has_tokens(__u64 full_at, __u64 burst, __u64 cost, __u64 now)
 }
 
 /* Takes tokens after `has_tokens`. On contention later packets pay. */
-inline_always void spend_tokens(__u64 *place, __u64 cost, __u64 now)
+inline_always void spend_tokens(__u64 *bucket, __u64 cost, __u64 now)
 {
-	__u64 full_at = *(volatile __u64 *)place;
+	__u64 full_at = *(volatile __u64 *)bucket;
 	__u64 from = full_at > now ? full_at : now;
-	if (unlikely(__sync_val_compare_and_swap(place, full_at, from + cost) != full_at))
-		__sync_fetch_and_add(place, cost);
+	if (unlikely(__sync_val_compare_and_swap(bucket, full_at, from + cost) != full_at))
+		__sync_fetch_and_add(bucket, cost);
 }
 
 /* Takes tokens if the bucket has enough. */
-inline_always int take_tokens(__u64 *place, __u64 burst, __u64 cost, __u64 now)
+inline_always int take_tokens(__u64 *bucket, __u64 burst, __u64 cost, __u64 now)
 {
-	__u64 full_at = *(volatile __u64 *)place;
+	__u64 full_at = *(volatile __u64 *)bucket;
 #pragma unroll
 	for (int i = 0; i < TRIES; i++) {
 		if (!has_tokens(full_at, burst, cost, now))
 			return 0;
 		__u64 from = full_at > now ? full_at : now;
-		__u64 seen = __sync_val_compare_and_swap(place, full_at, from + cost);
+		__u64 seen = __sync_val_compare_and_swap(bucket, full_at, from + cost);
 		if (likely(seen == full_at))
 			return 1;
 		full_at = seen;
 	}
-	__sync_fetch_and_add(place, cost);
+	__sync_fetch_and_add(bucket, cost);
 	return 1;
 }
 

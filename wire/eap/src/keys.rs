@@ -69,7 +69,7 @@ impl Keys {
 
     /// Whether the AT_MAC of a packet is correct; it may be at any position.
     pub(crate) fn accepts(&self, packet: &[u8]) -> bool {
-        let Some(at) = place_of_mac(packet) else { return false };
+        let Some(at) = mac_offset(packet) else { return false };
         let mut zeroed = packet.to_vec();
         let revealed: Vec<u8> = zeroed[at..at + 16].to_vec();
         zeroed[at..at + 16].fill(0);
@@ -84,7 +84,7 @@ impl Keys {
 }
 
 /// Where the 16 bytes of AT_MAC begin.
-fn place_of_mac(packet: &[u8]) -> Option<usize> {
+fn mac_offset(packet: &[u8]) -> Option<usize> {
     let mut at = 8;
     while let Some([kind, words]) = packet.get(at..at + 2) {
         let length = usize::from(*words) * 4;

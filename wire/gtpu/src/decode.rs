@@ -3,7 +3,7 @@ use crate::{PduSessionContainer, extension, message_type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Limit of extension headers in one message.
-const MOST_EXTENSIONS: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ fn optional_fields(present: u8, body: &[u8]) -> Result<Optional<'_>, DecodeError
     let sequence = (present & 0x02 != 0).then_some(u16::from_be_bytes([*s1, *s2]));
     let mut container = None;
     let mut next = if present & 0x04 != 0 { *next } else { extension::NONE };
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         if next == extension::NONE {
             return Ok((sequence, container, rest));
         }

@@ -35,27 +35,27 @@ pub enum DecodeError {
 
 /// Why a value cannot be encoded: an element does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{element} has {length} bytes; allowed are {least} to {most}")]
+#[error("{element} has {length} bytes; allowed are {min} to {max}")]
 pub struct EncodeError {
     /// The element.
     pub element: &'static str,
     /// Its bytes.
     pub length: usize,
     /// The fewest that it may have.
-    pub least: usize,
+    pub min: usize,
     /// The most that it may have.
-    pub most: usize,
+    pub max: usize,
 }
 
 pub(crate) fn check(
     element: &'static str,
     length: usize,
-    least: usize,
-    most: usize,
+    min: usize,
+    max: usize,
 ) -> Result<(), EncodeError> {
-    if (least..=most).contains(&length) {
+    if (min..=max).contains(&length) {
         Ok(())
     } else {
-        Err(EncodeError { element, length, least, most })
+        Err(EncodeError { element, length, min, max })
     }
 }

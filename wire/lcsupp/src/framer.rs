@@ -46,22 +46,22 @@ impl Framer {
         &mut self.bytes
     }
 
-    /// A buffer for at least `most` received bytes. The caller fills it and calls
+    /// A buffer for at least `max` received bytes. The caller fills it and calls
     /// [`Framer::filled`] with the count. It saves the copy of [`Framer::push`].
-    pub fn room(&mut self, most: usize) -> &mut [u8] {
+    pub fn room(&mut self, max: usize) -> &mut [u8] {
         self.push(&[]);
         let have = self.bytes.len();
-        self.bytes.resize(have + most, 0);
+        self.bytes.resize(have + max, 0);
         &mut self.bytes[have..]
     }
 
-    /// Of the last [`Framer::room`] of `most` bytes, `used` were received.
+    /// Of the last [`Framer::room`] of `max` bytes, `used` were received.
     ///
     /// # Panics
     /// If there were not so many.
-    pub fn filled(&mut self, most: usize, used: usize) {
-        assert!(used <= most && most <= self.bytes.len(), "{used} bytes in a room of {most}");
-        self.bytes.truncate(self.bytes.len() - (most - used));
+    pub fn filled(&mut self, max: usize, used: usize) {
+        assert!(used <= max && max <= self.bytes.len(), "{used} bytes in a room of {max}");
+        self.bytes.truncate(self.bytes.len() - (max - used));
         if self.failed.is_some() {
             self.bytes.clear();
             self.start = 0;

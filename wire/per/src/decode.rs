@@ -111,8 +111,8 @@ impl<'a> Decoder<'a> {
     ///
     /// # Errors
     /// Where the input is truncated, or the number is outside its bounds.
-    pub fn constrained(&mut self, least: i128, most: i128) -> Result<i128> {
-        let range = (most - least) as u128 + 1;
+    pub fn constrained(&mut self, min: i128, max: i128) -> Result<i128> {
+        let range = (max - min) as u128 + 1;
         let bits = bits_for(range);
         let offset = if !self.aligned() || range <= 255 {
             self.bits(bits)?
@@ -127,16 +127,16 @@ impl<'a> Decoder<'a> {
             }
             self.bits(bytes as u32 * 8)?
         };
-        let value = least + i128::from(offset);
-        if value > most { Err(DecodeError::Range) } else { Ok(value) }
+        let value = min + i128::from(offset);
+        if value > max { Err(DecodeError::Range) } else { Ok(value) }
     }
 
     /// INTEGER (least..most, …).
     ///
     /// # Errors
     /// Where the input is truncated, or the number does not fit 128 bits.
-    pub fn extensible(&mut self, least: i128, most: i128) -> Result<i128> {
-        if self.bit()? { self.unconstrained() } else { self.constrained(least, most) }
+    pub fn extensible(&mut self, min: i128, max: i128) -> Result<i128> {
+        if self.bit()? { self.unconstrained() } else { self.constrained(min, max) }
     }
 
     /// INTEGER without bounds (X.691, 11.8).
@@ -156,7 +156,7 @@ impl<'a> Decoder<'a> {
     ///
     /// # Errors
     /// Where the input is truncated, or the number does not fit 127 bits.
-    pub fn semi_constrained(&mut self, least: i128) -> Result<i128> {
+    pub fn semi_constrained(&mut self, min: i128) -> Result<i128> {
         let bytes = self.octet_string(None)?;
         if bytes.is_empty() {
             return Err(DecodeError::Length);
@@ -164,8 +164,7 @@ impl<'a> Decoder<'a> {
         if bytes.len() > 15 {
             return Err(DecodeError::Range);
         }
-        least
-            .checked_add(bytes.iter().fold(0, |value, &octet| value << 8 | i128::from(octet)))
+        min.checked_add(bytes.iter().fold(0, |value, &octet| value << 8 | i128::from(octet)))
             .ok_or(DecodeError::Range)
     }
 
@@ -190,9 +189,9 @@ impl<'a> Decoder<'a> {
             return self.small()?.checked_add(root).ok_or(DecodeError::Range);
         }
         // An unknown index is reported.
-        let most = i128::from(root) - 1;
+        let max = i128::from(root) - 1;
         let before = self.clone();
-        match self.constrained(0, most) {
+        match self.constrained(0, max) {
             Ok(index) => Ok(index as u64),
             Err(DecodeError::Range) => {
                 *self = before;
@@ -222,13 +221,13 @@ impl<'a> Decoder<'a> {
     }
 
     fn sized(&mut self, size: Option<Size>) -> Result<Option<usize>> {
-        let Some(Size { least, most, extensible }) = size else { return Ok(None) };
+        let Some(Size { min, max, extensible }) = size else { return Ok(None) };
         if extensible && self.bit()? {
             return Ok(None);
         }
-        match most {
-            Some(most) if most < LARGE => {
-                Ok(Some(self.constrained(least as i128, most as i128)? as usize))
+        match max {
+            Some(max) if max < LARGE => {
+                Ok(Some(self.constrained(min as i128, max as i128)? as usize))
             }
             _ => Ok(None),
         }
@@ -268,7 +267,7 @@ impl<'a> Decoder<'a> {
         match self.sized(size)? {
             Some(length) => {
                 let fixed_and_short =
-                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
+                    size.is_some_and(|size| size.max == Some(size.min) && size.min <= 2);
                 if !fixed_and_short && length > 0 {
                     self.align();
                 }
@@ -290,7 +289,7 @@ impl<'a> Decoder<'a> {
         let length = match self.sized(size)? {
             Some(length) => {
                 let fixed_and_short =
-                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
+                    size.is_some_and(|size| size.max == Some(size.min) && size.min <= 16);
                 if !fixed_and_short && length > 0 {
                     self.align();
                 }
@@ -321,9 +320,9 @@ impl<'a> Decoder<'a> {
         let bits = if self.aligned() { 8 } else { 7 };
         let length = match self.sized(size)? {
             Some(length) => {
-                let most = size.and_then(|size| size.most).unwrap_or(0) * 8;
-                let fixed = size.is_some_and(|size| size.most == Some(size.least));
-                if most > 16 || most == 16 && !fixed {
+                let max = size.and_then(|size| size.max).unwrap_or(0) * 8;
+                let fixed = size.is_some_and(|size| size.max == Some(size.min));
+                if max > 16 || max == 16 && !fixed {
                     self.align();
                 }
                 length
@@ -427,8 +426,8 @@ impl<'a> Decoder<'a> {
 fn checked(count: usize, size: Option<Size>) -> Result<usize> {
     match size {
         // An extensible size encoded without bounds is outside them.
-        Some(Size { least, most, extensible: false })
-            if count < least || most.is_some_and(|most| count > most) =>
+        Some(Size { min, max, extensible: false })
+            if count < min || max.is_some_and(|max| count > max) =>
         {
             Err(DecodeError::Length)
         }

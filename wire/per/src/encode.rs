@@ -72,11 +72,11 @@ impl Encoder {
     ///
     /// # Errors
     /// Where it lies outside.
-    pub fn constrained(&mut self, value: i128, least: i128, most: i128) -> Result {
-        if !(least..=most).contains(&value) {
-            return Err(EncodeError::Range { value, least, most });
+    pub fn constrained(&mut self, value: i128, min: i128, max: i128) -> Result {
+        if !(min..=max).contains(&value) {
+            return Err(EncodeError::Range { value, min, max });
         }
-        let (range, offset) = ((most - least) as u128 + 1, (value - least) as u128);
+        let (range, offset) = ((max - min) as u128 + 1, (value - min) as u128);
         let bits = bits_for(range);
         if !self.aligned() || range <= 255 {
             self.bits(offset as u64, bits);
@@ -100,10 +100,10 @@ impl Encoder {
     ///
     /// # Errors
     /// None; the bounds are the root's.
-    pub fn extensible(&mut self, value: i128, least: i128, most: i128) -> Result {
-        let outside = !(least..=most).contains(&value);
+    pub fn extensible(&mut self, value: i128, min: i128, max: i128) -> Result {
+        let outside = !(min..=max).contains(&value);
         self.bit(outside);
-        if outside { self.unconstrained(value) } else { self.constrained(value, least, most) }
+        if outside { self.unconstrained(value) } else { self.constrained(value, min, max) }
     }
 
     /// INTEGER without bounds (X.691, 11.8).
@@ -124,9 +124,9 @@ impl Encoder {
     ///
     /// # Errors
     /// Where it is less.
-    pub fn semi_constrained(&mut self, value: i128, least: i128) -> Result {
-        let Ok(offset) = u128::try_from(value - least) else {
-            return Err(EncodeError::Range { value, least, most: i128::MAX });
+    pub fn semi_constrained(&mut self, value: i128, min: i128) -> Result {
+        let Ok(offset) = u128::try_from(value - min) else {
+            return Err(EncodeError::Range { value, min, max: i128::MAX });
         };
         let bytes = offset.to_be_bytes();
         let from = bytes.iter().position(|&octet| octet != 0).unwrap_or(bytes.len() - 1);
@@ -177,16 +177,16 @@ impl Encoder {
 
     /// The length in its constrained form; `None` where it is written without bounds.
     fn sized(&mut self, count: usize, size: Option<Size>) -> Result<Option<()>> {
-        let Some(Size { least, most, extensible }) = size else { return Ok(None) };
-        let inside = count >= least && most.is_none_or(|most| count <= most);
+        let Some(Size { min, max, extensible }) = size else { return Ok(None) };
+        let inside = count >= min && max.is_none_or(|max| count <= max);
         if extensible {
             self.bit(!inside);
         } else if !inside {
             return Err(EncodeError::Size(count));
         }
-        match most {
-            Some(most) if inside && most < LARGE => {
-                self.constrained(count as i128, least as i128, most as i128).map(Some)
+        match max {
+            Some(max) if inside && max < LARGE => {
+                self.constrained(count as i128, min as i128, max as i128).map(Some)
             }
             _ => Ok(None),
         }
@@ -223,7 +223,7 @@ impl Encoder {
             Some(()) => {
                 // A fixed size of at most two bytes is not aligned, nor is an empty value.
                 let fixed_and_short =
-                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
+                    size.is_some_and(|size| size.max == Some(size.min) && size.min <= 2);
                 if !fixed_and_short && !bytes.is_empty() {
                     self.align();
                 }
@@ -242,7 +242,7 @@ impl Encoder {
         match self.sized(value.len(), size)? {
             Some(()) => {
                 let fixed_and_short =
-                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
+                    size.is_some_and(|size| size.max == Some(size.min) && size.min <= 16);
                 if !fixed_and_short && !value.is_empty() {
                     self.align();
                 }
@@ -274,9 +274,9 @@ impl Encoder {
             Some(()) => {
                 // Aligned unless it is short: of a fixed size up to 16 bits, or at most fewer than
                 // 16.
-                let most = size.and_then(|size| size.most).unwrap_or(0) * 8;
-                let fixed = size.is_some_and(|size| size.most == Some(size.least));
-                if most > 16 || most == 16 && !fixed {
+                let max = size.and_then(|size| size.max).unwrap_or(0) * 8;
+                let fixed = size.is_some_and(|size| size.max == Some(size.min));
+                if max > 16 || max == 16 && !fixed {
                     self.align();
                 }
             }

@@ -33,14 +33,14 @@ pub enum DecodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A number is outside its bounds.
-    #[error("{value} is outside {least} to {most}")]
+    #[error("{value} is outside {min} to {max}")]
     Range {
         /// The number.
         value: i128,
         /// Its least value.
-        least: i128,
+        min: i128,
         /// Its greatest value.
-        most: i128,
+        max: i128,
     },
     /// A string or a list has a size that its type does not allow.
     #[error("the type does not allow the size {0}")]

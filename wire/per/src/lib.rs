@@ -50,22 +50,22 @@ pub enum Variant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// The fewest.
-    pub least: usize,
+    pub min: usize,
     /// The maximum; `None`: unbounded.
-    pub most: Option<usize>,
+    pub max: Option<usize>,
     /// Sizes outside the bounds are allowed too.
     pub extensible: bool,
 }
 
 impl Size {
     /// From the fewest to the most.
-    pub const fn range(least: usize, most: usize) -> Self {
-        Size { least, most: Some(most), extensible: false }
+    pub const fn range(min: usize, max: usize) -> Self {
+        Size { min, max: Some(max), extensible: false }
     }
 
     /// The same with an extension marker.
-    pub const fn extensible(least: usize, most: usize) -> Self {
-        Size { least, most: Some(most), extensible: true }
+    pub const fn extensible(min: usize, max: usize) -> Self {
+        Size { min, max: Some(max), extensible: true }
     }
 }
 

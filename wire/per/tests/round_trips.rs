@@ -45,17 +45,17 @@ fn numbers_come_back_at_the_edges_of_their_forms() {
         (0, u64::MAX as i128),
     ];
     for variant in VARIANTS {
-        for (least, most) in ranges {
-            for value in [least, least + 1, (least + most) / 2, most - 1, most] {
-                let bytes = bytes(variant, |e| e.constrained(value, least, most).unwrap());
+        for (min, max) in ranges {
+            for value in [min, min + 1, (min + max) / 2, max - 1, max] {
+                let bytes = bytes(variant, |e| e.constrained(value, min, max).unwrap());
                 assert_eq!(
-                    read(variant, &bytes, |d| d.constrained(least, most)),
+                    read(variant, &bytes, |d| d.constrained(min, max)),
                     value,
-                    "{variant:?} {least}..{most}"
+                    "{variant:?} {min}..{max}"
                 );
             }
-            let outside = Encoder::new(variant).constrained(most + 1, least, most);
-            assert_eq!(outside, Err(EncodeError::Range { value: most + 1, least, most }));
+            let outside = Encoder::new(variant).constrained(max + 1, min, max);
+            assert_eq!(outside, Err(EncodeError::Range { value: max + 1, min, max }));
         }
         for value in
             [0, 1, -1, 127, 128, -128, -129, 255, 65_536, i64::MAX as i128, i64::MIN as i128]
@@ -113,7 +113,7 @@ fn strings_come_back_in_fragments_and_without() {
         for size in
             [None, Some(Size::range(1, 32)), Some(Size::range(2, 2)), Some(Size::range(3, 3))]
         {
-            let value = &"a z"[..size.map_or(3, |size| size.most.unwrap().min(3))];
+            let value = &"a z"[..size.map_or(3, |size| size.max.unwrap().min(3))];
             let bytes = bytes(variant, |e| e.visible_string(value, size).unwrap());
             assert_eq!(read(variant, &bytes, |d| d.visible_string(size)), value);
         }

@@ -2,7 +2,7 @@
 use crate::DecodeError;
 
 /// Limit of elements in one message or group.
-const MOST_ELEMENTS: usize = 512;
+const MAX_ELEMENTS: usize = 512;
 /// Groups within groups.
 const DEEPEST: usize = 6;
 
@@ -49,7 +49,7 @@ pub fn elements(mut bytes: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'_
         // Types of an enterprise carry its identifier first (8.1.1).
         let value =
             if kind >= 0x8000 { value.get(2..).ok_or(DecodeError::Length(kind))? } else { value };
-        if elements.len() == MOST_ELEMENTS {
+        if elements.len() == MAX_ELEMENTS {
             return Err(DecodeError::Length(within));
         }
         elements.push(Ie { kind, value });

@@ -14,12 +14,12 @@ pub struct Limits {
     /// N1: how often it is sent in all.
     pub n1: u8,
     /// Limit of outstanding requests, and of stored responses.
-    pub most: usize,
+    pub max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { t1: Duration::from_secs(1), n1: 3, most: 10_000 }
+        Limits { t1: Duration::from_secs(1), n1: 3, max: 10_000 }
     }
 }
 
@@ -71,7 +71,7 @@ impl Requests {
         now: Instant,
         build: impl FnOnce(u32) -> Vec<u8>,
     ) -> Option<(u32, Vec<u8>)> {
-        if self.waiting.len() >= self.limits.most.min(0xff_fffe) {
+        if self.waiting.len() >= self.limits.max.min(0xff_fffe) {
             return None;
         }
         loop {
@@ -184,7 +184,7 @@ impl Answers {
         let lifetime = self.limits.t1 * (u32::from(self.limits.n1) + 1);
         while let Some((since, key)) = self.order.front() {
             if now.saturating_duration_since(*since) < lifetime
-                && self.order.len() <= self.limits.most
+                && self.order.len() <= self.limits.max
             {
                 break;
             }
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn only_the_node_that_was_asked_answers() {
-        let mut requests = Requests::new(Limits { most: 1, ..Limits::default() }, 7);
+        let mut requests = Requests::new(Limits { max: 1, ..Limits::default() }, 7);
         let (sequence, _) = requests.send(peer(1), Instant::now(), |_| vec![]).unwrap();
         assert!(requests.send(peer(1), Instant::now(), |_| vec![]).is_none());
         assert!(!requests.answered(SocketAddr::from(([127, 0, 0, 2], 1)), sequence));

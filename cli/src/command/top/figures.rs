@@ -118,7 +118,7 @@ impl Figures {
     /// The lines about all packets.
     pub fn head(&self) -> Vec<String> {
         let counter = |name: &'static str| move |value: &Value| number(&value["counters"][name]);
-        let way = |name: &str, packets, octets| {
+        let direction = |name: &str, packets, octets| {
             format!(
                 "{name} {}pkt/s {}bit/s",
                 short(self.rate(counter(packets))),
@@ -135,8 +135,8 @@ impl Figures {
                 "UPF {}   sessions {}   {}   {}",
                 self.now["datapath"].as_str().unwrap_or("?"),
                 self.now["sessionCount"],
-                way("up", "uplink_packets", "uplink_bytes"),
-                way("down", "downlink_packets", "downlink_bytes"),
+                direction("up", "uplink_packets", "uplink_bytes"),
+                direction("down", "downlink_packets", "downlink_bytes"),
             ),
             format!(
                 "dropped {} in all, {}/s   left to the kernel {}   time {}, {}",

@@ -36,8 +36,8 @@ fn the_ue_side_stays_within_the_promised_memory() {
         return;
     }
     for variant in ["rustls", "quinn"] {
-        let (all, own, most) = size(variant);
-        println!("{variant}: {all} kB resident, {own} kB anonymous, peak {most} kB");
+        let (all, own, max) = size(variant);
+        println!("{variant}: {all} kB resident, {own} kB anonymous, peak {max} kB");
         assert!(
             all <= PROMISED_KB,
             "{variant}: {all} kB resident, {own} kB anonymous; promised: {PROMISED_KB} kB"

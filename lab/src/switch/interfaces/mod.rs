@@ -405,10 +405,10 @@ mod tests {
     use super::*;
     use martlet_upf_xdp::Received;
 
-    fn round(rate: f64, most: f64) -> Result<Round> {
+    fn round(rate: f64, max: f64) -> Result<Round> {
         let sent = (rate.min(3e6) / 10.0) as u64;
-        let packets = sent.min((most / 10.0) as u64);
-        let received = Received { packets, bytes: 0, took: vec![] };
+        let packets = sent.min((max / 10.0) as u64);
+        let received = Received { packets, bytes: 0, latency_classes: vec![] };
         Ok(Round {
             sent,
             received,
@@ -420,9 +420,9 @@ mod tests {
 
     #[test]
     fn the_search_finds_the_highest_rate_without_loss() {
-        for most in [700.0, 3_000.0, 90_000.0, 1_234_567.0] {
-            let found = loss_free(|rate| round(rate, most)).unwrap();
-            assert!(found <= most && found >= most / 1.06, "{most}: {found}");
+        for max in [700.0, 3_000.0, 90_000.0, 1_234_567.0] {
+            let found = loss_free(|rate| round(rate, max)).unwrap();
+            assert!(found <= max && found >= max / 1.06, "{max}: {found}");
         }
         // The limit of the tester.
         assert!(loss_free(|rate| round(rate, 1e9)).unwrap() >= 2.5e6);

@@ -281,14 +281,14 @@ fn targets(output: &mut Output, load: (u32, u32)) {
         let slowest = figure(output, &format!("offload.{variant}.hot_to_offloaded.slowest"));
         let what = format!("{variant}: offload of a hot session, ms, slowest");
         row(&what, "≤ 500", slowest, slowest <= 500.0);
-        for (rules, most) in [(1_000, 50.0), (100_000, 5_000.0)] {
+        for (rules, max) in [(1_000, 50.0), (100_000, 5_000.0)] {
             let of = |what: &str| figure(output, &format!("rules_issued.{variant}.{rules}_{what}"));
-            let took = of("under_traffic");
+            let elapsed = of("under_traffic");
             row(
                 &format!("{variant}: {rules} rules written under traffic, ms"),
-                &format!("≤ {most}"),
-                took,
-                took <= most,
+                &format!("≤ {max}"),
+                elapsed,
+                elapsed <= max,
             );
             row(
                 &format!("packets lost meanwhile, of {:.0}", of("sent")),

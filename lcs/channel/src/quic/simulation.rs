@@ -118,12 +118,12 @@ impl Simulation {
     }
 
     /// One thing happens; the client takes no part in it where it is left alone.
-    fn step(&mut self, most: Instant, alone: bool) {
+    fn step(&mut self, max: Instant, alone: bool) {
         let Simulation { now, client, server, up, down, received, answered } = self;
         let client_at =
             (!alone).then(|| down.arrival().into_iter().chain(client.deadline()).min()).flatten();
         let next = [client_at, up.arrival(), server.deadline()].into_iter().flatten().min();
-        *now = next.map_or(most, |at| at.clamp(*now, most));
+        *now = next.map_or(max, |at| at.clamp(*now, max));
         let at = *now;
         let (mut forth, mut back) =
             (|bytes: &[u8]| up.send(at, bytes), |bytes: &[u8]| down.send(at, bytes));
@@ -142,16 +142,16 @@ impl Simulation {
     }
 
     fn until(&mut self, done: impl Fn(&Simulation) -> bool) {
-        let most = self.now + Duration::from_secs(300);
+        let max = self.now + Duration::from_secs(300);
         while !done(self) {
-            assert!(self.now < most, "nothing comes in 300 s");
-            self.step(most, false);
+            assert!(self.now < max, "nothing comes in 300 s");
+            self.step(max, false);
         }
     }
 
     fn round(&mut self, bytes: &[u8]) -> Duration {
         let start = self.now;
-        let (mut sent, mut back, most) = (0, 0, start + Duration::from_secs(300));
+        let (mut sent, mut back, max) = (0, 0, start + Duration::from_secs(300));
         self.received.clear();
         self.answered.clear();
         while self.answered.len() < bytes.len() {
@@ -162,8 +162,8 @@ impl Simulation {
                 back +=
                     server.write(at, &bytes[back..], &mut |bytes| down.send(at, bytes)).unwrap();
             }
-            assert!(self.now < most, "no answer in 300 s");
-            self.step(most, false);
+            assert!(self.now < max, "no answer in 300 s");
+            self.step(max, false);
         }
         assert!(self.received == bytes && self.answered == bytes);
         self.now - start
@@ -218,13 +218,13 @@ fn loss_of_5_percent_delays_a_message_by_round_trips_not_seconds() {
         for n in [300, 16_640, 65_795] {
             let (times, believed) = run(seed, n, 50, true, None);
             // 19 ms, and what the message takes at the rates of the path.
-            let least = 19.0 + n as f64 / UP.1 as f64 + n as f64 / DOWN.1 as f64;
+            let min = 19.0 + n as f64 / UP.1 as f64 + n as f64 / DOWN.1 as f64;
             println!(
-                "seed {seed}, {n} bytes: mean {:.1}, worst {:.1}, least {least:.1}",
+                "seed {seed}, {n} bytes: mean {:.1}, worst {:.1}, least {min:.1}",
                 mean(&times),
                 worst(&times)
             );
-            assert!(mean(&times) < 2.0 * least, "seed {seed}, {n}: {}", mean(&times));
+            assert!(mean(&times) < 2.0 * min, "seed {seed}, {n}: {}", mean(&times));
             assert!(worst(&times) < 500.0, "seed {seed}, {n}: {}", worst(&times));
             assert!(believed < Duration::from_millis(150), "{believed:?}");
         }

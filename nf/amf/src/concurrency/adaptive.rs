@@ -13,8 +13,8 @@ const TOLERANCE: f64 = 2.0;
 /// State of the adjustment.
 #[derive(Debug)]
 pub struct Adaptive {
-    least: usize,
-    most: usize,
+    min: usize,
+    max: usize,
     /// Latency without contention, seconds.
     unloaded: Option<f64>,
     sum: f64,
@@ -27,8 +27,8 @@ impl Adaptive {
     pub fn new(cpus: usize) -> Self {
         let cpus = cpus.max(1);
         Adaptive {
-            least: 2 * cpus,
-            most: 128 * cpus,
+            min: 2 * cpus,
+            max: 128 * cpus,
             unloaded: None,
             sum: 0.0,
             seen: 0,
@@ -43,8 +43,8 @@ impl Adaptive {
 
     /// Records the duration of a procedure and returns the new limit. `waited_for`: other
     /// procedures waited for its slot.
-    pub fn learn(&mut self, limit: usize, took: Duration, waited_for: bool) -> usize {
-        self.sum += took.as_secs_f64();
+    pub fn learn(&mut self, limit: usize, elapsed: Duration, waited_for: bool) -> usize {
+        self.sum += elapsed.as_secs_f64();
         self.seen += 1;
         self.waited_for |= waited_for;
         if self.seen < WINDOW {
@@ -64,7 +64,7 @@ impl Adaptive {
         // The square root of the limit lets it grow. A limit that is not reached gives no
         // information and stays.
         let room = if wanted { (limit as f64).sqrt() } else { 0.0 };
-        ((limit as f64 * gradient + room).round() as usize).clamp(self.least, self.most)
+        ((limit as f64 * gradient + room).round() as usize).clamp(self.min, self.max)
     }
 }
 

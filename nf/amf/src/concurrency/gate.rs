@@ -159,10 +159,10 @@ impl State {
         self.slots.values().for_each(|holder| *held.entry(holder.gnb).or_default() += 1);
         let of = |gnb: u64| held.get(&gnb).copied().unwrap_or(0);
         let idle = self.slots.iter().filter(|(_, holder)| holder.idle && holder.gnb != gnb);
-        let (most, number) = idle
+        let (max, number) = idle
             .map(|(number, holder)| (of(holder.gnb), *number))
             .max_by_key(|(held, number)| (*held, std::cmp::Reverse(*number)))?;
-        (most > of(gnb) + 1).then_some(number)
+        (max > of(gnb) + 1).then_some(number)
     }
 
     /// The next procedure to admit, with its slot.

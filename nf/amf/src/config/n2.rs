@@ -112,9 +112,9 @@ fn prefix(text: &str) -> Option<(IpAddr, u8)> {
         None => (text, None),
     };
     let address: IpAddr = address.parse().ok()?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let length = length.map_or(Ok(most), str::parse).ok()?;
-    (length <= most).then_some((address, length))
+    let max = if address.is_ipv4() { 32 } else { 128 };
+    let length = length.map_or(Ok(max), str::parse).ok()?;
+    (length <= max).then_some((address, length))
 }
 
 /// Whether the prefix contains the address.

@@ -14,7 +14,7 @@ use crate::procedures::registration::{
 use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
-use crate::ue::{Awaited, Event, Idle, Reallocation, Ue, Work, unverified};
+use crate::ue::{Awaited, Event, Idle, InitialMessages, Reallocation, Ue, Work, unverified};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::ngap::{Cause, CauseNas, CauseRadioNetwork};
@@ -29,10 +29,10 @@ impl Ue {
             let Some(work) = self.next_work().await else { continue };
             // Boxed, so that the task of an idle UE stays small.
             Box::pin(self.act(work)).await;
-            if self.waiting.is_empty() && nas_rekeying::is_due(&self) {
+            if self.task.deferred.is_empty() && nas_rekeying::is_due(&self) {
                 Box::pin(nas_rekeying::run(&mut self)).await;
             }
-            (self.initial_nas, self.initial_ngap) = (None, None);
+            self.initial = InitialMessages::default();
             event_exposure::check(&mut self).await;
             self.rest();
             self.publish();
@@ -44,18 +44,18 @@ impl Ue {
     /// Whether the context is no longer needed. A new task first waits for the event that it was
     /// made for.
     fn is_finished(&self) -> bool {
-        self.started
+        self.task.started
             && self.connection.is_none()
             && !self.is_registered()
             && self.idle.is_none()
-            && self.waiting.is_empty()
+            && self.task.deferred.is_empty()
     }
 
     async fn next_work(&mut self) -> Option<Work> {
-        if let Some(work) = self.waiting.pop_front() {
+        if let Some(work) = self.task.deferred.pop_front() {
             return Some(work);
         }
-        if let Some(nas) = self.queued_nas.pop_front() {
+        if let Some(nas) = self.nas_queues.received.pop_front() {
             return self.open(&nas).await.map(|inbound| Work::Nas(inbound.into()));
         }
         let until = self.idle.map(Idle::until);
@@ -68,7 +68,7 @@ impl Ue {
     }
 
     async fn act(&mut self, work: Work) {
-        self.started = true;
+        self.task.started = true;
         Origin::default().adopt();
         if self.identity.supi.is_some() {
             trace::about(|| self.label());
@@ -233,8 +233,8 @@ impl Ue {
 
     /// Ends the task; remaining events go to a new context.
     async fn shut_down(mut self) {
-        self.inbox.close();
-        while let Ok(event) = self.inbox.try_recv() {
+        self.task.inbox.close();
+        while let Ok(event) = self.task.inbox.try_recv() {
             match event {
                 Event::Initial(message) => initial_ue_message::move_to_new_context(&self, *message),
                 Event::Replaced(answer) => {

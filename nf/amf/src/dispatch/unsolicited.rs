@@ -85,14 +85,15 @@ impl Ue {
     /// not get. The message is repeated at the target (TS 24.501, 5.4.4.6). A handover to another
     /// AMF ends the procedure.
     async fn run_waiting_handover(&mut self) -> Result<(), Stop> {
-        if self.undelivered_nas.is_empty() || self.is_registering() {
+        if self.nas_queues.undelivered.is_empty() || self.is_registering() {
             return Ok(());
         }
         let Some(work) = self
-            .waiting
+            .task
+            .deferred
             .iter()
             .position(handover_cancel::is_handover_required)
-            .and_then(|at| self.waiting.remove(at))
+            .and_then(|at| self.task.deferred.remove(at))
         else {
             return Ok(());
         };

@@ -189,8 +189,12 @@ fn owned(bytes: &[u8]) -> Vec<u8> {
 
 pub(super) fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
     // BitRate holds up to 4 Tbit/s; the extension for more is not used.
-    const MOST: u64 = 4_000_000_000_000;
-    UEAggregateMaximumBitRate::new(BitRate(downlink.min(MOST)), BitRate(uplink.min(MOST)), None)
+    const MAX_BIT_RATE: u64 = 4_000_000_000_000;
+    UEAggregateMaximumBitRate::new(
+        BitRate(downlink.min(MAX_BIT_RATE)),
+        BitRate(uplink.min(MAX_BIT_RATE)),
+        None,
+    )
 }
 
 pub(crate) fn security_capabilities(

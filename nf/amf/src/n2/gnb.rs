@@ -244,8 +244,8 @@ impl Gnbs {
     }
 
     /// Adds an association without NG setup. Returns the one that must end to make room: the oldest
-    /// of the same address beyond `per_address`, or the oldest of all beyond `most`.
-    pub fn add(&self, gnb: &Arc<Gnb>, per_address: usize, most: usize) -> Option<Arc<Gnb>> {
+    /// of the same address beyond `per_address`, or the oldest of all beyond `max`.
+    pub fn add(&self, gnb: &Arc<Gnb>, per_address: usize, max: usize) -> Option<Arc<Gnb>> {
         let mut list = self.list();
         let address: IpAddr = gnb.address.ip();
         let pending = || list.values().filter(|gnb| gnb.setup().is_none());
@@ -253,7 +253,7 @@ impl Gnbs {
         let of_address = || pending().filter(|gnb| gnb.address.ip() == address);
         let surplus = if of_address().count() >= per_address {
             of_address().next().cloned()
-        } else if pending().count() >= most {
+        } else if pending().count() >= max {
             pending().next().cloned()
         } else {
             None

@@ -108,9 +108,9 @@ pub(crate) fn handover_cancel(pdu: &NGAPPDU<'_>) -> Result<Cause, Error> {
 /// Reads the location in HANDOVER NOTIFY.
 pub(crate) fn handover_notify(pdu: &NGAPPDU<'_>) -> Result<Option<Location>, Error> {
     extract_ngap_ies!(pdu, HandoverNotify,
-        lax place: UserLocationInformation = UserLocationInformation(place) => place,
+        lax uli: UserLocationInformation = UserLocationInformation(uli) => uli,
     );
-    Ok(place.as_ref().and_then(location))
+    Ok(uli.as_ref().and_then(location))
 }
 
 /// Reads UPLINK RAN STATUS TRANSFER.
@@ -132,7 +132,7 @@ pub(crate) fn path_switch_request(
     extract_ngap_ies!(pdu, PathSwitchRequest,
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
         req amf_id: u64 = SourceAMF_UE_NGAP_ID(id),
-        lax place: UserLocationInformation = UserLocationInformation(place) => place,
+        lax uli: UserLocationInformation = UserLocationInformation(uli) => uli,
         req capability: UESecurityCapabilities = UESecurityCapabilities(it) => it,
         req switched: PDUSessionResourceToBeSwitchedDLList =
             PDUSessionResourceToBeSwitchedDLList(list) => list,
@@ -143,7 +143,7 @@ pub(crate) fn path_switch_request(
     Ok(PathSwitchRequested {
         amf_id,
         ran_id,
-        location: place.as_ref().and_then(location),
+        location: uli.as_ref().and_then(location),
         capability: capability.into_owned(),
         switched: items!(switched, data, path_switch_request_transfer),
         failed: items!(failed, data, path_switch_request_setup_failed_transfer),

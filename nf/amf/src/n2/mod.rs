@@ -2,7 +2,7 @@
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::NGAP_PDU;
 
-pub(crate) mod claim;
+mod claim;
 mod connection;
 pub(crate) mod downlink;
 mod gnb;
@@ -10,6 +10,7 @@ pub(crate) mod handover_downlink;
 pub(crate) mod handover_uplink;
 mod link;
 mod listener;
+pub(crate) mod probe;
 mod transfer_lists;
 pub(crate) mod uplink;
 

@@ -107,7 +107,7 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
     extract_ngap_ies!(pdu, InitialUEMessage,
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
         req nas: NASPDU = NAS_PDU(nas) => nas,
-        req place: UserLocationInformation = UserLocationInformation(place) => place,
+        req uli: UserLocationInformation = UserLocationInformation(uli) => uli,
         opt s_tmsi: FiveGSTMSI = FiveG_S_TMSI(id) => id,
         opt set: AMFSetID = AMFSetID(set) => set,
     );
@@ -119,7 +119,7 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
     Ok(InitialUe {
         ran_id,
         nas: slice_of(data, &nas.0),
-        location: location(&place),
+        location: location(&uli),
         s_tmsi,
         rerouted: set.is_some(),
     })
@@ -131,9 +131,9 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         Kind::Initiating_UplinkNASTransport => {
             extract_ngap_ies!(pdu, UplinkNASTransport,
                 req nas: NASPDU = NAS_PDU(nas) => nas,
-                lax place: UserLocationInformation = UserLocationInformation(place) => place,
+                lax uli: UserLocationInformation = UserLocationInformation(uli) => uli,
             );
-            Uplink::Nas { nas: slice_of(data, &nas.0), location: place.as_ref().and_then(location) }
+            Uplink::Nas { nas: slice_of(data, &nas.0), location: uli.as_ref().and_then(location) }
         }
         Kind::Successful_InitialContextSetup => {
             extract_ngap_ies!(pdu, InitialContextSetupResponse,
@@ -239,9 +239,9 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         }
         Kind::Initiating_LocationReport => {
             extract_ngap_ies!(pdu, LocationReport,
-                lax place: UserLocationInformation = UserLocationInformation(place) => place,
+                lax uli: UserLocationInformation = UserLocationInformation(uli) => uli,
             );
-            Uplink::Location(place.as_ref().and_then(location))
+            Uplink::Location(uli.as_ref().and_then(location))
         }
         Kind::Initiating_UplinkUEAssociatedNRPPaTransport => {
             extract_ngap_ies!(pdu, UplinkUEAssociatedNRPPaTransport,
@@ -295,7 +295,7 @@ mod tests {
     fn an_initial_ue_message_is_read_without_copying_its_nas() {
         let plmn = helpers::plmn("001", "01").unwrap();
         let cell = helpers::nr_cgi(plmn, 0x123, 24, 5).unwrap();
-        let place = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 7]), None, None);
+        let uli = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 7]), None, None);
         let tmsi = FiveGSTMSI::new(
             AMFSetID::new(1).unwrap(),
             AMFPointer::new(2).unwrap(),
@@ -308,7 +308,7 @@ mod tests {
             InitialUEMessage,
             RAN_UE_NGAP_ID(9u32),
             NAS_PDU(vec![0x7e, 0, 0x41]),
-            UserLocationInformation(UserLocationInformation::userLocationInformationNR(place)),
+            UserLocationInformation(UserLocationInformation::userLocationInformationNR(uli)),
             RRCEstablishmentCause(RRCEstablishmentCause::mo_Signalling),
             FiveG_S_TMSI(tmsi),
         );

@@ -24,7 +24,7 @@ impl Amf {
     pub(crate) fn find(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
         let by_guti = || {
             let guti: Guti = ue_context_id.parse().ok()?;
-            self.served.gave(&guti).then(|| self.tables.by_tmsi(guti.tmsi()))?
+            self.served.allocated(&guti).then(|| self.tables.by_tmsi(guti.tmsi()))?
         };
         let found = match ue_context_id.starts_with("5g-guti-") {
             true => by_guti(),

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Subscriptions at the same time.
-const MOST: usize = 64;
+const MAX_SUBSCRIPTIONS: usize = 64;
 
 /// Time for a consumer to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ impl StatusSubscriptions {
         let mut list = self.list();
         let (last, list) = &mut *list;
         list.retain(|(_, other)| other.amf_status_uri != data.amf_status_uri);
-        if list.len() >= MOST {
+        if list.len() >= MAX_SUBSCRIPTIONS {
             return Err(Problem::new(403, "UNSPECIFIED").detail("too many subscriptions"));
         }
         *last += 1;

@@ -11,7 +11,7 @@ async fn registration_session_and_deregistration() {
     let ue_1 = gnb.new_ue(ue(1)).unwrap();
     let registered = ue_1.register().await.unwrap();
     let guti = registered.guti.unwrap();
-    assert!(core.amf.served.gave(&guti));
+    assert!(core.amf.served.allocated(&guti));
     assert_eq!(core.counts(), (1, 1, 1));
 
     let session = ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();

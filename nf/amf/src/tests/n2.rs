@@ -36,7 +36,7 @@ pub fn cause(pdu: &NGAP_PDU) -> Cause {
 }
 
 /// Where the UEs of these tests are.
-pub fn place() -> UserLocationInformation<'static> {
+pub fn user_location() -> UserLocationInformation<'static> {
     let plmn = helpers::plmn("001", "01").unwrap();
     let cell = helpers::nr_cgi(plmn, 0x777, 24, 1).unwrap();
     let nr = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 1]), None, None);
@@ -51,7 +51,7 @@ pub fn initial(ran_id: u32, nas: Vec<u8>) -> Bytes {
         InitialUEMessage,
         RAN_UE_NGAP_ID(ran_id),
         NAS_PDU(nas),
-        UserLocationInformation(place()),
+        UserLocationInformation(user_location()),
         RRCEstablishmentCause(RRCEstablishmentCause::mo_Signalling),
     );
     pdu.unwrap().encode().unwrap().into()
@@ -66,7 +66,7 @@ pub fn uplink(amf_id: u64, ran_id: u32, nas: Vec<u8>) -> Bytes {
         AMF_UE_NGAP_ID(amf_id),
         RAN_UE_NGAP_ID(ran_id),
         NAS_PDU(nas),
-        UserLocationInformation(place()),
+        UserLocationInformation(user_location()),
     );
     pdu.unwrap().encode().unwrap().into()
 }

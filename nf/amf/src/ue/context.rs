@@ -103,21 +103,74 @@ pub(crate) struct Identity {
     pub old_guti: Option<Guti>,
 }
 
+/// The state of a UE's task.
+pub(crate) struct TaskState {
+    pub inbox: mpsc::Receiver<Event>,
+    /// Work deferred until the running procedure has ended.
+    pub deferred: VecDeque<Work>,
+    /// The concurrency slot of the running procedure.
+    pub slot: Option<Slot>,
+    /// Whether the task has received its first event.
+    pub started: bool,
+}
+
+/// NAS messages that wait.
+#[derive(Default)]
+pub(crate) struct NasQueues {
+    /// Protected messages that the gNB did not deliver because of a handover.
+    pub undelivered: Vec<Bytes>,
+    /// Uplink messages that arrived while an NGAP response was awaited.
+    pub received: VecDeque<Bytes>,
+}
+
+/// Limits because of which a UE is rejected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Admission {
+    /// The context limit is exceeded.
+    pub over_limit: bool,
+    /// The share of the UE's gNB is exceeded.
+    pub over_share: bool,
+}
+
+/// The initial messages of the connection, encoded.
+#[derive(Default)]
+pub(crate) struct InitialMessages {
+    /// The initial NAS message. Another AMF may have to verify it.
+    pub nas: Option<Bytes>,
+    /// The INITIAL UE MESSAGE that carried it.
+    pub ngap: Option<Bytes>,
+}
+
+/// What the UE and its radio support.
+#[derive(Default)]
+pub(crate) struct Capabilities {
+    /// UE security capability (TS 24.501, 9.11.3.54).
+    pub security: Option<NasUeSecurityCapability>,
+    /// UE radio capability, for gNBs.
+    pub radio: Option<Bytes>,
+}
+
+/// What a registration has determined.
+pub(crate) struct Registration {
+    pub subscription: Option<Arc<Subscription>>,
+    pub policy: Option<AmPolicy>,
+    /// The allowed NSSAI.
+    pub allowed: Vec<Slice>,
+    /// Subscription changes that the UE has not received yet.
+    pub due: Due,
+    /// The registration area.
+    pub area: Vec<Tai>,
+    /// T3512, seconds.
+    pub t3512: u32,
+}
+
 /// The context of a UE. One task owns it.
 pub(crate) struct Ue {
     pub amf: Arc<Amf>,
     pub handle: UeHandle,
-    pub(crate) inbox: mpsc::Receiver<Event>,
-    /// Work deferred until the running procedure has ended.
-    pub(crate) waiting: VecDeque<Work>,
-    /// Protected NAS messages that the gNB did not deliver because of a handover.
-    pub undelivered_nas: Vec<Bytes>,
-    /// Uplink NAS messages that arrived while an NGAP response was awaited.
-    pub(crate) queued_nas: VecDeque<Bytes>,
-    /// The context limit is exceeded: reject the UE.
-    pub over_limit: bool,
-    /// The share of the UE's gNB is exceeded: reject the UE.
-    pub over_share: bool,
+    pub task: TaskState,
+    pub nas_queues: NasQueues,
+    pub admission: Admission,
     pub identity: Identity,
     pub states: States,
     pub context_transfer: ContextTransfer,
@@ -132,21 +185,10 @@ pub(crate) struct Ue {
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
     /// 4.4.2.5).
     pub secured: bool,
-    /// The initial NAS message of the connection, encoded. Another AMF may have to verify it.
-    pub initial_nas: Option<Bytes>,
-    /// The INITIAL UE MESSAGE that carried it, encoded.
-    pub initial_ngap: Option<Bytes>,
+    pub initial: InitialMessages,
     pub reallocation: Reallocation,
-    pub capability: Option<NasUeSecurityCapability>,
-    pub radio_capability: Option<Bytes>,
-    pub subscription: Option<Arc<Subscription>>,
-    pub policy: Option<AmPolicy>,
-    pub allowed: Vec<Slice>,
-    /// Subscription changes that the UE has not received yet.
-    pub due: Due,
-    pub area: Vec<Tai>,
-    /// T3512, seconds.
-    pub t3512: u32,
+    pub capabilities: Capabilities,
+    pub registration: Registration,
     pub sessions: BySession<Session>,
     /// Positioning capabilities and subscriptions.
     pub positioning: Positioning,
@@ -155,10 +197,6 @@ pub(crate) struct Ue {
     pub idle: Option<Idle>,
     /// The last report of each event subscription.
     pub last_reports: BTreeMap<(u64, AmfEventType), Reported>,
-    /// The concurrency slot of the running procedure.
-    pub(crate) slot: Option<Slot>,
-    /// Whether the task has received its first event.
-    pub(crate) started: bool,
 }
 
 impl Ue {
@@ -169,16 +207,20 @@ impl Ue {
         inbox: mpsc::Receiver<Event>,
         over_limit: bool,
     ) -> Self {
-        Ue {
+        let registration = Registration {
+            subscription: None,
+            policy: None,
+            allowed: Vec::new(),
+            due: Due::default(),
+            area: Vec::new(),
             t3512: amf.config.timers.t3512_s,
+        };
+        Ue {
             amf,
             handle,
-            inbox,
-            waiting: VecDeque::new(),
-            undelivered_nas: Vec::new(),
-            queued_nas: VecDeque::new(),
-            over_limit,
-            over_share: false,
+            task: TaskState { inbox, deferred: VecDeque::new(), slot: None, started: false },
+            nas_queues: NasQueues::default(),
+            admission: Admission { over_limit, over_share: false },
             identity: Identity::default(),
             states: States::default(),
             context_transfer: ContextTransfer::None,
@@ -188,29 +230,21 @@ impl Ue {
             security: None,
             previous_security: None,
             secured: false,
-            initial_nas: None,
-            initial_ngap: None,
+            initial: InitialMessages::default(),
             reallocation: Reallocation::None,
-            capability: None,
-            radio_capability: None,
-            subscription: None,
-            policy: None,
-            allowed: Vec::new(),
-            due: Due::default(),
-            area: Vec::new(),
+            capabilities: Capabilities::default(),
+            registration,
             sessions: BySession::new(),
             positioning: Positioning::default(),
             pending: Vec::new(),
             idle: None,
             last_reports: BTreeMap::new(),
-            slot: None,
-            started: false,
         }
     }
 
     /// Marks a restored context as started: its task does not wait for a first event.
     pub fn set_started(&mut self) {
-        self.started = true;
+        self.task.started = true;
     }
 
     /// The UE in logs: SUPI, else SUCI, else its connection.
@@ -240,7 +274,7 @@ impl Ue {
 
     /// The UE is verified: its connection leaves the share of its gNB.
     pub fn set_verified(&mut self) {
-        self.over_share = false;
+        self.admission.over_share = false;
         if let Some(connection) = &mut self.connection {
             connection.unverified = None;
         }
@@ -254,7 +288,7 @@ impl Ue {
     /// The GUAMI of the UE's current PLMN, or the AMF's first one.
     pub fn guami(&self) -> &ServedGuami {
         let here = self.connection.as_ref().map(|connection| connection.location.tai.plmn);
-        let plmn = here.or(self.area.first().map(|tai| tai.plmn));
+        let plmn = here.or(self.registration.area.first().map(|tai| tai.plmn));
         let guami = plmn.and_then(|plmn| self.amf.served.guami(plmn));
         // The configuration check guarantees one GUAMI.
         guami.unwrap_or(&self.amf.served.guamis[0])
@@ -263,17 +297,20 @@ impl Ue {
     /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's value takes precedence over the
     /// subscribed one. Without either, 1 Tbit/s.
     pub fn ambr(&self) -> (u64, u64) {
-        let policy = self.policy.as_ref().and_then(|policy| policy.ambr.as_ref());
-        let subscribed =
-            self.subscription.as_ref().and_then(|s| s.access.subscribed_ue_ambr.as_ref());
+        let policy = self.registration.policy.as_ref().and_then(|policy| policy.ambr.as_ref());
+        let subscribed = self
+            .registration
+            .subscription
+            .as_ref()
+            .and_then(|s| s.access.subscribed_ue_ambr.as_ref());
         let unlimited = (1_000_000_000_000, 1_000_000_000_000);
         policy.or(subscribed).map_or(unlimited, |ambr| (ambr.downlink.bps(), ambr.uplink.bps()))
     }
 
     /// RFSP index for the gNB. The PCF's value takes precedence over the subscribed one.
     pub fn rfsp(&self) -> Option<u16> {
-        let policy = self.policy.as_ref().and_then(|policy| policy.rfsp);
-        policy.or(self.subscription.as_ref().and_then(|s| s.access.rfsp_index))
+        let policy = self.registration.policy.as_ref().and_then(|policy| policy.rfsp);
+        policy.or(self.registration.subscription.as_ref().and_then(|s| s.access.rfsp_index))
     }
 
     /// Updates the summary in the tables. Called after each procedure, and where other tasks must

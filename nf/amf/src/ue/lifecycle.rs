@@ -8,7 +8,7 @@ impl Ue {
     pub async fn handle_stop(&mut self, stop: Stop) {
         match stop {
             Stop::ConnectionLost => self.connection_lost().await,
-            Stop::Preempted(work) => self.waiting.push_front(work),
+            Stop::Preempted(work) => self.task.deferred.push_front(work),
             _ => {}
         }
     }
@@ -21,7 +21,7 @@ impl Ue {
         self.last_location = Some(connection.location);
         drop(connection);
         self.secured = false;
-        self.queued_nas.clear();
+        self.nas_queues.received.clear();
         self.publish();
         let radio_lost = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);
         self.deactivate_all(crate::served::cause_to_sbi(&radio_lost)).await;
@@ -32,10 +32,10 @@ impl Ue {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
             _ if self.cm_state() == CmState::Connected => None,
-            None if self.is_registered() && self.t3512 == 0 => None,
-            None if self.is_registered() => {
-                Some(Idle::Reachable(Instant::now() + timers.mobile_reachable(self.t3512)))
-            }
+            None if self.is_registered() && self.registration.t3512 == 0 => None,
+            None if self.is_registered() => Some(Idle::Reachable(
+                Instant::now() + timers.mobile_reachable(self.registration.t3512),
+            )),
             Some(Idle::Reachable(_) | Idle::Unreachable(_)) | None if !self.is_registered() => {
                 let has_reusable_context = self.security.is_some()
                     && self.identity.guti.is_some()

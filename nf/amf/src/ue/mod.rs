@@ -8,14 +8,17 @@ mod next_hop;
 pub(crate) mod positioning;
 mod replacement;
 mod security;
-mod sessions;
+mod session;
 mod slot;
+mod sm_contexts;
 mod state;
 mod stop;
 pub(crate) mod unverified;
 mod wait;
 
-pub(crate) use context::{AmPolicy, Due, Idle, Reallocation, Reported, Subscription, Ue};
+pub(crate) use context::{
+    AmPolicy, Due, Idle, InitialMessages, Reallocation, Reported, Subscription, Ue,
+};
 pub(crate) use event::{
     Event, HandoverAnswer, InitialMessage, ReallocationAnswer, Transfer, TransferAnswer, UeHandle,
     Work,
@@ -23,7 +26,7 @@ pub(crate) use event::{
 pub(crate) use nas::{NasTimer, Protection, count};
 pub(crate) use next_hop::NextHop;
 pub(crate) use security::Security;
-pub(crate) use sessions::{Session, SmContext};
+pub(crate) use session::{Session, SmContext};
 pub(crate) use state::{CmState, ContextTransfer, HandoverPhase, RmState};
 pub(crate) use stop::{Reject, Stop};
 pub(crate) use wait::{Awaited, HandoverInput};

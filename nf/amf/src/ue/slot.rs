@@ -21,7 +21,7 @@ impl Ue {
             tokio::select! {
                 biased;
                 acquired = &mut slot => {
-                    self.slot = Some(acquired.map_err(|Full| self.gnb_congested())?);
+                    self.task.slot = Some(acquired.map_err(|Full| self.gnb_congested())?);
                     return Ok(());
                 }
                 awaited = self.next(None) => match awaited {
@@ -35,7 +35,7 @@ impl Ue {
 
     /// Gives the concurrency slot back.
     pub fn release_slot(&mut self) {
-        self.slot = None;
+        self.task.slot = None;
     }
 
     /// Counts a congestion of the AMF and returns the reject with its back-off time.

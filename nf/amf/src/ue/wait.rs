@@ -39,20 +39,20 @@ impl Ue {
     }
 
     async fn next_with_slot(&mut self, until: Option<Instant>) -> Awaited {
-        let Some(slot) = &self.slot else { return self.receive(until).await };
+        let Some(slot) = &self.task.slot else { return self.receive(until).await };
         // Meanwhile the slot may go to a procedure of another gNB.
         slot.set_idle(true);
         // A slow UE gives up its concurrency slot after the slot timeout.
         let timeout = self.amf.concurrency.slot_timeout;
         match tokio::time::timeout(timeout, self.receive(until)).await {
             Ok(awaited) => {
-                if let Some(slot) = &self.slot {
+                if let Some(slot) = &self.task.slot {
                     slot.set_idle(false);
                 }
                 awaited
             }
             Err(_) => {
-                self.slot = None;
+                self.task.slot = None;
                 self.receive(until).await
             }
         }
@@ -67,7 +67,7 @@ impl Ue {
                 pending().await } } => Awaited::TargetLost,
             () = async { match &lost { Some(lost) => lost.notified().await, None =>
                 pending().await } } => Awaited::Lost,
-            event = self.inbox.recv() => match event {
+            event = self.task.inbox.recv() => match event {
                 Some(event) => Awaited::Event(event),
                 // The task holds a sender, so the channel never closes.
                 None => pending().await,
@@ -82,7 +82,7 @@ impl Ue {
     /// The next NAS message that passes the security check; `None` at the time limit.
     pub async fn next_nas(&mut self, until: Instant) -> Result<Option<Inbound>, Stop> {
         loop {
-            let nas = match self.queued_nas.pop_front() {
+            let nas = match self.nas_queues.received.pop_front() {
                 Some(nas) => nas,
                 None => match self.next(Some(until)).await {
                     Awaited::Nothing => return Ok(None),
@@ -158,15 +158,15 @@ impl Ue {
 
     /// Queues an uplink NAS message for the next procedure.
     pub fn queue_nas(&mut self, nas: bytes::Bytes) {
-        match self.queued_nas.len() < self.amf.config.limits.ue_queue {
-            true => self.queued_nas.push_back(nas),
+        match self.nas_queues.received.len() < self.amf.config.limits.ue_queue {
+            true => self.nas_queues.received.push_back(nas),
             false => metrics::dropped("nas"),
         }
     }
 
     /// Takes a DEREGISTRATION REQUEST from the queued NAS messages, if there is one.
     pub async fn take_deregistration_request(&mut self) -> Option<Inbound> {
-        while let Some(nas) = self.queued_nas.pop_front() {
+        while let Some(nas) = self.nas_queues.received.pop_front() {
             let Some(inbound) = self.open(&nas).await else { continue };
             if let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(_)) =
                 &inbound.message
@@ -184,7 +184,7 @@ impl Ue {
 
     /// Drops the queued NAS messages of a connection that has ended.
     pub fn leave_connection(&mut self) {
-        self.queued_nas.clear();
+        self.nas_queues.received.clear();
     }
 
     /// Stores the user location that a message carries.
@@ -196,8 +196,8 @@ impl Ue {
 
     /// Queues work until the running procedure has ended.
     pub(crate) fn defer(&mut self, work: Work) {
-        if self.waiting.len() < self.amf.config.limits.ue_queue {
-            return self.waiting.push_back(work);
+        if self.task.deferred.len() < self.amf.config.limits.ue_queue {
+            return self.task.deferred.push_back(work);
         }
         metrics::dropped("ue_event");
         tracing::warn!(supi = self.label(), gnb = self.gnb(), "UE queue full");

@@ -85,7 +85,7 @@ fn position_of(coordinates: &GeographicalCoordinates) -> Option<GeoPoint> {
     };
     match &direct.accuracy {
         TrpPositionDirectAccuracy::TRphAposition(it) => {
-            let degrees = |value: i32, most: f64| f64::from(value) * most / 2f64.powi(31);
+            let degrees = |value: i32, max: f64| f64::from(value) * max / 2f64.powi(31);
             Some(GeoPoint { lat: degrees(it.latitude, 90.0), lon: degrees(it.longitude, 180.0) })
         }
         TrpPositionDirectAccuracy::TRpPosition(it) => Some(decode_position(it)),

@@ -31,10 +31,10 @@ fn median_latency_of_a_position_is_below_100_ms() {
             times.push(start.elapsed());
         }
         times.sort();
-        let (median, most) = (times[times.len() / 2], times[times.len() - 1]);
+        let (median, max) = (times[times.len() / 2], times[times.len() - 1]);
         println!(
             "E-CID over the user plane, two LPP procedures each: median {median:?}, maximum \
-             {most:?}"
+             {max:?}"
         );
         ensure!(median < Duration::from_millis(100), "{median:?}");
         Ok(())

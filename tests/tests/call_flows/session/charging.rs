@@ -259,7 +259,7 @@ fn rating_groups_are_counted_and_granted_separately() {
         let shown = core.query(&format!("charging/{SUPI}")).await?;
         let groups = &shown["records"][0]["groups"];
         for (group, uplink, downlink) in [("1", 18, 10), ("7", 0, 60), ("9", 0, 3)] {
-            let of = |way: &str| groups[group][way].as_u64();
+            let of = |direction: &str| groups[group][direction].as_u64();
             ensure!(
                 of("uplink") == Some(uplink * one) && of("downlink") == Some(downlink * one),
                 "{group}: {shown}"

@@ -60,7 +60,8 @@ fn requested_flow_is_created_modified_and_deleted() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             let guaranteed = Some("1 Mbps".into());
-            config.pcf.ue_requests = UeRequestConfig { five_qis: vec![3, 7], most: 2, guaranteed };
+            config.pcf.ue_requests =
+                UeRequestConfig { five_qis: vec![3, 7], max_flows: 2, guaranteed };
         })
         .await?;
         let gnb = core.gnb(1).await?;
@@ -123,7 +124,8 @@ fn requested_flow_is_created_modified_and_deleted() {
 #[test]
 fn disallowed_modifications_are_rejected_with_their_cause() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.pcf.ue_requests.most = 1).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.pcf.ue_requests.max_flows = 1).await?;
         let gnb = core.gnb(1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
         use QosRuleOpCode as Op;
@@ -171,7 +173,7 @@ fn disallowed_modifications_are_rejected_with_their_cause() {
 fn network_modification_takes_precedence_over_a_concurrent_request() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
-            config.pcf.ue_requests.most = 2;
+            config.pcf.ue_requests.max_flows = 2;
             config.smf.t3591_ms = 700;
         })
         .await?;

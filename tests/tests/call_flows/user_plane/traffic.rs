@@ -200,12 +200,12 @@ fn ues_reach_each_other_and_each_session_has_an_interface() {
         let (one, of_one) = UeNamespace::start(&core, &gnb, 1).await?;
         let (two, of_two) = UeNamespace::start(&core, &gnb, 2).await?;
         two.ue.establish_pdu_session(internet()).await?;
-        for (ue, way) in [
+        for (ue, target) in [
             (&one, format!("-I pdu1 {of_two}")),
             (&two, format!("-I pdu1 {of_one}")),
             (&two, format!("-I pdu2 {of_one}")),
         ] {
-            let output = ue.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {way}")).await?;
+            let output = ue.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {target}")).await?;
             ensure!(output.contains(" 0% packet loss"), "{output}");
         }
         Ok(())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/wmnsk/go-pfcp/ie"
@@ -115,7 +116,8 @@ func (s *smf) request() message.Message {
 		}
 		if beat, ok := m.(*message.HeartbeatRequest); ok {
 			s.beats++
-			s.send(message.NewHeartbeatResponse(beat.Sequence(), ie.NewRecoveryTimeStamp(s.started)))
+			s.send(message.NewHeartbeatResponse(beat.Sequence(),
+				ie.NewRecoveryTimeStamp(s.started)))
 			continue
 		}
 		s.requests = append(s.requests, m)
@@ -160,22 +162,28 @@ func establishment(sequence uint32, cpSeid uint64, application string) message.M
 	return message.NewSessionEstablishmentRequest(0, 0, 0, sequence, 0,
 		nodeID(),
 		ie.NewFSEID(cpSeid, net.ParseIP(smfAddress), nil),
-		ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(100), ie.NewPDI(uplink...), ie.NewOuterHeaderRemoval(0, 0),
+		ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(100), ie.NewPDI(uplink...),
+			ie.NewOuterHeaderRemoval(0, 0),
 			ie.NewFARID(1), ie.NewURRID(1), ie.NewQERID(1)),
-		ie.NewCreatePDR(ie.NewPDRID(2), ie.NewPrecedence(100), downlink, ie.NewFARID(2), ie.NewURRID(1), ie.NewQERID(1)),
+		ie.NewCreatePDR(ie.NewPDRID(2), ie.NewPrecedence(100), downlink, ie.NewFARID(2),
+			ie.NewURRID(1), ie.NewQERID(1)),
 		ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(0x02),
 			ie.NewForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceCore))),
 		ie.NewCreateFAR(ie.NewFARID(2), ie.NewApplyAction(0x0c)),
-		ie.NewCreateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x02, 0),
+		ie.NewCreateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0),
+			ie.NewReportingTriggers(0x02, 0),
 			ie.NewVolumeThreshold(0x01, 100, 0, 0)),
-		ie.NewCreateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0), ie.NewMBR(1000000, 1000000), ie.NewQFI(9)),
+		ie.NewCreateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0), ie.NewMBR(1000000, 1000000),
+			ie.NewQFI(9)),
 	)
 }
 
 func toGnb(sequence uint32, upSeid uint64, teid uint32) message.Message {
-	return message.NewSessionModificationRequest(0, 0, upSeid, sequence, 0, ie.NewUpdateFAR(ie.NewFARID(2),
-		ie.NewApplyAction(0x02), ie.NewUpdateForwardingParameters(ie.NewDestinationInterface(ie.DstInterfaceAccess),
-			ie.NewOuterHeaderCreation(0x0100, teid, gnbAddress, "", 0, 0, 0))))
+	return message.NewSessionModificationRequest(0, 0, upSeid, sequence, 0,
+		ie.NewUpdateFAR(ie.NewFARID(2),
+			ie.NewApplyAction(0x02), ie.NewUpdateForwardingParameters(
+				ie.NewDestinationInterface(ie.DstInterfaceAccess),
+				ie.NewOuterHeaderCreation(0x0100, teid, gnbAddress, "", 0, 0, 0))))
 }
 
 func udp(address string, port int) *net.UDPConn {
@@ -253,22 +261,27 @@ func main() {
 	n3 := &net.UDPAddr{IP: net.ParseIP(upfAddress), Port: 2152}
 	toUpf := func(octets []byte) { must(gnb.WriteToUDP(octets, n3)) }
 
-	setup := s.ask(message.NewAssociationSetupRequest(s.next(), nodeID(), ie.NewRecoveryTimeStamp(s.started),
+	setup := s.ask(message.NewAssociationSetupRequest(s.next(), nodeID(),
+		ie.NewRecoveryTimeStamp(s.started),
 		ie.NewCPFunctionFeatures(0x03))).(*message.AssociationSetupResponse)
 	features := setup.UPFunctionFeatures
-	say("association", cause(setup.Cause), features.HasFTUP(), features.HasPFDM(), features.HasUEIP())
+	say("association", cause(setup.Cause), features.HasFTUP(), features.HasPFDM(),
+		features.HasUEIP())
 	beat := s.ask(message.NewHeartbeatRequest(s.next(), ie.NewRecoveryTimeStamp(s.started), nil))
 	theirs := beat.(*message.HeartbeatResponse).RecoveryTimeStamp
-	say("heartbeat", must(theirs.RecoveryTimeStamp()).Equal(must(setup.RecoveryTimeStamp.RecoveryTimeStamp())))
+	atSetup := must(setup.RecoveryTimeStamp.RecoveryTimeStamp())
+	say("heartbeat", must(theirs.RecoveryTimeStamp()).Equal(atSetup))
 
 	pfd := func(flow, name string) message.Message {
 		contents := ie.NewPFDContents(flow, "", name, "", "", nil, nil, nil)
 		return message.NewPFDManagementRequest(s.next(),
 			ie.NewApplicationIDsPFDs(ie.NewApplicationID("chat"), ie.NewPFDContext(contents)))
 	}
-	provisioned := s.ask(pfd("permit out 17 from any 7000 to assigned", "")).(*message.PFDManagementResponse)
+	provisioned := s.ask(pfd("permit out 17 from any 7000 to assigned",
+		"")).(*message.PFDManagementResponse)
 	unseen := s.ask(pfd("", "example.com")).(*message.PFDManagementResponse)
-	say("pfds", cause(provisioned.Cause), cause(unseen.Cause), must(unseen.OffendingIE.OffendingIE()))
+	say("pfds", cause(provisioned.Cause), cause(unseen.Cause),
+		must(unseen.OffendingIE.OffendingIE()))
 
 	unknown := s.ask(establishment(s.next(), 1, "news")).(*message.SessionEstablishmentResponse)
 	say("unknown-application", cause(unknown.Cause), must(unknown.FailedRuleID.FailedRuleID()))
@@ -297,21 +310,26 @@ func main() {
 	say("modified", cause(modified.Cause), paged[len(paged)-4:])
 
 	// More than the threshold of 100 bytes.
-	toUpf(uplink(teid, ues[0], 7000, "0123456789012345678901234567890123456789012345678901234567890123456789"))
+	toUpf(uplink(teid, ues[0], 7000, strings.Repeat("0123456789", 7)))
 	received(host, patience)
 	usage := s.report(upSeid, (*ie.IE).HasUSAR)
-	say("usage", must(usage.UsageReport[0].URRID()), must(usage.UsageReport[0].VolumeMeasurement()).TotalVolume)
+	say("usage", must(usage.UsageReport[0].URRID()),
+		must(usage.UsageReport[0].VolumeMeasurement()).TotalVolume)
 
 	// The gNB does not know the tunnel (TS 29.281, 7.3.1).
-	indication := []byte{0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0xbe, 0xef, 133, 0, 4, 127, 0, 0, 2}
+	indication := []byte{0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0xbe, 0xef, 133, 0, 4,
+		127, 0, 0, 2}
 	toUpf(indication)
 	failed := s.report(upSeid, (*ie.IE).HasERIR)
-	say("error-indication", failed.SEID(), fmt.Sprintf("%#x", must(failed.ErrorIndicationReport.FTEID()).TEID))
+	say("error-indication", failed.SEID(),
+		fmt.Sprintf("%#x", must(failed.ErrorIndicationReport.FTEID()).TEID))
 
 	timer := ie.NewUserPlaneInactivityTimer(time.Second)
 	timed := s.ask(message.NewSessionModificationRequest(0, 0, upSeid, s.next(), 0, timer))
-	say("idle", cause(timed.(*message.SessionModificationResponse).Cause), s.report(upSeid, (*ie.IE).HasUPIR).SEID())
-	s.ask(message.NewSessionModificationRequest(0, 0, upSeid, s.next(), 0, ie.NewUserPlaneInactivityTimer(0)))
+	say("idle", cause(timed.(*message.SessionModificationResponse).Cause),
+		s.report(upSeid, (*ie.IE).HasUPIR).SEID())
+	s.ask(message.NewSessionModificationRequest(0, 0, upSeid, s.next(), 0,
+		ie.NewUserPlaneInactivityTimer(0)))
 
 	// Sessions up to the limit, several requests at a time; then one more.
 	seids := make([]uint64, 0, crowd)
@@ -326,24 +344,29 @@ func main() {
 			take(s.answer())
 		}
 	}
-	window(crowd, func(n int) { s.send(establishment(s.next(), uint64(n)+2, "")) }, func(m message.Message) {
-		r := m.(*message.SessionEstablishmentResponse)
-		if cause(r.Cause) == ie.CauseRequestAccepted {
-			seids = append(seids, must(r.UPFSEID.FSEID()).SEID)
-			_, ues := created(r)
-			addresses[ues[0].String()] = true
-		}
-	})
+	window(crowd, func(n int) { s.send(establishment(s.next(), uint64(n)+2, "")) },
+		func(m message.Message) {
+			r := m.(*message.SessionEstablishmentResponse)
+			if cause(r.Cause) == ie.CauseRequestAccepted {
+				seids = append(seids, must(r.UPFSEID.FSEID()).SEID)
+				_, ues := created(r)
+				addresses[ues[0].String()] = true
+			}
+		})
 	refused := s.ask(establishment(s.next(), 9999, "")).(*message.SessionEstablishmentResponse)
 	say("crowd", len(seids), len(addresses), cause(refused.Cause), s.load, s.overload)
 	changed := 0
-	window(crowd, func(n int) { s.send(toGnb(s.next(), seids[n], uint32(n)+1)) }, func(m message.Message) {
-		if cause(m.(*message.SessionModificationResponse).Cause) == ie.CauseRequestAccepted {
-			changed++
-		}
-	})
+	window(crowd, func(n int) { s.send(toGnb(s.next(), seids[n], uint32(n)+1)) },
+		func(m message.Message) {
+			if cause(m.(*message.SessionModificationResponse).Cause) == ie.CauseRequestAccepted {
+				changed++
+			}
+		})
 	gone := 0
-	window(crowd, func(n int) { s.send(message.NewSessionDeletionRequest(0, 0, seids[n], s.next(), 0)) },
+	window(crowd, func(n int) {
+		s.send(message.NewSessionDeletionRequest(0, 0, seids[n], s.next(),
+			0))
+	},
 		func(m message.Message) {
 			if cause(m.(*message.SessionDeletionResponse).Cause) == ie.CauseRequestAccepted {
 				gone++
@@ -352,11 +375,14 @@ func main() {
 	say("crowd-gone", changed, gone)
 
 	// Invalid requests get their cause or no response, and the session continues.
-	ghost := s.ask(message.NewSessionDeletionRequest(0, 0, seids[0], s.next(), 0)).(*message.SessionDeletionResponse)
+	ghost := s.ask(message.NewSessionDeletionRequest(0, 0, seids[0], s.next(),
+		0)).(*message.SessionDeletionResponse)
 	short := s.ask(message.NewSessionModificationRequest(0, 0, upSeid, s.next(), 0,
 		ie.NewUpdateFAR(ie.New(ie.FARID, []byte{0, 1})))).(*message.SessionModificationResponse)
-	bare := s.ask(message.NewAssociationSetupRequest(s.next(), nodeID())).(*message.AssociationSetupResponse)
-	say("wrong", cause(ghost.Cause), cause(short.Cause), must(short.OffendingIE.OffendingIE()), cause(bare.Cause))
+	bare := s.ask(message.NewAssociationSetupRequest(s.next(),
+		nodeID())).(*message.AssociationSetupResponse)
+	say("wrong", cause(ghost.Cause), cause(short.Cause), must(short.OffendingIE.OffendingIE()),
+		cause(bare.Cause))
 	must(socket.Write([]byte{0x20, 1, 0, 40, 0, 0, 1, 0}))
 	must(socket.Write([]byte{0x40, 1, 0, 4, 0, 0, 1, 0}))
 	version := s.answer()
@@ -364,7 +390,8 @@ func main() {
 	say("still", version.MessageTypeName(), received(host, patience), s.beats > 0)
 
 	// The UPF prepares the association release: usage reports come first.
-	prepared := s.ask(message.NewAssociationUpdateRequest(s.next(), nodeID(), ie.NewPFCPAUReqFlags(1)))
+	prepared := s.ask(message.NewAssociationUpdateRequest(s.next(), nodeID(),
+		ie.NewPFCPAUReqFlags(1)))
 	last := s.report(upSeid, (*ie.IE).HasUSAR)
 	all := s.request().(*message.AssociationUpdateRequest)
 	accepted := ie.NewCause(ie.CauseRequestAccepted)
@@ -377,9 +404,12 @@ func main() {
 	say("ready")
 	leave := s.request().(*message.AssociationUpdateRequest)
 	s.send(message.NewAssociationUpdateResponse(leave.Sequence(), nodeID(), accepted))
-	say("leaves", leave.PFCPAssociationReleaseRequest.HasSARR(), must(leave.GracefulReleasePeriod.GracefulReleasePeriod()))
+	say("leaves", leave.PFCPAssociationReleaseRequest.HasSARR(),
+		must(leave.GracefulReleasePeriod.GracefulReleasePeriod()))
 	no := s.ask(establishment(s.next(), 77, "")).(*message.SessionEstablishmentResponse)
-	deleted := s.ask(message.NewSessionDeletionRequest(0, 0, upSeid, s.next(), 0)).(*message.SessionDeletionResponse)
-	released := s.ask(message.NewAssociationReleaseRequest(s.next(), nodeID())).(*message.AssociationReleaseResponse)
+	deleted := s.ask(message.NewSessionDeletionRequest(0, 0, upSeid, s.next(),
+		0)).(*message.SessionDeletionResponse)
+	released := s.ask(message.NewAssociationReleaseRequest(s.next(),
+		nodeID())).(*message.AssociationReleaseResponse)
 	say("released", cause(no.Cause), cause(deleted.Cause), cause(released.Cause))
 }

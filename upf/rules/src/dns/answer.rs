@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The port of name servers.
 pub const DNS_PORT: u16 = 53;
 /// Limit of records that are read per response.
-const MOST_RECORDS: usize = 64;
+const MAX_RECORDS: usize = 64;
 /// Bytes of a name, and jumps within one.
 const LONGEST: usize = 255;
-const MOST_JUMPS: usize = 16;
+const MAX_JUMPS: usize = 16;
 
 /// Addresses in a DNS response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ fn read(message: &[u8]) -> Option<Answer> {
     let (question, mut at) = name(message, 12)?;
     at += 4;
     let mut answer = Answer { names: vec![question], addresses: Vec::new() };
-    for _ in 0..records.min(MOST_RECORDS) {
+    for _ in 0..records.min(MAX_RECORDS) {
         let (owner, behind) = name(message, at)?;
         let (kind, class, length) =
             (word(behind)?, word(behind + 2)?, usize::from(word(behind + 8)?));
@@ -103,7 +103,7 @@ fn name(message: &[u8], start: usize) -> Option<(String, usize)> {
                 let to = (length & 0x3f) << 8 | usize::from(*message.get(at + 1)?);
                 behind = behind.or(Some(at + 2));
                 jumps += 1;
-                if jumps > MOST_JUMPS {
+                if jumps > MAX_JUMPS {
                     return None;
                 }
                 at = to;

@@ -2,6 +2,7 @@
 use crate::model::{MeterSetting, Operation, TableEntry, Update};
 use crate::p4runtime::convert;
 use crate::p4runtime::messages::{self as m, entity, stream_request, stream_response};
+use crate::p4runtime::resolve::{self, Difference};
 use crate::p4runtime::service::p4_runtime_client::P4RuntimeClient;
 use martlet_p4c_swx::Program;
 use prost::Message;
@@ -23,11 +24,12 @@ pub enum ClientError {
         next = .0 + 1
     )]
     NotPrimary(u64),
-    /// The switch runs another P4 program.
+    /// The program of the switch lacks what this controller writes.
     #[error(
-        "the switch runs another P4 program than this martlet expects: use the same version of both"
+        "the switch runs another P4 program: {0}. Load upf_pna.p4 of this version, or the one for \
+         the switch's architecture"
     )]
-    OtherProgram,
+    OtherProgram(Difference),
     /// Updates were rejected: the index of each, from 0, and the cause.
     #[error("{}", .0.first().map_or("the write was rejected", |(_, why)| why))]
     Refused(Vec<(usize, String)>),
@@ -60,8 +62,12 @@ fn one_of_many(message: &str) -> Option<(usize, String)> {
 }
 
 impl Client {
-    /// Connects for reading and checks that the switch runs this build's P4 program. For writing,
+    /// Connects for reading. The switch may have any server and architecture: tables, actions,
+    /// counters and meters are found by their names in its P4Info, and have its IDs. For writing,
     /// see [`Client::lead`].
+    ///
+    /// # Errors
+    /// [`ClientError::OtherProgram`] if the program lacks one of them, or has it with other fields.
     pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
         let endpoint = Channel::from_shared(format!("http://{address}"))
             .map_err(|error| ClientError::Failed(error.to_string()))?
@@ -71,16 +77,13 @@ impl Client {
         let mut rpc = P4RuntimeClient::new(channel)
             .max_decoding_message_size(256 << 20)
             .max_encoding_message_size(64 << 20);
-        let program = martlet_p4c_swx::compile(crate::UPF)
-            .map_err(|error| ClientError::Failed(format!("upf.p4:{error}")))?;
+        let mut program = martlet_p4c_swx::compile(crate::UPF)
+            .map_err(|error| ClientError::Failed(format!("upf_pna.p4:{error}")))?;
         let request = m::GetForwardingPipelineConfigRequest { device_id: device, response_type: 2 };
         let config =
             rpc.get_forwarding_pipeline_config(request).await.map_err(failed)?.into_inner().config;
-        if config.and_then(|config| config.p4info)
-            != Some(convert::info_message(&program.info, "upf"))
-        {
-            return Err(ClientError::OtherProgram);
-        }
+        let theirs = config.and_then(|config| config.p4info).unwrap_or_default();
+        resolve::resolve(&mut program.info, &theirs).map_err(ClientError::OtherProgram)?;
         Ok(Client { rpc, program, device, election: m::Uint128::default(), _stream: None })
     }
 

@@ -55,7 +55,7 @@ pub enum TableError {
     /// Too many entries with one value in the key's first field.
     #[error(
         "{entries} entries, with ranges expanded, have {} in the key's first field, and this \
-         engine supports {most}: use fewer ranges",
+         engine supports {max}: use fewer ranges",
         .first.map_or("any value".into(), |value| value.to_string())
     )]
     List {
@@ -64,7 +64,7 @@ pub enum TableError {
         /// Number of entries.
         entries: usize,
         /// Maximum number.
-        most: usize,
+        max: usize,
     },
     /// A ternary operation on an exact table, or an entry without masks in a ternary one.
     #[error("the match kind of the entry is not that of the table")]

@@ -27,5 +27,5 @@ pub use error::{BatchError, Code, TableError, TargetError, WriteError};
 pub use model::Target;
 pub use tables::Tables;
 
-/// The program of the user plane function, in P4.
-pub const UPF: &str = include_str!("../../p4/upf.p4");
+/// The program of the user plane function, in P4: `p4/upf_pna.p4` with the files that it includes.
+pub const UPF: &str = include_str!(concat!(env!("OUT_DIR"), "/upf_pna.p4"));

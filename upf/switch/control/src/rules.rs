@@ -338,7 +338,7 @@ fn check_width(
         Destination::Priority => Some(24),
     };
     let bits = bits.unwrap_or(64);
-    let most = match word.destination {
+    let max = match word.destination {
         Destination::Argument("qfi") => Some(("a QFI", highest_qfi(&info.actions[action]))),
         Destination::Argument("counter") => {
             info.counters.first().map(|of| ("a counter", u64::from(of.size) - 1))
@@ -348,10 +348,10 @@ fn check_width(
         }
         _ => None,
     };
-    if let (Read::Match(FieldMatch::Exact(value)), Some((what, most))) = (Read::Match(*read), most)
-        && value > most
+    if let (Read::Match(FieldMatch::Exact(value)), Some((what, max))) = (Read::Match(*read), max)
+        && value > max
     {
-        return wrong(column, format!("{what} has to be a number from 0 to {most}, not {value}"));
+        return wrong(column, format!("{what} has to be a number from 0 to {max}, not {value}"));
     }
     let largest = match *read {
         FieldMatch::Exact(value) | FieldMatch::Lpm(value, _) | FieldMatch::Ternary(value, _) => {

@@ -291,10 +291,10 @@ impl Tables {
                 );
             }
             if of == "qfi" && *value > highest_qfi(action) {
-                let most = highest_qfi(action);
+                let max = highest_qfi(action);
                 return refuse(
                     Code::InvalidArgument,
-                    format!("{}.{of}: {value} is not a QFI from 0 to {most}", action.alias),
+                    format!("{}.{of}: {value} is not a QFI from 0 to {max}", action.alias),
                 );
             }
             // An index beyond an array would wrap and hit another counter.

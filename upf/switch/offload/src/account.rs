@@ -2,7 +2,7 @@
 //! the session moved, until it is reported.
 use martlet_pfcp::ie::ReportingTriggers;
 use martlet_upf_datapath::Usage;
-use martlet_upf_datapath::tally::{Tally, place};
+use martlet_upf_datapath::tally::{Tally, direction_index};
 use martlet_upf_rules::{Direction, Session, Urr, VolumeLimit};
 use std::time::SystemTime;
 
@@ -41,7 +41,7 @@ impl Account {
         now: SystemTime,
     ) {
         self.since.add(direction, delta.1, delta.0, since, now);
-        self.quota[place(direction)] += delta.1;
+        self.quota[direction_index(direction)] += delta.1;
     }
 
     /// Adds usage taken from the native UPF.

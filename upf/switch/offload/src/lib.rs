@@ -68,7 +68,7 @@ impl SwitchDatapath {
         // Initialised here, since its first use is under a lock that metrics collection needs.
         LazyLock::force(&SESSIONS);
         let program = martlet_p4c_swx::compile(martlet_switch_control::UPF)
-            .map_err(|error| OpenError::Switch(format!("upf.p4:{error}")))?;
+            .map_err(|error| OpenError::Switch(format!("upf_pna.p4:{error}")))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
         let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };

@@ -47,7 +47,7 @@ const TRIES: u8 = 5;
 /// The configuration and the history of all sessions.
 pub(super) struct Policy {
     by_heat: bool,
-    most: usize,
+    max: usize,
     /// Bytes per second.
     hot: u64,
     cold: u64,
@@ -65,7 +65,7 @@ impl Policy {
         let by_heat = config.policy == OffloadPolicy::Hot;
         Policy {
             by_heat,
-            most: config.sessions,
+            max: config.sessions,
             hot: bytes(config.hot_kbps),
             cold: bytes(config.cold_kbps),
             hot_for: Duration::from_millis(config.hot_ms),
@@ -171,7 +171,7 @@ impl Policy {
         // The slowest last, where candidates for eviction are taken from.
         offloaded.sort_unstable_by_key(|session| Reverse(*session));
         for (rate, seid) in candidates {
-            if on_switch >= self.most {
+            if on_switch >= self.max {
                 let lighter = offloaded
                     .last()
                     .filter(|(other, _)| other.saturating_mul(self.displace) < rate);

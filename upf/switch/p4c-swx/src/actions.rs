@@ -45,7 +45,8 @@ impl Lowering {
                     Type::Bit(..) => None,
                 };
                 arguments.push((name.clone(), bits));
-                parameters.push(p4info::Parameter { name, bits, type_name });
+                let id = arguments.len() as u32;
+                parameters.push(p4info::Parameter { id, name, bits, type_name });
             }
             self.arguments = arguments.clone();
             self.in_action = true;
@@ -63,11 +64,7 @@ impl Lowering {
             }
             let named = (!arguments.is_empty()).then_some(of);
             spec.actions.push(spec::Action { name: alias.clone(), arguments: named, instructions });
-            let name = if alias == "NoAction" {
-                alias.clone()
-            } else {
-                format!("{}.{alias}", control.name.text)
-            };
+            let name = if alias == "NoAction" { alias.clone() } else { control.full_name(&alias) };
             let id = numbers.of(p4info::ACTION, &name);
             info.actions.push(p4info::Action { id, name, alias: alias.clone(), parameters });
             self.actions.insert(alias, action.clone());

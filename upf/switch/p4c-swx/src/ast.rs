@@ -1,5 +1,6 @@
 //! The syntax tree of a program.
 use crate::error::Position;
+use std::collections::BTreeMap;
 
 /// A name and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,10 @@ pub enum Expression {
     Call(Vec<Name>, Vec<Expression>, Vec<Name>),
     /// `packet.lookahead<bit<8>>()`: the packet and the width in bits.
     Lookahead(Name, u32, Position),
+    /// `(bit<32>) meta.bytes`
+    Cast(Box<Expression>, Position),
+    /// `{ hdr.ipv4.ttl, hdr.ipv4.protocol }`
+    Tuple(Vec<Expression>, Position),
     Not(Box<Expression>, Position),
     Binary(Binary, Box<Expression>, Box<Expression>, Position),
 }
@@ -65,6 +70,8 @@ impl Expression {
             Expression::Number(_, _, at)
             | Expression::Boolean(_, at)
             | Expression::Lookahead(_, _, at)
+            | Expression::Cast(_, at)
+            | Expression::Tuple(_, at)
             | Expression::Not(_, at)
             | Expression::Binary(_, _, _, at) => *at,
             Expression::Path(path) | Expression::Call(path, _, _) => path[0].at,
@@ -82,6 +89,8 @@ pub enum Statement {
 
 #[derive(Debug, Clone)]
 pub struct Parameter {
+    /// `@name("counter")`: what controllers call it.
+    pub annotations: Vec<Annotation>,
     pub direction: Option<Name>,
     pub of: Type,
     pub name: Name,
@@ -111,6 +120,7 @@ pub struct State {
 pub struct Parser {
     pub name: Name,
     pub parameters: Vec<Parameter>,
+    pub instances: Vec<Instance>,
     pub states: Vec<State>,
 }
 
@@ -151,14 +161,38 @@ pub struct Instance {
     pub name: Name,
 }
 
+/// `PNA_MeterColor_t colour;`
+#[derive(Debug, Clone)]
+pub struct Variable {
+    pub of: Type,
+    pub name: Name,
+}
+
 #[derive(Debug, Clone)]
 pub struct Control {
     pub name: Name,
     pub parameters: Vec<Parameter>,
     pub instances: Vec<Instance>,
+    pub variables: Vec<Variable>,
+    /// Where the block of a table, counter or meter is, such as `Main.upf`, if it is not this one.
+    pub blocks: BTreeMap<String, String>,
     pub actions: Vec<Action>,
     pub tables: Vec<Table>,
     pub apply: Vec<Statement>,
+}
+
+impl Control {
+    /// The name for controllers of something that is declared here.
+    pub fn full_name(&self, of: &str) -> String {
+        format!("{}.{of}", self.blocks.get(of).unwrap_or(&self.name.text))
+    }
+}
+
+/// An argument of a package: a new block with its arguments, or the name of another package.
+#[derive(Debug, Clone)]
+pub struct PackageArgument {
+    pub name: Name,
+    pub arguments: Option<Vec<PackageArgument>>,
 }
 
 #[derive(Debug, Clone)]
@@ -169,6 +203,6 @@ pub enum Declaration {
     Struct(Name, Vec<Field>),
     Parser(Parser),
     Control(Control),
-    /// `Switch(P(), C(), D()) main;`: the package, its blocks, its name.
-    Package(Name, Vec<Name>, Name),
+    /// `Switch(P(), C(), D()) main;`: the package, its arguments, its name.
+    Package(Name, Vec<PackageArgument>, Name),
 }

@@ -134,14 +134,31 @@ impl Parser_ {
         }
         if self.take("(") {
             if self.is_word("bit") {
-                return error(
-                    at,
-                    "casts are not within the subset: assign to a field of the other width",
-                );
+                self.a_type()?;
+                self.expect(")")?;
+                return Ok(Expression::Cast(self.deeper(Self::unary)?.into(), at));
             }
             let inner = self.deeper(Self::expression)?;
             self.expect(")")?;
+            // A name in brackets before an operand is a type.
+            if matches!(&inner, Expression::Path(path) if path.len() == 1)
+                && (matches!(self.peek().kind, Kind::Name(_) | Kind::Number(..))
+                    || self.is_sign("("))
+            {
+                return Ok(Expression::Cast(self.deeper(Self::unary)?.into(), at));
+            }
             return Ok(inner);
+        }
+        if self.take("{") {
+            let mut items = Vec::new();
+            while !self.is_sign("}") {
+                items.push(self.deeper(Self::expression)?);
+                if !self.take(",") {
+                    break;
+                }
+            }
+            self.expect("}")?;
+            return Ok(Expression::Tuple(items, at));
         }
         for (word, value) in [("true", true), ("false", false)] {
             if self.take(word) {

@@ -27,7 +27,7 @@ impl Lowering {
                 );
             }
             let alias = instance.name.text.clone();
-            let name = format!("{}.{alias}", control.name.text);
+            let name = control.full_name(&alias);
             let entry = (alias.clone(), size);
             match instance.of.text.as_str() {
                 "Counter" => {

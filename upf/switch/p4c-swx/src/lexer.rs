@@ -32,6 +32,10 @@ const SIGNS: [&str; 31] = [
     ">", ";", ":", ",", ".", "=", "+", "-", "*", "&", "|", "^", "!", "~",
 ];
 
+/// The files that are built in: the core library and the architectures.
+const ARCHITECTURES: [&str; 6] =
+    ["<core.p4>", "<swx.p4>", "<pna.p4>", "<psa.p4>", "<v1model.p4>", "<tna.p4>"];
+
 /// Maximum size of a source in bytes.
 pub const LONGEST: usize = 1 << 20;
 
@@ -85,13 +89,19 @@ impl Lexer<'_> {
             } else if self.peek() == Some('#') {
                 let line = self.take_while(|c| c != '\n');
                 let words: Vec<&str> = line.split_whitespace().collect();
-                if !matches!(words[..], ["#include", "<core.p4>" | "<swx.p4>"]) {
+                let ["#include", file] = words[..] else {
+                    return error(
+                        at,
+                        format!("{} is not within the subset: only #include is", line.trim()),
+                    );
+                };
+                if !ARCHITECTURES.contains(&file) {
                     return error(
                         at,
                         format!(
-                            "{} is not within the subset: only #include <core.p4> and #include \
-                             <swx.p4> are",
-                            line.trim()
+                            "#include {file} is not within the subset: {} are, and files in \
+                             quotation marks of a `Source`",
+                            ARCHITECTURES.join(", ")
                         ),
                     );
                 }

@@ -11,6 +11,7 @@
 //! assert!(error.at.line == 1);
 //! ```
 mod actions;
+mod architecture;
 mod ast;
 mod code;
 mod deparser;
@@ -27,13 +28,16 @@ pub mod p4info;
 mod parser;
 mod regions;
 mod signature;
+mod source;
 pub mod spec;
 mod statements;
 mod states;
 mod tables;
 
+pub use architecture::Architecture;
 pub use error::{CompileError, Position};
 pub use p4info::P4Info;
+pub use source::{Source, SourceError};
 pub use spec::Spec;
 
 /// A compiled program.
@@ -45,15 +49,43 @@ pub struct Program {
     pub info: P4Info,
 }
 
-/// Compiles a program.
+/// Reads a program for the back ends.
+fn read(source: &str) -> Result<(Architecture, Vec<ast::Declaration>), CompileError> {
+    architecture::normalise(parser::parse(source)?)
+}
+
+/// Reads a program that the back ends can run.
+fn runnable(source: &str) -> Result<(Architecture, Vec<ast::Declaration>), CompileError> {
+    let (architecture, declarations) = read(source)?;
+    if matches!(architecture, Architecture::Swx | Architecture::Pna) {
+        return Ok((architecture, declarations));
+    }
+    error::error(
+        Position { line: 1, column: 1 },
+        format!(
+            "the back ends run programs for PNA and swx.p4: counters and meters of {} take the \
+             length of the frame, which they do not have",
+            architecture.name()
+        ),
+    )
+}
+
+/// Compiles a program for PNA or `swx.p4`.
 pub fn compile(source: &str) -> Result<Program, CompileError> {
-    lower::lower(&parser::parse(source)?)
+    let (architecture, declarations) = runnable(source)?;
+    lower::lower(architecture, &declarations)
+}
+
+/// What a controller sees of a program for any [`Architecture`].
+pub fn describe(source: &str) -> Result<P4Info, CompileError> {
+    let (architecture, declarations) = read(source)?;
+    lower::describe(architecture, &declarations)
 }
 
 /// Compiles a program to C for the kernel: see [`ebpf`].
 pub fn compile_ebpf(source: &str) -> Result<ebpf::Output, CompileError> {
-    let declarations = parser::parse(source)?;
-    let (program, lowering, blocks) = lower::lower_blocks(&declarations)?;
+    let (architecture, declarations) = runnable(source)?;
+    let (program, lowering, blocks) = lower::lower_blocks(architecture, &declarations)?;
     ebpf::emit(lowering, &blocks, program)
 }
 

@@ -1,5 +1,6 @@
 //! Lowering of a program to an SWX pipeline.
 use crate::Program;
+use crate::architecture::Architecture;
 use crate::ast::*;
 use crate::code::Code;
 use crate::error::{CompileError, Position, error};
@@ -55,17 +56,24 @@ pub(crate) struct Blocks<'a> {
     packets: Vec<(String, String)>,
 }
 
-pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
-    lower_blocks(declarations).map(|(program, ..)| program)
+pub(crate) fn lower(architecture: Architecture, declarations: &[Declaration]) -> Result<Program> {
+    lower_blocks(architecture, declarations).map(|(program, ..)| program)
+}
+
+/// What a controller sees of a program.
+pub(crate) fn describe(architecture: Architecture, declarations: &[Declaration]) -> Result<P4Info> {
+    let (mut lowering, blocks) = begin(declarations)?;
+    let (_, info) = lowering.interface(architecture, &blocks)?;
+    Ok(info)
 }
 
 /// The same, with the state of lowering.
 pub(crate) fn lower_blocks(
+    architecture: Architecture,
     declarations: &[Declaration],
 ) -> Result<(Program, Lowering, Blocks<'_>)> {
     let (mut lowering, blocks) = begin(declarations)?;
-    let program =
-        lowering.program(blocks.parser, blocks.control, blocks.deparser, &blocks.packets)?;
+    let program = lowering.program(architecture, &blocks)?;
     Ok((program, lowering, blocks))
 }
 
@@ -112,9 +120,15 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
             "a program has one package: Switch(MyParser(), MyControl(), MyDeparser()) main;",
         );
     };
+    if let Some(name) =
+        blocks.iter().find(|block| block.arguments.as_ref().is_none_or(|a| !a.is_empty()))
+    {
+        return error(name.name.at, "a block has empty brackets: MyParser()");
+    }
     let [parser, control, deparser] = &blocks[..] else {
         return error(package.at, "Switch needs three blocks: parser, control, deparser");
     };
+    let [parser, control, deparser] = [parser, control, deparser].map(|block| &block.name);
     if package.text != "Switch" || main.text != "main" {
         return error(package.at, "the package is Switch(...) main");
     }
@@ -126,6 +140,15 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
         None => error(name.at, "this is not a control"),
     };
     let (control, deparser) = (block(control)?, block(deparser)?);
+    if let Some(instance) = parser.instances.first() {
+        return error(instance.name.at, "a parser in a parser is not within the subset here");
+    }
+    if let Some(variable) = control.variables.first().or(deparser.variables.first()) {
+        return error(
+            variable.name.at,
+            "variables are not within the subset: make it a field of the metadata",
+        );
+    }
     if controls.len() != 2 || parsers.len() != 1 {
         return error(
             package.at,
@@ -153,23 +176,17 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
 }
 
 impl Lowering {
-    fn program(
+    /// Tables, actions and arrays: of the pipeline, and for controllers. Leaves the names of the
+    /// control's parameters.
+    fn interface(
         &mut self,
-        parser: &Parser,
-        control: &Control,
-        deparser: &Control,
-        packets: &[(String, String)],
-    ) -> Result<Program> {
+        architecture: Architecture,
+        blocks: &Blocks<'_>,
+    ) -> Result<(Spec, P4Info)> {
         use Role::*;
         self.signature(
-            &parser.name,
-            &parser.parameters,
-            &[("packet_in", Packet), ("out", Headers), ("inout", Metadata), ("swx_input_t", Input)],
-        )?;
-        let roles = std::mem::take(&mut self.roles);
-        self.signature(
-            &control.name,
-            &control.parameters,
+            &blocks.control.name,
+            &blocks.control.parameters,
             &[
                 ("inout", Headers),
                 ("inout", Metadata),
@@ -178,11 +195,32 @@ impl Lowering {
             ],
         )?;
         let mut spec = Spec::default();
-        let mut info = P4Info::default();
+        let mut info = P4Info { architecture: architecture.name().into(), ..P4Info::default() };
         let mut numbers = Numbers::default();
-        self.instances(control, &mut info, &mut numbers)?;
-        self.actions(control, &mut spec, &mut info, &mut numbers)?;
-        self.tables(control, &mut spec, &mut info, &mut numbers)?;
+        self.instances(blocks.control, &mut info, &mut numbers)?;
+        self.actions(blocks.control, &mut spec, &mut info, &mut numbers)?;
+        self.tables(blocks.control, &mut spec, &mut info, &mut numbers)?;
+        for (header, name) in &blocks.packets {
+            let fields = self.names.headers[header].clone();
+            info.packets.push(p4info::PacketMetadata {
+                id: numbers.of(p4info::PACKET, name),
+                name: name.clone(),
+                fields,
+            });
+        }
+        Ok((spec, info))
+    }
+
+    fn program(&mut self, architecture: Architecture, blocks: &Blocks<'_>) -> Result<Program> {
+        use Role::*;
+        let Blocks { parser, control, deparser, .. } = blocks;
+        self.signature(
+            &parser.name,
+            &parser.parameters,
+            &[("packet_in", Packet), ("out", Headers), ("inout", Metadata), ("swx_input_t", Input)],
+        )?;
+        let roles = std::mem::take(&mut self.roles);
+        let (mut spec, info) = self.interface(architecture, blocks)?;
 
         // The pipeline, from ingress to egress.
         self.in_action = false;
@@ -244,14 +282,6 @@ impl Lowering {
             spec.registers.push((format!("{name}_bytes"), *size));
         }
         spec.meters = self.meters.clone();
-        for (header, name) in packets {
-            let fields = self.names.headers[header].clone();
-            info.packets.push(p4info::PacketMetadata {
-                id: numbers.of(p4info::PACKET, name),
-                name: name.clone(),
-                fields,
-            });
-        }
         Ok(Program { spec, info })
     }
 }

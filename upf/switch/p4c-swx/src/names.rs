@@ -91,6 +91,12 @@ impl Names {
                 let (own, number) = self.constants[&path[0].text];
                 (Some(own), number)
             }
+            Expression::Cast(_, at) => {
+                return error(
+                    *at,
+                    "casts are not within the subset: assign to a field of the other width",
+                );
+            }
             other => return error(other.at(), "a number or a constant is expected here"),
         };
         let at = value.at();

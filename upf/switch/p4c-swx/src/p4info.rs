@@ -4,6 +4,8 @@ use std::fmt::Write;
 /// Everything that a controller can address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct P4Info {
+    /// The architecture: `pna`, `psa`, `v1model`, `tna`, or `swx`.
+    pub architecture: String,
     /// Tables.
     pub tables: Vec<Table>,
     /// Actions.
@@ -89,6 +91,8 @@ pub struct Action {
 /// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
+    /// Number in the action.
+    pub id: u32,
     /// Name.
     pub name: String,
     /// Width in bits.
@@ -148,7 +152,8 @@ impl Numbers {
 impl P4Info {
     /// The text form of the message `p4.config.v1.P4Info`, which controllers load.
     pub fn to_text(&self, program: &str) -> String {
-        let mut text = format!("pkg_info {{\n  name: {program:?}\n  arch: \"swx\"\n}}\n");
+        let mut text =
+            format!("pkg_info {{\n  name: {program:?}\n  arch: {:?}\n}}\n", self.architecture);
         self.write(&mut text).expect("writing to a string cannot fail");
         text
     }
@@ -179,7 +184,7 @@ impl P4Info {
         }
         for action in &self.actions {
             writeln!(text, "actions {{\n{}", preamble(action.id, &action.name, &action.alias))?;
-            for (id, Parameter { name, bits, .. }) in (1..).zip(&action.parameters) {
+            for Parameter { id, name, bits, .. } in &action.parameters {
                 writeln!(
                     text,
                     "  params {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n  }}"

@@ -2,6 +2,7 @@
 use crate::ast::*;
 use crate::error::{CompileError, Position, error};
 use crate::lexer::{Kind, Token, tokens};
+use std::collections::BTreeMap;
 
 pub(crate) type Result<T> = std::result::Result<T, CompileError>;
 
@@ -237,19 +238,26 @@ impl Parser_ {
         }
         let package = self.name()?;
         self.expect("(")?;
-        let mut blocks = Vec::new();
+        let arguments = self.package_arguments()?;
+        let name = self.name()?;
+        self.expect(";")?;
+        Ok(Declaration::Package(package, arguments, name))
+    }
+
+    /// Arguments behind an opened bracket, and the closing one.
+    fn package_arguments(&mut self) -> Result<Vec<PackageArgument>> {
+        let mut arguments = Vec::new();
         while !self.is_sign(")") {
-            blocks.push(self.name()?);
-            self.expect("(")?;
-            self.expect(")")?;
+            let name = self.name()?;
+            let inner =
+                if self.take("(") { Some(self.deeper(Self::package_arguments)?) } else { None };
+            arguments.push(PackageArgument { name, arguments: inner });
             if !self.take(",") {
                 break;
             }
         }
         self.expect(")")?;
-        let name = self.name()?;
-        self.expect(";")?;
-        Ok(Declaration::Package(package, blocks, name))
+        Ok(arguments)
     }
 
     fn fields(&mut self) -> Result<Vec<Field>> {
@@ -269,11 +277,11 @@ impl Parser_ {
         self.expect("(")?;
         let mut parameters = Vec::new();
         while !self.is_sign(")") {
-            self.annotations()?;
+            let annotations = self.annotations()?;
             let directed = ["in", "out", "inout"].iter().any(|word| self.is_word(word));
             let direction = if directed { Some(self.word()?) } else { None };
             let of = self.a_type()?;
-            parameters.push(Parameter { direction, of, name: self.name()? });
+            parameters.push(Parameter { annotations, direction, of, name: self.name()? });
             if !self.take(",") {
                 break;
             }
@@ -286,9 +294,16 @@ impl Parser_ {
         let name = self.name()?;
         let parameters = self.parameters()?;
         self.expect("{")?;
-        let mut states = Vec::new();
+        let (mut instances, mut states) = (Vec::new(), Vec::new());
         while !self.take("}") {
             self.annotations()?;
+            if states.is_empty()
+                && matches!(self.peek().kind, Kind::Name(_))
+                && !self.is_word("state")
+            {
+                instances.push(self.instance()?);
+                continue;
+            }
             if !self.take("state") {
                 return self.expected("a state");
             }
@@ -312,7 +327,7 @@ impl Parser_ {
             self.expect("}")?;
             states.push(State { name, body, transition });
         }
-        Ok(Parser { name, parameters, states })
+        Ok(Parser { name, parameters, instances, states })
     }
 
     fn transition(&mut self) -> Result<Transition> {
@@ -375,6 +390,8 @@ impl Parser_ {
             name,
             parameters,
             instances: vec![],
+            variables: vec![],
+            blocks: BTreeMap::new(),
             actions: vec![],
             tables: vec![],
             apply: vec![],
@@ -391,15 +408,29 @@ impl Parser_ {
                 control.actions.push(Action { name, parameters, body: self.block()? });
             } else if self.take("table") {
                 control.tables.push(self.table()?);
-            } else if self.is_word("bit") {
-                return error(
-                    self.at(),
-                    "variables are not within the subset: make it a field of the metadata",
-                );
+            } else if self.is_word("bit") || self.is_variable() {
+                control.variables.push(self.variable()?);
             } else {
                 control.instances.push(self.instance()?);
             }
         }
+    }
+
+    /// Whether a type and a name follow each other here.
+    fn is_variable(&self) -> bool {
+        let next = &self.tokens[(self.next + 1).min(self.tokens.len() - 1)];
+        matches!((&self.peek().kind, &next.kind), (Kind::Name(_), Kind::Name(_)))
+    }
+
+    /// A variable. Its first value is that of P4's type: a program sets what it reads.
+    fn variable(&mut self) -> Result<Variable> {
+        let of = self.a_type()?;
+        let name = self.name()?;
+        if self.take("=") {
+            self.expression()?;
+        }
+        self.expect(";")?;
+        Ok(Variable { of, name })
     }
 
     fn instance(&mut self) -> Result<Instance> {

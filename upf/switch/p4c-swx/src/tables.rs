@@ -89,7 +89,7 @@ impl Lowering {
                 constant_default: *constant_default,
                 size,
             });
-            let name = format!("{}.{alias}", control.name.text);
+            let name = control.full_name(&alias);
             info.tables.push(p4info::Table {
                 id: numbers.of(p4info::TABLE, &name),
                 name,

@@ -1,8 +1,12 @@
 //! The BPF back end: what it refuses in addition to the subset, and properties of its output.
 //! `target/tests/engines.rs` compares its behaviour with DPDK's pipeline.
-use martlet_p4c_swx::compile_ebpf;
+use martlet_p4c_swx::{Source, compile_ebpf};
 
-const PROGRAM: &str = include_str!("../../p4/upf.p4");
+/// The user plane's program for PNA.
+fn program() -> Source {
+    Source::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../p4/upf_pna.p4").as_ref())
+        .expect("it is there")
+}
 
 /// A small program with an extracted header, one that may be prepended, and a ternary table.
 const SMALL: &str = "header e_h { bit<48> d; bit<48> s; bit<16> t; }
@@ -33,7 +37,7 @@ Switch(P(), C(), D()) main;
 
 #[test]
 fn the_user_plane_and_a_small_program_compile_to_c() {
-    let output = compile_ebpf(PROGRAM).expect("the user plane");
+    let output = compile_ebpf(program().text()).expect("the user plane");
     assert_eq!(output.layout.tables.len(), 12);
     for text in [
         "EXACT_TABLE(gtp_decap, 40960, 131072, 64)",

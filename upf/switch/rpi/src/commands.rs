@@ -142,7 +142,7 @@ async fn warn_of_unknown_hops(
 struct Free {
     taken: BTreeSet<u64>,
     next: u64,
-    most: u64,
+    max: u64,
 }
 
 impl Free {
@@ -150,7 +150,7 @@ impl Free {
         let entries = client.entries(None).await?;
         let info = &client.program().info;
         let taken = entries.iter().filter_map(|entry| rules::counter(info, entry)).collect();
-        Ok(Free { taken, next: 0, most: info.counters[0].size.into() })
+        Ok(Free { taken, next: 0, max: info.counters[0].size.into() })
     }
 
     fn next(&mut self) -> Option<u64> {
@@ -158,7 +158,7 @@ impl Free {
             self.next += 1;
         }
         self.next += 1;
-        (self.next <= self.most).then_some(self.next - 1)
+        (self.next <= self.max).then_some(self.next - 1)
     }
 }
 

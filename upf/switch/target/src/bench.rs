@@ -227,9 +227,9 @@ fn measure(
     let from = switch.sunk(out as u32);
     let mut before = from;
     for _ in 0..bench.samples {
-        let took = switch.measure(200_000_000);
+        let elapsed = switch.measure(200_000_000);
         let now = switch.sunk(out as u32);
-        packets_per_second.push((now.0 - before.0) as f64 / took as f64 * 1e9);
+        packets_per_second.push((now.0 - before.0) as f64 / elapsed as f64 * 1e9);
         before = now;
     }
     if before.0 == from.0 {

@@ -73,7 +73,7 @@ pub enum ProcessError {
     #[error(transparent)]
     Xdp(#[from] XdpError),
     /// The P4 program does not compile.
-    #[error("upf.p4:{0}")]
+    #[error("upf_pna.p4:{0}")]
     Program(#[from] CompileError),
     /// The system rejected an operation.
     #[error("cannot {what}: {cause}")]

@@ -114,11 +114,12 @@ fn a_hot_session_moves(native: DatapathChoice) {
     check_all_arrived(&testbed, 1, quiet);
     assert_eq!(testbed.status("movedOn"), 0);
     // 16 Mbit/s per direction are hot.
-    let mut took = Duration::ZERO;
+    let mut elapsed = Duration::ZERO;
     let mut on_switch = 0;
     let first = 10_000;
     let hot = Traffic::during(&mut testbed, first, Duration::from_micros(800), |testbed| {
-        took = testbed.eventually("a hot session moves", |testbed| testbed.status("movedOn") == 1);
+        elapsed =
+            testbed.eventually("a hot session moves", |testbed| testbed.status("movedOn") == 1);
         let before = testbed.usage();
         std::thread::sleep(Duration::from_millis(300));
         let since = testbed.usage();
@@ -134,9 +135,9 @@ fn a_hot_session_moves(native: DatapathChoice) {
         let more = testbed.usage();
         on_switch += before.uplink_packets + more.uplink_packets;
     });
-    println!("{native:?}: a session was on the switch {took:?} after it became hot");
+    println!("{native:?}: a session was on the switch {elapsed:?} after it became hot");
     // 500 ms are allowed on an idle machine; `martlet lab switch` measures it.
-    assert!(took <= Duration::from_secs(1), "{took:?}");
+    assert!(elapsed <= Duration::from_secs(1), "{elapsed:?}");
     check_all_arrived(&testbed, first, hot);
     let rest = testbed.usage();
     // Exact to the packet and byte on either path, including the slow sessions.

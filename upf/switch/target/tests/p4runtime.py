@@ -19,7 +19,7 @@ def main():
     sh.setup(device_id=1, grpc_addr=address, election_id=(0, 5), verbose=False)
 
     # Insert, read, modify, delete.
-    entry = sh.TableEntry("Upf.gtp_decap")(action="Upf.decap")
+    entry = sh.TableEntry("gtp_decap")(action="decap")
     entry.match["teid"] = "0x1000"
     entry.action["ue"] = "10.60.0.1"
     entry.action["counter"] = "5"
@@ -32,18 +32,18 @@ def main():
         raise SystemExit("a second insertion was accepted")
     except REFUSALS as error:
         assert "ALREADY_EXISTS" in str(error), error
-    found = list(sh.TableEntry("Upf.gtp_decap").read())
+    found = list(sh.TableEntry("gtp_decap").read())
     assert len(found) == 1, found
     assert found[0].msg().action.action.params[3].value == b"\x01", found[0]
     entry.action["next_hop"] = "2"
     entry.modify()
     assert (
-        next(iter(sh.TableEntry("Upf.gtp_decap").read())).msg().action.action.params[3].value
+        next(iter(sh.TableEntry("gtp_decap").read())).msg().action.action.params[3].value
         == b"\x02"
     )
 
     # Prefix, range and ternary together, with a priority.
-    application = sh.TableEntry("Upf.applications")(action="Upf.application")
+    application = sh.TableEntry("applications")(action="application")
     application.match["session"] = "4&&&0xffffffff"
     application.match["remote"] = "8.8.0.0/16"
     application.match["remote_port"] = "80..90"
@@ -51,11 +51,11 @@ def main():
     application.priority = 10
     application.action["application"] = "1"
     application.insert()
-    read = next(iter(sh.TableEntry("Upf.applications").read()))
+    read = next(iter(sh.TableEntry("applications").read()))
     ranges = [field.range.high for field in read.msg().match if field.HasField("range")]
     assert read.priority == 10 and ranges == [b"\x5a"], read
     application.delete()
-    assert not list(sh.TableEntry("Upf.applications").read())
+    assert not list(sh.TableEntry("applications").read())
 
     # Invalid values.
     from p4.v1 import p4runtime_pb2
@@ -72,29 +72,29 @@ def main():
         assert "32 bits" in str(error), error
 
     # Counters and meters.
-    counter = sh.CounterEntry("Upf.rules")
+    counter = sh.CounterEntry("rules")
     counter.index = 5
     counter.packet_count = 7
     counter.byte_count = 700
     counter.modify()
-    counter = sh.CounterEntry("Upf.rules")
+    counter = sh.CounterEntry("rules")
     counter.index = 5
     counter = next(iter(counter.read()))
     assert (counter.packet_count, counter.byte_count) == (7, 700), counter
-    meter = sh.MeterEntry("Upf.session_meter")
+    meter = sh.MeterEntry("session_meter")
     meter.index = 3
     meter.cir = meter.pir = 125000
     meter.cburst = meter.pburst = 10000
     meter.modify()
-    meter = sh.MeterEntry("Upf.session_meter")
+    meter = sh.MeterEntry("session_meter")
     meter.index = 3
     meter = next(iter(meter.read()))
     assert meter.cir == 125000 and meter.cburst == 10000, meter
 
     # A default action, and one that is fixed by the program.
-    default = sh.TableEntry("Upf.ip_default_forward")(action="Upf.to_controller", is_default=True)
+    default = sh.TableEntry("ip_default_forward")(action="to_controller", is_default=True)
     default.modify()
-    fixed = sh.TableEntry("Upf.gtp_decap")(action="NoAction", is_default=True)
+    fixed = sh.TableEntry("gtp_decap")(action="NoAction", is_default=True)
     try:
         fixed.modify()
         raise SystemExit("a fixed default action was changed")
@@ -103,7 +103,7 @@ def main():
 
     # Packets without a rule reach the controller from port 0, complete and with their port; packets
     # from the controller leave there.
-    unknown = sh.TableEntry("Upf.ip_default_forward")(action="Upf.to_controller")
+    unknown = sh.TableEntry("ip_default_forward")(action="to_controller")
     unknown.match["port"] = "0"
     unknown.modify()
     far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806))
@@ -113,7 +113,9 @@ def main():
     question = b"\xff" * 6 + b"\x02\0\0\0\0\x09" + b"\x08\x06" + bytes(range(46))
     far.send(question)
     packets = [
-        packet for packet in received.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"
+        packet
+        for packet in received.sniff(timeout=3)
+        if packet.packet.payload[12:14] == b"\x08\x06"
     ]
     assert [packet.packet.payload for packet in packets] == [question], packets
     port = packets[0].packet.metadata[0].value

@@ -68,7 +68,7 @@ impl XdpSwitch {
     pub fn new() -> Result<XdpSwitch, XdpError> {
         let compiled = martlet_p4c_swx::compile_ebpf(martlet_switch_control::UPF);
         let compiled = compiled.map_err(|error| {
-            XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into())
+            XdpError::Table(format!("upf_pna.p4:{error}"), std::io::ErrorKind::InvalidInput.into())
         })?;
         let loaded = Loaded::new(&compiled)?;
         let control = Arc::new(Control::new(|name, bytes| loaded.memory(name, bytes))?);

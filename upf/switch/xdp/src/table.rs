@@ -151,7 +151,7 @@ impl Table {
         match self.lists(entries).into_iter().find(|(_, list)| list.len() > LONGEST_LIST) {
             None => Ok(()),
             Some((first, list)) => {
-                Err(TableError::List { first, entries: list.len(), most: LONGEST_LIST })
+                Err(TableError::List { first, entries: list.len(), max: LONGEST_LIST })
             }
         }
     }

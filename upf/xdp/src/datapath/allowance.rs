@@ -91,7 +91,7 @@ impl Forwarder {
         entry: &mut Entry,
         session: &Session,
         plan: &Plan,
-        place: Option<(u32, u32)>,
+        limits_range: Option<(u32, u32)>,
     ) {
         let mut accounts = std::mem::take(&mut entry.accounts);
         entry.accounts.reserve_exact(session.urrs.len());
@@ -116,9 +116,10 @@ impl Forwarder {
         let at = |n: usize, start: u32| self.programs.limits.i64(start + n as u32, 0);
         let clamp = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         let before = std::mem::replace(&mut entry.limits, shared(plan.limits.as_slice().into()));
-        let old_place = entry.limits_at;
-        let stays = place.is_none() && !plan.limits.is_empty();
-        let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);
+        let old_limits_range = entry.limits_at;
+        let stays = limits_range.is_none() && !plan.limits.is_empty();
+        let start =
+            if stays { old_limits_range } else { limits_range }.map_or(0, |(start, _)| start);
         let were_exact = std::mem::replace(&mut entry.exact, plan.exact);
         for (n, limit) in plan.limits.iter().enumerate() {
             let same = |old: &Limit| {
@@ -136,10 +137,10 @@ impl Forwarder {
             }
         }
         if !stays {
-            if let Some((start, length)) = old_place {
+            if let Some((start, length)) = old_limits_range {
                 state.limit_slots.release(start, length);
             }
-            entry.limits_at = place;
+            entry.limits_at = limits_range;
         }
     }
 }

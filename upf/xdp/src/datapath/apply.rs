@@ -148,9 +148,8 @@ impl Forwarder {
         for (n, planned) in plan.rules.iter().enumerate() {
             let rest_at = state.rest_slots.take(1).ok_or_else(|| full("rules"))?;
             let cache_rule = self.cache_rule(state, plan, n);
-            let place =
-                cache_rule.map(|(_, place)| place).or_else(|| state.rule_slots.take_other());
-            let Some(at) = place else {
+            let slot = cache_rule.map(|(_, slot)| slot).or_else(|| state.rule_slots.take_other());
+            let Some(at) = slot else {
                 state.rest_slots.release(rest_at, 1);
                 return Err(full("rules"));
             };
@@ -208,7 +207,7 @@ impl Forwarder {
                 _ => {
                     let first = self.list(state, plan, list, &rules, taken)?;
                     self.cache_list(state, *lookup_key, first, taken)
-                        .map_or(LIST | first, |place| CACHED | place)
+                        .map_or(LIST | first, |slot| CACHED | slot)
                 }
             };
             lookup_keys.insert(*lookup_key, leads_to);
@@ -315,8 +314,8 @@ impl Forwarder {
             state.group_slots.release(at, length);
         }
         entry.groups.set(taken.groups);
-        for place in entry.list_homes.take() {
-            state.rule_slots.release(place);
+        for slot in entry.list_homes.take() {
+            state.rule_slots.release(slot);
         }
         entry.list_homes.set(taken.lists);
         let mut fresh = taken.buckets.into_iter();

@@ -1,5 +1,6 @@
 //! Compiles a session to the structs of the programs.
 use super::filters::{self, Compiled};
+use super::unsupported::Unsupported;
 use crate::loader::types::{rule, rule_cold, rule_flag as r};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_datapath::DatapathError;
@@ -16,10 +17,10 @@ pub(super) fn class_in(flags: u32) -> usize {
 }
 
 /// Maximum bit rates and volume limits of one PDR; as `bpf/structs.h` has them.
-const MOST_BUCKETS: usize = 4;
-const MOST_LIMITS: usize = 8;
-/// Candidates of one entrance; as `bpf/classify.h` has it.
-const MOST_CANDIDATES: usize = 512;
+const MAX_BUCKETS: usize = 4;
+const MAX_LIMITS: usize = 8;
+/// Candidates of one lookup key; as `bpf/classify.h` has it.
+const MAX_CANDIDATES: usize = 512;
 
 /// The lookup keys of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +76,7 @@ pub(super) struct Planned {
 pub(super) struct Plan {
     pub rules: Vec<Planned>,
     pub limits: Vec<Limit>,
-    /// For each entrance, positions in `rules` by precedence, with their filters.
+    /// For each lookup key, positions in `rules` by precedence, with their filters.
     pub lookup_keys: BTreeMap<LookupKey, Vec<(usize, Vec<Compiled>)>>,
     pub buffers: bool,
     /// A limit is near: packets are counted against all of them.
@@ -104,7 +105,7 @@ pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, Datapat
     };
     let (ue, routed) = (session.ue_addresses(), !session.routes().is_empty());
     for pdr in by_precedence {
-        let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
+        let reject = |why: Unsupported| DatapathError::Pdr { pdr: pdr.id, why: why.to_string() };
         let Some(far) = session.fars.get(&pdr.far) else { continue };
         let mut planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
         if default_flows.contains(&pdr.id) {
@@ -120,24 +121,22 @@ pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, Datapat
             }
         };
         for lookup_key in lookup_keys {
-            let compiled: Result<Vec<Compiled>, String> =
+            let compiled: Result<Vec<Compiled>, Unsupported> =
                 pdr.rules.iter().map(filters::compile).collect();
             let list = plan.lookup_keys.entry(lookup_key).or_default();
             let first = list.first().and_then(|(n, _): &(usize, _)| plan.rules.get(*n));
             if first.is_some_and(|first: &Planned| first.direction != direction) {
-                return Err(refuse("shares its tunnel with a PDR of the other direction".into()));
+                return Err(reject(Unsupported::OtherDirection));
             }
-            list.push((plan.rules.len(), compiled.map_err(refuse)?));
+            list.push((plan.rules.len(), compiled.map_err(reject)?));
             let candidates: usize = list
                 .iter()
                 .map(|(_, filters)| {
                     filters.iter().map(|f| f.candidates.len()).sum::<usize>().max(1)
                 })
                 .sum();
-            if candidates > MOST_CANDIDATES {
-                return Err(refuse(format!(
-                    "is one of too many filters: {MOST_CANDIDATES} are possible in one place"
-                )));
+            if candidates > MAX_CANDIDATES {
+                return Err(reject(Unsupported::TooManyFilters { max: MAX_CANDIDATES }));
             }
         }
         plan.rules.push(planned);
@@ -167,13 +166,13 @@ fn planned(
     ue: (&BTreeSet<UeAddress>, bool),
     limits: &[Limit],
 ) -> Result<Planned, DatapathError> {
-    let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
+    let reject = |why: Unsupported| DatapathError::Pdr { pdr: pdr.id, why: why.to_string() };
     let direction = pdr.direction();
     let mut rule = rule::default();
     let mut rest = rule_cold { pdr: u32::from(pdr.id), ..Default::default() };
     let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
     flags |= action(far, &mut rule, &mut rest);
-    flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(refuse)?;
+    flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(reject)?;
     if direction == Direction::Downlink && session.asks_for_dns() {
         flags |= r::RULE_DNS.0;
     }
@@ -195,11 +194,9 @@ fn planned(
         rule.qfi = qfi & 0x3f | if reflective && to_ue { 0x40 } else { 0 };
     }
     let rates: Vec<u32> = qers().filter(|qer| qer.mbr.is_some()).map(|qer| qer.id).collect();
-    if rates.len() > MOST_BUCKETS {
-        return Err(refuse(format!(
-            "has {} QERs with a bit rate; {MOST_BUCKETS} are possible",
-            rates.len()
-        )));
+    if rates.len() > MAX_BUCKETS {
+        let count = rates.len();
+        return Err(reject(Unsupported::TooManyRates { count, max: MAX_BUCKETS }));
     }
     let urrs = || pdr.urrs.iter().filter_map(|id| session.urrs.get(id));
     if urrs().any(|urr| urr.time_quota_exhausted) {
@@ -212,14 +209,14 @@ fn planned(
     let counted: Vec<usize> = (0..limits.len()).filter(|n| own(&limits[*n])).collect();
     let foreign: Vec<usize> =
         (0..limits.len()).filter(|n| stops(&limits[*n]) && !own(&limits[*n])).collect();
-    if counted.len() + foreign.len() > MOST_LIMITS {
-        return Err(refuse(format!("has more than {MOST_LIMITS} volume thresholds and quotas")));
+    if counted.len() + foreign.len() > MAX_LIMITS {
+        return Err(reject(Unsupported::TooManyLimits { max: MAX_LIMITS }));
     }
     rest.limit_count = counted.len() as u8;
     let all: Vec<usize> = counted.into_iter().chain(foreign).collect();
-    for (place, n) in all.iter().enumerate() {
-        rest.limit[place] = *n as u8;
-        rest.quotas |= u8::from(limits[*n].quota) << place;
+    for (slot, n) in all.iter().enumerate() {
+        rest.limit[slot] = *n as u8;
+        rest.quotas |= u8::from(limits[*n].quota) << slot;
     }
     rule.flags = flags;
     Ok(Planned {
@@ -263,21 +260,21 @@ fn addresses(
     (ue, routed): (&BTreeSet<UeAddress>, bool),
     rule: &mut rule,
     rest: &mut rule_cold,
-) -> Result<u32, String> {
+) -> Result<u32, Unsupported> {
     // The PDR's addresses are compared only if they are not all of the UE's: another address is
     // foreign anyway. Packets from the data network were looked up by their address.
     let named: BTreeSet<UeAddress> = pdr.ue.iter().copied().collect();
     let some = ue.is_empty() || !ue.is_subset(&named) || (routed && pdr.routes().is_empty());
     let narrower = pdr.local.is_some() && !named.is_empty() && some;
     if narrower && !pdr.routes().is_empty() {
-        return Err("names networks behind its UE, and not all addresses of the session".into());
+        return Err(Unsupported::SomeAddressesWithRoutes);
     }
     let mut flags = if narrower { r::RULE_MATCH_UE.0 } else { 0 };
     let (mut fours, mut sixes) = (0, 0);
     for address in if narrower { &named } else { ue } {
         match address {
             UeAddress::V4(address) => {
-                // Elsewhere programs note something of their own there.
+                // In other rules the programs keep data of their own in this field.
                 if pdr.local.is_some() {
                     rule.ue4 = u32::from_ne_bytes(address.octets());
                 }
@@ -294,9 +291,7 @@ fn addresses(
     }
     if fours > 1 || sixes > 1 {
         if narrower {
-            return Err(
-                "names several UE addresses of one family, and not all of the session".into()
-            );
+            return Err(Unsupported::SomeAddresses);
         }
         flags |= r::RULE_UE_MANY.0;
     } else if narrower && !ue.is_empty() {

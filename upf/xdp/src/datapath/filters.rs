@@ -1,11 +1,12 @@
 //! SDF filters as the programs read them.
+use super::unsupported::Unsupported;
 use crate::loader::types::{candidate, filter, filter_flag as f};
 use martlet_upf_rules::{Network, SdfRule, Side};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-/// Candidates that one filter may become: it has a range of ports each.
-const MOST: usize = 64;
+/// Limit of candidates of one filter: each has one range of ports.
+const MAX_CANDIDATES: usize = 64;
 /// As `bpf/structs.h` has them.
 pub(super) const GROUP: usize = 7;
 const MORE: u32 = 0x4000_0000;
@@ -31,7 +32,7 @@ pub(super) fn none() -> candidate {
 }
 
 /// A filter as candidates; the rule's index and the end of the list are left to the caller.
-pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
+pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, Unsupported> {
     let mut first = any();
     let mut rest = filter::default();
     if let Some(protocol) = rule.protocol {
@@ -83,11 +84,9 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
             candidates.push(candidate);
         }
     }
-    if candidates.len() > MOST {
-        return Err(format!(
-            "has an SDF filter with {} combinations of ports; {MOST} are possible",
-            candidates.len()
-        ));
+    if candidates.len() > MAX_CANDIDATES {
+        let (count, max) = (candidates.len(), MAX_CANDIDATES);
+        return Err(Unsupported::TooManyPorts { count, max });
     }
     Ok(Compiled { candidates, rest })
 }

@@ -87,11 +87,11 @@ impl Forwarder {
     /// Limit of buffered packets of a session.
     pub fn buffer_limit(&self, session: &Session) -> u32 {
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
-        let most = self.limits.buffer_packets_per_session;
+        let max = self.limits.buffer_packets_per_session;
         let limit = suggested
             .map(usize::from)
             .filter(|packets| *packets > 0)
-            .map_or(most, |packets| packets.min(most));
+            .map_or(max, |packets| packets.min(max));
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
@@ -174,8 +174,8 @@ impl Forwarder {
     pub fn fill(&self) -> serde_json::Value {
         let state = self.lock();
         let fill = |slots: &super::slots::Slots| {
-            let (used, most) = slots.fill();
-            serde_json::json!({"used": used, "most": most})
+            let (used, max) = slots.fill();
+            serde_json::json!({"used": used, "most": max})
         };
         let stats = self.programs.stats().unwrap_or_default();
         let (sockets, frames) = lock(&self.ring).sockets();
@@ -206,8 +206,8 @@ impl Forwarder {
         let mut all: Vec<TableUsage> = rule_slots
             .into_iter()
             .map(|(table, slots)| {
-                let (used, most) = slots.fill();
-                TableUsage { table, used: used as u64, capacity: most as u64 }
+                let (used, max) = slots.fill();
+                TableUsage { table, used: used as u64, capacity: max as u64 }
             })
             .collect();
         let fill = |table, used, capacity| TableUsage { table, used, capacity };
@@ -242,7 +242,7 @@ impl Forwarder {
         let state = self.lock();
         let tables =
             [&state.session_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
-        let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
+        let per_cent = |(used, max): (u32, u32)| u64::from(used) * 100 / u64::from(max.max(1));
         let rules = per_cent((state.rules as u32, self.limits.rules));
         tables.into_iter().map(|slots| per_cent(slots.fill())).fold(rules, u64::max).min(100) as u8
     }
@@ -261,13 +261,13 @@ impl Forwarder {
         }
         self.counters.buffered_packets.add(stats.buffered.wrapping_sub(seen.stats.buffered));
         let counters = &self.counters;
-        let ways = [
+        let directions = [
             (&counters.uplink_bytes, &counters.uplink_packets),
             (&counters.downlink_bytes, &counters.downlink_packets),
         ];
-        for (way, (bytes, packets)) in ways.into_iter().enumerate() {
-            bytes.add(totals[way][0].saturating_sub(seen.totals[way][0]));
-            packets.add(totals[way][1].saturating_sub(seen.totals[way][1]));
+        for (direction, (bytes, packets)) in directions.into_iter().enumerate() {
+            bytes.add(totals[direction][0].saturating_sub(seen.totals[direction][0]));
+            packets.add(totals[direction][1].saturating_sub(seen.totals[direction][1]));
         }
         let Ok(lane) = self.programs.lanes() else { return };
         let port = |lane: &types::lane| lane.entered[0] + lane.entered[1];

@@ -29,8 +29,8 @@ impl Forwarder {
             && f.is_empty())
         };
         plan.lookup_keys.iter().filter(|(_, list)| alone(list)).find_map(|(lookup_key, _)| {
-            let place = state.rule_slots.take_cached(self.cache_slots_of(*lookup_key)?)?;
-            Some((*lookup_key, place))
+            let slot = state.rule_slots.take_cached(self.cache_slots_of(*lookup_key)?)?;
+            Some((*lookup_key, slot))
         })
     }
 
@@ -42,13 +42,13 @@ impl Forwarder {
         first: u32,
         taken: &mut Taken,
     ) -> Option<u32> {
-        let place = state.rule_slots.take_cached(self.cache_slots_of(lookup_key)?)?;
+        let slot = state.rule_slots.take_cached(self.cache_slots_of(lookup_key)?)?;
         let flags = rule_flag::RULE_LIST.0;
         self.programs
             .rules
-            .write(place, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
-        taken.lists.push(place);
-        Some(place)
+            .write(slot, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
+        taken.lists.push(slot);
+        Some(slot)
     }
 
     /// The two cache slots of a key, if it has any.
@@ -118,7 +118,7 @@ impl Forwarder {
         }
         let is_cached = |to: u32| to & LIST == 0 && to & CACHED != 0;
         match before {
-            Some(place) if is_cached(place) => programs.clear_cached(place & !CACHED),
+            Some(slot) if is_cached(slot) => programs.clear_cached(slot & !CACHED),
             // An entry with another target has already replaced it.
             Some(_) if leads_to.is_some_and(|to| !is_cached(to)) => {}
             Some(_) => match lookup_key {

@@ -43,6 +43,7 @@ mod socket;
 mod state;
 mod thread;
 mod trace;
+mod unsupported;
 mod usage;
 mod waiting;
 

@@ -37,16 +37,16 @@ impl Flows {
             .front()
             .is_some_and(|(since, _)| now.duration_since(*since) >= GRACE_PERIOD)
         {
-            let Some((_, place)) = self.resting.pop_front() else { break };
-            if let Err(error) = programs.give_back_nat_place(place) {
+            let Some((_, slot)) = self.resting.pop_front() else { break };
+            if let Err(error) = programs.return_nat_slot(slot) {
                 tracing::error!(%error, "NAT flow entry leaked");
             }
         }
         self.alive = 0;
-        for place in programs.nat_find_l4() {
-            let Some(flow) = programs.nat_flow(place) else { continue };
+        for slot in programs.nat_find_l4() {
+            let Some(flow) = programs.nat_flow(slot) else { continue };
             let public = (flow.public.0, flow.public.1, flow.protocol);
-            let (word, bit) = (place as usize / 64, 1 << (place % 64));
+            let (word, bit) = (slot as usize / 64, 1 << (slot % 64));
             if self.seen.len() <= word {
                 self.seen.resize(word + 1, 0);
             }
@@ -61,7 +61,7 @@ impl Flows {
             }
             programs.forget_nat_flow(&flow, counted);
             self.seen[word] &= !bit;
-            self.resting.extend(flow.rule_slots.map(|place| (now, place)));
+            self.resting.extend(flow.rule_slots.map(|slot| (now, slot)));
             let left = self.bindings.entry(public).or_default();
             *left = left.saturating_sub(1);
             if *left == 0 {

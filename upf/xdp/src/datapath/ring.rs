@@ -22,7 +22,7 @@ pub(super) enum UserEvent {
 }
 
 /// Maximum number of sockets that programs use; as `bpf/structs.h` has it.
-const MOST_SOCKETS: u32 = 64;
+const MAX_SOCKETS: u32 = 64;
 
 /// The ring and the sockets.
 pub(super) struct Ring {
@@ -59,11 +59,9 @@ impl Ring {
             let queues = martlet_interface::queues(name);
             for queue in 0..queues {
                 let index = self.sockets.len() as u32;
-                let socket = match index < MOST_SOCKETS {
+                let socket = match index < MAX_SOCKETS {
                     true => Receiver::open(*ifindex, queue, room),
-                    false => {
-                        Err(std::io::Error::other(format!("there are {MOST_SOCKETS} already")))
-                    }
+                    false => Err(std::io::Error::other(format!("there are {MAX_SOCKETS} already"))),
                 };
                 let added = socket.map_err(|error| error.to_string()).and_then(|socket| {
                     programs

@@ -27,24 +27,24 @@ impl RuleSlots {
     /// One of the two slots of a key, if one is free.
     pub fn take_cached(&mut self, homes: [u32; 2]) -> Option<u32> {
         let now = Instant::now();
-        while let Some((since, place)) = self.released.front().copied()
+        while let Some((since, slot)) = self.released.front().copied()
             && now.duration_since(since) >= GRACE_PERIOD
         {
             self.released.pop_front();
-            self.taken[place as usize / 64] &= !(1 << (place % 64));
+            self.taken[slot as usize / 64] &= !(1 << (slot % 64));
         }
-        let free = homes.into_iter().find(|place| self.is_free(*place))?;
+        let free = homes.into_iter().find(|slot| self.is_free(*slot))?;
         self.taken[free as usize / 64] |= 1 << (free % 64);
         Some(free)
     }
 
-    fn is_free(&self, place: u32) -> bool {
-        self.taken[place as usize / 64] & 1 << (place % 64) == 0
+    fn is_free(&self, slot: u32) -> bool {
+        self.taken[slot as usize / 64] & 1 << (slot % 64) == 0
     }
 
     /// Whether one of the two slots of a key is free.
     pub fn has_cache_slot(&self, homes: [u32; 2]) -> bool {
-        homes.into_iter().any(|place| self.is_free(place))
+        homes.into_iter().any(|slot| self.is_free(slot))
     }
 
     /// A slot outside the cache.
@@ -53,17 +53,17 @@ impl RuleSlots {
     }
 
     /// Frees a slot that programs have used until now, after a grace period.
-    pub fn release(&mut self, place: u32) {
-        self.release_since(place, Instant::now());
+    pub fn release(&mut self, slot: u32) {
+        self.release_since(slot, Instant::now());
     }
 
     /// Frees a slot that no program uses any more.
-    pub fn release_since(&mut self, place: u32, since: Instant) {
-        match place.checked_sub(self.behind) {
+    pub fn release_since(&mut self, slot: u32, since: Instant) {
+        match slot.checked_sub(self.behind) {
             Some(slot) => self.others.release_since(slot + 1, 1, since),
             None => {
                 let behind = self.released.partition_point(|(earlier, _)| *earlier <= since);
-                self.released.insert(behind, (since, place));
+                self.released.insert(behind, (since, slot));
             }
         }
     }
@@ -83,27 +83,27 @@ impl Rates {
     /// The slot of a rate, which one more rule uses now.
     pub fn take(&mut self, programs: &Programs, rate: &types::bucket) -> Option<u16> {
         let (burst, per_byte) = (rate.burst, rate.per_byte);
-        if let Some((place, rules)) = self.known.get_mut(&(burst, per_byte)) {
+        if let Some((slot, rules)) = self.known.get_mut(&(burst, per_byte)) {
             *rules += 1;
-            return u16::try_from(*place).ok();
+            return u16::try_from(*slot).ok();
         }
-        let place = self.slots.take(1)?;
-        programs.rates.write(place, types::rate { burst, per_byte });
-        self.known.insert((burst, per_byte), (place, 1));
-        u16::try_from(place).ok()
+        let slot = self.slots.take(1)?;
+        programs.rates.write(slot, types::rate { burst, per_byte });
+        self.known.insert((burst, per_byte), (slot, 1));
+        u16::try_from(slot).ok()
     }
 
     /// A rule less has it.
-    pub fn release(&mut self, programs: &Programs, place: u16) {
-        if place == 0 {
+    pub fn release(&mut self, programs: &Programs, slot: u16) {
+        if slot == 0 {
             return;
         }
-        let types::rate { burst, per_byte } = programs.rates.read(place.into());
+        let types::rate { burst, per_byte } = programs.rates.read(slot.into());
         let Some((_, rules)) = self.known.get_mut(&(burst, per_byte)) else { return };
         *rules -= 1;
         if *rules == 0 {
             self.known.remove(&(burst, per_byte));
-            self.slots.release(place.into(), 1);
+            self.slots.release(slot.into(), 1);
         }
     }
 }

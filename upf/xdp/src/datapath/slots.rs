@@ -7,7 +7,7 @@ pub(super) const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// Entries of a table, allocated in runs of a power of two. Entry 0 is never allocated.
 pub(super) struct Slots {
-    most: u32,
+    max: u32,
     next: u32,
     in_use: u32,
     /// Free runs, by the power of two of their length.
@@ -23,8 +23,8 @@ fn class(length: u32) -> u32 {
 impl Slots {
     /// For a table with this number of entries.
     pub fn new(entries: usize) -> Self {
-        let most = u32::try_from(entries).unwrap_or(u32::MAX);
-        Slots { most, next: 1, in_use: 0, free: BTreeMap::new(), released: VecDeque::new() }
+        let max = u32::try_from(entries).unwrap_or(u32::MAX);
+        Slots { max, next: 1, in_use: 0, free: BTreeMap::new(), released: VecDeque::new() }
     }
 
     /// Allocates a run; `None` if the table is full. If only freed runs remain, waits for their
@@ -41,7 +41,7 @@ impl Slots {
         if let Some(start) = self.free.get_mut(&class).and_then(Vec::pop) {
             return Some(start);
         }
-        if let Some(end) = self.next.checked_add(1 << class).filter(|end| *end <= self.most) {
+        if let Some(end) = self.next.checked_add(1 << class).filter(|end| *end <= self.max) {
             return Some(std::mem::replace(&mut self.next, end));
         }
         // Rule changes faster than the grace period are delayed, not rejected.
@@ -66,7 +66,7 @@ impl Slots {
 
     /// Allocated entries, and the capacity.
     pub fn fill(&self) -> (u32, u32) {
-        (self.in_use, self.most.saturating_sub(1))
+        (self.in_use, self.max.saturating_sub(1))
     }
 
     fn collect(&mut self) {

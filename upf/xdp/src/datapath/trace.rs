@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long the programs continue to trace after the last request.
 const LEASE: Duration = Duration::from_secs(3);
 /// Limit of traced packets between requests; the ring buffer holds some hundreds more.
-const MOST: usize = 16_384;
+const MAX_PACKETS: usize = 16_384;
 /// As `bpf/telemetry.h` has it.
 const FORWARDED: u32 = 0xff;
 
@@ -29,7 +29,7 @@ impl Tracer {
         let into = inbox.clone();
         let buffer = programs.traces(move |traced| {
             let mut inbox = lock(&into);
-            if inbox.len() < MOST {
+            if inbox.len() < MAX_PACKETS {
                 inbox.push(traced);
             }
         })?;

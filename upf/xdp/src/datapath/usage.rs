@@ -3,7 +3,7 @@ use super::compile::{Limit, Planned};
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use crate::loader::{Programs, Table};
 use martlet_upf_datapath::Usage;
-use martlet_upf_datapath::tally::{Tally, place};
+use martlet_upf_datapath::tally::{Tally, direction_index};
 use martlet_upf_rules::{Direction, Urr};
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -128,13 +128,13 @@ impl Account {
         last: SystemTime,
     ) {
         self.since.add(direction, bytes, packets, first, last);
-        self.quota[place(direction)] += bytes;
+        self.quota[direction_index(direction)] += bytes;
     }
 
     /// Bytes that count for a limit.
     pub fn used(&self, limit: &Limit) -> u64 {
         let counted = if limit.quota { self.quota } else { self.since.bytes() };
-        limit.of.map_or(counted[0] + counted[1], |direction| counted[place(direction)])
+        limit.of.map_or(counted[0] + counted[1], |direction| counted[direction_index(direction)])
     }
 
     /// Restarts the count of a renewed quota.

@@ -92,7 +92,7 @@ impl Programs {
     /// A session has no flow.
     pub fn fill_publics(&self, sessions: u32) -> Result<(), XdpError> {
         let mut known = 0;
-        for flow in self.nat_find_l4().filter_map(|place| self.nat_flow(place)) {
+        for flow in self.nat_find_l4().filter_map(|slot| self.nat_flow(slot)) {
             let n = u32::from_be(flow.ue.0).wrapping_sub(bench_ue(0).to_bits());
             if n < sessions {
                 let public =

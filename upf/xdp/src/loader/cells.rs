@@ -16,54 +16,54 @@ pub(crate) struct Cells {
     pub more: MapHandle,
 }
 
-/// As `place_of` in `bpf/classify.h`.
-pub(crate) fn place_of(mut key: u32, most: u32) -> u32 {
+/// As `hash_index` in `bpf/classify.h`.
+pub(crate) fn hash_index(mut key: u32, max: u32) -> u32 {
     key ^= key >> 16;
     key = key.wrapping_mul(0x7feb_352d);
     key ^= key >> 15;
     key = key.wrapping_mul(0x846c_a68b);
-    ((u64::from(key) * u64::from(most)) >> 32) as u32
+    ((u64::from(key) * u64::from(max)) >> 32) as u32
 }
 
 impl Cells {
-    fn place(&self, key: u32) -> u32 {
-        place_of(key, self.cells.entries() as u32)
+    fn slot(&self, key: u32) -> u32 {
+        hash_index(key, self.cells.entries() as u32)
     }
 
-    fn cell(&self, place: u32, n: u32) -> &AtomicU64 {
-        self.cells.u64(place, n as usize * 8)
+    fn cell(&self, slot: u32, n: u32) -> &AtomicU64 {
+        self.cells.u64(slot, n as usize * 8)
     }
 
-    fn more(&self, place: u32) -> &AtomicU64 {
-        self.cells.u64(place, offset_of!(types::cells, more))
+    fn more(&self, slot: u32) -> &AtomicU64 {
+        self.cells.u64(slot, offset_of!(types::cells, more))
     }
 
     /// Sets the target of a key, whose bytes are in packet order.
     pub fn set(&self, key: [u8; 4], lookup_key: u32) -> Result<(), XdpError> {
         let (key, bytes) = (u32::from_ne_bytes(key), key);
-        let place = self.place(key);
+        let slot = self.slot(key);
         let value = u64::from(lookup_key) << 32 | u64::from(key);
         let mut free = None;
         for n in 0..CELLS {
-            match self.cell(place, n).load(Ordering::Relaxed) {
+            match self.cell(slot, n).load(Ordering::Relaxed) {
                 0 => free = free.or(Some(n)),
                 cell if cell as u32 == key => {
-                    self.cell(place, n).store(value, Ordering::Release);
+                    self.cell(slot, n).store(value, Ordering::Release);
                     return Ok(());
                 }
                 _ => {}
             }
         }
-        let in_more = self.is_in_more(place, bytes)?;
+        let in_more = self.is_in_more(slot, bytes)?;
         if let Some(n) = free.filter(|_| !in_more) {
-            self.cell(place, n).store(value, Ordering::Release);
+            self.cell(slot, n).store(value, Ordering::Release);
             return Ok(());
         }
         self.more
             .update(&bytes, &lookup_key.to_ne_bytes(), MapFlags::ANY)
             .map_err(|e| table_error(self.name, e))?;
         if !in_more {
-            self.more(place).fetch_add(1, Ordering::Release);
+            self.more(slot).fetch_add(1, Ordering::Release);
         }
         Ok(())
     }
@@ -71,21 +71,21 @@ impl Cells {
     /// Removes a key.
     pub fn clear(&self, key: [u8; 4]) {
         let (key, bytes) = (u32::from_ne_bytes(key), key);
-        let place = self.place(key);
+        let slot = self.slot(key);
         for n in 0..CELLS {
-            let cell = self.cell(place, n);
+            let cell = self.cell(slot, n);
             let found = cell.load(Ordering::Relaxed);
             if found != 0 && found as u32 == key {
                 return cell.store(0, Ordering::Release);
             }
         }
-        if self.more(place).load(Ordering::Relaxed) > 0 && self.more.delete(&bytes).is_ok() {
-            self.more(place).fetch_sub(1, Ordering::Release);
+        if self.more(slot).load(Ordering::Relaxed) > 0 && self.more.delete(&bytes).is_ok() {
+            self.more(slot).fetch_sub(1, Ordering::Release);
         }
     }
 
-    fn is_in_more(&self, place: u32, key: [u8; 4]) -> Result<bool, XdpError> {
-        if self.more(place).load(Ordering::Relaxed) == 0 {
+    fn is_in_more(&self, slot: u32, key: [u8; 4]) -> Result<bool, XdpError> {
+        if self.more(slot).load(Ordering::Relaxed) == 0 {
             return Ok(false);
         }
         let found =

@@ -74,8 +74,8 @@ pub fn nat_settings(
         epoch_shift: (shortest / 32).checked_ilog2().unwrap_or(0),
         ..Default::default()
     };
-    for (place, address) in settings.address.iter_mut().zip(addresses) {
-        *place = u32::from_ne_bytes(address.octets());
+    for (slot, address) in settings.address.iter_mut().zip(addresses) {
+        *slot = u32::from_ne_bytes(address.octets());
     }
     settings
 }
@@ -144,17 +144,17 @@ impl Programs {
     }
 
     /// The flow whose inbound entry is in a slot; `None` if it has none.
-    pub fn nat_flow(&self, place: u32) -> Option<NatFlow> {
+    pub fn nat_flow(&self, slot: u32) -> Option<NatFlow> {
         use types::nat_state as bit;
         let kind = |state: u32| state & (bit::NAT_USED.0 | bit::NAT_INWARD.0);
         // A slot in use is not rewritten, except for times and state.
-        let inward = self.nat.flows.read(place);
+        let inward = self.nat.flows.read(slot);
         if kind(inward.state) != bit::NAT_USED.0 | bit::NAT_INWARD.0 {
             return None;
         }
         let outward =
             Some(inward.session).filter(|at| (*at as usize) < self.nat.flows.entries())?;
-        let rule_slots = [outward, place];
+        let rule_slots = [outward, slot];
         let outward = self.nat.flows.read(outward);
         let fits = kind(outward.state) == bit::NAT_USED.0
             && outward.near == inward.other
@@ -185,7 +185,7 @@ impl Programs {
     }
 
     /// Removes a flow. Its slots must rest for a grace period before they are
-    /// [freed](Self::give_back_nat_place), since programs may be using them. `counted`: the session
+    /// [freed](Self::return_nat_slot), since programs may be using them. `counted`: the session
     /// exists and counts the flow.
     pub fn forget_nat_flow(&self, flow: &NatFlow, counted: bool) {
         use types::nat_state as bit;
@@ -195,13 +195,13 @@ impl Programs {
         let (near, near_port) = flow.public;
         let inward =
             types::nat_key { near, near_port, far, far_port, kind: kind | bit::NAT_INWARD.0 };
-        for (place, key) in flow.rule_slots.into_iter().zip([outward, inward]) {
-            if place >= self.nat_overflow_base() {
+        for (slot, key) in flow.rule_slots.into_iter().zip([outward, inward]) {
+            if slot >= self.nat_overflow_base() {
                 let _ = self.nat.by_key.delete(bytes(&key));
             }
             self.nat
                 .flows
-                .u32(place, offset_of!(types::nat_flow, state))
+                .u32(slot, offset_of!(types::nat_flow, state))
                 .store(bit::NAT_TAKEN.0, Ordering::Release);
         }
         self.nat_alive().fetch_sub(1, Ordering::Relaxed);
@@ -217,13 +217,13 @@ impl Programs {
     ///
     /// # Errors
     /// If the table rejects it.
-    pub fn give_back_nat_place(&self, place: u32) -> Result<(), XdpError> {
-        self.nat.blocks.u32(place / BLOCK, 0).fetch_sub(1, Ordering::Relaxed);
-        self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(0, Ordering::Release);
-        if place < self.nat_overflow_base() {
+    pub fn return_nat_slot(&self, slot: u32) -> Result<(), XdpError> {
+        self.nat.blocks.u32(slot / BLOCK, 0).fetch_sub(1, Ordering::Relaxed);
+        self.nat.flows.u32(slot, offset_of!(types::nat_flow, state)).store(0, Ordering::Release);
+        if slot < self.nat_overflow_base() {
             return Ok(());
         }
-        let outcome = self.nat.free.update(&[], &place.to_ne_bytes(), MapFlags::ANY);
+        let outcome = self.nat.free.update(&[], &slot.to_ne_bytes(), MapFlags::ANY);
         outcome.map_err(|error| crate::loader::error::table_error("nat_free", error))
     }
 

@@ -20,16 +20,16 @@ pub struct Received {
     /// Bytes of their frames.
     pub bytes: u64,
     /// Histogram of latencies, with eight classes for each power of two.
-    pub took: Vec<u64>,
+    pub latency_classes: Vec<u64>,
 }
 
 impl Received {
     /// A quantile (0 to 1) of the latency in nanoseconds: the upper end of its class.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        let all: u64 = self.took.iter().sum();
+        let all: u64 = self.latency_classes.iter().sum();
         let rank = (all as f64 * q).ceil().max(1.0) as u64;
         let mut sum = 0;
-        let class = self.took.iter().position(|count| {
+        let class = self.latency_classes.iter().position(|count| {
             sum += count;
             sum >= rank
         })?;
@@ -38,11 +38,16 @@ impl Received {
 
     /// The difference to an earlier count.
     pub fn since(&self, earlier: &Received) -> Received {
-        let took = self.took.iter().zip(&earlier.took).map(|(now, then)| now - then).collect();
+        let latency_classes = self
+            .latency_classes
+            .iter()
+            .zip(&earlier.latency_classes)
+            .map(|(now, then)| now - then)
+            .collect();
         Received {
             packets: self.packets - earlier.packets,
             bytes: self.bytes - earlier.bytes,
-            took,
+            latency_classes,
         }
     }
 }
@@ -142,6 +147,6 @@ impl Traffic {
                 *sum += u64::from_ne_bytes(*word);
             }
         }
-        Ok(Received { packets: words[0], bytes: words[1], took: words[2..].to_vec() })
+        Ok(Received { packets: words[0], bytes: words[1], latency_classes: words[2..].to_vec() })
     }
 }

@@ -57,8 +57,8 @@ impl LmfAddress {
                             element: "a label of the LMF's name, letters, digits, hyphens and \
                                       underscores alone,",
                             length: label.bytes().filter(|&octet| allowed(octet)).count(),
-                            least: label.len(),
-                            most: label.len(),
+                            min: label.len(),
+                            max: label.len(),
                         });
                     }
                     out.push(label.len() as u8);

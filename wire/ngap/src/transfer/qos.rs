@@ -21,12 +21,12 @@ pub(super) fn qfi_from(qfi: &QosFlowIdentifier) -> Result<u8, TransferError> {
     small("QoS flow identifier", qfi.0, 63)
 }
 
-/// `value` as an octet, if it is no more than `most`: the extension of an INTEGER lets a peer send
+/// `value` as an octet, if it is no more than `max`: the extension of an INTEGER lets a peer send
 /// any number.
-fn small(what: &str, value: u64, most: u8) -> Result<u8, TransferError> {
+fn small(what: &str, value: u64, max: u8) -> Result<u8, TransferError> {
     match u8::try_from(value) {
-        Ok(value) if value <= most => Ok(value),
-        _ => Err(TransferError::semantic(format!("a {what} of {value}: it is {most} at most"))),
+        Ok(value) if value <= max => Ok(value),
+        _ => Err(TransferError::semantic(format!("a {what} of {value}: it is {max} at most"))),
     }
 }
 

@@ -43,7 +43,7 @@ impl IeValue for Cause {
 
 macro_rules! features {
     ($($(#[$meta:meta])* $name:ident = $type:literal,
-        $least:literal { $($(#[$bmeta:meta])* $bit:ident = $value:literal,)* })*) => {$(
+        $min:literal { $($(#[$bmeta:meta])* $bit:ident = $value:literal,)* })*) => {$(
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $name(pub u64);
@@ -67,7 +67,7 @@ macro_rules! features {
             fn encode(&self, out: &mut Vec<u8>) {
                 let bytes = self.0.to_le_bytes();
                 let used = 8 - self.0.leading_zeros() as usize / 8;
-                out.extend(&bytes[..used.max($least)]);
+                out.extend(&bytes[..used.max($min)]);
             }
         }
     )*};

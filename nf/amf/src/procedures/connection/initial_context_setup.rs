@@ -40,20 +40,20 @@ pub(crate) async fn run(
     }
     let nas = ue.protect(accept, Protection::AsSecured)?;
     let expected: Vec<u8> = sessions.iter().map(|session| session.psi).collect();
-    let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else {
+    let (Some(security), Some(capability)) = (&ue.security, &ue.capabilities.security) else {
         return Err(Stop::Abandoned("no_security"));
     };
     let chain = security.next_hop(access);
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let setup = ContextSetup {
         guami: ue.guami(),
-        allowed: &ue.allowed,
+        allowed: &ue.registration.allowed,
         capability,
         k_gnb: security.k_gnb(access),
         ambr: ue.ambr(),
         rfsp: ue.rfsp(),
         restrictions: mobility_restrictions::for_gnb(ue),
-        radio_capability: ue.radio_capability.as_ref(),
+        radio_capability: ue.capabilities.radio.as_ref(),
         sessions,
         nas: Some(nas),
     };

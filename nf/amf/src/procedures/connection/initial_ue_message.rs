@@ -176,12 +176,12 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     }
     ue.connection = Some(message.connection);
     ue.secured = verified;
-    ue.over_share = message.over_share && !verified;
+    ue.admission.over_share = message.over_share && !verified;
     if verified {
         ue.set_verified();
     }
     ue.idle = None;
-    (ue.initial_nas, ue.initial_ngap) = (Some(message.nas.clone()), Some(message.ngap));
+    (ue.initial.nas, ue.initial.ngap) = (Some(message.nas.clone()), Some(message.ngap));
     ue.reallocation = match message.rerouted {
         true => Reallocation::ReroutedByRan,
         false => Reallocation::None,

@@ -17,15 +17,15 @@ pub(crate) fn run(ue: &mut Ue, why: &Cause, nas: Option<Bytes>) {
         cause = cause::text(why),
         "NAS message not delivered"
     );
-    let has_room = ue.undelivered_nas.len() < ue.amf.config.limits.ue_queue;
+    let has_room = ue.nas_queues.undelivered.len() < ue.amf.config.limits.ue_queue;
     if let Some(nas) = nas.filter(|_| has_room && is_caused_by_handover(why)) {
-        ue.undelivered_nas.push(nas);
+        ue.nas_queues.undelivered.push(nas);
     }
 }
 
 /// Sends the returned messages again: at the target gNB, or at the source if the handover failed.
 pub(crate) async fn send_again(ue: &mut Ue) {
-    for nas in std::mem::take(&mut ue.undelivered_nas) {
+    for nas in std::mem::take(&mut ue.nas_queues.undelivered) {
         if let Some(connection) = &ue.connection {
             connection.send_nas(nas.to_vec()).await;
         }

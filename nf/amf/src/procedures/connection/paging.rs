@@ -30,7 +30,7 @@ pub(crate) async fn run(ue: &mut Ue) {
 pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
     let answered = matches!(paged(ue).await, Paged::Answered);
     if answered {
-        ue.waiting.push_back(Work::Event(Event::Deregister(reason.clone())));
+        ue.task.deferred.push_back(Work::Event(Event::Deregister(reason.clone())));
     }
     answered
 }
@@ -90,7 +90,7 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
 /// Sends PAGING to every gNB of the registration area that reads. Returns their number.
 fn page(ue: &Ue) -> usize {
     let Some(guti) = &ue.identity.guti else { return 0 };
-    let paging = match downlink::paging(guti, &ue.area) {
+    let paging = match downlink::paging(guti, &ue.registration.area) {
         Ok(paging) => paging,
         Err(error) => {
             tracing::error!(supi = ue.label(), %error, "PAGING not encodable");
@@ -99,7 +99,7 @@ fn page(ue: &Ue) -> usize {
     };
     let mut sent = 0;
     for gnb in ue.amf.gnbs.all() {
-        if gnb.covers(&ue.area) && gnb.try_send(&paging) {
+        if gnb.covers(&ue.registration.area) && gnb.try_send(&paging) {
             sent += 1;
         }
     }

@@ -105,7 +105,7 @@ async fn service_request(
     // Frees the slot before the UE confirms its new 5G-GUTI.
     ue.release_slot();
     // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2).
-    let of_another = ue.identity.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
+    let of_another = ue.identity.guti.is_some_and(|guti| !ue.amf.served.allocated(&guti));
     if was_paged || of_another {
         configuration_update::new_guti(ue).await?;
     }

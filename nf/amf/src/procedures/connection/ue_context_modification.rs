@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Gives the gNB the K_gNB that derives from `access`, the uplink NAS COUNT.
 pub(crate) async fn run(ue: &mut Ue, access: NasCount) -> Result<(), Stop> {
     let procedure = Procedure::start("ue_context_modification");
-    let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else {
+    let (Some(security), Some(capability)) = (&ue.security, &ue.capabilities.security) else {
         return Err(Stop::Abandoned("no_security"));
     };
     let (k_gnb, chain) = (security.k_gnb(access), security.next_hop(access));

@@ -9,5 +9,5 @@ use bytes::Bytes;
 
 /// Stores the capability.
 pub(crate) fn run(ue: &mut Ue, capability: Bytes) {
-    ue.radio_capability = Some(capability);
+    ue.capabilities.radio = Some(capability);
 }

@@ -16,7 +16,7 @@ use crate::ue::{Event, Ue, Work};
 
 /// Removes a handover that still waits for another procedure, and acknowledges.
 pub(crate) async fn before_preparation(ue: &mut Ue) {
-    ue.waiting.retain(|work| !is_handover_required(work));
+    ue.task.deferred.retain(|work| !is_handover_required(work));
     acknowledge(ue).await;
 }
 

@@ -84,7 +84,7 @@ async fn request(
     (parameters, keys): (Parameters, Keys),
     sessions: Vec<(u8, Slice, Bytes)>,
 ) -> Result<(), Ended> {
-    let Some(capability) = ue.capability.clone() else {
+    let Some(capability) = ue.capabilities.security.clone() else {
         return Err(Ended::Stopped(Stop::ConnectionLost));
     };
     let ids = ue.amf.tables.connect_target(gnb.number, &ue.handle);
@@ -97,7 +97,7 @@ async fn request(
     let request = HandoverRequest {
         guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
         cause: required.cause.clone(),
-        allowed: &ue.allowed,
+        allowed: &ue.registration.allowed,
         capability: &capability,
         nh: keys.nh,
         ncc,

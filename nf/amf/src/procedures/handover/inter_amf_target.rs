@@ -75,7 +75,7 @@ async fn arrive(
     body: &Multipart<UeContextCreateData>,
     answer: &mut Option<HandoverAnswer>,
 ) -> Result<usize, Ended> {
-    if ue.over_limit {
+    if ue.admission.over_limit {
         return Err(CauseRadioNetwork::no_radio_resources_available_in_target_cell.into());
     }
     let data = &body.json;
@@ -133,7 +133,7 @@ async fn arrive(
     target.context_is_set_up = true;
     ue.connection = Some(target);
     ue.secured = true;
-    ue.area = vec![tai];
+    ue.registration.area = vec![tai];
     ue.set_rm_state(crate::ue::RmState::Registered);
     ue.publish();
     let done = prepared.sessions();

@@ -240,7 +240,7 @@ async fn acknowledge(
     done: &[SessionInfo],
     released: &[SessionInfo],
 ) {
-    let Some(capability) = ue.capability.clone() else { return };
+    let Some(capability) = ue.capabilities.security.clone() else { return };
     // The gNB's security capabilities are compared with the stored ones (TS 33.501, 6.7.3.1); the
     // stored ones are sent in any case.
     if request.capability != downlink::security_capabilities(&capability) {
@@ -262,7 +262,7 @@ async fn acknowledge(
         capability: &capability,
         nh,
         ncc,
-        allowed: &ue.allowed,
+        allowed: &ue.registration.allowed,
         switched: done,
         released,
     };

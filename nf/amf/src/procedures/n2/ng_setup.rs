@@ -6,10 +6,10 @@
 //! ```
 //!
 //! A gNB identity belongs to the association that has it. Another one gets it only after a probe
-//! that the first does not answer ([`claim`](crate::n2::claim)).
+//! that the first does not answer ([`probe`](crate::n2::probe)).
 use crate::Amf;
 use crate::metrics::{self, Procedure};
-use crate::n2::{Area, Gnb, GnbSetup, Handled, claim};
+use crate::n2::{Area, Gnb, GnbSetup, Handled, probe};
 use crate::served::{
     Tai, plmn_from_ngap, plmn_to_ngap, plmn_to_sbi, slice_from_ngap, slice_to_ngap, tac_from_ngap,
 };
@@ -80,7 +80,7 @@ async fn claim(
     response: NGAP_PDU,
 ) -> Vec<NGAP_PDU> {
     let limit = amf.config.n2.probe_timeout();
-    let answers = claim::answers(&owner, &amf.config.name, limit).await;
+    let answers = probe::answers(&owner, &amf.config.name, limit).await;
     let owners = amf.gnbs.other_of(&setup.id, gnb.number);
     // Meanwhile a third association may have got the identity.
     let taken = owners.as_ref().is_some_and(|now| answers || now.number != owner.number);

@@ -142,10 +142,10 @@ impl Amf {
         }
         list.0 += 1;
         let id = list.0;
-        let most = asked.options.as_ref().and_then(|options| options.max_reports);
+        let max = asked.options.as_ref().and_then(|options| options.max_reports);
         for (event, areas) in events {
             let once = trigger == Some(&AmfEventTrigger::OneTime);
-            let left = if once { Some(1) } else { event.max_reports.or(most) };
+            let left = if once { Some(1) } else { event.max_reports.or(max) };
             list.1.push(Arc::new(EventSubscription {
                 id,
                 supi: supi.clone(),

@@ -26,7 +26,7 @@ pub(crate) async fn create(ue: &mut Ue) {
                 return;
             };
             let PolicyAssociation { rfsp, ue_ambr, .. } = created.body;
-            ue.policy = Some(AmPolicy { pcf, id, rfsp, ambr: ue_ambr });
+            ue.registration.policy = Some(AmPolicy { pcf, id, rfsp, ambr: ue_ambr });
         }
         Err(problem) => {
             tracing::warn!(
@@ -44,7 +44,7 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     let root = ue.amf.context.api_root();
     let uri = format!("{root}/namf-callback/v1/am-policy/{supi}");
     let mut request = PolicyAssociationRequest::new(uri, supi.clone(), "0".into());
-    let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
+    let access = ue.registration.subscription.as_ref().map(|subscription| &subscription.access);
     request.gpsi = access.and_then(|access| access.gpsis.as_ref()?.first().cloned());
     request.access_type = Some(AccessType::ThreeGppAccess);
     request.pei = ue.identity.pei.clone();
@@ -54,7 +54,8 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     request.serv_area_res = access.and_then(|access| access.service_area_restriction.clone());
     request.rfsp = access.and_then(|access| access.rfsp_index);
     request.ue_ambr = access.and_then(|access| access.subscribed_ue_ambr.clone());
-    request.allowed_snssais = Some(ue.allowed.iter().map(|slice| slice_to_sbi(*slice)).collect());
+    request.allowed_snssais =
+        Some(ue.registration.allowed.iter().map(|slice| slice_to_sbi(*slice)).collect());
     request.guami = Some(ue.guami().sbi.clone());
     ue.amf.pcf(&supi).await?.create_individual_am_policy_association(request).await
 }
@@ -70,7 +71,7 @@ fn resource(location: &str) -> Option<(ApiRoot, String)> {
 
 /// Deletes the association.
 pub(crate) async fn delete(ue: &mut Ue) {
-    let Some(policy) = ue.policy.take() else { return };
+    let Some(policy) = ue.registration.policy.take() else { return };
     let pcf = PcfAmPolicyControlClient::new(ue.amf.context.peer_at(policy.pcf).about(&ue.label()));
     if let Err(problem) = pcf.delete_individual_am_policy_association(&policy.id).await {
         tracing::warn!(supi = ue.label(), %problem, "policy association not deleted at the PCF");
@@ -81,7 +82,7 @@ impl Ue {
     /// Stores a policy update. It applies from the next context setup on.
     pub(crate) fn policy_updated(&mut self, update: PolicyUpdate) {
         tracing::info!(supi = self.label(), gnb = self.gnb(), "AM policy updated");
-        if let Some(policy) = &mut self.policy {
+        if let Some(policy) = &mut self.registration.policy {
             policy.rfsp = update.rfsp.or(policy.rfsp);
             policy.ambr = update.ue_ambr.or(policy.ambr.take());
         }

@@ -61,7 +61,7 @@ pub(crate) async fn run(
             // The connection continues with the other AMF: the gNB gets no release.
             ue.connection = None;
             ue.sessions.clear();
-            ue.policy = None;
+            ue.registration.policy = None;
             implicit_deregistration::remove_registration(ue).await;
             Ok(())
         }
@@ -89,7 +89,7 @@ pub(crate) async fn run(
 async fn reroute_via_ran(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     let number = set.rsplit('-').next().and_then(|number| u16::from_str_radix(number, 16).ok());
     let (Some(number), Some(connection)) = (number, &ue.connection) else { return false };
-    let (Some(nas), Some(whole)) = (ue.initial_nas.clone(), ue.initial_ngap.clone()) else {
+    let (Some(nas), Some(whole)) = (ue.initial.nas.clone(), ue.initial.ngap.clone()) else {
         return false;
     };
     // With a UE context in the gNB, the request cannot be rerouted.

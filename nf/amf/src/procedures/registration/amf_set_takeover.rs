@@ -35,7 +35,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Takes over the context of the 5G-GUTI in the message and returns the verified message. `None` if
 /// there is no such context, or if its keys do not verify the message.
 pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
-    let guti = guti_of(ue, nas).filter(|guti| !ue.amf.served.gave(guti))?;
+    let guti = guti_of(ue, nas).filter(|guti| !ue.amf.served.allocated(guti))?;
     let amf = ue.amf.clone();
     let peer_ue = amf.peer_ue_of_guti(&guti).await?;
     verify(&peer_ue.ue, nas)?;
@@ -144,9 +144,9 @@ async fn report_serving_amf(ue: &mut Ue) {
     // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;
     am_policy_association::create(ue).await;
-    let before = ue.subscription.take();
+    let before = ue.registration.subscription.take();
     if let Err(stop) = subscription_retrieval::run(ue, false).await {
         tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
-        ue.subscription = before;
+        ue.registration.subscription = before;
     }
 }

@@ -83,11 +83,12 @@ async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Resul
 /// Sends pending subscription changes. An idle UE is not paged for them; it gets them at its next
 /// connection.
 pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
-    if ue.due == Due::default() || !ue.is_registered() {
+    if ue.registration.due == Due::default() || !ue.is_registered() {
         return Ok(());
     }
     let procedure = Procedure::start("configuration_update");
-    let (due, allowed) = (std::mem::take(&mut ue.due), slice_selection::still_allowed(ue));
+    let (due, allowed) =
+        (std::mem::take(&mut ue.registration.due), slice_selection::still_allowed(ue));
     // Without an allowed slice the UE has to register again, on a new connection (5.4.4.2).
     let register_again = due.slices && allowed.is_empty();
     let command = command(ue, due, &allowed, register_again).map_err(|error| {
@@ -97,7 +98,7 @@ pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
     match confirmed(ue, command).await {
         Ok(()) => {
             if due.slices && !register_again {
-                ue.allowed = allowed;
+                ue.registration.allowed = allowed;
             }
             procedure.succeeded();
             tracing::info!(
@@ -113,7 +114,7 @@ pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
             Ok(())
         }
         Err(stop) => {
-            ue.due = due;
+            ue.registration.due = due;
             procedure.failed(&stop.label());
             match stop {
                 Stop::NoAnswer(_) => Ok(()),
@@ -141,7 +142,7 @@ fn command(
         if !configured.is_empty() {
             command.set_configured_nssai(identifiers::nssai(&configured)?);
         }
-        if !register_again && allowed != ue.allowed {
+        if !register_again && allowed != ue.registration.allowed {
             command.set_allowed_nssai(identifiers::nssai(allowed)?);
         }
     }

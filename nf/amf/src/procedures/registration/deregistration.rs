@@ -60,7 +60,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
 pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), %reason, "deregistration by the UDM");
     // The UDM has already removed this AMF's registration and subscription.
-    if let Some(subscription) = &mut ue.subscription {
+    if let Some(subscription) = &mut ue.registration.subscription {
         Arc::make_mut(subscription).sdm_subscription = None;
     }
     if ue.context_transfer == ContextTransfer::AwaitingStatusUpdate {
@@ -92,7 +92,7 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
         }
     }
     implicit_deregistration::locally(ue).await;
-    ue.subscription = None;
+    ue.registration.subscription = None;
     ue.security = None;
     ue_context_release::run(ue, Cause::nas(CauseNas::deregister));
 }

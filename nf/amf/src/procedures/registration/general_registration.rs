@@ -63,7 +63,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
 }
 
 async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
-    if ue.over_share {
+    if ue.admission.over_share {
         return Err(ue.gnb_congested());
     }
     // Wait for a concurrency slot. The context limit applies once the UE is authenticated.
@@ -71,7 +71,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     let mut request = read(&inbound)?;
     check_area(ue)?;
     if let Some(capability) = &request.ue_security_capability {
-        ue.capability = Some(capability.clone());
+        ue.capabilities.security = Some(capability.clone());
     }
     let kind = request.fgs_registration_type.registration_type();
     let initial = !matches!(
@@ -159,7 +159,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
 
     // Subscription, slices and policy (steps 14 to 16).
-    if !verified || ue.subscription.is_none() {
+    if !verified || ue.registration.subscription.is_none() {
         subscription_retrieval::run(ue, initial).await?;
     }
     subscription_retrieval::check_area(ue)?;
@@ -176,17 +176,17 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         }
         selected => selected?,
     };
-    if ue.policy.is_none() {
+    if ue.registration.policy.is_none() {
         am_policy_association::create(ue).await;
     }
 
     // Accept, with pending subscription changes (steps 21 and 22).
     let mut slices = slices;
-    if ue.due.slices && slices.configured.is_empty() {
+    if ue.registration.due.slices && slices.configured.is_empty() {
         slices.configured = slice_selection::configured(ue);
     }
     registration_accept::run(ue, &request, access, slices).await?;
-    ue.due = Default::default();
+    ue.registration.due = Default::default();
     configuration_update::run(ue).await
 }
 
@@ -194,16 +194,16 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
 /// accepted.
 fn check_limit(ue: &mut Ue) -> Result<(), Stop> {
     let known = ue.identity.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
-    if ue.over_limit && !known {
-        let most = ue.amf.config.limits.max_ues;
+    if ue.admission.over_limit && !known {
+        let max = ue.amf.config.limits.max_ues;
         tracing::warn!(
             supi = ue.label(),
-            most,
+            max,
             "UE rejected: context limit reached; raise amf.limits.max_ues"
         );
         return Err(ue.congested());
     }
-    ue.over_limit = false;
+    ue.admission.over_limit = false;
     Ok(())
 }
 
@@ -254,7 +254,10 @@ fn is_verified(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool
     let Some(security) = &ue.security else { return false };
     let same_key = request.ngksi.key_set_identifier() == KeySetIdentifier::Native(security.ngksi);
     let always_authenticate = initial && ue.amf.config.security.always_authenticate;
-    ue.identity.supi.is_some() && ue.capability.is_some() && same_key && !always_authenticate
+    ue.identity.supi.is_some()
+        && ue.capabilities.security.is_some()
+        && same_key
+        && !always_authenticate
 }
 
 /// Rejects the UE and releases its connection.

@@ -61,7 +61,7 @@ pub(crate) async fn replaced(ue: &mut Ue) {
 pub(crate) async fn remove_registration(ue: &mut Ue) {
     ue.set_rm_state(crate::ue::RmState::Deregistered);
     unsubscribe(ue).await;
-    ue.subscription = None;
+    ue.registration.subscription = None;
     ue.security = None;
     ue.idle = None;
 }
@@ -69,7 +69,10 @@ pub(crate) async fn remove_registration(ue: &mut Ue) {
 /// Purges the UE at the UDM.
 pub(crate) async fn purge(ue: &mut Ue) {
     am_policy_association::delete(ue).await;
-    let (Some(supi), true) = (ue.identity.supi.clone(), ue.subscription.is_some()) else { return };
+    let (Some(supi), true) = (ue.identity.supi.clone(), ue.registration.subscription.is_some())
+    else {
+        return;
+    };
     unsubscribe(ue).await;
     let mut change = Amf3GppAccessRegistrationModification::new(ue.guami().sbi.clone());
     change.purge_flag = Some(true);
@@ -84,7 +87,9 @@ pub(crate) async fn purge(ue: &mut Ue) {
 
 /// Ends the subscription to data changes.
 async fn unsubscribe(ue: &mut Ue) {
-    let (Some(supi), Some(subscription)) = (ue.identity.supi.clone(), &mut ue.subscription) else {
+    let (Some(supi), Some(subscription)) =
+        (ue.identity.supi.clone(), &mut ue.registration.subscription)
+    else {
         return;
     };
     let Some(id) = Arc::make_mut(subscription).sdm_subscription.take() else { return };

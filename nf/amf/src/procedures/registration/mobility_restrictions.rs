@@ -25,7 +25,7 @@ fn is_without_service(restriction: &ServiceAreaRestriction, tai: Tai) -> bool {
 }
 
 fn restriction(ue: &Ue) -> Option<&ServiceAreaRestriction> {
-    ue.subscription.as_ref()?.access.service_area_restriction.as_ref()
+    ue.registration.subscription.as_ref()?.access.service_area_restriction.as_ref()
 }
 
 /// Whether the UE is in a non-allowed area.
@@ -37,14 +37,19 @@ pub(crate) fn is_restricted(ue: &Ue) -> bool {
 /// The non-allowed tracking areas of the UE's registration area.
 fn not_allowed(ue: &Ue) -> Vec<Tai> {
     let Some(restriction) = restriction(ue) else { return Vec::new() };
-    ue.area.iter().copied().filter(|tai| is_without_service(restriction, *tai)).collect()
+    ue.registration
+        .area
+        .iter()
+        .copied()
+        .filter(|tai| is_without_service(restriction, *tai))
+        .collect()
 }
 
 /// Service area list; `None` without restriction. `lifted` sends an unrestricted list to a UE that
 /// had another one.
 pub(crate) fn service_area_list(ue: &Ue, lifted: bool) -> Option<NasServiceAreaList> {
     let areas = not_allowed(ue);
-    let current = ue.area.first()?.plmn;
+    let current = ue.registration.area.first()?.plmn;
     let list = match areas.len() {
         0 if !lifted => return None,
         0 => [&[WHOLE_NETWORK], current.to_nas_octets().as_slice()].concat(),
@@ -69,6 +74,7 @@ pub(crate) fn equivalent_plmns(ue: &Ue) -> Option<NasPlmnList> {
 pub(crate) fn for_gnb(ue: &Ue) -> Option<Restrictions> {
     let serving: Plmn = ue.connection.as_ref().or(ue.target.as_ref())?.location.tai.plmn;
     let forbidden = ue
+        .registration
         .subscription
         .iter()
         .flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());

@@ -16,10 +16,10 @@ use martlet_ngap::ngap::{Cause, CauseNas};
 pub(crate) fn is_due(ue: &Ue) -> bool {
     let Some(security) = &ue.security else { return false };
     let connected = ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
-    let most = ue.amf.config.security.rekey_at_count;
+    let max = ue.amf.config.security.rekey_at_count;
     // No next value: the COUNT is exhausted.
     let far = |direction| {
-        security.nas.nas_count(direction, NasConnection::ThreeGpp).is_none_or(|c| c.get() >= most)
+        security.nas.nas_count(direction, NasConnection::ThreeGpp).is_none_or(|c| c.get() >= max)
     };
     connected
         && ue.is_registered()

@@ -28,7 +28,7 @@ pub(crate) async fn run(
     slices: Selected,
 ) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
-    ue.area = ue.amf.served.registration_area(connection.location.tai);
+    ue.registration.area = ue.amf.served.registration_area(connection.location.tai);
     if let Some(status) = &request.pdu_session_status {
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
         pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
@@ -106,8 +106,8 @@ fn message(
     if let Some(guti) = ue.identity.guti {
         accept.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
     }
-    let tacs: Vec<u32> = ue.area.iter().map(|tai| tai.tac).collect();
-    if let Some(current) = ue.area.first() {
+    let tacs: Vec<u32> = ue.registration.area.iter().map(|tai| tai.tac).collect();
+    if let Some(current) = ue.registration.area.first() {
         accept.set_tai_list(NasFGsTrackingAreaIdentityList::from_plmn_tacs(&current.plmn, &tacs)?);
     }
     accept.set_allowed_nssai(identifiers::nssai(&slices.allowed)?);
@@ -137,12 +137,12 @@ fn message(
             accept.set_pdu_session_reactivation_result_error_cause(causes);
         }
     }
-    accept.set_t3512_value(timers::t3512(ue.t3512.into()));
+    accept.set_t3512_value(timers::t3512(ue.registration.t3512.into()));
     let t3502 = ue.amf.config.timers.t3502_s;
     if t3502 > 0 {
         accept.set_t3502_value(NasGprsTimer2::from_seconds(back_off(t3502))?);
     }
-    if let Some(areas) = mobility_restrictions::service_area_list(ue, ue.due.areas) {
+    if let Some(areas) = mobility_restrictions::service_area_list(ue, ue.registration.due.areas) {
         accept.set_service_area_list(areas);
     }
     if let Some(plmns) = mobility_restrictions::equivalent_plmns(ue) {

@@ -33,7 +33,7 @@ pub(crate) async fn run(
     repeat: bool,
     emergency: bool,
 ) -> Result<Complete, Stop> {
-    let Some(capability) = ue.capability.clone() else {
+    let Some(capability) = ue.capabilities.security.clone() else {
         return Err(Stop::reject(GmmCause::InvalidMandatoryInformation));
     };
     if ue.amf.config.security.mandatory_algorithms
@@ -106,7 +106,9 @@ fn has_mandatory_algorithms(capability: &NasUeSecurityCapability) -> bool {
 
 /// Whether the current algorithms are those that this AMF selects.
 pub(crate) fn has_selected_algorithms(ue: &Ue) -> bool {
-    let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else { return false };
+    let (Some(security), Some(capability)) = (&ue.security, &ue.capabilities.security) else {
+        return false;
+    };
     let best = select(capability, &ue.amf.served.ciphering, &ue.amf.served.integrity, false);
     best == Some((security.nas.ciphering_algorithm(), security.integrity))
 }

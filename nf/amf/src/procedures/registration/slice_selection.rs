@@ -79,7 +79,7 @@ pub(crate) async fn run(
         let slices = selected.rejected;
         return Err(Stop::Reject(Reject { slices, ..GmmCause::NoNetworkSlicesAvailable.into() }));
     }
-    ue.allowed = selected.allowed.clone();
+    ue.registration.allowed = selected.allowed.clone();
     Ok(selected)
 }
 
@@ -105,12 +105,15 @@ pub(crate) fn configured(ue: &Ue) -> Vec<Slice> {
 /// The allowed slices that are still subscribed.
 pub(crate) fn still_allowed(ue: &Ue) -> Vec<Slice> {
     let subscribed = subscribed(ue).all;
-    ue.allowed.iter().copied().filter(|slice| subscribed.contains(slice)).collect()
+    ue.registration.allowed.iter().copied().filter(|slice| subscribed.contains(slice)).collect()
 }
 
 fn subscribed(ue: &Ue) -> Subscribed {
-    let nssai =
-        ue.subscription.as_ref().and_then(|subscription| subscription.access.nssai.as_ref());
+    let nssai = ue
+        .registration
+        .subscription
+        .as_ref()
+        .and_then(|subscription| subscription.access.nssai.as_ref());
     let list = |list: &[Snssai]| list.iter().map(slice_from_sbi).collect::<Vec<_>>();
     let default = nssai.map(|nssai| list(&nssai.default_single_nssais)).unwrap_or_default();
     let others =

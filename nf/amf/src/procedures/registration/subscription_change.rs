@@ -14,7 +14,7 @@ use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 pub(crate) async fn run(ue: &mut Ue) {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), "subscription changed");
     let slices_and_areas = |ue: &Ue| {
-        let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
+        let access = ue.registration.subscription.as_ref().map(|subscription| &subscription.access);
         let nssai = access.and_then(|access| access.nssai.clone());
         (nssai, access.and_then(|access| access.service_area_restriction.clone()))
     };
@@ -31,8 +31,8 @@ pub(crate) async fn run(ue: &mut Ue) {
         return;
     }
     let now = slices_and_areas(ue);
-    ue.due.slices |= before.0 != now.0;
-    ue.due.areas |= before.1 != now.1;
+    ue.registration.due.slices |= before.0 != now.0;
+    ue.registration.due.areas |= before.1 != now.1;
     let reachable =
         ue.secured && ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
     if reachable && let Err(stop) = configuration_update::of_subscription(ue).await {

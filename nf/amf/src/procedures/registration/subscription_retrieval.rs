@@ -18,8 +18,11 @@ use std::sync::Arc;
 /// Registers the AMF, reads the subscription and subscribes to its changes, concurrently.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
-    let before =
-        ue.subscription.take().and_then(|subscription| subscription.sdm_subscription.clone());
+    let before = ue
+        .registration
+        .subscription
+        .take()
+        .and_then(|subscription| subscription.sdm_subscription.clone());
     let subscribed = async {
         match before {
             Some(id) => Some(id),
@@ -33,9 +36,9 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(access) = data.am_data else {
         return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed));
     };
-    ue.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
+    ue.registration.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
     let smf_selection = data.smf_sel_data.unwrap_or_default();
-    ue.subscription =
+    ue.registration.subscription =
         Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
     Ok(())
 }
@@ -110,7 +113,7 @@ fn refused(ue: &Ue, problem: &Problem, what: &str) -> Stop {
 /// Checks RAT, core network and forbidden area restrictions (TS 23.501, 5.3.4.1.1).
 pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
-    let Some(subscription) = &ue.subscription else { return Ok(()) };
+    let Some(subscription) = &ue.registration.subscription else { return Ok(()) };
     let access = &subscription.access;
     let tai = connection.location.tai;
     let barred = |list: &Option<Vec<CoreNetworkType>>| {
@@ -130,6 +133,7 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
 /// Whether a tracking area is forbidden.
 pub(crate) fn is_forbidden(ue: &Ue, tai: Tai) -> bool {
     let areas = ue
+        .registration
         .subscription
         .iter()
         .flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());

@@ -56,8 +56,9 @@ pub(crate) async fn fetch(
     request: &NasRegistrationRequest,
     initial: bool,
 ) -> Option<Taken> {
-    let guti = request.fgs_mobile_identity.as_guti().filter(|guti| !ue.amf.served.gave(guti))?;
-    let nas = ue.initial_nas.clone()?;
+    let guti =
+        request.fgs_mobile_identity.as_guti().filter(|guti| !ue.amf.served.allocated(guti))?;
+    let nas = ue.initial.nas.clone()?;
     let procedure = Procedure::start("context_transfer");
     let nas_of_ue = nas.clone();
     match ask(ue, &guti, nas, initial).await {
@@ -110,7 +111,8 @@ async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     let persisted = peer_ue.take_over().await?;
     let (security, inbound) = amf_set_takeover::verify(&persisted, nas)?;
     if persisted.copy_to(ue).is_err() {
-        (ue.identity.supi, ue.identity.pei, ue.security, ue.policy) = (None, None, None, None);
+        (ue.identity.supi, ue.identity.pei, ue.security, ue.registration.policy) =
+            (None, None, None, None);
         ue.sessions.clear();
         return None;
     }
@@ -143,7 +145,7 @@ async fn ask(ue: &mut Ue, guti: &Guti, nas: Bytes, initial: bool) -> Result<Take
     let (inbound, derived) = take(ue, given.json.ue_context, Some(&nas)).map_err(|what| {
         Problem::system_failure(format!("invalid UE context from the old AMF: {what}"))
     })?;
-    ue.radio_capability = radio.or(ue.radio_capability.take());
+    ue.capabilities.radio = radio.or(ue.capabilities.radio.take());
     Ok(Taken { old: Some(old), ue_context_id, inbound, derived })
 }
 
@@ -176,7 +178,7 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
         // Both NAS COUNTs start at 0.
         let new = Security::new(KAmf::new(&k_amf), ngksi, nea, nia);
         ue.security = Some(new.map_err(|_| "keys not usable")?);
-        ue.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
+        ue.registration.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
         return sessions(ue, context.session_context_list, supi, context.pei, capability)
             .map(|()| (None, None));
     }
@@ -187,7 +189,7 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
         let Some(nas) = nas else {
             ue.security = Some(security);
             let allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi);
-            ue.allowed = allowed.collect();
+            ue.registration.allowed = allowed.collect();
             return sessions(ue, context.session_context_list, supi, context.pei, capability)
                 .map(|()| (None, None));
         };
@@ -229,7 +231,8 @@ fn sessions(
         let session_here = Session { number, slice, dnn, context, active: false, releasing: false };
         ue.sessions.insert(session.pdu_session_id, session_here);
     }
-    (ue.identity.supi, ue.identity.pei, ue.capability) = (Some(supi), pei, Some(capability));
+    (ue.identity.supi, ue.identity.pei, ue.capabilities.security) =
+        (Some(supi), pei, Some(capability));
     Ok(())
 }
 
@@ -285,9 +288,13 @@ impl Taken {
 /// The MM context without keys.
 pub(crate) fn mm_context(ue: &Ue) -> MmContext {
     let mut mm = MmContext::new(AccessType::ThreeGppAccess);
-    mm.ue_security_capability =
-        ue.capability.as_ref().map(|capability| Base64(capability.value.to_vec().into()));
-    let allowed: Vec<_> = ue.allowed.iter().map(|slice| slice_to_sbi(*slice)).collect();
+    mm.ue_security_capability = ue
+        .capabilities
+        .security
+        .as_ref()
+        .map(|capability| Base64(capability.value.to_vec().into()));
+    let allowed: Vec<_> =
+        ue.registration.allowed.iter().map(|slice| slice_to_sbi(*slice)).collect();
     mm.allowed_nssai = Some(allowed).filter(|list| !list.is_empty());
     mm
 }
@@ -375,7 +382,7 @@ pub(crate) fn give(
     }
     tracing::info!(supi = ue.label(), derives, "UE context given to another AMF");
     let mut answer = UeContextTransferRspData { ue_context: context, ..Default::default() };
-    let Some(radio) = ue.radio_capability.clone() else { return Ok(answer.into()) };
+    let Some(radio) = ue.capabilities.radio.clone() else { return Ok(answer.into()) };
     answer.ue_radio_capability = Some(N2InfoContent {
         ngap_ie_type: Some(NgapIeType::UeRadioCapability),
         ngap_data: reference(CAPABILITY),
@@ -405,7 +412,7 @@ pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
     if update.pcf_reselected_ind == Some(true) {
         am_policy_association::delete(ue).await;
     }
-    ue.policy = None;
+    ue.registration.policy = None;
     implicit_deregistration::remove_registration(ue).await;
     ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
 }

@@ -151,8 +151,8 @@ async fn establish(
 fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), NotEstablished> {
     let slice = match requested {
         // A malformed IE is treated as absent (TS 24.501, 7.7.1).
-        Some(Some(slice)) => ue.allowed.contains(&slice).then_some(slice),
-        _ => ue.allowed.first().copied(),
+        Some(Some(slice)) => ue.registration.allowed.contains(&slice).then_some(slice),
+        _ => ue.registration.allowed.first().copied(),
     };
     let slice = slice.ok_or(NotEstablished::from(GmmCause::PayloadWasNotForwarded))?;
     // No roaming: the home network slice is the same.
@@ -162,7 +162,7 @@ fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), No
 /// The requested DNN if it is subscribed in the slice, else the default one (TS 23.501, 5.6.1).
 fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, NotEstablished> {
     let unknown = NotEstablished::from(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice);
-    let Some(subscription) = &ue.subscription else { return Err(unknown) };
+    let Some(subscription) = &ue.registration.subscription else { return Err(unknown) };
     let asked = asked.map(|text| text.and_then(|text| text.parse::<Dnn>().ok()));
     let chosen = match asked {
         None => default_dnn(&subscription.smf_selection, *slice),
@@ -210,7 +210,11 @@ fn create_data(
     );
     data.supi = Some(supi);
     data.pei = ue.identity.pei.clone();
-    data.gpsi = ue.subscription.as_ref().and_then(|s| s.access.gpsis.as_ref()?.first().cloned());
+    data.gpsi = ue
+        .registration
+        .subscription
+        .as_ref()
+        .and_then(|s| s.access.gpsis.as_ref()?.first().cloned());
     data.pdu_session_id = Some(psi);
     data.dnn = Some(dnn.clone());
     data.s_nssai = Some(slice_to_sbi(slice));

@@ -66,7 +66,7 @@ fn item(gnb: &Gnb, trp: &Trp, kind: Kind) -> Option<Item> {
 
 fn coordinates(trp: &Trp) -> GeographicalCoordinates {
     // In steps of 2^-31 of 90 and of 180 degrees (TS 23.032, 6.3).
-    let coded = |degrees: f64, most: f64| (degrees / most * 2f64.powi(31)).round() as i32;
+    let coded = |degrees: f64, max: f64| (degrees / max * 2f64.powi(31)).round() as i32;
     let position = NgranHighAccuracyAccessPointPosition {
         latitude: coded(trp.cell.position.lat, 90.0),
         longitude: coded(trp.cell.position.lon, 180.0),

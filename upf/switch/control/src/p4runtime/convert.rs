@@ -128,8 +128,8 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
     let described = &info.actions[position];
     let name = &described.alias;
     let mut arguments = Vec::new();
-    for (id, parameter) in (1..).zip(&described.parameters) {
-        let mut given = action.params.iter().filter(|param| param.param_id == id);
+    for parameter in &described.parameters {
+        let mut given = action.params.iter().filter(|param| param.param_id == parameter.id);
         let (Some(value), None) = (given.next(), given.next()) else {
             return refuse(
                 Code::InvalidArgument,
@@ -169,10 +169,13 @@ pub fn entry(info: &P4Info, entry: &m::TableEntry, deletion: bool) -> Result<Tab
 
 /// An action as a message.
 pub fn action_message(info: &P4Info, call: &Call) -> m::TableAction {
-    let params = (1..)
+    let described = &info.actions[call.action];
+    let params = described
+        .parameters
+        .iter()
         .zip(&call.arguments)
-        .map(|(param_id, value)| m::Param { param_id, value: to_bytes(*value) });
-    let action = m::Action { action_id: info.actions[call.action].id, params: params.collect() };
+        .map(|(parameter, value)| m::Param { param_id: parameter.id, value: to_bytes(*value) });
+    let action = m::Action { action_id: described.id, params: params.collect() };
     m::TableAction { r#type: Some(m::table_action::Type::Action(action)) }
 }
 
@@ -225,7 +228,7 @@ pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
         size: array.size.into(),
     };
     m::P4Info {
-        pkg_info: Some(m::PkgInfo { name: name.into(), arch: "swx".into() }),
+        pkg_info: Some(m::PkgInfo { name: name.into(), arch: info.architecture.clone() }),
         tables: info
             .tables
             .iter()
@@ -263,9 +266,10 @@ pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
             .iter()
             .map(|action| m::InfoAction {
                 preamble: preamble(action.id, &action.name, &action.alias),
-                params: (1..)
-                    .zip(action.parameters.iter().map(|p| (p.name.as_str(), p.bits)))
-                    .map(param)
+                params: action
+                    .parameters
+                    .iter()
+                    .map(|p| param((p.id, (p.name.as_str(), p.bits))))
                     .collect(),
             })
             .collect(),

@@ -4,6 +4,7 @@ pub mod convert;
 pub mod messages;
 mod packets;
 mod reads;
+pub mod resolve;
 mod server;
 mod status;
 mod writes;

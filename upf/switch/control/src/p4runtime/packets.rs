@@ -60,12 +60,10 @@ impl Server {
         }
         let bytes = packet.payload.len();
         if !FRAME.contains(&bytes) {
-            let (least, most) = (FRAME.start(), FRAME.end());
+            let (min, max) = (FRAME.start(), FRAME.end());
             return refuse(
                 WriteCode::InvalidArgument,
-                format!(
-                    "a frame has {least} to {most} bytes with its Ethernet header, not {bytes}"
-                ),
+                format!("a frame has {min} to {max} bytes with its Ethernet header, not {bytes}"),
             );
         }
         Ok(self.tables.target().send(port, &packet.payload)?)

@@ -1,5 +1,5 @@
 //! The compiler as a program: `p4c-swx upf.p4 [--spec out.spec] [--p4info out.txt] [--ebpf out.h]`.
-use martlet_p4c_swx::CompileError;
+use martlet_p4c_swx::{CompileError, Source, SourceError};
 use std::fmt::{Display, Formatter};
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,9 +8,10 @@ use std::process::ExitCode;
 #[derive(Debug)]
 enum Failure {
     Usage,
-    Read(String, std::io::Error),
+    Read(SourceError),
     Write(String, std::io::Error),
-    Compile(String, CompileError),
+    /// With file, line and column.
+    Compile(String),
 }
 
 impl Display for Failure {
@@ -19,31 +20,34 @@ impl Display for Failure {
             Failure::Usage => {
                 write!(f, "usage: p4c-swx PROGRAM.p4 [--spec FILE] [--p4info FILE] [--ebpf FILE]")
             }
-            Failure::Read(file, error) => write!(f, "cannot read {file}: {error}"),
+            Failure::Read(error) => write!(f, "{error}"),
             Failure::Write(file, error) => write!(f, "cannot write {file}: {error}"),
-            Failure::Compile(file, error) => write!(f, "{file}:{error}"),
+            Failure::Compile(error) => write!(f, "{error}"),
         }
     }
 }
 
 fn run(arguments: &[String]) -> Result<(), Failure> {
     let [source, options @ ..] = arguments else { return Err(Failure::Usage) };
-    let text =
-        std::fs::read_to_string(source).map_err(|error| Failure::Read(source.clone(), error))?;
-    let program =
-        martlet_p4c_swx::compile(&text).map_err(|error| Failure::Compile(source.clone(), error))?;
-    let name = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let file = source;
+    let source = Source::read(Path::new(file)).map_err(Failure::Read)?;
+    let failed = |error: CompileError| Failure::Compile(source.explain(&error));
+    let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let compiled = || martlet_p4c_swx::compile(source.text()).map_err(failed);
     if options.is_empty() {
-        print!("{}", program.spec);
+        print!("{}", compiled()?.spec);
         return Ok(());
     }
     for pair in options.chunks(2) {
         let (file, text) = match pair {
-            [option, file] if option == "--spec" => (file, program.spec.to_string()),
-            [option, file] if option == "--p4info" => (file, program.info.to_text(&name)),
+            [option, file] if option == "--spec" => (file, compiled()?.spec.to_string()),
+            // For every architecture, also those that the back ends do not run.
+            [option, file] if option == "--p4info" => {
+                let info = martlet_p4c_swx::describe(source.text()).map_err(failed)?;
+                (file, info.to_text(&name))
+            }
             [option, file] if option == "--ebpf" => {
-                let output = martlet_p4c_swx::compile_ebpf(&text)
-                    .map_err(|error| Failure::Compile(source.clone(), error))?;
+                let output = martlet_p4c_swx::compile_ebpf(source.text()).map_err(failed)?;
                 (file, output.code)
             }
             _ => return Err(Failure::Usage),

@@ -7,7 +7,7 @@ use crate::lower::Result;
 use crate::p4info::MatchKind;
 
 /// Maximum words of a ternary key.
-const MOST_WORDS: u32 = 3;
+const MAX_WORDS: u32 = 3;
 
 /// The memory layout of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,11 +101,11 @@ impl Layout {
             if exact && words > 1 {
                 return error(name.at, format!("the key of {:?} has more than 64 bits", name.text));
             }
-            if words > MOST_WORDS {
+            if words > MAX_WORDS {
                 return error(
                     name.at,
                     format!(
-                        "the key of {:?} needs more than {MOST_WORDS} words of 64 bits",
+                        "the key of {:?} needs more than {MAX_WORDS} words of 64 bits",
                         name.text
                     ),
                 );

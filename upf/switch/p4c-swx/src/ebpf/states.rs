@@ -76,10 +76,10 @@ impl Emitter {
             for target in targets(state) {
                 let new = (always.clone(), ever.clone(), bytes);
                 match paths.get_mut(target) {
-                    Some((all, some, most)) => {
+                    Some((all, some, max)) => {
                         all.retain(|one| new.0.contains(one));
                         some.extend(new.1);
-                        *most = new.2.max(*most);
+                        *max = new.2.max(*max);
                     }
                     None => drop(paths.insert(target.into(), new)),
                 }

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Gives the switch's P4 programs to the reference compiler.
+#
+#     deploy/test/p4c.sh FOLDER    the folder with p4test, p4c-bm2-ss and p4c-dpdk; empty: on PATH
+#
+# Programs of the compiler that are missing are reported as skipped, and the exit code is 77 if none
+# is there.
+set -uo pipefail
+cd "$(dirname "$0")/../../upf/switch/p4"
+folder=${1:-}
+[ -z "$folder" ] || PATH=$folder:$PATH
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+passed=0 failed=0 skipped=0
+
+# The folder of the architecture files for a back end, if the compiler has one of its own.
+includes() {
+    local program
+    program=$(command -v "$1") || return
+    for path in "$(dirname "$program")"/{p4include,../share/p4c/p4include}/"$2"; do
+        [ ! -d "$path" ] || printf -- '-I%s' "$path"
+    done
+}
+
+check() {
+    local name=$1 program=$2
+    shift 2
+    if ! command -v "$program" >/dev/null; then
+        echo "SKIPPED: $name: $program is not there"
+        skipped=$((skipped + 1))
+    elif "$program" "$@" > "$out/log" 2>&1; then
+        echo "passed: $name"
+        passed=$((passed + 1))
+    else
+        echo "FAILED: $name"
+        cat "$out/log"
+        failed=$((failed + 1))
+    fi
+}
+
+check "psa, p4test" p4test upf_psa.p4
+check "v1model, p4test" p4test upf_v1model.p4
+# The standard's PNA has no lengths in count and execute: p4c's DPDK back end adds them.
+# shellcheck disable=SC2046
+check "pna, p4test" p4test $(includes p4test dpdk) upf_pna.p4
+check "v1model, BMv2" p4c-bm2-ss --arch v1model upf_v1model.p4 -o "$out/v1model.json" \
+    --p4runtime-files "$out/v1model.txtpb"
+check "psa, BMv2" p4c-bm2-psa upf_psa.p4 -o "$out/psa.json"
+check "pna, DPDK" p4c-dpdk --arch pna upf_pna.p4 -o "$out/pna.spec"
+check "tna" p4c-barefoot --arch tna --target tofino upf_tna.p4 -o "$out/tna"
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] || exit 1
+[ "$passed" -gt 0 ] || exit 77

@@ -1,0 +1,92 @@
+//! The states of a UE and their transitions, with the names of the specifications.
+//!
+//! | state | specification | stored as |
+//! | --- | --- | --- |
+//! | RM | TS 23.501, 5.3.2 | [`RmState`] |
+//! | CM | TS 23.501, 5.3.3 | derived: CM-CONNECTED while the UE has a connection |
+//! | 5GMM | TS 24.501, 5.1.3 | derived from RM and [`Activity`] |
+//! | handover | TS 23.502, 4.9.1 | [`HandoverPhase`] |
+//! | context transfer | TS 29.518, 5.2.2.2 | [`ContextTransfer`] |
+mod transitions;
+
+use martlet_nas::Nas5gsMessage;
+
+/// Registration management state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum RmState {
+    #[default]
+    Deregistered,
+    Registered,
+}
+
+/// Connection management state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CmState {
+    Idle,
+    Connected,
+}
+
+/// 5GMM state in the AMF. A whole registration counts as its common procedures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GmmState {
+    Deregistered,
+    CommonProcedureInitiated,
+    Registered,
+    DeregisteredInitiated,
+}
+
+/// The procedure that determines the 5GMM state, or how transfers are handled.
+#[derive(Debug, Default, PartialEq)]
+enum Activity {
+    #[default]
+    None,
+    /// A registration, with its REGISTRATION REQUEST.
+    Registration(Box<Nas5gsMessage>),
+    /// A deregistration by the network.
+    Deregistration,
+    Paging,
+}
+
+/// The phase of a handover at this AMF.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum HandoverPhase {
+    #[default]
+    None,
+    /// The target is being prepared (TS 23.502, 4.9.1.3.2).
+    Preparation,
+    /// The UE moves to a gNB of this AMF (4.9.1.3.3).
+    Execution,
+    /// The UE moves to a gNB of another AMF (4.9.1.3.3).
+    ExecutionToOtherAmf,
+}
+
+/// The transfer of this context to another AMF at a registration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ContextTransfer {
+    #[default]
+    None,
+    /// The context was given; RegistrationStatusUpdate is awaited.
+    AwaitingStatusUpdate,
+}
+
+/// The stored states of a UE. Only the methods of `Ue` in `transitions` change them.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    rm: RmState,
+    activity: Activity,
+    handover: HandoverPhase,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_start_deregistered_without_a_handover() {
+        let states = States::default();
+        assert_eq!(
+            (states.rm, states.activity, states.handover),
+            (RmState::Deregistered, Activity::None, HandoverPhase::None)
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! Locks of the forwarder.
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks. No code panics while it holds one of these locks; should it, the state is still
+/// consistent.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,200 @@
+// Constants, headers and metadata of the user plane pipeline, for any architecture.
+
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_t;
+typedef bit<32> port_t;
+typedef bit<32> teid_t;
+
+const bit<16> TYPE_IPV4 = 0x0800;
+const bit<16> TYPE_IPV6 = 0x86dd;
+const bit<8> IPV4_WITHOUT_OPTIONS = 0x45;
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+const bit<16> PORT_GTPU = 2152;
+
+// TS 29.281, 5.1: version 1, protocol type GTP; either no flag, or only that of extension headers.
+const bit<8> GTPU_PLAIN = 0x30;
+const bit<8> GTPU_EXTENDED = 0x34;
+const bit<8> GTPU_G_PDU = 255;
+// TS 29.281, 5.2.1, and TS 38.415, 5.5.2.
+const bit<8> EXTENSION_PDU_SESSION = 0x85;
+
+const bit<8> SIDE_NONE = 0;
+const bit<8> SIDE_ACCESS = 1;
+const bit<8> SIDE_CORE = 2;
+const bit<8> SIDE_NATIVE = 3;
+const bit<8> SIDE_CONTROLLER = 4;
+
+// What applies to a session's packets in addition to the lookup: nothing, filters, or hold.
+const bit<8> WHOLE = 0;
+const bit<8> FILTERED = 1;
+const bit<8> HELD = 2;
+
+const bit<8> PROTOCOL_SCTP = 132;
+const bit<8> PROTOCOL_ICMPV6 = 58;
+const bit<16> IPV4_HEADER = 20;
+const bit<16> IPV6_HEADER = 40;
+// A header, and the ports behind it.
+const bit<16> IPV4_AND_PORTS = 24;
+const bit<16> PORTS = 4;
+// Version 6, no traffic class, no flow label.
+const bit<32> IPV6_PLAIN = 0x60000000;
+// All bits of the flags and the fragment offset except "don't fragment".
+const bit<16> FRAGMENTED = 0xbfff;
+// Upper halves of link-local and multicast addresses.
+const bit<64> LINK_LOCAL = 0xfe80000000000000;
+const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
+const bit<64> MULTICAST = 0xff00000000000000;
+
+header ethernet_h {
+    mac_t destination;
+    mac_t source;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<8> version_ihl;
+    bit<8> tos;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<16> fragment;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    ipv4_t source;
+    ipv4_t destination;
+}
+
+// An address consists of two halves, since fields have at most 64 bits.
+header ipv6_h {
+    bit<32> version_class_flow;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<64> source_high;
+    bit<64> source_low;
+    bit<64> destination_high;
+    bit<64> destination_low;
+}
+
+header udp_h {
+    bit<16> source;
+    bit<16> destination;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+// The ports of TCP or UDP.
+header ports_h {
+    bit<16> source;
+    bit<16> destination;
+}
+
+header gtpu_h {
+    bit<8> flags;
+    bit<8> message_type;
+    bit<16> length;
+    teid_t teid;
+}
+
+// The optional fields of GTP-U, and the PDU session container (TS 38.415).
+header container_h {
+    bit<16> sequence;
+    bit<8> n_pdu;
+    bit<8> next;
+    bit<8> length;
+    bit<8> pdu_type;
+    bit<8> qfi;
+    bit<8> next_after;
+}
+
+@controller_header("packet_in")
+header packet_in_h {
+    port_t ingress_port;
+}
+
+@controller_header("packet_out")
+header packet_out_h {
+    port_t egress_port;
+}
+
+struct headers_t {
+    packet_in_h packet_in;
+    packet_out_h packet_out;
+    ethernet_h ethernet;
+    // Headers that encapsulation adds.
+    ipv4_h outer_ipv4;
+    ipv6_h outer_ipv6;
+    udp_h outer_udp;
+    gtpu_h outer_gtpu;
+    container_h outer_container;
+    // Headers of the received packet.
+    ipv4_h ipv4;
+    ipv6_h ipv6;
+    udp_h udp;
+    ports_h ports;
+    gtpu_h gtpu;
+    container_h container;
+    ipv4_h inner_ipv4;
+    ipv6_h inner_ipv6;
+    ports_h inner_ports;
+}
+
+struct metadata_t {
+    // Between the architecture and this program: the port of arrival, the port of departure, and
+    // whether the packet is dropped.
+    port_t ingress_port;
+    port_t egress_port;
+    bit<8> drop;
+    bit<8> side;
+    // For a tunnelled packet: the difference between the GTP-U payload length and the inner
+    // packet's length.
+    bit<16> overhead;
+    bit<16> expected;
+    // Length of the outer packet without its IP header.
+    bit<16> outer_length;
+    // The UE's IPv4 address and its IPv6 prefix; 0: none.
+    ipv4_t ue;
+    bit<64> ue_v6;
+    // Address and port of the remote end, and the protocol, in either direction; keys of
+    // `applications`.
+    bit<32> session;
+    ipv4_t remote;
+    bit<16> remote_port;
+    bit<8> protocol;
+    // The halves of an IPv6 address; keys of `applications_v6`.
+    bit<64> remote_high;
+    bit<64> remote_low;
+    bit<8> filtered;
+    // The gate of the flow is closed, or a meter is exceeded.
+    bit<8> closed;
+    // The QFI of a tunnelled packet, and the one that its rule requires; 0: any.
+    bit<8> packet_qfi;
+    bit<8> required_qfi;
+    // The UEs' networks: packets between UEs go to the native UPF.
+    ipv4_t ues;
+    ipv4_t ues_mask;
+    bit<64> ues_v6;
+    bit<64> ues_v6_mask;
+    // Our N3 addresses: packets from UEs to them go to the native UPF. 0: none.
+    ipv4_t own;
+    bit<64> own_high;
+    bit<64> own_low;
+    // The longest packet that fits into a tunnel.
+    bit<16> longest;
+    bit<32> application;
+    bit<32> counter;
+    bit<32> session_meter_index;
+    bit<32> application_meter_index;
+    bit<16> bytes;
+    bit<32> next_hop;
+    // The next hop of IPv6 packets to the data network.
+    bit<32> next_hop_v6;
+    // The entry of `ipv6_peers` for a tunnel over IPv6; 0: over IPv4.
+    bit<32> peer;
+    teid_t teid;
+    ipv4_t tunnel_source;
+    ipv4_t tunnel_destination;
+    bit<8> qfi;
+    bit<8> tunnel_tos;
+}

@@ -1,0 +1,127 @@
+//! Programs for PNA, PSA, v1model and TNA: what controllers see of them, and what is refused.
+use martlet_p4c_swx::{CompileError, P4Info, Source, compile, compile_ebpf, describe};
+
+fn source(architecture: &str) -> Source {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../p4/upf_");
+    Source::read(format!("{folder}{architecture}.p4").as_ref()).expect("it is there")
+}
+
+fn described(architecture: &str) -> P4Info {
+    let source = source(architecture);
+    describe(source.text()).unwrap_or_else(|error| panic!("{}", source.explain(&error)))
+}
+
+/// Everything of a P4Info that does not depend on the architecture, by short name.
+fn interface(info: &P4Info) -> String {
+    let mut text = String::new();
+    let action = |id: u32| info.actions.iter().find(|a| a.id == id).map(|a| a.alias.clone());
+    for table in &info.tables {
+        let keys: Vec<_> = table.keys.iter().map(|k| (k.id, &k.name, k.bits, k.kind)).collect();
+        let actions: Vec<_> = table.actions.iter().map(|(id, ..)| action(*id)).collect();
+        let default = table.constant_default.map(action);
+        text += &format!("{} {keys:?} {actions:?} {default:?} {}\n", table.alias, table.size);
+    }
+    for action in &info.actions {
+        let parameters: Vec<_> =
+            action.parameters.iter().map(|p| (p.id, &p.name, p.bits)).collect();
+        text += &format!("{} {parameters:?}\n", action.alias);
+    }
+    for array in info.counters.iter().chain(&info.meters) {
+        text += &format!("{} {}\n", array.alias, array.size);
+    }
+    text + &format!("{:?}", info.packets)
+}
+
+#[test]
+fn all_architectures_have_the_same_tables_counters_and_meters() {
+    let pna = described("pna");
+    assert_eq!((pna.tables.len(), pna.counters.len(), pna.meters.len()), (12, 2, 2));
+    for architecture in ["psa", "v1model", "tna"] {
+        let other = described(architecture);
+        assert_eq!(other.architecture, architecture);
+        assert_eq!(interface(&other), interface(&pna), "{architecture}");
+    }
+}
+
+#[test]
+fn names_for_controllers_are_those_of_the_instances() {
+    let info = described("pna");
+    let names = [&info.tables[0].name, &info.actions[1].name, &info.meters[0].name];
+    assert_eq!(names, ["Main.upf.interfaces", "Main.upf.access", "Main.upf.police.session_meter"]);
+    assert_eq!(info.counters[0].name, "Main.upf.count.rules");
+    assert!(info.to_text("upf").contains("arch: \"pna\""));
+}
+
+#[test]
+fn the_back_ends_run_pna_only() {
+    for architecture in ["psa", "v1model", "tna"] {
+        let source = source(architecture);
+        let why = compile(source.text()).unwrap_err();
+        assert!(why.message.contains("length of the frame"), "{why}");
+        assert!(compile_ebpf(source.text()).is_err());
+    }
+}
+
+#[test]
+fn an_error_names_the_included_file() {
+    let folder = std::env::temp_dir().join(format!("martlet-p4-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("main.p4"), "// one\n#include \"types.p4\"\n").expect("a file");
+    std::fs::write(folder.join("types.p4"), "const bit<8> A = 1;\nconst bit<8> B = 999;\n")
+        .expect("a file");
+    let source = Source::read(&folder.join("main.p4")).expect("readable");
+    let error: CompileError = compile(source.text()).unwrap_err();
+    assert!(source.explain(&error).contains("types.p4:2:"), "{}", source.explain(&error));
+    std::fs::write(folder.join("types.p4"), "#include \"types.p4\"\n").expect("a file");
+    let error = Source::read(&folder.join("main.p4")).unwrap_err().to_string();
+    assert!(error.contains("does a file include itself"), "{error}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn wrong_thin_blocks_are_refused() {
+    let pna = source("pna");
+    for (what, with, why) in [
+        (
+            "        upf.apply(hdr, meta);\n        if (meta.drop != 0) {",
+            "        if (meta.drop != 0) {",
+            "has to apply another control first",
+        ),
+        ("send_to_port((PortId_t) meta.egress_port);", "drop_packet();", "translate the verdict"),
+        (
+            "        meta.ingress_port = (PortIdUint_t) istd.input_port;\n",
+            "",
+            "store the ingress port",
+        ),
+        (
+            "hdr.outer_ipv4.ttl, hdr.outer_ipv4.protocol,\n            hdr.outer_ipv4.source",
+            "hdr.outer_ipv4.source",
+            "whole header only",
+        ),
+        ("checksum.clear();", "", "write checksum.clear()"),
+        (
+            "PNA_MeterType_t.BYTES) session_meter",
+            "PNA_MeterType_t.PACKETS) session_meter",
+            "write BYTES",
+        ),
+        (
+            "            dropped.count(meta.counter, (bit<32>) meta.bytes);",
+            "            dropped.count(meta.counter);",
+            "unknown call",
+        ),
+        (
+            "            meta.drop = 1;\n        }\n    }\n}\n\ncontrol Count",
+            "            meta.drop = 2;\n        }\n    }\n}\n\ncontrol Count",
+            "write 1 to drop",
+        ),
+        (
+            "            meta.drop = 1;\n        }\n    }\n}\n\ncontrol Count",
+            "            return;\n        }\n    }\n}\n\ncontrol Count",
+            "return in a control",
+        ),
+    ] {
+        assert!(pna.text().contains(what), "{what}");
+        let error = compile(&pna.text().replacen(what, with, 1)).expect_err(what);
+        assert!(error.message.contains(why), "{what}: {error}");
+    }
+}

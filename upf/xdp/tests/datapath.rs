@@ -1,0 +1,296 @@
+//! The `xdp` datapath on real interfaces, each test in a network namespace of its own.
+mod common;
+
+use common::{open_datapath, peers_rig, socket_rig};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{DatapathChoice, N6Mode, XdpMode};
+use martlet_upf_datapath::conformance::{
+    Rig, checks, g_pdu, packets_without_qfi_are_dropped, session, udp_packet,
+};
+use martlet_upf_datapath::{Change, DatapathError};
+use martlet_upf_testing::in_namespace;
+use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
+use martlet_upf_testing::rig::{SocketRig, config};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// All on the loopback interface, where programs run in generic mode and the kernel forwards.
+fn on_loopback() -> UpfConfig {
+    let mut config = config();
+    config.datapath = DatapathChoice::Xdp;
+    config.xdp.sessions = 64;
+    config.xdp.rules = 256;
+    config.xdp.filters = 256;
+    config
+}
+
+#[test]
+fn the_xdp_datapath_conforms_on_loopback() {
+    for (name, check) in checks::<SocketRig>() {
+        in_namespace(move || {
+            eprintln!("{name}");
+            check(&mut socket_rig(on_loopback()));
+        });
+    }
+}
+
+/// Two interfaces, to a gNB and to a data network, over which packets are redirected without the
+/// kernel.
+fn between_peers(mode: XdpMode) -> UpfConfig {
+    let mut config = on_loopback();
+    config.n3.address = (N3, 2152).into();
+    config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
+    config.xdp.mode = mode;
+    config
+}
+
+fn conforms_between_peers(mode: XdpMode) {
+    for (name, check) in checks::<SocketRig>() {
+        in_namespace(move || {
+            eprintln!("{name}");
+            check(&mut peers_rig(between_peers(mode)));
+        });
+    }
+}
+
+#[test]
+fn the_xdp_datapath_conforms_in_native_mode() {
+    conforms_between_peers(XdpMode::Native);
+}
+
+#[test]
+fn the_xdp_datapath_conforms_in_generic_mode() {
+    conforms_between_peers(XdpMode::Generic);
+}
+
+/// Tables have their configured size. However full they are and however fast rules change, a
+/// session within the limits is accepted.
+#[test]
+fn full_tables_reject_only_sessions_above_the_limit() {
+    const SESSIONS: u32 = 64;
+    in_namespace(|| {
+        let mut config = on_loopback();
+        (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (SESSIONS, 2 * SESSIONS, 16);
+        let mut rig = socket_rig(config);
+        let ue = |n: u32| Ipv4Addr::from_bits(UE.to_bits() + n);
+        let sessions: Vec<_> =
+            (0..SESSIONS).map(|n| session(&rig, u64::from(n) + 1, n + 7, ue(n))).collect();
+        let all = |rig: &mut SocketRig, round: u8| {
+            for session in &sessions {
+                let mut session = session.clone();
+                session.qers.values_mut().for_each(|qer| qer.qfi = Some(round % 60 + 1));
+                rig.datapath()
+                    .apply(&Change::to(&session))
+                    .unwrap_or_else(|error| panic!("round {round}: {error}"));
+            }
+        };
+        // Slots of replaced rules would suffice for some twenty rounds if none were reclaimed.
+        (0..60).for_each(|round| all(&mut rig, round));
+        let fill = |rig: &mut SocketRig| rig.datapath().details()["tables"]["rules"].clone();
+        assert_eq!(fill(&mut rig), serde_json::json!({"used": 2 * SESSIONS, "most": 2 * SESSIONS}));
+        let carries = |rig: &mut SocketRig| {
+            let packet = udp_packet((ue(SESSIONS - 1), 9000), (rig.remote(), 7000), b"through");
+            rig.send_n3(&g_pdu(SESSIONS + 6, Some(9), &packet));
+            assert_eq!(rig.receive_n6().as_deref(), Some(&b"through"[..]));
+        };
+        carries(&mut rig);
+        let rejected =
+            |rig: &mut SocketRig, session| match rig.datapath().apply(&Change::to(&session)) {
+                Err(DatapathError::NoResources(why)) => why,
+                other => panic!("{other:?}"),
+            };
+        let more = session(&rig, 1000, 1000, ue(1000));
+        assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
+        let mut more = sessions[SESSIONS as usize - 1].clone();
+        more.pdrs
+            .insert(3, martlet_upf_rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
+        assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
+        carries(&mut rig);
+        // Deleted sessions free their slots at once.
+        for round in 60..64 {
+            sessions.iter().for_each(|session| drop(rig.datapath().remove(session.seid)));
+            assert_eq!(fill(&mut rig)["used"], 0);
+            all(&mut rig, round);
+        }
+        carries(&mut rig);
+    });
+}
+
+#[test]
+fn packets_without_qfi_are_dropped_where_it_is_required() {
+    in_namespace(|| {
+        let mut config = on_loopback();
+        config.n3.require_qfi = true;
+        packets_without_qfi_are_dropped(&mut socket_rig(config));
+    });
+}
+
+/// The UE's source address becomes one of the data network; no route leads to the UE's address.
+fn addresses_are_translated(mode: XdpMode) {
+    in_namespace(move || {
+        let public = Ipv4Addr::new(10, 98, 0, 50);
+        let mut config = between_peers(mode);
+        config.n6.mode = N6Mode::Nat;
+        config.xdp.nat.addresses = vec![public];
+        let mut rig = peers_rig(config);
+        let session = session(&*rig, 1, 7, UE);
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
+        host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        let mut buffer = [0; 2048];
+        for n in 0..3u8 {
+            rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7005), &[n; 100])));
+            let (length, from) = host.recv_from(&mut buffer).expect("the packet of the UE");
+            assert_eq!((&buffer[..length], from), (&[n; 100][..], (public, 9000).into()));
+            host.send_to(&[n; 50], from).expect("sent");
+            let bytes = rig.receive_n3().expect("the answer");
+            let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes) else {
+                panic!("no G-PDU")
+            };
+            assert_eq!(
+                martlet_upf_datapath::conformance::payload_of(pdu.payload),
+                Some(&[n; 50][..])
+            );
+        }
+    });
+}
+
+#[test]
+fn addresses_are_translated_in_native_mode() {
+    addresses_are_translated(XdpMode::Native);
+}
+
+#[test]
+fn addresses_are_translated_in_generic_mode() {
+    addresses_are_translated(XdpMode::Generic);
+}
+
+/// The datapath between peers, with the UE's session.
+fn with_session() -> PeersRig {
+    let mut rig = peers_rig(between_peers(XdpMode::Native));
+    let session = session(&*rig, 1, 7, UE);
+    rig.datapath().apply(&Change::to(&session)).expect("the session");
+    rig
+}
+
+/// A socket of the host that sets DF or not.
+fn socket(discover: libc::c_int) -> UdpSocket {
+    let socket = UdpSocket::bind((HOST, 0)).expect("a port");
+    // SAFETY: the option is an integer that outlives the call; the socket is open.
+    let set = unsafe {
+        let (level, name) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const discover).cast(), 4)
+    };
+    assert_eq!(set, 0);
+    socket
+}
+
+#[test]
+fn packets_above_the_mtu_are_fragmented_or_rejected_by_the_kernel() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        // 1,400 bytes fit. Two fragments are encapsulated separately.
+        rig.network.within(|| {
+            socket(libc::IP_PMTUDISC_DONT).send_to(&[0; 1450], (UE, 9000)).expect("sent")
+        });
+        let parts: Vec<usize> =
+            (0..2).filter_map(|_| rig.receive_n3()).map(|bytes| bytes.len() - 16).collect();
+        assert_eq!(parts.iter().sum::<usize>(), 1450 + 8 + 2 * 20, "{parts:?}");
+        // A host that sets DF is notified of the MTU.
+        let fragmentation_needed = rig.network.within(|| {
+            let socket = socket(libc::IP_PMTUDISC_DO);
+            let large = || {
+                socket.send_to(&[0; 1450], (UE, 9000)).err().and_then(|error| error.raw_os_error())
+            };
+            (0..50).any(|_| {
+                std::thread::sleep(Duration::from_millis(20));
+                large() == Some(libc::EMSGSIZE)
+            })
+        });
+        assert!(fragmentation_needed, "the host receives no ICMP error");
+    });
+}
+
+#[test]
+fn the_status_has_interfaces_and_table_occupancy() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        let details = rig.datapath().details();
+        assert_eq!(details["interfaces"][1], serde_json::json!({"name": "n6a", "mode": "native"}));
+        assert_eq!(details["tables"]["sessions"], serde_json::json!({"used": 1, "most": 64}));
+        assert_eq!(details["tables"]["rules"], serde_json::json!({"used": 2, "most": 256}));
+        // The counters are up to date for the metrics without requests.
+        let counters = rig.datapath().counters();
+        rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")));
+        assert!(rig.receive_n6().is_some());
+        let counted = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            counters.uplink_packets.get() == 1
+        });
+        assert!(counted);
+    });
+}
+
+#[test]
+fn fragments_are_reassembled_and_forwarded() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        // Received over a link with an MTU of 1,500 bytes in two fragments, and sent over one in
+        // two.
+        let mut packet = udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 1900]);
+        packet[6] = 0;
+        packet[10..12].fill(0);
+        let words = packet[..20]
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let sum: u32 = words.sum();
+        packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+        rig.send_n3(&g_pdu(7, Some(1), &packet));
+        assert_eq!(rig.receive_n6(), Some(vec![b'u'; 1900]));
+        assert_eq!(rig.datapath().counters().uplink_bytes.get(), 1928);
+    });
+}
+
+#[test]
+fn its_programs_and_links_are_removed_on_drop() {
+    in_namespace(|| {
+        let exists =
+            |name: &str| std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).exists();
+        let rig = with_session();
+        assert!(exists("martlet-n6") && exists("martlet-n6x"));
+        // A second datapath fails, since address and interface are in use.
+        let mut config = between_peers(XdpMode::Native);
+        let error = open_datapath(&config).err().expect("refused");
+        assert!(error.to_string().contains("upf.n3.address"), "{error}");
+        config.n3.address = "127.0.0.8:2152".parse().unwrap();
+        let error = open_datapath(&config).err().expect("refused");
+        assert!(
+            error.to_string().contains("martlet-n6") && error.to_string().contains("in use"),
+            "{error}"
+        );
+        config.n6.interface = "other".into();
+        let error = open_datapath(&config).err().expect("refused");
+        assert!(error.to_string().contains("another program is attached"), "{error}");
+        assert!(!exists("other"));
+        drop(rig);
+        assert!(!exists("martlet-n6") && !exists("martlet-n6x"));
+        // The kernel removes the peers' namespaces and their links asynchronously.
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            !exists("n3a")
+        });
+        assert!(gone, "the link to the peers was not removed");
+        // Leftovers of a killed process are removed at the next start.
+        martlet_upf_testing::run(
+            "ip",
+            "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x",
+        );
+        martlet_upf_testing::run("ip", "link add n3a type veth peer name n3b");
+        martlet_upf_testing::run("ip", &format!("addr add {N3}/24 dev n3a"));
+        config = between_peers(XdpMode::Native);
+        config.xdp.interfaces.clear();
+        let opened = open_datapath(&config);
+        assert!(opened.is_ok(), "{:?}", opened.err());
+    });
+}
