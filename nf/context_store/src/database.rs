@@ -330,7 +330,8 @@ fn claim_sqlite(
     for id in ids {
         let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2 RETURNING value";
         let mut statement = transaction.prepare_cached(sql)?;
-        let value = statement.query_row([owner, id], |row| row.get(0)).optional()?;
+        let value: Option<Vec<u8>> =
+            statement.query_row([owner, id], |row| row.get(0)).optional()?;
         let Some(value) = value else { continue };
         let sql = "INSERT OR IGNORE INTO taken (owner, id) VALUES (?1, ?2)";
         transaction.prepare_cached(sql)?.execute([owner, id])?;
