@@ -329,7 +329,7 @@ fn programs_of_different_versions_run_at_one_server_until_a_contraction() {
 }
 
 #[test]
-fn a_user_who_may_not_create_tables_gets_an_error_with_the_remedy() {
+fn the_error_of_a_user_who_may_not_create_tables_has_the_remedy() {
     let Some(server) = TestPostgres::start("rights").unwrap() else { return };
     let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
     client.batch_execute("CREATE ROLE reader LOGIN").unwrap();

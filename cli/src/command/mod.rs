@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod demo;
 mod doctor;
+mod drain;
 mod fabric;
 mod lab;
 mod locate;
@@ -54,6 +55,8 @@ pub enum Command {
     Locate(locate::LocateArgs),
     /// Show the usage of subscribers and set their quota
     Charging(charging::ChargingArgs),
+    /// Have consumers and gNBs select other instances of a function, before it is stopped
+    Drain(drain::DrainArgs),
     /// Check a configuration file
     Check(check::CheckArgs),
     /// Look at this machine, and say what will not work and how to mend it
@@ -96,6 +99,7 @@ impl Command {
             | Command::Upf(_)
             | Command::Ue(_)
             | Command::Charging(_)
+            | Command::Drain(_)
             | Command::Check(_)
             | Command::Doctor(_)
             | Command::Backup(_)
@@ -132,6 +136,7 @@ impl Command {
             Command::Ue(args) => ue::run(args),
             Command::Locate(args) => locate::run(args),
             Command::Charging(args) => charging::run(args),
+            Command::Drain(args) => drain::run(args),
             Command::Check(args) => check::run(args),
             Command::Pki(command) => pki::run(command),
             Command::Defaults => {

@@ -1,9 +1,11 @@
 //! The program `martlet`, with all functions in one process or one process each: start, shutdown,
 //! crash recovery, NF sets, and its commands.
+mod amf_selection;
 mod chaos;
 mod core_dump;
 mod crash_loop;
 mod crash_recovery;
+mod cut_off;
 mod full_disk;
 mod fuzz_stateful;
 mod json_patch;
@@ -12,12 +14,16 @@ mod nf_sets;
 mod oam;
 mod outages;
 mod pki;
+mod redundancy;
+mod relay;
 mod remote_call;
+mod rolling;
 mod sandbox;
 mod sbi_sockets;
 mod service;
 mod shutdown;
 mod site;
+mod statements;
 mod traces;
 mod tutorial;
 mod user_plane;

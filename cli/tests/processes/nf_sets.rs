@@ -19,7 +19,7 @@ pub struct ExtraFunction(Child);
 
 impl ExtraFunction {
     /// Starts it with the site's configuration and these additional lines.
-    fn start(site: &Site, name: &str, more: &str) -> Result<ExtraFunction> {
+    pub fn start(site: &Site, name: &str, more: &str) -> Result<ExtraFunction> {
         let config = site.0.join(format!("other-{name}.yaml"));
         std::fs::write(
             &config,
@@ -49,8 +49,18 @@ impl ExtraFunction {
         Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id() as i32), signal)?)
     }
 
-    fn kill(&self) -> Result<()> {
+    pub fn kill(&self) -> Result<()> {
         kill_process(self.0.id())
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(mut self) -> Result<()> {
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+        while self.0.try_wait()?.is_none() {
+            ensure!(tokio::time::Instant::now() < give_up, "the function does not end");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
     }
 }
 

@@ -19,11 +19,13 @@ use martlet_nf::Shutdown;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Interval between two looks at the lease.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// How long another AMF must have served while this one could not.
+const CONFIRMATION: Duration = Duration::from_millis(1500);
 /// Time limit of the request to the NRF.
 const NRF_TIMEOUT: Duration = Duration::from_millis(1500);
 
@@ -53,6 +55,8 @@ impl CutOff {
 /// Watches the lease until the shutdown.
 pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
     let limit = amf.config.n2.cut_off();
+    // Since when another AMF serves while this one does not.
+    let mut other_since: Option<Instant> = None;
     loop {
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
@@ -63,14 +67,22 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
                 tracing::warn!("lease renewed: gNBs are accepted again");
             }
             amf.context.set_operative(true);
+            other_since = None;
             continue;
         };
         if overdue < INTERVAL {
             continue;
         }
         amf.context.set_operative(false);
-        let is_due = limit.is_some_and(|limit| overdue >= limit) && !amf.cut_off.is_active();
-        if is_due && another_serves(&amf).await && amf.contexts.overdue().is_some() {
+        let Some(limit) = limit.filter(|_| !amf.cut_off.is_active()) else { continue };
+        match another_serves(&amf).await {
+            true => drop(other_since.get_or_insert_with(Instant::now)),
+            false => other_since = None,
+        }
+        // When the database is back for the whole set, another AMF may renew its lease a moment
+        // earlier than this one.
+        let is_confirmed = other_since.is_some_and(|since| since.elapsed() >= CONFIRMATION);
+        if overdue >= limit && is_confirmed && amf.contexts.overdue().is_some() {
             let ms = overdue.as_millis() as u64;
             metrics::cut_off();
             tracing::error!(

@@ -34,7 +34,7 @@ pub use config::{
 
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;
-use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
 use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
@@ -47,7 +47,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sctp::{Listener, SctpStack};
 use n2::Gnbs;
-use procedures::n2::overload_control;
+use procedures::n2::{load_rebalancing, overload_control};
 use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
 use procedures::registration::amf_reallocation;
@@ -174,7 +174,9 @@ impl NetworkFunction for Amf {
         routes.extend(NAMF_CALLBACK.routes(self.clone()));
         routes.extend(NAMF_LOC.routes(self.clone()));
         routes.extend(NAMF_EVTS.routes(self.clone()));
-        routes
+        // Another AMF of the set takes over what requests concern.
+        let amf = self.clone();
+        refuse_while(routes, move || amf.cut_off.is_active())
     }
 
     fn profile(&self, profile: &mut NfProfile) {
@@ -227,6 +229,7 @@ impl NetworkFunction for Amf {
         let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
         tokio::spawn(overload_control::watch(self.clone(), shutdown.clone()));
         tokio::spawn(cut_off::watch(self.clone(), shutdown.clone()));
+        tokio::spawn(load_rebalancing::watch(self.clone(), shutdown.clone()));
         if let Some(listener) = listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}

@@ -167,7 +167,7 @@ fn of_former_guamis(
     instance_id: &str,
 ) -> Result<StoredContexts, StoreError> {
     let mut all = StoredContexts::new();
-    let set = SetContexts::open(&config.context_store)?;
+    let set = SetContexts::open(&config.context_store, None)?;
     let owners = set.peer(owner).owners("amf-")?;
     for former in owners.into_iter().filter(|former| former != owner) {
         let contexts = set.peer(&former);

@@ -42,7 +42,7 @@ impl PeerIndexes {
         if let Some(set) = self.set.get() {
             return Ok(set);
         }
-        let opened = SetContexts::open(config)?;
+        let opened = SetContexts::open(config, None)?;
         Ok(self.set.get_or_init(|| opened))
     }
 

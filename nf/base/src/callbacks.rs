@@ -1,11 +1,9 @@
 //! Where notifications may go: to registered functions, and to the addresses of
 //! `sbi.callbacks.allow`. A consumer cannot have requests sent to any other address, such as the
 //! loopback or the OAM port of a machine.
+use crate::profiles::profiles;
 use martlet_sbi::{ApiRoot, Peer, Problem};
-use martlet_sbi_api::common::Links;
-use martlet_sbi_api::nnrf_nfmanagement::{
-    NfInstanceQuery, NfInstancesQuery, NfManagementClient, NfProfile,
-};
+use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile};
 use prometheus::{IntCounter, register_int_counter};
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -165,22 +163,7 @@ impl Callbacks {
     }
 
     async fn registered(&self) -> Result<HashSet<String>, Problem> {
-        let list = self.nrf.get_nf_instances(NfInstancesQuery::default()).await?;
-        let items = list.links.and_then(|mut links| links.remove("items"));
-        let uris = match items {
-            Some(Links::Many(list)) => list,
-            Some(Links::One(one)) => vec![one],
-            None => Vec::new(),
-        };
-        let mut all = HashSet::new();
-        for uri in uris.into_iter().filter_map(|link| link.href) {
-            let id = uri.rsplit('/').next().unwrap_or_default();
-            // It may have deregistered meanwhile.
-            if let Ok(profile) = self.nrf.get_nf_instance(id, NfInstanceQuery::default()).await {
-                all.extend(authorities(&profile));
-            }
-        }
-        Ok(all)
+        Ok(profiles(&self.nrf).await?.iter().flat_map(authorities).collect())
     }
 }
 

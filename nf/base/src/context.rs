@@ -2,11 +2,12 @@
 use crate::binding::{Binding, ROUTING_BINDING};
 use crate::callbacks::Callbacks;
 use crate::discovery::{Criteria, Discovery};
+use crate::failover;
 use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::tokens::Tokens;
-use crate::{CommonConfig, NotReady, Shutdown, StartError};
-use martlet_outage::Dependency;
+use crate::{CommonConfig, Shutdown, StartError};
+use martlet_outage::{Dependency, NotReady};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
@@ -27,8 +28,10 @@ pub struct NfContext {
     /// The NRFs, each with its own registration.
     nrfs: Vec<Nrf>,
     selection: Arc<NrfSelection>,
-    /// Whether the function serves requests, as its status at the NRF says.
+    /// Whether the function serves requests.
     operative: watch::Sender<bool>,
+    /// Whether the operator has it drained.
+    draining: watch::Sender<bool>,
 }
 
 impl NfContext {
@@ -90,6 +93,7 @@ impl NfContext {
             nrfs,
             selection,
             operative: watch::Sender::new(true),
+            draining: watch::Sender::new(false),
         }))
     }
 
@@ -172,6 +176,24 @@ impl NfContext {
         self.operative.send_if_modified(|now| std::mem::replace(now, operative) != operative);
     }
 
+    /// Drains the function, or ends that: it is `SUSPENDED` at the NRF, so that consumers select
+    /// another one, and serves what it has.
+    pub fn set_draining(&self, draining: bool) {
+        if self.draining.send_if_modified(|now| std::mem::replace(now, draining) != draining) {
+            tracing::info!(draining, "draining");
+        }
+    }
+
+    /// Whether the function is drained, and each change of it.
+    pub fn draining(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
+    }
+
+    /// Whether consumers may select this function.
+    pub(crate) fn is_selectable(&self) -> bool {
+        *self.operative.borrow() && !*self.draining.borrow()
+    }
+
     /// Whether this function serves requests, and each change of it.
     pub(crate) fn operative(&self) -> watch::Receiver<bool> {
         self.operative.subscribe()
@@ -182,14 +204,14 @@ impl NfContext {
         &self.nrfs
     }
 
-    /// What is missing if no NRF answers.
+    /// What is missing if no NRF answers: the first one.
     pub(crate) fn missing_nrf(&self) -> Option<NotReady> {
         let missing: Option<Vec<NotReady>> =
             self.nrfs.iter().map(|nrf| nrf.state.missing()).collect();
-        missing.map(NotReady::Each)
+        missing?.into_iter().next()
     }
 
-    /// The NRF that answers. Its answers may lack this function's subscriptions when it changes.
+    /// Another NRF is used than before, which may lack this function's subscriptions.
     pub(crate) async fn nrf_changed(&self) {
         self.selection.changed().await;
     }
@@ -252,7 +274,11 @@ impl Transport for Watched {
             let gone = |problem: &Problem| {
                 problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST"
             };
-            let failed = answer.as_ref().is_err_and(gone);
+            let refused = failover::is_requested(&answer);
+            if refused {
+                self.discovery.mark_failed(to);
+            }
+            let failed = refused || answer.as_ref().is_err_and(gone);
             let Some(mut request) = again.filter(|_| failed) else { return answer };
             let api = request
                 .target

@@ -185,14 +185,15 @@ async fn keep_alive(
 ) {
     let mut pause = interval.min(CHECK_INTERVAL);
     let within = NfManagementClient::new(client.peer().within(CHECK_TIMEOUT));
-    let mut operative = context.operative();
+    let (mut operative, mut draining) = (context.operative(), context.draining());
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = context.discovery().nrf_failed() => {}
             _ = operative.changed() => {}
+            _ = draining.changed() => {}
         }
-        let status = match *operative.borrow_and_update() {
+        let status = match context.is_selectable() {
             true => "REGISTERED",
             false => "SUSPENDED",
         };

@@ -1,7 +1,7 @@
 //! Starts network functions, one or several per process.
 use crate::metrics::SbiMetrics;
 use crate::{
-    CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, registration,
+    CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, network, registration,
 };
 use martlet_fabric::Fabric;
 use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
@@ -189,8 +189,10 @@ pub async fn start<F: NetworkFunction>(
         .instrument(span),
     );
     let instance_id = context.instance_id().to_string();
-    let asked = function.clone();
-    let ask: AskSource = Arc::new(move |question: &str| asked.ask(question));
+    let (asked, of_all) = (function.clone(), context.clone());
+    let ask: AskSource = Arc::new(move |question: &str| {
+        network::ask(&of_all, name, question).or_else(|| asked.ask(question))
+    });
     let (asked, known) = (function.clone(), context.clone());
     let ready: Ready = Arc::new(move || {
         let registered = || match (is_nrf || known.is_registered(), known.missing_nrf()) {

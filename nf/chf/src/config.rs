@@ -34,7 +34,7 @@ impl Default for ChfConfig {
             threshold_percent: 20,
             validity_s: 0,
             quota: None,
-            max_sessions: 60_000,
+            max_sessions: 400_000,
             max_records: 100_000,
             context_store: ContextStoreConfig::default(),
         }
@@ -53,7 +53,7 @@ impl ChfConfig {
             wrong("threshold_percent", "above 90 the SMF requests grants all the time: write 20");
         }
         if self.max_sessions == 0 {
-            wrong("max_sessions", "with 0 no session can be charged: write 60000");
+            wrong("max_sessions", "with 0 no session can be charged: write 400000");
         }
         if self.max_records == 0 {
             wrong("max_records", "with 0 no record is stored: write 100000");

@@ -50,6 +50,13 @@ pub(crate) enum Claim {
     Leased(Duration),
 }
 
+/// A member that takes contexts over and stores them under its own name.
+pub(crate) struct Claimant<'a> {
+    pub name: &'a str,
+    /// Encrypts the value of a context, which is encrypted for its former owner, for the claimant.
+    pub reseal: &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>, StoreError>,
+}
+
 /// Values of contexts; `None` removes one.
 type Batch = [(String, Option<Vec<u8>>)];
 
@@ -230,50 +237,43 @@ impl ContextDatabase {
         }
     }
 
-    /// Takes contexts over from an owner whose lease has expired, all in one transaction.
-    pub(crate) fn claim(&mut self, owner: &str, ids: &[String]) -> Result<Claim, StoreError> {
+    /// Takes contexts over from an owner whose lease has expired, all in one transaction. Where the
+    /// claimant has a name, they are its own in the same transaction, so that none is lost with an
+    /// answer of the database or with the claimant.
+    pub(crate) fn claim(
+        &mut self,
+        owner: &str,
+        ids: &[String],
+        claimant: Option<&Claimant<'_>>,
+    ) -> Result<Claim, StoreError> {
         match self {
-            ContextDatabase::Sqlite(connection) => {
-                let transaction = connection
-                    .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                let sql = "SELECT until FROM member WHERE owner = ?1";
-                let until: Option<i64> =
-                    transaction.query_row(sql, [owner], |row| row.get(0)).optional()?;
-                if let Some(rest) = until.and_then(|until| remaining(until, now())) {
-                    return Ok(Claim::Leased(rest));
-                }
-                let mut taken = Vec::new();
+            ContextDatabase::Sqlite(connection) => claim_sqlite(connection, owner, ids, claimant),
+            ContextDatabase::Postgres(client) => {
+                reconnected(client)?;
+                claim_postgres(client, owner, ids, claimant)
+            }
+        }
+    }
+
+    /// Returns those of a member's contexts that exist, still encrypted.
+    pub(crate) fn get_all(
+        &mut self,
+        owner: &str,
+        ids: &[String],
+    ) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        match self {
+            ContextDatabase::Sqlite(_) => {
+                let mut all = Vec::new();
                 for id in ids {
-                    let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2 RETURNING value";
-                    let mut statement = transaction.prepare_cached(sql)?;
-                    let value = statement.query_row([owner, id], |row| row.get(0)).optional()?;
-                    let Some(value) = value else { continue };
-                    let sql = "INSERT OR IGNORE INTO taken (owner, id) VALUES (?1, ?2)";
-                    transaction.prepare_cached(sql)?.execute([owner, id])?;
-                    taken.push((id.clone(), value));
+                    all.extend(self.get(owner, id)?.map(|value| (id.clone(), value)));
                 }
-                transaction.commit()?;
-                Ok(Claim::Taken(taken))
+                Ok(all)
             }
             ContextDatabase::Postgres(client) => {
                 reconnected(client)?;
-                let mut transaction = client.transaction()?;
-                let sql =
-                    format!("SELECT until, {POSTGRES_NOW} FROM member WHERE owner = $1 FOR UPDATE");
-                let row = transaction.query_opt(&sql, &[&owner])?;
-                if let Some(rest) = row.and_then(|row| remaining(row.get(0), row.get(1))) {
-                    return Ok(Claim::Leased(rest));
-                }
-                let sql = "DELETE FROM state WHERE owner = $1 AND id = ANY($2) RETURNING id, value";
-                let rows = transaction.query(sql, &[&owner, &ids])?;
-                let taken: Vec<(String, Vec<u8>)> =
-                    rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-                let taken_ids: Vec<&str> = taken.iter().map(|(id, _)| id.as_str()).collect();
-                let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON \
-                           CONFLICT DO NOTHING";
-                transaction.execute(sql, &[&owner, &taken_ids])?;
-                transaction.commit()?;
-                Ok(Claim::Taken(taken))
+                let sql = "SELECT id, value FROM state WHERE owner = $1 AND id = ANY($2)";
+                let rows = client.query(sql, &[&owner, &ids])?;
+                Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
             }
         }
     }
@@ -311,6 +311,76 @@ impl ContextDatabase {
         member.epoch = epoch;
         Ok(renewal)
     }
+}
+
+fn claim_sqlite(
+    connection: &mut rusqlite::Connection,
+    owner: &str,
+    ids: &[String],
+    claimant: Option<&Claimant<'_>>,
+) -> Result<Claim, StoreError> {
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let sql = "SELECT until FROM member WHERE owner = ?1";
+    let until: Option<i64> = transaction.query_row(sql, [owner], |row| row.get(0)).optional()?;
+    if let Some(rest) = until.and_then(|until| remaining(until, now())) {
+        return Ok(Claim::Leased(rest));
+    }
+    let mut taken = Vec::new();
+    for id in ids {
+        let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2 RETURNING value";
+        let mut statement = transaction.prepare_cached(sql)?;
+        let value: Option<Vec<u8>> =
+            statement.query_row([owner, id], |row| row.get(0)).optional()?;
+        let Some(value) = value else { continue };
+        let sql = "INSERT OR IGNORE INTO taken (owner, id) VALUES (?1, ?2)";
+        transaction.prepare_cached(sql)?.execute([owner, id])?;
+        if let Some(claimant) = claimant {
+            let own: &Vec<u8> = &(claimant.reseal)(id, &value)?;
+            let sql = "INSERT INTO state (owner, id, value) VALUES (?1, ?2, ?3) ON CONFLICT \
+                       (owner, id) DO UPDATE SET value = excluded.value";
+            let row = rusqlite::params![claimant.name, id, own];
+            transaction.prepare_cached(sql)?.execute(row)?;
+            let sql = "DELETE FROM taken WHERE owner = ?1 AND id = ?2";
+            transaction.prepare_cached(sql)?.execute([claimant.name, id])?;
+        }
+        taken.push((id.clone(), value));
+    }
+    transaction.commit()?;
+    Ok(Claim::Taken(taken))
+}
+
+fn claim_postgres(
+    client: &mut Client,
+    owner: &str,
+    ids: &[String],
+    claimant: Option<&Claimant<'_>>,
+) -> Result<Claim, StoreError> {
+    let mut transaction = client.transaction()?;
+    let sql = format!("SELECT until, {POSTGRES_NOW} FROM member WHERE owner = $1 FOR UPDATE");
+    let row = transaction.query_opt(&sql, &[&owner])?;
+    if let Some(rest) = row.and_then(|row| remaining(row.get(0), row.get(1))) {
+        return Ok(Claim::Leased(rest));
+    }
+    let sql = "DELETE FROM state WHERE owner = $1 AND id = ANY($2) RETURNING id, value";
+    let rows = transaction.query(sql, &[&owner, &ids])?;
+    let taken: Vec<(String, Vec<u8>)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let taken_ids: Vec<&str> = taken.iter().map(|(id, _)| id.as_str()).collect();
+    let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON CONFLICT DO \
+               NOTHING";
+    transaction.execute(sql, &[&owner, &taken_ids])?;
+    if let Some(claimant) = claimant.filter(|_| !taken.is_empty()) {
+        let own = taken.iter().map(|(id, value)| (claimant.reseal)(id, value));
+        let own: Vec<Vec<u8>> = own.collect::<Result<_, _>>()?;
+        let sql = "INSERT INTO state (owner, id, value) SELECT $1, * FROM unnest($2::text[], \
+                   $3::bytea[]) ON CONFLICT (owner, id) DO UPDATE SET value = excluded.value";
+        transaction.execute(sql, &[&claimant.name, &taken_ids, &own])?;
+        // The claimant may have lost them before, and not know it yet.
+        let sql = "DELETE FROM taken WHERE owner = $1 AND id = ANY($2)";
+        transaction.execute(sql, &[&claimant.name, &taken_ids])?;
+    }
+    transaction.commit()?;
+    Ok(Claim::Taken(taken))
 }
 
 fn write_sqlite(

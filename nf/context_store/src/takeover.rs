@@ -1,9 +1,10 @@
 //! Contexts of other members of the set, for this member to take over.
 use crate::config::ContextStoreConfig;
-use crate::database::{Claim, ContextDatabase};
+use crate::database::{Claim, Claimant, ContextDatabase};
 use crate::group_commit::row_name;
 use crate::write_behind::{StoredContexts, read_all};
 use martlet_store::{Seal, StoreError};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -19,20 +20,30 @@ pub struct SetContexts {
     /// `None` only while it is dropped.
     database: Mutex<Option<ContextDatabase>>,
     seal: Seal,
+    /// The name under which this process stores what it takes over; `None`: the caller stores it.
+    own: Option<String>,
+    /// Contexts by their former owner that a failed attempt may have taken over.
+    uncertain: Mutex<HashMap<String, HashSet<String>>>,
 }
 
 impl SetContexts {
-    /// Opens the database, on a thread of its own, so that it may be called in a runtime.
+    /// Opens the database, on a thread of its own, so that it may be called in a runtime. With
+    /// `own`, contexts that are taken over are stored under this name in the same transaction, with
+    /// the same identities.
     ///
     /// # Errors
     /// The database cannot be opened.
-    pub fn open(config: &ContextStoreConfig) -> Result<Arc<SetContexts>, StoreError> {
+    pub fn open(
+        config: &ContextStoreConfig,
+        own: Option<&str>,
+    ) -> Result<Arc<SetContexts>, StoreError> {
         let url = config.url();
         let seal = Seal::for_database(&url, config.key_path())?;
         let opened = std::thread::scope(|scope| {
             scope.spawn(|| ContextDatabase::open(&url)).join().unwrap_or(Err(StoreError::Ended))
         })?;
-        Ok(Arc::new(SetContexts { database: Mutex::new(Some(opened)), seal }))
+        let (database, own) = (Mutex::new(Some(opened)), own.map(str::to_string));
+        Ok(Arc::new(SetContexts { database, seal, own, uncertain: Mutex::default() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ContextDatabase>> {
@@ -97,7 +108,7 @@ impl PeerContexts {
     /// # Errors
     /// The database cannot be opened.
     pub fn open(config: &ContextStoreConfig, owner: &str) -> Result<PeerContexts, StoreError> {
-        Ok(SetContexts::open(config)?.peer(owner))
+        Ok(SetContexts::open(config, None)?.peer(owner))
     }
 
     /// The peer's contexts.
@@ -136,17 +147,59 @@ impl PeerContexts {
     /// # Errors
     /// The database fails, or the value was encrypted with another operator's key.
     pub fn take_over(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut taken = self.take_over_all(&[id.to_string()])?;
+        let ids = [id.to_string()];
+        let mut taken = self.claim(&ids).inspect_err(|_| self.add_uncertain(&ids))?;
         Ok(taken.pop().map(|(_, value)| value))
     }
 
     /// As [`PeerContexts::take_over`], for several contexts in one transaction. Returns those that
-    /// were taken over.
+    /// were taken over, also by an earlier call whose outcome was not known.
     ///
     /// # Errors
     /// The database fails, or a value was encrypted with another operator's key.
     pub fn take_over_all(&self, ids: &[String]) -> Result<StoredContexts, StoreError> {
-        let claim = || self.set.with(|database| database.claim(&self.owner, ids));
+        let mut all = self.recovered()?;
+        all.extend(self.claim(ids).inspect_err(|_| self.add_uncertain(ids))?);
+        Ok(all)
+    }
+
+    /// A transaction may have been committed, and its answer lost.
+    fn add_uncertain(&self, ids: &[String]) {
+        if self.set.own.is_some() {
+            self.uncertain().entry(self.owner.clone()).or_default().extend(ids.iter().cloned());
+        }
+    }
+
+    fn uncertain(&self) -> MutexGuard<'_, HashMap<String, HashSet<String>>> {
+        self.set.uncertain.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// What earlier calls have taken over without knowing it.
+    fn recovered(&self) -> Result<StoredContexts, StoreError> {
+        let Some(own) = &self.set.own else { return Ok(Vec::new()) };
+        let ids: Vec<String> =
+            self.uncertain().get(&self.owner).into_iter().flatten().cloned().collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.set.with(|database| database.get_all(own, &ids))?;
+        self.uncertain().remove(&self.owner);
+        let open = |(id, value): (String, Vec<u8>)| {
+            let value = self.set.seal.open(&row_name(own, &id), &value)?;
+            Ok((id, value))
+        };
+        found.into_iter().map(open).collect()
+    }
+
+    fn claim(&self, ids: &[String]) -> Result<StoredContexts, StoreError> {
+        let own = self.set.own.as_deref();
+        let reseal = |id: &str, value: &[u8]| {
+            let value = self.opened(id, value)?;
+            self.set.seal.seal(&row_name(own.unwrap_or_default(), id), &value)
+        };
+        let claimant = own.map(|name| Claimant { name, reseal: &reseal });
+        let claim =
+            || self.set.with(|database| database.claim(&self.owner, ids, claimant.as_ref()));
         let mut outcome = claim()?;
         if let Claim::Leased(remaining) = outcome {
             std::thread::sleep(remaining + LEASE_MARGIN);

@@ -98,8 +98,8 @@ impl FlowConfig {
 impl Default for PcfConfig {
     fn default() -> Self {
         PcfConfig {
-            max_am_policies: 20_000,
-            max_sm_policies: 60_000,
+            max_am_policies: 200_000,
+            max_sm_policies: 400_000,
             default_rfsp: None,
             default_5qi: 9,
             default_arp: 8,
@@ -132,10 +132,10 @@ impl PcfConfig {
         let mut findings = Vec::new();
         let mut wrong = |path: &str, message: &str| findings.push(Finding::new(path, message));
         if self.max_am_policies == 0 {
-            wrong("max_am_policies", "with 0 no UE can register: write 20000");
+            wrong("max_am_policies", "with 0 no UE can register: write 200000");
         }
         if self.max_sm_policies == 0 {
-            wrong("max_sm_policies", "with 0 no session can be established: write 60000");
+            wrong("max_sm_policies", "with 0 no session can be established: write 400000");
         }
         if self.default_rfsp.is_some_and(|rfsp| !(1..=256).contains(&rfsp)) {
             wrong("default_rfsp", "an RFSP index is 1 to 256: write one, or leave it out");

@@ -445,7 +445,7 @@ impl Default for SmfConfig {
             charging: ChargingConfig::default(),
             context_store: ContextStoreConfig::default(),
             set: None,
-            max_sessions: 60_000,
+            max_sessions: 200_000,
             limits: Vec::new(),
             back_off_s: 30,
             session_queue: 16,

@@ -14,7 +14,8 @@ impl Gnb {
     /// an available AMF.
     pub(crate) fn select_amf(&self, identity: Option<AmfIdentity>) -> Option<Gnb> {
         let available = self.available_associations();
-        let amfs: Vec<AmfInfo> = available.iter().filter_map(|gnb| gnb.amf().cloned()).collect();
+        let amf = |gnb: &Gnb| Some(AmfInfo { capacity: gnb.amf_capacity(), ..gnb.amf()?.clone() });
+        let amfs: Vec<AmfInfo> = available.iter().filter_map(amf).collect();
         // All have completed NG setup, or none is chosen.
         if amfs.len() != available.len() {
             return None;

@@ -53,7 +53,7 @@ async fn dispatch(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         Kind::Initiating_Paging => paging::run(gnb, &pdu, at),
         Kind::Initiating_NGReset => ng_reset::run(gnb, &pdu).await,
         Kind::Initiating_ErrorIndication => error_indication::received(gnb, &pdu),
-        Kind::Initiating_AMFConfigurationUpdate => amf_configuration_update::run(gnb).await,
+        Kind::Initiating_AMFConfigurationUpdate => amf_configuration_update::run(gnb, &pdu).await,
         Kind::Initiating_OverloadStart => overload::start(gnb),
         Kind::Initiating_OverloadStop => overload::stop(gnb),
         Kind::Initiating_AMFStatusIndication => amf_status_indication::run(gnb, &pdu),

@@ -90,6 +90,8 @@ struct Inner {
     samples: Samples,
     user_plane: Option<UserPlane>,
     amf: OnceLock<AmfInfo>,
+    /// Relative capacity in the last AMF CONFIGURATION UPDATE; none yet: a value above 255.
+    capacity: AtomicU32,
     tap: Mutex<Option<broadcast::Sender<Bytes>>>,
     lost: watch::Sender<Option<Arc<str>>>,
     next_teid: AtomicU32,
@@ -162,6 +164,7 @@ impl Gnb {
             samples,
             user_plane,
             amf: OnceLock::new(),
+            capacity: AtomicU32::new(u32::MAX),
             tap: Mutex::new(None),
             lost: watch::channel(None).0,
             next_teid: AtomicU32::new(1),
@@ -179,6 +182,10 @@ impl Gnb {
 
     pub(super) fn set_amf(&self, amf: AmfInfo) {
         let _ = self.0.amf.set(amf);
+    }
+
+    pub(super) fn set_amf_capacity(&self, capacity: u8) {
+        self.0.capacity.store(capacity.into(), Ordering::Relaxed);
     }
 
     pub(super) fn set_lost(&self, reason: Arc<str>) {
@@ -242,6 +249,12 @@ impl Gnb {
     /// What the AMF reported in NG SETUP RESPONSE.
     pub fn amf(&self) -> Option<&AmfInfo> {
         self.0.amf.get()
+    }
+
+    /// The relative capacity of the AMF, as it reported last; 0 before NG setup.
+    pub fn amf_capacity(&self) -> u8 {
+        let of_setup = || self.amf().map_or(0, |amf| amf.capacity);
+        u8::try_from(self.0.capacity.load(Ordering::Relaxed)).unwrap_or_else(|_| of_setup())
     }
 
     /// Latency samples.

@@ -1,4 +1,5 @@
 //! `martlet status`: the status of a running core.
+mod network;
 mod render;
 mod security;
 
@@ -18,10 +19,21 @@ pub struct StatusArgs {
     /// Show the rights of each process: user, capabilities, system calls, files
     #[arg(long, conflicts_with = "json")]
     security: bool,
+    /// Show the functions of the whole network, on all machines, as the NRF knows them
+    #[arg(long, conflicts_with = "security")]
+    network: bool,
 }
 
 /// Runs the command.
 pub fn run(args: StatusArgs) -> Result<()> {
+    if args.network {
+        let functions = runtime::block_on(network::functions(&args.oam))?;
+        match args.json {
+            true => println!("{functions:#}"),
+            false => println!("{}", network::render(&functions)),
+        }
+        return Ok(());
+    }
     let status = runtime::block_on(oam_client::status(&args.oam.core()?))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&status)?);

@@ -27,8 +27,8 @@ pub struct LimitsConfig {
 impl Default for LimitsConfig {
     fn default() -> Self {
         LimitsConfig {
-            max_ues: 10_000,
-            max_gnbs: 64,
+            max_ues: 100_000,
+            max_gnbs: 1024,
             max_unverified_per_gnb: 1000,
             max_sessions: 15,
             ue_queue: 32,

@@ -34,6 +34,16 @@ pub(crate) fn amf_configuration_update(name: &str) -> Built {
     build_ngap!(InitiatingMessage, AMFConfigurationUpdate, AMFConfigurationUpdate, AMFName(name))
 }
 
+/// AMF CONFIGURATION UPDATE (TS 38.413, 8.7.3) with the relative capacity of the AMF.
+pub(crate) fn relative_capacity(capacity: u8) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        AMFConfigurationUpdate,
+        AMFConfigurationUpdate,
+        RelativeAMFCapacity(RelativeAMFCapacity(capacity))
+    )
+}
+
 /// UE CONTEXT RELEASE COMMAND for a connection that the UE has left.
 pub(crate) fn ue_context_release_of(amf_id: u64, ran_id: u32, cause: Cause) -> Built {
     let pair = UENGAPIDPair::new(AMFUENGAPID(amf_id), RANUENGAPID(ran_id), None);

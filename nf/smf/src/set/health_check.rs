@@ -33,19 +33,21 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
                 true => *failed = 0,
                 false => *failed += 1,
             }
-            if *failed == MAX_FAILED_CHECKS {
-                take_over_all(&smf, &owner).await;
+            if *failed == MAX_FAILED_CHECKS && !take_over_all(&smf, &owner).await {
+                // Again after the next check.
+                *failed_checks.entry(owner).or_default() = MAX_FAILED_CHECKS - 1;
             }
         }
     }
 }
 
-async fn take_over_all(smf: &Arc<Smf>, owner: &str) {
-    let Some(set) = &smf.set else { return };
+/// Takes over all sessions of a member. Returns whether the database answered.
+async fn take_over_all(smf: &Arc<Smf>, owner: &str) -> bool {
+    let Some(set) = &smf.set else { return true };
     let peer = set.peer(owner);
     let contexts = peer.clone();
     let Ok(Ok(all)) = tokio::task::spawn_blocking(move || contexts.contexts()).await else {
-        return;
+        return false;
     };
     // The sessions, without the member's own entry.
     let ids: Vec<String> =
@@ -54,7 +56,8 @@ async fn take_over_all(smf: &Arc<Smf>, owner: &str) {
     tracing::warn!(owner, sessions, "SMF of the set does not respond, taking its sessions over");
     let started = Instant::now();
     let mut taken_over = 0;
-    for batch in ids.chunks(BATCH) {
+    // Without sessions, too: an earlier attempt may have taken some over without knowing it.
+    for batch in ids.chunks(BATCH).chain(ids.is_empty().then_some(&[][..])) {
         let mut free = Vec::new();
         for id in batch {
             // A session that this SMF had, and lost to the failed one, ends first.
@@ -68,16 +71,19 @@ async fn take_over_all(smf: &Arc<Smf>, owner: &str) {
             Ok(Ok(taken)) => taken,
             Ok(Err(error)) => {
                 tracing::warn!(owner, %error, "sessions of the SMF set cannot be taken over");
-                return;
+                return false;
             }
-            Err(_) => return,
+            Err(_) => return false,
         };
         for (id, value) in taken {
-            if let Ok(reference) = id.parse() {
+            if smf.sessions.get(&id).is_none()
+                && let Ok(reference) = id.parse()
+            {
                 taken_over += usize::from(adopt(smf, reference, &value).await.is_some());
             }
         }
     }
     let ms = started.elapsed().as_millis() as u64;
     tracing::info!(owner, sessions = taken_over, ms, "sessions taken over from a failed SMF");
+    true
 }

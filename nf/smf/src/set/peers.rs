@@ -18,7 +18,7 @@ pub struct PeerSession {
 /// The database cannot be opened.
 pub fn open(config: &SmfConfig) -> Result<Option<Arc<SetContexts>>, StoreError> {
     match config.set.is_some() && config.context_store.is_enabled() {
-        true => SetContexts::open(&config.context_store).map(Some),
+        true => SetContexts::open(&config.context_store, Some(&owner(config))).map(Some),
         false => Ok(None),
     }
 }

@@ -98,6 +98,8 @@ pub async fn adopt(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Option<Sessi
     smf.contexts.regain(&name);
     let failed = |error: &dyn std::fmt::Display| {
         tracing::warn!(reference, %error, "session not taken over");
+        // It is stored as this SMF's own.
+        smf.contexts.remove(name.clone());
     };
     let stored = serde_json::from_slice::<PersistedSession>(value);
     let stored = stored.inspect_err(|error| failed(error)).ok()?;

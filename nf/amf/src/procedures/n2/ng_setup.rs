@@ -242,7 +242,7 @@ fn response(amf: &Amf, received: &Received<'_>) -> Result<NGAP_PDU, Error> {
         build_ngap_ie!(NGSetupResponse, ServedGUAMIList(ServedGUAMIList(guamis)))?,
         build_ngap_ie!(
             NGSetupResponse,
-            RelativeAMFCapacity(RelativeAMFCapacity(amf.config.relative_capacity))
+            RelativeAMFCapacity(RelativeAMFCapacity(amf.relative_capacity()))
         )?,
         build_ngap_ie!(NGSetupResponse, PLMNSupportList(PLMNSupportList(plmns.collect())))?,
     ];

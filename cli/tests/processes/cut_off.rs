@@ -1,0 +1,101 @@
+//! An AMF of a set is cut off from the database: it sends its gNBs to the other AMF, and serves
+//! again when it can renew its lease (TS 23.501, 5.21.2.2; TS 38.413, 8.7.6).
+use crate::nf_sets::{LIMIT, internet, start_member, until_reached};
+use crate::relay::Relay;
+use crate::{Site, deregister_all, gnb_config, ue, until};
+use anyhow::{Context, Result, ensure};
+use martlet_ran::Gnb;
+use martlet_store::testing::TestPostgres;
+use martlet_tests::{GATEWAY, in_namespace_within, reaches};
+use std::time::{Duration, Instant};
+
+async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    let relay = Relay::to(server, &site.0.join("relay"))?;
+    let key_file = site.0.join("operator.key");
+    let more = format!(
+        "amf:\n  guamis: [{{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }}]\n  n2: {{ bind: \
+         [127.0.0.6], cut_off_ms: 1000 }}\n  context_store: {{ database: {:?}, key_file: \
+         {key_file:?} }}\nsbi: {{ amf: \"127.0.0.27:7777\" }}\n",
+        relay.url()
+    );
+    let other = start_member(site, &core, "amf", "AMF", &more).await?;
+    let first = Gnb::connect(gnb_config(1, "127.0.0.6:38412")?).await?;
+    let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
+    let (active, idle, late) = (ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?);
+    let mut addresses = Vec::new();
+    for ue in [&active, &idle] {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    // Both members know of each other, and the contexts are stored.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+
+    relay.cut();
+    let begun = Instant::now();
+    first.lost().await;
+    println!("associations closed {:?} after the AMF was cut off", begun.elapsed());
+    ensure!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    reaches(&active, 1, GATEWAY).await.context("the connected UE, at the other AMF")?;
+    println!("the connected UE is served {:?} after the cut", begun.elapsed());
+    until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+        .await
+        .context("the idle UE, paged by the other AMF")?;
+    until(&core, "amf", "both UEs are registered there", |amf| amf["ues"]["registered"] == 2)
+        .await?;
+    // It refuses gNBs until it has the database again.
+    ensure!(first.connect_again().await.is_err(), "a new association is refused");
+    relay.restore()?;
+    let give_up = Instant::now() + Duration::from_secs(20);
+    let again = loop {
+        match first.connect_again().await {
+            Ok(again) => break again,
+            Err(error) => ensure!(Instant::now() < give_up, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    late.move_to(&again).await?;
+    late.register().await.context("a UE at the AMF that is back")?;
+    deregister_all(&core, &[&active, &idle, &late]).await?;
+    drop(other);
+    second.shutdown().await;
+    again.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn an_amf_that_is_cut_off_from_the_database_sends_its_gnbs_to_the_other_member() {
+    in_namespace_within(LIMIT, || async {
+        let Some(server) = TestPostgres::start("cut-off")? else { return Ok(()) };
+        let site = Site::on("cut-off", Some(&server.url()))?;
+        site.subscribe(3, 1)?;
+        cut_off_amf(&site, &server).await
+    });
+}
+
+/// Without the database for all members, closing associations would help no UE.
+#[test]
+fn an_outage_of_the_database_for_the_whole_set_closes_no_association() {
+    in_namespace_within(LIMIT, || async {
+        let Some(mut server) = TestPostgres::start("outage-set")? else { return Ok(()) };
+        let site = Site::on("outage-set", Some(&server.url()))?;
+        let core = site.start(&["--split", "--sbi", "http"])?;
+        let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: \
+                    { bind: [127.0.0.6], cut_off_ms: 1500 }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
+        let other = start_member(&site, &core, "amf", "AMF", more).await?;
+        let first = Gnb::connect(gnb_config(1, "127.0.0.6:38412")?).await?;
+        let ue = ue(&first, 1)?;
+        ue.register().await?;
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        server.stop();
+        let lost = tokio::time::timeout(Duration::from_secs(6), first.lost()).await;
+        ensure!(lost.is_err(), "the association was closed: {lost:?}");
+        server.restart()?;
+        ue.deregister().await.context("after the outage")?;
+        drop(other);
+        first.shutdown().await;
+        core.stop()
+    });
+}

@@ -1,0 +1,134 @@
+//! A second instance of each function beside the core's, over PostgreSQL: when one of them is
+//! killed or suspended, UEs register within two seconds (TS 29.500, 6.10.3.3 and 6.12).
+use crate::nf_sets::{ExtraFunction, LIMIT, internet, start_member};
+use crate::outages::oam_of;
+use crate::{Site, gnb, kill, registration_cycle, status_of, ue, until};
+use anyhow::{Context, Result, ensure};
+use martlet_lab::CoreProcess;
+use martlet_ran::{Gnb, Ue};
+use martlet_store::testing::TestPostgres;
+use martlet_tests::in_namespace_within;
+use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
+use std::time::{Duration, Instant};
+
+/// Longest registration after a function was killed.
+const PROMISE: Duration = Duration::from_secs(2);
+
+/// Registers a UE within the promise.
+async fn registers(ue: &Ue) -> Result<()> {
+    let begun = Instant::now();
+    ue.register().await?;
+    let took = begun.elapsed();
+    ensure!(took < PROMISE, "the registration took {took:?}");
+    println!("registered in {took:?}");
+    Ok(())
+}
+
+/// The second instances: their names, NF types and addresses.
+const SECOND: [(&str, &str, u8); 5] = [
+    ("udr", "UDR", 31),
+    ("udm", "UDM", 32),
+    ("ausf", "AUSF", 33),
+    ("pcf", "PCF", 34),
+    ("nssf", "NSSF", 35),
+];
+
+async fn kill_each(site: &Site) -> Result<()> {
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    let gnb = gnb().await?;
+    let mut all: Vec<(&str, ExtraFunction)> = Vec::new();
+    for (name, kind, host) in SECOND {
+        let address = format!("sbi: {{ {name}: \"127.0.0.{host}:7777\" }}\n");
+        all.push((name, start_member(site, &core, name, kind, &address).await?));
+    }
+    // Both instances serve.
+    let mut n = 3;
+    for _ in 0..4 {
+        registration_cycle(&ue(&gnb, n)?).await?;
+        n += 1;
+    }
+    for (name, function) in &all {
+        function.kill()?;
+        for _ in 0..3 {
+            let ue = ue(&gnb, n)?;
+            n += 1;
+            registers(&ue).await.with_context(|| format!("after the {name} was killed"))?;
+            ue.establish_pdu_session(internet())
+                .await
+                .with_context(|| format!("without {name}"))?;
+            ue.deregister().await?;
+        }
+    }
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn ues_register_when_a_second_udr_udm_ausf_pcf_or_nssf_is_killed() {
+    in_namespace_within(LIMIT, || async {
+        let Some(server) = TestPostgres::start("redundancy")? else { return Ok(()) };
+        let site = Site::on("redundancy", Some(&server.url()))?;
+        site.subscribe(3, 40)?;
+        kill_each(&site).await
+    });
+}
+
+fn suspend(core: &CoreProcess, name: &str, signal: nix::sys::signal::Signal) -> Result<()> {
+    let pid = core.process_of(&format!("nf {name}")).context("its process")?;
+    Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), signal)?)
+}
+
+async fn two_nrfs(site: &Site, common: &str) -> Result<()> {
+    let other = site.0.join("other.nrf.db");
+    let more = format!(
+        "sbi: {{ nrf: [\"127.0.0.30:7777\", \"127.0.0.10:7777\"] }}\nnrf: {{ context_store: {{ \
+         database: {other:?} }} }}\n"
+    );
+    let second = ExtraFunction::start(site, "nrf", &more)?;
+    let of_core = "sbi: { nrf: [\"127.0.0.10:7777\", \"127.0.0.30:7777\"] }\n";
+    std::fs::write(site.config(), format!("{common}{of_core}"))?;
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    let gnb: Gnb = gnb().await?;
+    registration_cycle(&ue(&gnb, 1)?).await?;
+    // The first NRF hangs. A function that starts knows the others from the second one.
+    suspend(&core, "nrf", SIGSTOP)?;
+    let killed = kill(&core, "udm")?;
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while core.process_of("nf udm").is_none_or(|pid| pid == killed)
+        || oam_of(site, "udm", "/readyz").is_ok_and(|(status, _)| status != 200)
+        || oam_of(site, "udm", "/readyz").is_err()
+    {
+        ensure!(Instant::now() < give_up, "the UDM is not ready again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for n in 2..6 {
+        let ue = ue(&gnb, n)?;
+        registers(&ue).await.with_context(|| format!("UE {n}"))?;
+        ue.deregister().await?;
+    }
+    suspend(&core, "nrf", SIGCONT)?;
+    until(&core, "nrf", "the UDM is registered there, too", |nrf| {
+        let all = nrf["registered"].as_array().cloned().unwrap_or_default();
+        all.iter().any(|entry| entry["type"] == "UDM" && entry["status"] == "REGISTERED")
+    })
+    .await?;
+    second.kill()?;
+    for n in 6..9 {
+        let ue = ue(&gnb, n)?;
+        registers(&ue).await.with_context(|| format!("UE {n}, without the second NRF"))?;
+        ue.deregister().await?;
+    }
+    ensure!(status_of(&core, "nrf")["registered"].is_array(), "{}", status_of(&core, "nrf"));
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn ues_register_while_one_of_two_nrfs_hangs_or_is_killed() {
+    in_namespace_within(LIMIT, || async {
+        let site = Site::new("two-nrfs")?;
+        site.subscribe(3, 8)?;
+        let common = std::fs::read_to_string(site.config())?;
+        two_nrfs(&site, &common).await
+    });
+}

@@ -1,0 +1,44 @@
+//! The AMF's weight factor (TS 23.501, 5.19.3 and 5.19.4): while the AMF is drained its relative
+//! capacity is 0, so that gNBs select other AMFs of the set for new UEs.
+//!
+//! ```text
+//! AMF -> gNBs  AMF CONFIGURATION UPDATE (Relative AMF Capacity)
+//! gNBs -> AMF  AMF CONFIGURATION UPDATE ACKNOWLEDGE
+//! ```
+use crate::Amf;
+use crate::n2::downlink;
+use martlet_nf::Shutdown;
+use std::sync::Arc;
+
+impl Amf {
+    /// The relative capacity for gNBs.
+    pub(crate) fn relative_capacity(&self) -> u8 {
+        match *self.context.draining().borrow() {
+            true => 0,
+            false => self.config.relative_capacity,
+        }
+    }
+}
+
+/// Reports each change of the capacity to all gNBs, until the shutdown.
+pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
+    let mut draining = amf.context.draining();
+    loop {
+        tokio::select! {
+            changed = draining.changed() => if changed.is_err() { return },
+            () = shutdown.wait() => return,
+        }
+        let capacity = amf.relative_capacity();
+        let message = match downlink::relative_capacity(capacity) {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::error!(%error, "AMF CONFIGURATION UPDATE not encodable");
+                continue;
+            }
+        };
+        let all = amf.gnbs.all();
+        let set_up = all.iter().filter(|gnb| gnb.setup().is_some());
+        let reported = set_up.filter(|gnb| gnb.try_send(&message)).count();
+        tracing::info!(capacity, gnbs = reported, "relative capacity changed");
+    }
+}

@@ -1,0 +1,51 @@
+//! Requests of the command line that each function answers: what the network consists of, and that
+//! the function is to be drained.
+use crate::NfContext;
+use crate::profiles::profiles;
+use martlet_sbi::{BoxFuture, Peer, Problem};
+use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile};
+use std::sync::Arc;
+
+/// The functions of the network by type: identity, status, address, set.
+async fn functions(nrf: Peer) -> Result<serde_json::Value, Problem> {
+    let mut all = profiles(&NfManagementClient::new(nrf)).await?;
+    all.sort_by(|a, b| {
+        let key =
+            |profile: &NfProfile| (profile.nf_type.to_string(), profile.nf_instance_id.to_string());
+        key(a).cmp(&key(b))
+    });
+    let of = |profile: &NfProfile| {
+        serde_json::json!({
+            "type": profile.nf_type.to_string(),
+            "id": profile.nf_instance_id.to_string(),
+            "status": profile.nf_status.as_str(),
+            "address": crate::callbacks::authorities(profile).first(),
+            "set": profile.nf_set_id_list.as_ref().and_then(|sets| sets.first()),
+            "priority": profile.priority,
+        })
+    };
+    Ok(all.iter().map(of).collect())
+}
+
+/// Answers a request of the command line; `None` if it is another one's. `name` is the function's.
+pub(crate) fn ask(
+    context: &Arc<NfContext>,
+    name: &str,
+    question: &str,
+) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+    if question == "network" {
+        return Some(Box::pin(functions(context.nrf())));
+    }
+    let (command, function) = question.split_once('/')?;
+    let draining = match command {
+        "drain" => true,
+        "undrain" => false,
+        _ => return None,
+    };
+    if function != name {
+        return None;
+    }
+    context.set_draining(draining);
+    let answer = serde_json::json!({"function": name, "draining": draining});
+    Some(Box::pin(async move { Ok(answer) }))
+}
