@@ -6,7 +6,7 @@ use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::netlink::Netlink;
 use super::{netns, tun};
-use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{UeToUe, UpfConfig};
 use martlet_upf_datapath::DatapathError;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
@@ -28,6 +28,8 @@ const CLEANING: Duration = Duration::from_secs(1);
 pub(super) struct Lan {
     /// The network instance.
     name: Vec<u8>,
+    /// What happens to frames between UEs.
+    ue_to_ue: UeToUe,
     /// The TAP device, if there is one.
     pub device: Option<File>,
     /// Addresses that one session may have.
@@ -88,14 +90,15 @@ pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, OpenError> {
         })?;
         tracing::info!(interface = lan.interface, dnn = lan.dnn, "N6 interface for Ethernet up");
         let name = martlet_pfcp::ie::NetworkInstance::new(&lan.dnn).0;
-        Ok(Arc::new(Lan::new(name, Some(device), config.kernel.link_addresses)))
+        let ue_to_ue = config.ue_to_ue().of(Some(&name));
+        Ok(Arc::new(Lan::new(name, ue_to_ue, Some(device), config.kernel.link_addresses)))
     };
     config.n6.ethernet.iter().map(one).collect()
 }
 
 impl Lan {
-    fn new(name: Vec<u8>, device: Option<File>, most: usize) -> Self {
-        Lan { name, device, most, members: Mutex::default(), learnt: Mutex::default() }
+    fn new(name: Vec<u8>, ue_to_ue: UeToUe, device: Option<File>, most: usize) -> Self {
+        Lan { name, ue_to_ue, device, most, members: Mutex::default(), learnt: Mutex::default() }
     }
 
     pub fn join(&self, entry: &Arc<Entry>) {
@@ -197,7 +200,11 @@ impl<O: Egress> Forwarder<O> {
             }
         };
         // A session's frames to itself, or from one to another that is not to be switched here.
-        let local = from.is_none() || self.limits.local_switching;
+        let switched = self.limits.local_switching && lan.ue_to_ue == UeToUe::Allow;
+        let local = from.is_none() || switched;
+        if !local && lan.ue_to_ue == UeToUe::Deny && owner.is_some() {
+            return self.counters.dropped(DropReason::UeToUe);
+        }
         for entry in members.iter().filter(|entry| local && Some(entry.seid) != from) {
             let packet = frame.packet();
             let mut copy = vec![0; HEADROOM + packet.len()];
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn an_address_is_one_sessions_until_it_is_old() {
-        let lan = Lan::new(vec![], None, 2);
+        let lan = Lan::new(vec![], UeToUe::Allow, None, 2);
         let (now, a, b) = (Instant::now(), [2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
         assert!(
             lan.learn(a, 1, now) && lan.learn(b, 1, now) && !lan.learn([2, 0, 0, 0, 0, 3], 1, now)
