@@ -57,6 +57,22 @@ const bit<16> FRAGMENTED = 0xbfff;
 const bit<64> LINK_LOCAL = 0xfe80000000000000;
 const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
 const bit<64> MULTICAST = 0xff00000000000000;
+// The first group address. Groups, and the reserved addresses above them, are in no data network.
+const bit<32> GROUPS = 0xe0000000;
+const bit<32> UPPER_16 = 0xffff0000;
+const bit<32> UPPER_24 = 0xffffff00;
+
+// Whether destinations of packets from UEs are looked up in the perimeter.
+const bit<8> PERIMETER_NONE = 0;
+// IPv6 packets all go to the native UPF.
+const bit<8> PERIMETER_WITHOUT_V6 = 2;
+// All packets do.
+const bit<8> PERIMETER_NATIVE = 3;
+
+// The result of such a lookup.
+const bit<8> REACHABLE = 0;
+const bit<8> SOME_ISOLATED = 1;
+const bit<8> ISOLATED = 2;
 
 header ethernet_h {
     mac_t destination;
@@ -186,6 +202,14 @@ struct metadata_t {
     ipv4_t own;
     bit<64> own_high;
     bit<64> own_low;
+    // Where UEs may not send: see `blocks`.
+    bit<8> perimeter;
+    bit<8> isolation;
+    bit<32> block;
+    // The sender of a tunnelled packet: its IPv4 address, or the number of its IPv6 address in
+    // `ipv6_gnbs`; and the one that the session requires; 0: any.
+    bit<32> sender;
+    bit<32> gnb;
     // The longest packet that fits into a tunnel.
     bit<16> longest;
     bit<32> application;
@@ -363,6 +387,20 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         meta.own = own;
         meta.own_high = own_high;
         meta.own_low = own_low;
+        meta.perimeter = PERIMETER_NONE;
+    }
+    // The same with the perimeter.
+    action access_checked(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask,
+            ipv4_t own, bit<64> own_high, bit<64> own_low, bit<8> perimeter) {
+        meta.side = SIDE_ACCESS;
+        meta.ues = ues;
+        meta.ues_mask = ues_mask;
+        meta.ues_v6 = ues_v6;
+        meta.ues_v6_mask = ues_v6_mask;
+        meta.own = own;
+        meta.own_high = own_high;
+        meta.own_low = own_low;
+        meta.perimeter = perimeter;
     }
     action core(bit<16> longest) {
         meta.peer = 0;
@@ -379,7 +417,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
     }
     table interfaces {
         key = { input.ingress_port : exact @name("port"); }
-        actions = { access; core; native; drop; }
+        actions = { access; access_checked; core; native; drop; }
         const default_action = drop;
         size = 64;
     }
@@ -414,6 +452,66 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         output.egress_port = 6;
     }
 
+    // ── The perimeter ───────────────────────────────────────────────
+
+    // Packets from UEs to addresses of the machine, of the core and of other peers of N3 go to the
+    // native UPF, which drops and counts them. Entries are exact: a block of 16 bits is isolated as
+    // a whole, or has isolated blocks of 24 bits or hosts in it.
+    action isolate() {
+        meta.isolation = ISOLATED;
+    }
+    action look_closer() {
+        meta.isolation = SOME_ISOLATED;
+    }
+    table blocks {
+        key = { meta.block : exact @name("block"); }
+        actions = { isolate; look_closer; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    table blocks_24 {
+        key = { meta.block : exact @name("block"); }
+        actions = { isolate; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    table hosts {
+        key = { meta.remote : exact @name("host"); }
+        actions = { isolate; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    // By the upper halves of addresses.
+    table blocks_v6 {
+        key = { meta.remote_high : exact @name("block"); }
+        actions = { isolate; look_closer; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    table hosts_v6 {
+        key = {
+            meta.remote_low : ternary @name("low");
+            meta.remote_high : ternary @name("high");
+        }
+        actions = { isolate; NoAction; }
+        const default_action = NoAction;
+        size = 4096;
+    }
+
+    // The numbers of gNBs that have IPv6 addresses.
+    action gnb_number(bit<32> number) {
+        meta.sender = number;
+    }
+    table ipv6_gnbs {
+        key = {
+            hdr.ipv6.source_low : ternary @name("low");
+            hdr.ipv6.source_high : ternary @name("high");
+        }
+        actions = { gnb_number; NoAction; }
+        const default_action = NoAction;
+        size = 4096;
+    }
+
     // ── From a tunnel to the data network ───────────────────────────
 
     // While a flow moves here from the native UPF, its packets are held at port 6 until earlier
@@ -423,19 +521,24 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         meta.ue = hdr.inner_ipv4.source;
         meta.ue_v6 = hdr.inner_ipv6.source_high;
         meta.required_qfi = 0;
+        meta.gnb = 0;
         meta.filtered = HELD;
     }
-    // A whole session: every packet of this UE address and, unless it is 0, of this QFI.
-    action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<8> qfi) {
+    // A whole session: every packet of this UE address and, unless they are 0, of this QFI and from
+    // this gNB.
+    action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<8> qfi,
+            bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.required_qfi = qfi;
         meta.counter = counter;
         meta.session_meter_index = meter;
         meta.next_hop = next_hop;
     }
     // A session with application filters: see `applications` and `uplink_terminations`.
-    action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter) {
+    action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter, bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.required_qfi = 0;
         meta.session = session;
         meta.session_meter_index = meter;
@@ -443,8 +546,9 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
     }
     // The same for a UE with an IPv6 prefix, and possibly an IPv4 address; 0: none.
     action decap_v6(ipv4_t ue, bit<64> prefix, bit<32> counter, bit<32> meter, bit<32> next_hop,
-            bit<32> next_hop_v6, bit<8> qfi) {
+            bit<32> next_hop_v6, bit<8> qfi, bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.ue_v6 = prefix;
         meta.required_qfi = qfi;
         meta.counter = counter;
@@ -452,8 +556,10 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
         meta.next_hop = next_hop;
         meta.next_hop_v6 = next_hop_v6;
     }
-    action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session, bit<32> meter) {
+    action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session, bit<32> meter,
+            bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.ue_v6 = prefix;
         meta.required_qfi = 0;
         meta.session = session;
@@ -668,6 +774,41 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                     gtp_default_forward.apply();
                     return;
                 }
+                // The native UPF checks the sender once more, and where it may be in a handover.
+                if (meta.gnb != 0) {
+                    meta.sender = hdr.ipv4.source;
+                    if (hdr.ipv6.isValid()) {
+                        meta.sender = 0;
+                        ipv6_gnbs.apply();
+                    }
+                    if (meta.sender != meta.gnb) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                }
+                if (meta.perimeter != PERIMETER_NONE) {
+                    if (hdr.inner_ipv4.destination >= GROUPS
+                            || meta.perimeter == PERIMETER_NATIVE) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    meta.isolation = REACHABLE;
+                    meta.remote = hdr.inner_ipv4.destination;
+                    meta.block = hdr.inner_ipv4.destination;
+                    meta.block = meta.block & UPPER_16;
+                    blocks.apply();
+                    if (meta.isolation == SOME_ISOLATED) {
+                        meta.isolation = REACHABLE;
+                        meta.block = hdr.inner_ipv4.destination;
+                        meta.block = meta.block & UPPER_24;
+                        blocks_24.apply();
+                        hosts.apply();
+                    }
+                    if (meta.isolation == ISOLATED) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                }
                 if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
                     gtp_default_forward.apply();
                     return;
@@ -760,6 +901,35 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input,
                         && hdr.inner_ipv6.destination_high == meta.own_high) {
                     gtp_default_forward.apply();
                     return;
+                }
+                if (meta.gnb != 0) {
+                    meta.sender = hdr.ipv4.source;
+                    if (hdr.ipv6.isValid()) {
+                        meta.sender = 0;
+                        ipv6_gnbs.apply();
+                    }
+                    if (meta.sender != meta.gnb) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                }
+                if (meta.perimeter != PERIMETER_NONE) {
+                    if (meta.perimeter >= PERIMETER_WITHOUT_V6) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    meta.isolation = REACHABLE;
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    blocks_v6.apply();
+                    if (meta.isolation == SOME_ISOLATED) {
+                        meta.isolation = REACHABLE;
+                        meta.remote_low = hdr.inner_ipv6.destination_low;
+                        hosts_v6.apply();
+                    }
+                    if (meta.isolation == ISOLATED) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
                 }
                 if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
                     gtp_default_forward.apply();
