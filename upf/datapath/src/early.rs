@@ -1,6 +1,6 @@
 //! Uplink packets that arrive before the path switch that admits their sender: a target gNB sends
 //! as soon as the UE is there, and the SMF tells the UPF a moment later. They wait for it, for a
-//! bounded time and in bounded number, so that nobody else's packets get in and none is lost.
+//! bounded time and in bounded number, so that no other sender's packets get in and none is lost.
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! The perimeter of N6 in the exact tables of the switch: blocks and hosts to which packets of UEs
-//! go by the native UPF, which decides. The tables may have more than the perimeter denies, never
-//! less.
+//! The perimeter of N6 in the exact tables of the switch: blocks and hosts. Packets of UEs to these
+//! are sent to the native UPF, which decides. The tables may have more than the perimeter denies,
+//! never less.
 use martlet_upf_rules::Prefix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};

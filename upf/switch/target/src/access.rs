@@ -1,4 +1,4 @@
-//! Who may control the switch: with a token whoever has it, else users of this machine, whom the
+//! Who may control the switch: with a token its holders, else users of this machine, whom the
 //! kernel reports: root, the user of this process, and those of `--allow-user`.
 use crate::error::ProcessError;
 use martlet_log_limit::line;

@@ -87,12 +87,12 @@ impl Forwarder {
         let is_peer = self.perimeter.is_peer(packet.from.ip());
         // Under the lock, so that no path switch is missed.
         let state = self.lock();
-        let is_kept = match self.sender(&state, teid, packet.from.ip(), now) {
+        let is_held = match self.sender(&state, teid, packet.from.ip(), now) {
             None | Some((_, Sender::Accepted)) => return false,
             Some((_, Sender::Foreign)) => false,
             Some((_, Sender::Early)) => lock(&self.early).push(packet, is_peer),
         };
-        if !is_kept {
+        if !is_held {
             self.counters.dropped(DropReason::N3Source);
         }
         true
