@@ -77,7 +77,9 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 // Refused, or replaced by another association.
                 Err(SctpError::Closed) => break,
                 Err(error) => {
-                    tracing::warn!(gnb = gnb.label(), %error, "association lost");
+                    if let Some(suppressed) = log_limit::line("association", address.ip()) {
+                        tracing::warn!(gnb = gnb.label(), %error, suppressed, "association lost");
+                    }
                     // The new association of a restarted gNB is accepted by the listener.
                     debug_assert!(!matches!(error, SctpError::NoSuchStream { .. }));
                     break;

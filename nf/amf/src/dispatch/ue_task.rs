@@ -187,13 +187,16 @@ impl Ue {
             }
             _ => {
                 metrics::nas_error("state");
-                let text = inbound.message.to_string();
-                tracing::warn!(
-                    supi = self.label(),
-                    gnb = self.gnb(),
-                    message = text,
-                    "unexpected NAS message"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("nas_state", self.gnb()) {
+                    let text = inbound.message.to_string();
+                    tracing::warn!(
+                        supi = self.label(),
+                        gnb = self.gnb(),
+                        message = text,
+                        suppressed,
+                        "unexpected NAS message"
+                    );
+                }
                 if inbound.is_verified() {
                     let cause = martlet_nas::GmmCause::MessageTypeNotCompatibleWithTheProtocolState;
                     let _ = self.send_5gmm_status(cause).await;

@@ -140,7 +140,7 @@ impl Ue {
             Err(refused) => {
                 let reason = refused.reason.label();
                 metrics::nas_error(reason);
-                if let Some(suppressed) = martlet_log_limit::line(reason, self.handle.number) {
+                if let Some(suppressed) = martlet_log_limit::line(reason, self.gnb()) {
                     tracing::warn!(
                         supi = self.label(), gnb = self.gnb(), %refused, suppressed,
                         "NAS message discarded"

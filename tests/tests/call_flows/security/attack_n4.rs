@@ -1,4 +1,5 @@
 //! Attacks of a neighbour on N4: under the identity of the SMF, and as an SMF of its own.
+use crate::security::rounds;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_pfcp::ie::*;
@@ -61,13 +62,14 @@ async fn second_association(datapath: DatapathChoice, allowed: bool) -> Result<(
     reaches(&ue, 1, GATEWAY).await?;
     let neighbour = Neighbour::open().await?;
     let sessions = || core.status("upf")["sessionCount"].as_u64();
-    for sequence in 1..=10 {
+    let rounds = rounds(10);
+    for sequence in 1..=rounds {
         let cause = neighbour.associate(sequence, SMF).await?;
         ensure!(cause == Some(Cause::REJECTED), "the UPF answers with {cause:?}");
         ensure!(sessions() == Some(1), "{}", core.status("upf"));
     }
     let release = AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF.into()) };
-    neighbour.request(Packet::node(50, release)).await?;
+    neighbour.request(Packet::node(rounds + 1, release)).await?;
     ensure!(sessions() == Some(1), "{}", core.status("upf"));
     reaches(&ue, 1, GATEWAY).await
 }
