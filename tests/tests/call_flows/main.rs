@@ -6,6 +6,7 @@
 mod bystander;
 mod captures;
 mod conformance;
+mod conformance_bench;
 mod connection;
 mod handover;
 mod n2;
