@@ -1,0 +1,8 @@
+"""The vendors of the matrix."""
+from vendors.free_ran_ue import FreeRanUe
+from vendors.martlet import Martlet
+from vendors.ocudu import Ocudu
+from vendors.packetrusher import PacketRusher
+from vendors.ueransim import Ueransim
+
+VENDORS = [Martlet, Ueransim, PacketRusher, FreeRanUe, Ocudu]
