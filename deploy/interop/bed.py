@@ -97,7 +97,10 @@ class Bed:
 
     def provision(self):
         """Writes the configuration, and adds the subscribers."""
-        (self.folder / "core.yaml").write_text(CORE_CONFIG)
+        # Sockets of its own, so that another core of this machine is not disturbed.
+        socket = json.dumps(str(self.folder.resolve() / "fabric.sock"))
+        config = f"{CORE_CONFIG}fabric: {{ socket: {socket} }}\n"
+        (self.folder / "core.yaml").write_text(config)
         keys = self.folder / "keys"
         keys.write_text(f"key: {K}\nopc: {OPC}\n")
 
@@ -118,10 +121,7 @@ class Bed:
         """Starts the core and waits until it is ready."""
         log = open(self.folder / "core.log", "ab")
         command = ["ip", "netns", "exec", self.core_ns, self.martlet, "up", "-c", "core.yaml"]
-        environment = os.environ | {"XDG_RUNTIME_DIR": str(self.folder)}
-        self.core = subprocess.Popen(
-            command, cwd=self.folder, stdout=log, stderr=log, env=environment
-        )
+        self.core = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
         log_file = self.folder / "core.log"
         started = log_file.stat().st_size
         until = time.monotonic() + 30

@@ -3,7 +3,7 @@ import json
 import subprocess
 
 import bed
-from plan import Expect, RestartCore, Run, Start, Vendor, Write
+from plan import Expect, RestartCore, Run, Start, Vendor, Wait, Write
 
 
 def scenario(steps, ue=None, gnb=None, count=1, first=1):
@@ -127,12 +127,16 @@ class Martlet(Vendor):
         steps = [{"register": {}}, {"establish": {}}, {"deregister": {}}]
         command = [self.bed.martlet, "ran", "-q", "-c", "scenario.yaml"]
         held = scenario([{"register": {}}, {"wait": "30s"}])
+        other = {"gnb_id": 2, "n2_local": bed.GNBS[1], "n3": bed.GNBS[1]}
         return [
             Write("held.yaml", held),
             Start("held", [self.bed.martlet, "ran", "-c", "held.yaml"]),
             Expect("held", "NG setup"),
+            # The AMF stores the association within its flush interval.
+            Wait(0.5),
             RestartCore(),
-            Write("scenario.yaml", scenario(steps, first=2, gnb={"gnb_id": 2})),
+            Expect("held", "N2 connection ended"),
+            Write("scenario.yaml", scenario(steps, first=2, gnb=other)),
             Run(command, 60),
         ]
 
