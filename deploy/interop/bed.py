@@ -95,12 +95,20 @@ class Bed:
         for command in commands:
             subprocess.run(["ip", *command.split()], check=True)
 
-    def provision(self):
-        """Writes the configuration, and adds the subscribers."""
+    def configure(self, more):
+        """Writes the core's configuration."""
         # Sockets of its own, so that another core of this machine is not disturbed.
         socket = json.dumps(str(self.folder.resolve() / "fabric.sock"))
-        config = f"{CORE_CONFIG}fabric: {{ socket: {socket} }}\n"
-        (self.folder / "core.yaml").write_text(config)
+        config = f"{CORE_CONFIG}fabric: {{ socket: {socket} }}\n{more}"
+        file = self.folder / "core.yaml"
+        if file.exists() and file.read_text() != config:
+            # Another vendor's core.
+            self.stop_core()
+        file.write_text(config)
+
+    def provision(self):
+        """Writes the configuration, and adds the subscribers."""
+        self.configure("")
         keys = self.folder / "keys"
         keys.write_text(f"key: {K}\nopc: {OPC}\n")
 
@@ -129,7 +137,12 @@ class Bed:
             text = log_file.read_text(errors="replace")[max(0, started - 1) :]
             if self.core.poll() is not None:
                 raise Failure(f"the core ended: {log_file.read_text(errors='replace')[-2000:]}")
-            if "listening for gNBs" in text and re.search("associat", text):
+            # A function of another vendor starts later.
+            config = (self.folder / "core.yaml").read_text()
+            awaited = [] if "external: [amf]" in config else ["listening for gNBs"]
+            if "external: [smf]" not in config and "external: [upf]" not in config:
+                awaited.append("associat")
+            if all(re.search(wanted, text) for wanted in [*awaited, "started|listening|ready"]):
                 return
             time.sleep(0.05)
         raise Failure(f"the core is not ready: {log_file}")
@@ -214,6 +227,18 @@ class Bed:
                     raise Failure(f"{label}: {pattern!r} in the output")
             case plan.Run(command, seconds, fails):
                 self.run(self.beside(command), seconds, fails)
+            case plan.StartOnCore(label, command):
+                log = self.case_folder / f"{label}.log"
+                inside = ["ip", "netns", "exec", self.core_ns, *map(str, command)]
+                with open(log, "ab") as output:
+                    program = subprocess.Popen(
+                        inside,
+                        cwd=self.case_folder,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=output,
+                    )
+                self.programs[label] = (program, log)
             case plan.OnCore(command, seconds):
                 self.run(["ip", "netns", "exec", self.core_ns, *map(str, command)], seconds)
             case plan.Stop(label, kill):
@@ -245,6 +270,7 @@ class Bed:
             return {"verdict": "not supported", "why": steps.why}
         self.case_folder = self.folder / vendor.name / case.name
         self.case_folder.mkdir(parents=True, exist_ok=True)
+        self.configure(vendor.core)
         if self.core is None or self.core.poll() is not None:
             self.start_core()
         try:

@@ -47,6 +47,14 @@ class Run:
 
 
 @dataclass
+class StartOnCore:
+    """Starts a program in the namespace of the core: a network function in place of Martlet's."""
+
+    label: str
+    command: list
+
+
+@dataclass
 class OnCore:
     """Runs a program in the namespace of the core."""
 
@@ -100,6 +108,8 @@ class Vendor:
     kernel_sctp = True
     # Known causes of failures, by the name of the case.
     known = {}
+    # More of the core's configuration, YAML.
+    core = ""
 
     def __init__(self, bed, found):
         self.bed = bed
