@@ -19,13 +19,18 @@ seed() { # TARGET FILE…
 }
 
 vectors=../wire
-seed nas_plain "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
+seed nas_plain "$vectors"/nas/tests/vectors/{pycrate,ours,vendors}.tsv
 seed nas_secured "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
-seed ngap "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
+seed ngap "$vectors"/ngap/tests/vectors/{pycrate,ours,vendors}.tsv
 seed ngap_transfer "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
 seed lcsupp "$vectors"/lcsupp/tests/vectors/messages.tsv
 seed lpp "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
 seed nrppa "$vectors"/nrppa/tests/vectors/{pycrate,known}.tsv
+
+# An EAP response with AT_KDF behind AT_MAC, as UERANSIM before 3.2.7 sends it.
+mkdir -p corpus/eap
+printf '\x02\x07\x00\x2c\x32\x01\x00\x00\x03\x03\x00\x40\x01\x02\x03\x04\x05\x06\x07\x08'\
+'\x0b\x05\x00\x00AAAAAAAAAAAAAAAA\x18\x01\x00\x01' > corpus/eap/kdf-behind-mac
 
 # Text, as written by people or by other network functions.
 text() { # TARGET NAME
