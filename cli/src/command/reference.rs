@@ -10,6 +10,8 @@ pub enum ReferenceCommand {
     Keys,
     /// Print a JSON Schema of the configuration, by which editors complete and check it
     Schema,
+    /// Print the deviations of other vendors' programs that are tolerated, Markdown
+    Quirks,
 }
 
 /// Runs the command.
@@ -20,6 +22,7 @@ pub fn run(command: ReferenceCommand) -> Result<()> {
         ReferenceCommand::Schema => {
             println!("{}", serde_json::to_string_pretty(&reference::schema().map_err(wrong)?)?);
         }
+        ReferenceCommand::Quirks => print!("{}", martlet_interop::all_markdown()),
     }
     Ok(())
 }

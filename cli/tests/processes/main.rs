@@ -6,6 +6,7 @@ mod crash_loop;
 mod crash_recovery;
 mod full_disk;
 mod fuzz_stateful;
+mod interop_bed;
 mod json_patch;
 mod lease;
 mod nf_sets;

@@ -1,4 +1,4 @@
-"""Martlet's own gNB and UE (`martlet ran`), by the same steps as the others: the test of the bed."""
+"""Martlet's own gNB and UE (`martlet ran`) by the same steps as the others: a test of the bed."""
 import json
 import subprocess
 

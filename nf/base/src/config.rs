@@ -32,6 +32,9 @@ pub struct CommonConfig {
     /// Hosts (`host` or `host:port`) that notifications may go to beside registered functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks_allow: Vec<String>,
+    /// Refuse deviations of other network functions that are tolerated otherwise.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 fn default_timeout() -> u32 {
@@ -55,6 +58,7 @@ impl CommonConfig {
             https: false,
             token_key: None,
             callbacks_allow: Vec::new(),
+            strict: false,
         }
     }
 

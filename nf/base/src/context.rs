@@ -5,6 +5,7 @@ use crate::discovery::{Criteria, Discovery};
 use crate::liveness_probe::PendingRequest;
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
+use martlet_interop::{Quirk, SbiQuirk};
 use martlet_outage::Dependency;
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -24,6 +25,8 @@ pub struct NfContext {
     shutdown: Shutdown,
     /// Whether the NRF has its profile.
     registered: AtomicBool,
+    /// Refuse deviations of other network functions.
+    strict: bool,
     /// The NRF, as readiness and log show it.
     nrf_state: Dependency,
 }
@@ -41,7 +44,10 @@ impl NfContext {
                 config.nrf
             )));
         };
-        let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
+        let policy = CallPolicy {
+            timeout: Duration::from_millis(config.timeout_ms.into()),
+            strict: config.strict,
+        };
         let user_agent = nf_type.as_str().to_string();
         let nrf_state = Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", &nrf_root);
         let mut root = ApiRoot::http(config.authority());
@@ -53,7 +59,9 @@ impl NfContext {
             false => transport,
         };
         let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
-        let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
+        let discovery = Arc::new(
+            Discovery::new(nf_type.clone(), plain.clone(), root.clone()).strict(config.strict),
+        );
         // Failures of calls to discovered producers are reported to discovery, so that a failed
         // producer is not selected again.
         let instance_id =
@@ -75,6 +83,7 @@ impl NfContext {
             callbacks,
             shutdown,
             registered: AtomicBool::new(false),
+            strict: config.strict,
             nrf_state,
         }))
     }
@@ -92,6 +101,19 @@ impl NfContext {
     /// Its API root, also for callback URIs.
     pub fn api_root(&self) -> &ApiRoot {
         &self.root
+    }
+
+    /// Whether deviations of other network functions are refused (`sbi.strict`).
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Whether a deviation of another network function is tolerated; then it is counted.
+    pub fn tolerates(&self, quirk: SbiQuirk, peer: impl std::fmt::Display) -> bool {
+        if !self.strict {
+            quirk.met(self.nf_type.as_str(), peer);
+        }
+        !self.strict
     }
 
     /// A client of the NRF.

@@ -45,7 +45,7 @@ fn martlet_passes_every_case() {
 #[test]
 fn a_silent_core_fails() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.amf.n2.allow = nobody()).await?;
+        let core = TestCore::start(Sbi::Local, |config| config.amf.n2.allow = elsewhere()).await?;
         let host = DataNetworkHost::connect(true).await?;
         let mut config = bench(&core, &host)?;
         config.gnb.setup_timeout = Duration::from_millis(500);
@@ -60,7 +60,7 @@ fn a_silent_core_fails() {
 }
 
 /// Admits only gNBs of a network that does not exist here.
-fn nobody() -> Vec<martlet_amf::AllowConfig> {
+fn elsewhere() -> Vec<martlet_amf::AllowConfig> {
     vec![martlet_amf::AllowConfig { from: "203.0.113.0/24".into(), gnbs: Vec::new() }]
 }
 

@@ -12,6 +12,7 @@ mod handover;
 mod n2;
 mod n4;
 mod positioning;
+mod quirks;
 mod registration;
 mod sbi;
 mod security;
