@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
@@ -76,6 +76,12 @@ dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, u
 	$(AS_ROOT) deploy/deb/test.sh dist
 	$(AS_ROOT) deploy/deb/boot.sh dist
 	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
+
+# FROM=target/debug uses another build. PROGRAMS is the folder of the others' programs.
+interop: ## Run other vendors' programs (PROGRAMS=DIR) against a core, and write the matrix of docs/interop.md (uses root)
+	$(if $(filter target/release,$(FROM)),$(CARGO) build --release --locked -p martlet)
+	$(AS_ROOT) deploy/interop/run.py --martlet "$(FROM)/martlet" --write docs/interop.md \
+		$(if $(PROGRAMS),--programs "$(PROGRAMS)")
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet

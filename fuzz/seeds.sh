@@ -25,14 +25,19 @@ for file in seeds/*.hex; do
 done
 
 vectors=../wire
-seed nas_plain seed "" "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
+seed nas_plain seed "" "$vectors"/nas/tests/vectors/{pycrate,ours,vendors}.tsv
 # As the payload of a message with a correct MAC.
 seed nas_secured seed 0a "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
-seed ngap seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
+seed ngap seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours,vendors}.tsv
 seed ngap_transfer seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
 seed lcsupp seed "" "$vectors"/lcsupp/tests/vectors/messages.tsv
 seed lpp seed "" "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
 seed nrppa seed "" "$vectors"/nrppa/tests/vectors/{pycrate,known}.tsv
+
+# An EAP response with AT_KDF behind AT_MAC, as UERANSIM before 3.2.7 sends it.
+mkdir -p corpus/eap
+printf '\x02\x07\x00\x2c\x32\x01\x00\x00\x03\x03\x00\x40\x01\x02\x03\x04\x05\x06\x07\x08'\
+'\x0b\x05\x00\x00AAAAAAAAAAAAAAAA\x18\x01\x00\x01' > corpus/eap/kdf-behind-mac
 
 # Text, as written by people or by other network functions.
 text() { # TARGET NAME

@@ -112,6 +112,8 @@ pub struct N4Config {
     pub overload_s: u64,
     /// Seconds that a stopping UPF waits for SMFs to move their sessions; 0: it does not wait.
     pub graceful_release_s: u64,
+    /// Refuse deviations of SMFs that are tolerated otherwise.
+    pub strict: bool,
 }
 
 impl Default for N4Config {
@@ -136,6 +138,7 @@ impl Default for N4Config {
             overload_percent: 90,
             overload_s: 10,
             graceful_release_s: 0,
+            strict: false,
         }
     }
 }

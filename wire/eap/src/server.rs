@@ -126,6 +126,11 @@ impl Server {
         }
     }
 
+    /// Refuses a response whatever it contains, with EAP-Failure.
+    pub fn refuse(&self) -> Outcome {
+        Outcome::Failure(Packet::end(Code::Failure, self.identifier).encode())
+    }
+
     fn is_right(&self, bytes: &[u8], packet: &Packet) -> bool {
         let res = packet.attributes().iter().find_map(|attribute| match attribute {
             Attribute::Res(res) => Some(res),

@@ -4,6 +4,7 @@ use crate::n2::{Gnb, Link};
 use crate::procedures::n2::amf_status_indication;
 use crate::{Amf, cut_off, former_associations, metrics};
 use bytes::Bytes;
+use martlet_interop::{N2Quirk, Quirk};
 use martlet_log_limit as log_limit;
 use martlet_nf::Shutdown;
 use martlet_sctp::{Association, Listener, PPID_NGAP, SctpError};
@@ -43,6 +44,9 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     if amf.cut_off.is_active() {
         refused("cut_off", address, "association refused: the database of the set is away");
         return association.abort();
+    }
+    if association.omits_checksums() {
+        N2Quirk::OffloadedChecksum.met("amf", address.ip());
     }
     let gnb = add_gnb(&amf, Link::Sctp(association.clone()), address);
     let shutdown = amf.context.shutdown();

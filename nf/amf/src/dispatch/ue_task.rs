@@ -181,10 +181,8 @@ impl Ue {
                 ul_nas_transport::run(self, inbound).await
             }
             FiveGmmStatus(status) => self.log_5gmm_status(status.fgmm_cause.cause_raw()),
-            // Some UEs send it without a request; it changes nothing.
-            ConfigurationUpdateComplete(_) if inbound.is_verified() && self.is_registered() => {
-                metrics::nas_error("unrequested_configuration_update_complete");
-            }
+            ConfigurationUpdateComplete(_)
+                if inbound.is_verified() && self.is_registered() && self.tolerates_complete() => {}
             _ => {
                 metrics::nas_error("state");
                 if let Some(suppressed) = martlet_log_limit::line("nas_state", self.gnb()) {
