@@ -1,14 +1,13 @@
 //! The core under test, and what the cases need of it.
-use super::case::{Case, Unmet};
 use super::raw_gnb::RawGnb;
 use super::raw_ue::RawUe;
-use super::report::{CaseReport, Report, Verdict};
+use super::unmet::Unmet;
 use crate::gnb::{Gnb, GnbConfig, Ue, UeError};
 use crate::ue::{PduSession, PduSessionRequest, UeConfig};
 use martlet_security::identity::Imsi;
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The core under test.
 #[derive(Debug, Clone)]
@@ -146,6 +145,14 @@ impl Bench {
         PduSessionRequest { dnn: Some(self.config.dnn.clone()), ..PduSessionRequest::default() }
     }
 
+    /// Ends the associations of the gNBs.
+    pub(super) async fn shutdown(&self) {
+        let gnbs = self.gnbs.take();
+        for gnb in gnbs.into_iter().flatten() {
+            gnb.shutdown().await;
+        }
+    }
+
     /// Sends an ICMP echo request through a session and receives the answer.
     pub(super) async fn ping(&self, ue: &Ue, session: &PduSession) -> Result<(), Unmet> {
         const NONE: Unmet = Unmet::NotRun("an address for --ping");
@@ -189,28 +196,4 @@ fn no_imsi() -> Unmet {
 
 async fn is_lost(gnb: &Gnb) -> bool {
     tokio::time::timeout(Duration::ZERO, gnb.lost()).await.is_ok()
-}
-
-/// Plays cases one after the other. `progress` is called before each.
-pub async fn run(config: BenchConfig, cases: &[&Case], mut progress: impl FnMut(&Case)) -> Report {
-    let limit = config.limit;
-    let bench = Bench::new(config);
-    let mut results = Vec::new();
-    for case in cases {
-        progress(case);
-        let start = Instant::now();
-        let outcome = tokio::time::timeout(limit, (case.run)(&bench)).await;
-        let verdict = match outcome {
-            Ok(Ok(())) => Verdict::Passed,
-            Ok(Err(Unmet::Failed(received))) => Verdict::Failed { received },
-            Ok(Err(Unmet::NotRun(needs))) => Verdict::NotRun { needs: needs.to_owned() },
-            Err(_) => Verdict::Failed { received: format!("no end within {limit:?}") },
-        };
-        results.push(CaseReport::new(case, verdict, start.elapsed()));
-    }
-    let gnbs = bench.gnbs.take();
-    for gnb in gnbs.into_iter().flatten() {
-        gnb.shutdown().await;
-    }
-    Report { amf: bench.config.gnb.amf, cases: results }
 }

@@ -1,8 +1,9 @@
 //! `martlet ran conformance`: plays the cases against a core.
-use super::bench::{BenchConfig, run as play};
+use super::bench::BenchConfig;
 use super::case::Case;
 use super::cases::cases;
 use super::report::cases_markdown;
+use super::run::run as play;
 use crate::gnb::GnbConfig;
 use crate::ue::{OperatorKey, Slice, UeConfig};
 use anyhow::{Context, Result, bail, ensure};

@@ -2,7 +2,7 @@
 //! specifications require of the core for each.
 //!
 //! `martlet ran conformance --amf ADDRESS` plays [`cases`] against any AMF, and
-//! [`cases_markdown`] lists them. A case passes, fails with what was received in place of what the
+//! [`cases_markdown`] lists them. A case passes, fails with what was received instead of what the
 //! clause requires, or is not run, with what it lacks.
 //!
 //! | module | what it holds |
@@ -11,7 +11,7 @@
 //! | `bench` | [`Bench`]: the core under test, its subscribers, the gNBs of a case |
 //! | `raw_gnb`, `raw_ue` | a gNB and a UE whose messages a case may change or withhold |
 //! | `cases` | the cases by procedure |
-//! | `report` | the result of each case, as text and JSON |
+//! | `run`, `report` | plays cases; the result of each, as text and JSON |
 mod bench;
 mod case;
 mod cases;
@@ -19,9 +19,13 @@ mod cli;
 mod raw_gnb;
 mod raw_ue;
 mod report;
+mod run;
+mod unmet;
 
-pub use bench::{Bench, BenchConfig, run};
-pub use case::{Behaviour, Case, Unmet};
+pub use bench::{Bench, BenchConfig};
+pub use case::{Behaviour, Case};
 pub use cases::cases;
 pub use cli::{ConformanceArgs, run as run_command};
 pub use report::{CaseReport, Report, Verdict, cases_markdown};
+pub use run::run;
+pub use unmet::Unmet;

@@ -1,6 +1,6 @@
 //! A gNB that sends the NGAP messages that a case gives it, and answers nothing by itself.
-use super::case::{Unmet, failed, require};
-use super::raw_ue::RawUe;
+use super::raw_ue::{Ids, RawUe};
+use super::unmet::{Unmet, failed, require};
 use crate::gnb::{GnbConfig, Identity, N2Link};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
@@ -9,13 +9,6 @@ use std::time::Duration;
 
 /// How long the AMF may take to send a message.
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The identifiers of a UE-associated logical NG connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ids {
-    pub amf: u64,
-    pub ran: u32,
-}
 
 /// The gNB.
 pub(super) struct RawGnb {

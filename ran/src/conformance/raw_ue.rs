@@ -1,10 +1,16 @@
 //! A UE whose messages a case sees, and may change or withhold.
-use super::case::{Unmet, failed};
-use super::raw_gnb::Ids;
+use super::unmet::{Unmet, failed};
 use crate::ue::{Action, Event, RegistrationType, UeConfig, UeNas};
 use martlet_security::Plmn;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
+
+/// The identifiers of a UE-associated logical NG connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ids {
+    pub amf: u64,
+    pub ran: u32,
+}
 
 /// The UE.
 pub(super) struct RawUe {

@@ -14,7 +14,7 @@ pub enum Verdict {
     Passed,
     /// It did not.
     Failed {
-        /// What was received in its place.
+        /// What was received instead.
         received: String,
     },
     /// The case was not run.

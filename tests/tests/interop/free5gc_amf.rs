@@ -96,22 +96,9 @@ async fn run_with_amf(program: PathBuf) -> Result<()> {
     amf.stop().await
 }
 
-/// Cases of the conformance bench that free5GC's AMF passes: each of them is fair to more than one
-/// core.
-const PASSED: [&str; 12] = [
-    "ng-setup",
-    "ng-setup-unknown-plmn",
-    "ran-configuration-update",
-    "registration-by-suci",
-    "registration-by-guti",
-    "deregistration-switch-off",
-    "authentication",
-    "authentication-wrong-res-star",
-    "authentication-synch-failure",
-    "session-ipv4",
-    "session-data",
-    "an-release",
-];
+/// Cases of the conformance bench that free5GC's AMF has to pass: without them, the report would
+/// show nothing of the others.
+const PASSED: [&str; 4] = ["ng-setup", "registration-by-suci", "authentication", "session-ipv4"];
 
 #[test]
 fn conformance_cases_are_fair_to_free5gc_amf() {

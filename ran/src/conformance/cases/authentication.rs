@@ -1,8 +1,9 @@
 //! Primary authentication and its failures (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, failed, require};
+use super::super::case::{Behaviour, Case};
 use super::super::raw_gnb::RawGnb;
 use super::super::raw_ue::RawUe;
+use super::super::unmet::{Unmet, failed, require};
 use crate::ue::{Event, OperatorKey};
 use crate::{UeError, UeEvent};
 

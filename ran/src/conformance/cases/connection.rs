@@ -1,8 +1,9 @@
 //! AN release, service request, paging and unexpected messages (TS 23.502, 4.2.3 and 4.2.6).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, require};
+use super::super::case::{Behaviour, Case};
 use super::super::raw_gnb::{RawGnb, described};
 use super::super::raw_ue::RawUe;
+use super::super::unmet::{Unmet, require};
 use crate::gnb::Ue;
 use martlet_nas::{
     Guti, KeySetIdentifier, Nas5gsMessage, NasConfigurationUpdateComplete, NasFGsMobileIdentity,

@@ -1,7 +1,9 @@
 //! Messages that are malformed, unknown, or about connections that do not exist (TS 38.413, 10).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, require};
-use super::super::raw_gnb::{Ids, described};
+use super::super::case::{Behaviour, Case};
+use super::super::raw_gnb::described;
+use super::super::raw_ue::Ids;
+use super::super::unmet::{Unmet, require};
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::*;
 
@@ -17,7 +19,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "truncated-message",
         behaviour: Behaviour::Invalid,
-        stimulus: "INITIAL UE MESSAGE cut after 12 octets",
+        stimulus: "INITIAL UE MESSAGE cut after 12 bytes",
         expected: "ERROR INDICATION, transfer syntax error, and further service",
         clause: "TS 38.413, 10.2",
         run: |bench| Box::pin(truncated(bench)),

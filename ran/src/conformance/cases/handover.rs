@@ -1,6 +1,7 @@
 //! Handovers (TS 23.502, 4.9.1; TS 38.413, 8.4).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, failed, require};
+use super::super::case::{Behaviour, Case};
+use super::super::unmet::{Unmet, failed, require};
 use crate::UeError;
 use crate::gnb::{Gnb, HandoverPlan, HandoverScript, Ue};
 use crate::ue::PduSession;
@@ -10,7 +11,8 @@ pub(super) const CASES: &[Case] = &[
         name: "n2-handover",
         behaviour: Behaviour::Valid,
         stimulus: "HANDOVER REQUIRED, HANDOVER REQUEST ACKNOWLEDGE, HANDOVER NOTIFY",
-        expected: "HANDOVER REQUEST, HANDOVER COMMAND, and UE CONTEXT RELEASE COMMAND at the source",
+        expected: "HANDOVER REQUEST, HANDOVER COMMAND, and UE CONTEXT RELEASE COMMAND at the \
+                   source",
         clause: "TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.3",
         run: |bench| Box::pin(n2(bench)),
     },

@@ -1,7 +1,8 @@
 //! NG setup, configuration update and reset (TS 38.413, 8.7).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, require};
+use super::super::case::{Behaviour, Case};
 use super::super::raw_gnb::described;
+use super::super::unmet::{Unmet, require};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{NgapPduKind as Kind, helpers, ie};

@@ -1,6 +1,7 @@
 //! Registration and deregistration (TS 24.501, 5.5.1 and 5.5.2).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, failed, require};
+use super::super::case::{Behaviour, Case};
+use super::super::unmet::{Unmet, failed, require};
 use crate::ue::{Event, RegistrationType, Slice};
 use crate::{UeError, UeEvent};
 use martlet_security::identity::Imsi;

@@ -1,7 +1,8 @@
 //! Security mode control, and the protection of NAS messages (TS 24.501, 4.4 and 5.4.2; TS 33.501,
 //! 5.5 and 6.7).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, failed, require};
+use super::super::case::{Behaviour, Case};
+use super::super::unmet::{Unmet, failed, require};
 use crate::UeError;
 use crate::gnb::Ue;
 use martlet_nas::{

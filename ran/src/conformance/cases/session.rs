@@ -1,6 +1,7 @@
 //! PDU sessions (TS 24.501, 6.4).
 use super::super::bench::Bench;
-use super::super::case::{Behaviour, Case, Unmet, failed, require};
+use super::super::case::{Behaviour, Case};
+use super::super::unmet::{Unmet, failed, require};
 use crate::UeError;
 use crate::UeEvent;
 use crate::gnb::Ue;

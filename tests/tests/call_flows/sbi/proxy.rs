@@ -3,7 +3,7 @@ use crate::security::scas::{peer, problem};
 use anyhow::{Context, Result};
 use martlet_sbi::{OperationInfo, Response, Route, Router, Transport};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
-use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfType};
+use martlet_sbi_api::nnrf_nfmanagement::{NfInstanceQuery, NfManagementClient, NfProfile, NfType};
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer};
 use martlet_tests::TestCore;
 use std::net::{IpAddr, SocketAddr};
@@ -82,10 +82,12 @@ async fn register(core: &TestCore, kind: NfType, change: impl Fn(&mut NfProfile)
         ..Default::default()
     };
     let found = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await;
-    let mut profile =
-        found.map_err(problem)?.nf_instances.into_iter().next().context("not registered")?;
+    let found = found.map_err(problem)?.nf_instances;
+    let own = found.first().context("not registered")?.nf_instance_id.to_string();
     let management = NfManagementClient::new(nrf);
-    let own = profile.nf_instance_id.to_string();
+    // Discovery leaves out the services that an AMF may not use.
+    let read = management.get_nf_instance(&own, NfInstanceQuery::default()).await;
+    let mut profile = read.map_err(problem)?;
     let second_choice = NfProfile { priority: Some(10), ..profile.clone() };
     let at = AT.parse()?;
     profile.nf_instance_id = "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f79".parse()?;
