@@ -6,7 +6,9 @@
 //! | `forwarder`, `entry` | sessions by TEID and address |
 //! | `n3`, `packets` | processing of datagrams and packets |
 //! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
-//! | `bucket`, `limiter`, `shape` | bit rates, rate limit of error messages, thermal shaping |
+//! | `bucket`, `correlation`, `packet_rate` | bit rates, those that sessions share, packet rates |
+//! | `limiter`, `shape` | rate limit of error messages, thermal shaping |
+//! | `fragments`, `redirect` | ports of fragments; redirection of HTTP |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
 //! | `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
 //! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
@@ -15,13 +17,16 @@ pub mod batch;
 #[cfg(any(test, feature = "testing"))]
 pub mod bench;
 mod bucket;
+mod correlation;
 mod egress;
 mod entry;
 mod forwarder;
+mod fragments;
 pub mod frame;
 pub mod gtpu;
 mod lan;
 pub mod limiter;
+mod locking;
 mod n3;
 pub mod n6;
 pub mod nat;
@@ -29,8 +34,10 @@ pub mod netlink;
 pub mod netns;
 pub mod network_instances;
 pub mod non_ip;
+mod packet_rate;
 mod packets;
 pub mod perimeter;
+mod redirect;
 pub mod router;
 mod shape;
 pub mod sockets;
@@ -117,7 +124,7 @@ impl<O: Egress> Datapath for Carrier<O> {
     }
 
     fn features(&self) -> UpFunctionFeatures {
-        UpFunctionFeatures::EMPU
+        UpFunctionFeatures::EMPU | UpFunctionFeatures::TREU
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
@@ -138,6 +145,10 @@ impl<O: Egress> Datapath for Carrier<O> {
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.0.last_activity(seid)
+    }
+
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        self.0.last_packet(seid, urr)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
@@ -200,6 +211,10 @@ impl Datapath for KernelDatapath {
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         Datapath::last_activity(&self.carrier, seid)
+    }
+
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        self.carrier.last_packet(seid, urr)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {

@@ -39,6 +39,8 @@ enum rule_flag {
 	RULE_EXACT = 1 << 16,	/* a limit is near: count every packet against it */
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_DEFAULT_FLOW = 1 << 27, /* PDR: matches packets without QFI in spite of `qfis` */
+	RULE_START = 1 << 28,	/* URR: the next packet is an event */
+	RULE_MARKED = 1 << 29,	/* FAR: the outer header has `tos` */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet since user space read the time of the first one */
@@ -98,7 +100,7 @@ struct rule_cold {
 	__u8 bucket_count;
 	__u8 limit_count;
 	__u8 quotas;		/* bit n: limit n is a quota, which stops packets */
-	__u8 unused;
+	__u8 tos;		/* of the outer header */
 	__be32 peer6[4];
 };
 
@@ -131,6 +133,14 @@ enum perimeter_class {
 	CLASS_DENIED = 1,
 	CLASS_GATEWAY = 2,	/* but for ICMP and DNS */
 	CLASS_LINK = 4,
+};
+
+/* What the fragments of a datagram have in common. */
+struct fragment {
+	__be32 source[4];	/* IPv4: the first word */
+	__be32 destination[4];
+	__u32 id;
+	__u32 protocol;
 };
 
 /* A service that UEs may reach though its address is denied. */
@@ -282,6 +292,7 @@ enum event_kind {
 	EVENT_MARK = 3,	 /* a rule reached `check_at` */
 	/* a tunnelled IPv6 packet for the socket to send follows, from its IP header */
 	EVENT_SEND = 4,
+	EVENT_START = 6,	/* traffic of a rule started: `argument` is its PDR ID */
 	EVENT_DATAGRAM = 5, /* a downlink packet of a session that user space forwards follows */
 };
 

@@ -34,7 +34,7 @@ fn establishment() -> SessionEstablishmentRequest {
         far_id: Some(FarId(far)),
         urr_ids: vec![UrrId(1)],
         qer_ids: vec![QerId(1)],
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     };
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(5) };
     SessionEstablishmentRequest {
@@ -62,14 +62,17 @@ fn establishment() -> SessionEstablishmentRequest {
                     destination_interface: DestinationInterface(Interface::Core),
                     network_instance: Some(NetworkInstance::new("internet")),
                     outer_header_creation: None,
+                    ..Default::default()
                 }),
                 bar_id: None,
+                ..Default::default()
             },
             CreateFar {
                 far_id: FarId(2),
                 apply_action: ApplyAction::BUFF | ApplyAction::NOCP,
                 forwarding_parameters: None,
                 bar_id: Some(BarId(1)),
+                ..Default::default()
             },
         ],
         create_urrs: vec![CreateUrr {
@@ -84,6 +87,7 @@ fn establishment() -> SessionEstablishmentRequest {
             volume_quota: None,
             time_threshold: None,
             time_quota: None,
+            ..Default::default()
         }],
         create_qers: vec![CreateQer {
             qer_id: QerId(1),
@@ -93,6 +97,7 @@ fn establishment() -> SessionEstablishmentRequest {
             gbr: None,
             qfi: Some(Qfi(1)),
             rqi: None,
+            ..Default::default()
         }],
         create_bar: Some(CreateBar {
             bar_id: BarId(1),
@@ -102,6 +107,8 @@ fn establishment() -> SessionEstablishmentRequest {
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
         flags: Some(PfcpSeReqFlags(1)),
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
     }
 }
 
@@ -141,8 +148,10 @@ fn samples() -> Vec<(&'static str, Packet)> {
                 network_instance: None,
                 outer_header_creation: Some(OuterHeaderCreation::gtpu(0xbeef, ip(9))),
                 flags: Some(PfcpSmReqFlags(2)),
+                ..Default::default()
             }),
             bar_id: None,
+            ..Default::default()
         }],
         remove_pdrs: vec![RemovePdr { pdr_id: PdrId(7) }],
         query_urrs: vec![QueryUrr { urr_id: UrrId(1) }],
@@ -159,6 +168,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
             packets: [None; 3],
         }),
         duration: Some(DurationMeasurement(60)),
+        ..Default::default()
     };
     vec![
         ("heartbeat", Packet::node(1, HeartbeatRequest { recovery })),
@@ -245,6 +255,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
                         flags: Some(OciFlags(1)),
                     }),
                     failed_rule: None,
+                    created_traffic_endpoints: vec![],
                 },
             ),
         ),
@@ -262,6 +273,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
                     overload: None,
                     usage_reports: vec![],
                     failed_rule: Some(FailedRuleId::Far(2)),
+                    created_traffic_endpoints: vec![],
                 },
             ),
         ),

@@ -253,6 +253,7 @@ fn rules_are_created_and_removed() {
             apply_action: ApplyAction::DROP,
             forwarding_parameters: None,
             bar_id: None,
+            ..Default::default()
         }],
         ..Default::default()
     };
@@ -280,6 +281,7 @@ fn a_pdr_with_a_new_tunnel_releases_the_old_one() {
         far_id: None,
         urr_ids: vec![],
         qer_ids: vec![],
+        ..Default::default()
     };
     let answer = smf.accepted(
         seid,
