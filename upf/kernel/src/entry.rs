@@ -4,6 +4,7 @@ use super::correlation::{Correlation, Shared};
 use super::lan::Lan;
 use super::locking::lock;
 use super::packet_rate::Window;
+use super::redirected_flows::RedirectedFlows;
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::counters::DropReason;
@@ -53,6 +54,8 @@ pub(super) struct State {
     require_qfi: bool,
     pub notified: bool,
     pub last_activity: Option<Instant>,
+    /// Flows that are redirected to a server.
+    pub redirected: Option<Box<RedirectedFlows>>,
     /// Forwarded since the session began, from and to the UE.
     pub forwarded: [Volume; 2],
     /// Not forwarded, by reason.
@@ -149,6 +152,7 @@ impl State {
             require_qfi,
             notified: false,
             last_activity: None,
+            redirected: None,
             forwarded: [Volume::default(); 2],
             drops: [0; DropReason::ALL.len()],
         };

@@ -8,7 +8,7 @@
 //! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
 //! | `bucket`, `correlation`, `packet_rate` | bit rates, those that sessions share, packet rates |
 //! | `limiter`, `shape` | rate limit of error messages, thermal shaping |
-//! | `fragments`, `redirect` | ports of fragments; redirection of HTTP |
+//! | `fragments`, `redirect`, `redirected_flows` | ports of fragments; redirection |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
 //! | `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
 //! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
@@ -38,6 +38,7 @@ mod packet_rate;
 mod packets;
 pub mod perimeter;
 mod redirect;
+mod redirected_flows;
 pub mod router;
 mod shape;
 pub mod sockets;

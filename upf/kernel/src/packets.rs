@@ -85,8 +85,21 @@ impl<O: Egress> Forwarder<O> {
             return self.counters.dropped(DropReason::N6Isolation);
         }
         let redirect = state.rules.get(rule).and_then(|rule| rule.redirect.clone());
-        if let Some(redirect) = redirect.filter(|_| is_uplink(rule)) {
-            return self.redirect(entry, &mut state, rule, &redirect, (&flow, &frame), now);
+        match redirect.filter(|_| is_uplink(rule)).as_deref() {
+            None => {}
+            Some(Redirect::Url(url)) => {
+                return self.answer(entry, &mut state, rule, url, (&flow, &frame), now);
+            }
+            Some(to) => {
+                let done = to.server(flow.destination).is_some_and(|server| {
+                    let flows = state.redirected.get_or_insert_default();
+                    flows.out(server, &mut flow, &mut frame)
+                });
+                if !done || !self.may_leave(&flow, frame.packet()) {
+                    state.dropped(DropReason::Action);
+                    return self.counters.dropped(DropReason::Action);
+                }
+            }
         }
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         let lan = state.lan.clone();
@@ -117,12 +130,12 @@ impl<O: Egress> Forwarder<O> {
 
     /// Answers a packet of a UE whose traffic is redirected, in place of its receiver. Packets
     /// without an answer are dropped.
-    fn redirect(
+    fn answer(
         &self,
         entry: &Entry,
         state: &mut State,
         rule: usize,
-        Redirect::Url(url): &Redirect,
+        url: &str,
         (flow, frame): (&Flow, &Frame<'_>),
         now: Instant,
     ) {
@@ -226,6 +239,16 @@ impl<O: Egress> Forwarder<O> {
                 }
             },
             _ => flow,
+        };
+        let original;
+        let flow = match &state.redirected {
+            Some(flows) => {
+                let mut changed = *flow;
+                flows.back(&mut changed, frame);
+                original = changed;
+                &original
+            }
+            None => flow,
         };
         let Some(rule) = state.rule_for_network(flow) else {
             state.dropped(DropReason::NoRule);

@@ -189,8 +189,7 @@ inline_always int read_ip(void *l3, void *end, __be16 protocol, struct flow *flo
 /* The key of a packet's datagram. */
 inline_always struct fragment *fragment_key(struct flow *flow)
 {
-	__u32 zero = 0;
-	struct fragment *key = bpf_map_lookup_elem(&fragment_keys, &zero);
+	struct fragment *key = bpf_map_lookup_elem(&fragment_keys, (void *)&only_entry);
 	if (!key)
 		return NULL;
 	if (flow->version == 4) {
@@ -206,19 +205,16 @@ inline_always struct fragment *fragment_key(struct flow *flow)
 	return key;
 }
 
-/* Gives a later fragment the ports of the first one. */
-global int find_fragment(struct flow *flow)
+/* Gives a later fragment the ports of the first one. Inline: the stack of calls is full. */
+inline_always void find_fragment(struct flow *flow)
 {
-	if (!flow)
-		return 0;
 	struct fragment *key = fragment_key(flow);
 	__u32 *ports = key ? bpf_map_lookup_elem(&fragments, key) : NULL;
 	if (!ports)
-		return 0;
+		return;
 	flow->source_port = *ports >> 16;
 	flow->destination_port = *ports;
 	flow->has_ports = 1;
-	return 0;
 }
 
 /* Parses transport protocol and ports. `offset` is that of the IP header. Truncated fields count as
@@ -291,15 +287,10 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return 1;
 }
 
-/* Notes the ports of a first fragment, which later ones need. `offset` is that of the IP header. */
-global int note_fragment(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+/* Notes the ports of a first fragment, which later ones need. Its transport header was parsed. */
+global int note_fragment(struct flow *flow)
 {
-	if (!flow || offset > 1024)
-		return 0;
-	if (!flow->read)
-		read_transport(ctx, offset, flow);
-	flow->read = 1;
-	if (flow->fragment != 1 || !flow->has_ports)
+	if (!flow || flow->fragment != 1 || !flow->has_ports)
 		return 0;
 	struct fragment *key = fragment_key(flow);
 	__u32 ports = (__u32)flow->source_port << 16 | flow->destination_port;
@@ -314,6 +305,17 @@ inline_always int may_be_fragment(struct flow *flow)
 	return flow->fragment || (flow->version == 6 &&
 				  (flow->protocol == 44 || flow->protocol == 0 ||
 				   flow->protocol == 43 || flow->protocol == 60));
+}
+
+/* Notes the ports of a packet that may be a first fragment. `offset` is that of the IP header. */
+inline_always void note_if_fragment(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (likely(!may_be_fragment(flow)))
+		return;
+	if (!flow->read)
+		read_transport(ctx, offset, flow);
+	flow->read = 1;
+	note_fragment(flow);
 }
 
 /* Distance from an outer IPv6 header to UDP behind its extension headers; 0: no UDP, or a

@@ -112,6 +112,9 @@ struct {
 
 const volatile struct settings settings;
 
+/* A key of tables with one entry, which takes no stack. */
+const volatile __u32 only_entry = 0;
+
 volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff };
 
 /* Types that user space needs and no map or variable uses. */

@@ -85,7 +85,11 @@ pub(super) fn fragments_match_the_rule_of_the_first<R: Rig>(rig: &mut R) {
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
         rig.send_n3(&g_pdu(TEID, Some(1), &packet));
     }
-    assert_eq!(rig.receive_n6().map(|payload| payload.len()), Some(56));
+    // A host reassembles them; a rig without one has both.
+    let first = rig.receive_n6().map(|payload| payload.len());
+    if first != Some(56) {
+        assert_eq!((first, rig.receive_n6().is_some()), (Some(24), true));
+    }
     send_uplink(rig, 1, 7000, b"another port");
     settle(rig);
 }

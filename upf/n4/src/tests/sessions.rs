@@ -124,9 +124,9 @@ fn inconsistent_rules_are_rejected_completely() {
         ),
         (
             |r| r.create_fars[0].apply_action = ApplyAction(0x12),
-            Cause::RULE_CREATION_FAILURE,
+            Cause::CONDITIONAL_IE_MISSING,
+            Some(DuplicatingParameters::TYPE),
             None,
-            Some(FailedRuleId::Far(1)),
         ),
         (
             |r| r.create_fars[0].forwarding_parameters = None,
@@ -153,7 +153,7 @@ fn inconsistent_rules_are_rejected_completely() {
                     vec![SdfFilter { flow_description, ..Default::default() }];
             },
             Cause::RULE_CREATION_FAILURE,
-            None,
+            Some(SdfFilter::TYPE),
             Some(FailedRuleId::Pdr(2)),
         ),
         (

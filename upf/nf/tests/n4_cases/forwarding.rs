@@ -38,6 +38,7 @@ pub const CASES: &[Case] = &[
     ("a forwarding policy that is configured is taken", policy),
     ("packets are duplicated", duplicated),
     ("HTTP is redirected to a URL", redirected),
+    ("traffic is redirected to a server", redirected_to_server),
     ("predefined rules are activated and deactivated", predefined),
     ("a PDR without FAR ID uses that of its predefined rule", predefined_far),
     ("a traffic endpoint stands for tunnel and address", endpoint),
@@ -446,6 +447,27 @@ fn redirected(lab: &mut Lab) {
     assert!(text.starts_with("HTTP/1.1 302 Found\r\nLocation: http://portal.example/\r\n"));
     // Everything else is dropped.
     lab.stops_up(made, 7000);
+    lab.delete(made);
+}
+
+fn redirected_to_server(lab: &mut Lab) {
+    let mut request = establishment();
+    let parameters = request.create_fars[0].forwarding_parameters.as_mut().expect("parameters");
+    parameters.redirect = Some(RedirectInformation {
+        kind: RedirectAddressType::Ipv4,
+        address: HOST.to_string().into_bytes(),
+        other: None,
+    });
+    let made = lab.establish(request);
+    let elsewhere = Ipv4Addr::new(10, 99, 0, 9);
+    let packet = udp_packet((UE, 9000), (elsewhere, 7000), b"redirected");
+    lab.up_packet(made, Some(9), &packet);
+    assert_eq!(lab.at_host(7000).as_deref(), Some(&b"redirected"[..]));
+    // The UE does not see the server.
+    let bytes = lab.passes_down(7000, REMOTE);
+    assert_eq!(pdu(&bytes).payload[12..16], elsewhere.octets());
+    let bytes = lab.passes_down(7001, REMOTE);
+    assert_eq!(pdu(&bytes).payload[12..16], HOST.octets());
     lab.delete(made);
 }
 

@@ -132,8 +132,8 @@ pub const CASES: &[Case] = &[
     ("a redirection to a SIP URI", |lab| {
         redirection(lab, RedirectAddressType::SipUri, b"sip:a@b", NOT_SUPPORTED)
     }),
-    ("a redirection to an address", |lab| {
-        redirection(lab, RedirectAddressType::Ipv4, b"192.0.2.1", NOT_SUPPORTED)
+    ("a redirection to a text that is no address", |lab| {
+        redirection(lab, RedirectAddressType::Ipv4, b"192.0.2", FAILED)
     }),
     ("a redirection to a text that is no URL", |lab| {
         redirection(lab, RedirectAddressType::Url, b"http://x/\r\nA: b", FAILED)

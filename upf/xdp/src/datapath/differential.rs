@@ -102,7 +102,7 @@ impl Pair {
             let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
             return Out::Tunnel(peer.into(), packet[1], packet[28..].to_vec());
         }
-        if packet[0] == 0x60
+        if packet[0] >> 4 == 6
             && packet[6] == 17
             && packet[8..24] == n3_ip6().octets()
             && packet[42..44] == [0x08, 0x68]
