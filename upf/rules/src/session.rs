@@ -138,10 +138,11 @@ impl Session {
     }
 
     /// Whether some rule asks for what few sessions need, which not every datapath does for itself:
-    /// copies, redirection, packet rates, paging policies, or rates that sessions share.
+    /// copies, redirection, marks of outer headers, packet rates, paging policies, or rates that
+    /// sessions share.
     pub fn is_rare(&self) -> bool {
-        self.fars.values().any(|far| far.redirect.is_some() || far.duplicates)
-            || self.qers.values().any(|qer| qer.is_rare())
+        let rare = |far: &Far| far.redirect.is_some() || far.duplicates || far.marking.is_some();
+        self.fars.values().any(rare) || self.qers.values().any(|qer| qer.is_rare())
     }
 
     /// Checks consistency and limits, and prepares the PDRs' filters for matching.

@@ -251,12 +251,6 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	__u32 sum = bpf_htons(0x4500) + bpf_htons(whole) + bpf_htons(OUTER_TTL << 8 | IPPROTO_UDP) +
 		    (settings.n3_ip4 & 0xffff) + (settings.n3_ip4 >> 16) + (peer & 0xffff) +
 		    (peer >> 16);
-	if (unlikely(rule->flags & RULE_MARKED)) {
-		struct rule_cold *rest = cold_of(rule);
-		__u8 tos = rest ? rest->tos : 0;
-		outer->ip.tos = tos;
-		sum += bpf_htons(tos);
-	}
 	outer->ip.check = ~fold16(sum);
 	outer->udp.source = outer->udp.dest = bpf_htons(GTP_PORT);
 	outer->udp.len = bpf_htons(whole - sizeof(struct iphdr));
@@ -298,7 +292,7 @@ global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int 
 	struct gtp_extension *more = (void *)(outer + 1);
 	if ((void *)(more + 1) > end_of(ctx))
 		return lost(DROP_N3);
-	*(__be32 *)&outer->ip = bpf_htonl(0x60000000 | (__u32)rest->tos << 20);
+	*(__be32 *)&outer->ip = bpf_htonl(0x60000000);
 	outer->ip.payload_len = bpf_htons(payload);
 	outer->ip.nexthdr = IPPROTO_UDP;
 	outer->ip.hop_limit = OUTER_TTL;

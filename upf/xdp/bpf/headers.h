@@ -69,7 +69,10 @@ struct flow {
 	__u32 length;		/* total length in bytes */
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
-	__u32 spi;
+	union {
+		__u32 spi;
+		__u32 fragment_id;	/* of a fragment without `has_spi` that was parsed */
+	};
 	__u32 incarnation;	/* session instance of the NAT flow; 0: none, or from the cache */
 	__u16 source_port;
 	__u16 destination_port;
@@ -82,7 +85,6 @@ struct flow {
 	__u8 fragment;		/* 1: the first of several, 2: a later one */
 	__u8 dont_fragment;
 	__u8 read;		/* transport header parsed */
-	__u32 fragment_id;	/* of a fragment whose transport header was parsed */
 };
 
 inline_always int is_multicast(struct flow *flow)

@@ -40,7 +40,6 @@ enum rule_flag {
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_DEFAULT_FLOW = 1 << 27, /* PDR: matches packets without QFI in spite of `qfis` */
 	RULE_START = 1 << 28,	/* URR: the next packet is an event */
-	RULE_MARKED = 1 << 29,	/* FAR: the outer header has `tos` */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet since user space read the time of the first one */
@@ -100,7 +99,7 @@ struct rule_cold {
 	__u8 bucket_count;
 	__u8 limit_count;
 	__u8 quotas;		/* bit n: limit n is a quota, which stops packets */
-	__u8 tos;		/* of the outer header */
+	__u8 unused;
 	__be32 peer6[4];
 };
 

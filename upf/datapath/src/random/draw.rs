@@ -140,13 +140,8 @@ impl Draw {
                     _ => Action::Forward,
                 };
                 let tunnel = to_tunnel.then(|| Tunnel { teid: 0xa000 + n, peer: gnb });
-                let marking = self.chance(20).then(|| self.one(&[0xb8, 0x28, 0]));
-                let far = Far {
-                    destination: Some(destination),
-                    tunnel,
-                    marking,
-                    ..Far::new(id.into(), action)
-                };
+                let far =
+                    Far { destination: Some(destination), tunnel, ..Far::new(id.into(), action) };
                 session.fars.insert(id.into(), far);
             }
         }

@@ -206,10 +206,6 @@ fn planned(
     if urrs().any(|urr| urr.awaits_traffic && !urr.inactive) {
         flags |= r::RULE_START.0;
     }
-    if let Some(marking) = far.marking.filter(|_| far.tunnel.is_some()) {
-        flags |= r::RULE_MARKED.0;
-        rest.tos = marking;
-    }
     if urrs().any(|urr| urr.exhausted) {
         flags |= r::RULE_QUOTA.0;
     }
