@@ -110,7 +110,7 @@ mod tests {
     use martlet_upf_datapath::conformance::udp_packet;
 
     #[test]
-    fn a_flow_goes_to_the_server_and_back() {
+    fn a_flow_is_redirected_and_its_answer_changed() {
         let (ue, host) = ([10, 45, 0, 2].into(), [10, 99, 0, 9].into());
         let server = IpAddr::from([10, 99, 0, 1]);
         let mut flows = RedirectedFlows::default();
