@@ -283,9 +283,18 @@ pub fn session(rules: Rules, n: u32) -> Session {
     if rules.has_qer() {
         let fast = BitRate { uplink: 1_000_000_000_000, downlink: 1_000_000_000_000 };
         let (gate, mbr) = (GateStatus::default(), Some(fast));
-        session
-            .qers
-            .insert(1, Qer { id: 1, gate, mbr, gbr: None, qfi: Some(9), reflective: false });
+        session.qers.insert(
+            1,
+            Qer {
+                id: 1,
+                gate,
+                mbr,
+                gbr: None,
+                qfi: Some(9),
+                reflective: false,
+                ..Default::default()
+            },
+        );
     }
     for id in rules.urrs() {
         // A threshold that is never reached is checked for each packet too.
@@ -300,8 +309,9 @@ pub fn session(rules: Rules, n: u32) -> Session {
             volume_quota: None,
             time_threshold: None,
             time_quota: None,
-            time_quota_exhausted: false,
+            exhausted: false,
             quota_given: 0,
+            ..Default::default()
         };
         session.urrs.insert(id, urr);
     }

@@ -36,7 +36,7 @@ fn pdr(id: u16, pdi: Pdi, removal: Option<OuterHeaderRemoval>) -> CreatePdr {
         far_id: Some(FarId(id.into())),
         urr_ids: vec![UrrId(1), UrrId(2)],
         qer_ids: vec![QerId(1)],
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     }
 }
 
@@ -60,8 +60,10 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
             destination_interface: DestinationInterface(interface),
             network_instance: None,
             outer_header_creation,
+            ..Default::default()
         }),
         bar_id: None,
+        ..Default::default()
     };
     let header = OuterHeaderCreation::gtpu(n + 1, Ipv4Addr::new(127, 0, 0, 2).into());
     let fast = 1_000_000_000;
@@ -90,6 +92,7 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
                 volume_quota: None,
                 time_threshold: None,
                 time_quota: None,
+                ..Default::default()
             })
             .into(),
         create_qers: vec![CreateQer {
@@ -100,11 +103,14 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
             gbr: None,
             qfi: Some(Qfi(9)),
             rqi: None,
+            ..Default::default()
         }],
         create_bar: None,
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
         flags: None,
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
     }
 }
 
@@ -115,6 +121,7 @@ fn buffer_downlink() -> SessionModificationRequest {
         apply_action: Some(ApplyAction::BUFF),
         update_forwarding_parameters: None,
         bar_id: None,
+        ..Default::default()
     };
     SessionModificationRequest { update_fars: vec![update], ..Default::default() }
 }

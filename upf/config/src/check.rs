@@ -43,6 +43,7 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         ("n4.associations", config.n4.associations, 16),
         ("n4.sessions", config.n4.sessions, 65_536),
         ("n4.transactions", config.n4.transactions, 10_000),
+        ("n4.traffic_stop_s", config.n4.traffic_stop_s as usize, 30),
         ("n4.overload_percent", config.n4.overload_percent.into(), 90),
         ("rules.pdrs", config.rules.pdrs, 64),
         ("rules.fars", config.rules.fars, 64),
@@ -102,6 +103,26 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             "n3.source_check",
             "off accepts packets of anyone, whatever n3.allow has: write session or peer".into(),
         );
+    }
+    for (n, policy) in config.n6.forwarding_policies.iter().enumerate() {
+        let known = |name: &String| {
+            config.n6.network_instances.iter().any(|exit| exit.network_instance == *name)
+        };
+        if policy.name.is_empty() || policy.name.len() > 255 {
+            let why = "the name is empty or longer than 255 bytes: write another".to_string();
+            find(&format!("n6.forwarding_policies[{n}].name"), why);
+        }
+        if policy.network_instance.as_ref().is_some_and(|name| !known(name)) {
+            let why = "not one of n6.network_instances: add it there, or leave it out".to_string();
+            find(&format!("n6.forwarding_policies[{n}].network_instance"), why);
+        }
+    }
+    for (n, rule) in config.predefined_rules.iter().enumerate() {
+        let again = config.predefined_rules.iter().take(n).any(|other| other.name == rule.name);
+        let why = rule.fault().or_else(|| again.then(|| "the name is there twice".to_string()));
+        if let Some(why) = why {
+            find(&format!("predefined_rules[{n}]"), why);
+        }
     }
     for (n, service) in config.n6.allow.iter().enumerate() {
         if let Some(why) = service.fault() {

@@ -10,6 +10,7 @@ mod board;
 mod check;
 mod perimeter;
 mod pool;
+mod predefined;
 mod switch;
 mod telemetry;
 mod xdp;
@@ -17,6 +18,7 @@ mod xdp;
 pub use board::{BoardSection, SimulatedConfig};
 pub use perimeter::{AllowedService, Network, NetworkError, ServiceProtocol};
 pub use pool::{Pool, PoolError, pool6};
+pub use predefined::PredefinedRuleConfig;
 pub use switch::network;
 pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchEngine, SwitchRun};
 pub use telemetry::TelemetryConfig;
@@ -50,6 +52,8 @@ pub struct UpfConfig {
     pub governor: GovernorConfig,
     /// The `switch` datapath.
     pub switch: SwitchConfig,
+    /// Rules that SMFs activate by name (TS 29.244, 5.19).
+    pub predefined_rules: Vec<PredefinedRuleConfig>,
 }
 
 /// The datapath.
@@ -114,6 +118,9 @@ pub struct N4Config {
     pub graceful_release_s: u64,
     /// Refuse deviations of SMFs that are tolerated otherwise.
     pub strict: bool,
+    /// Seconds without packets after which traffic has stopped, for URRs that report starts and
+    /// stops and have no Inactivity Detection Time.
+    pub traffic_stop_s: u64,
 }
 
 impl Default for N4Config {
@@ -139,6 +146,7 @@ impl Default for N4Config {
             overload_s: 10,
             graceful_release_s: 0,
             strict: false,
+            traffic_stop_s: 30,
         }
     }
 }
@@ -256,6 +264,8 @@ pub struct N6Config {
     /// Network instances with an interface of their own, selected by the network instance of the
     /// FAR. All other packets follow the kernel's routes.
     pub network_instances: Vec<NetworkInstanceConfig>,
+    /// Forwarding policies, which FARs name.
+    pub forwarding_policies: Vec<ForwardingPolicyConfig>,
     /// Networks that UEs may not reach, in addition to the addresses of this machine and of the
     /// core: those of N2, N3, N4 and N9, for example.
     pub deny: Vec<Network>,
@@ -291,6 +301,17 @@ pub struct NetworkInstanceConfig {
     pub via: Option<Ipv4Addr>,
 }
 
+/// A forwarding policy: traffic takes the way of a network instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForwardingPolicyConfig {
+    /// Forwarding Policy Identifier of FARs (TS 29.244, 8.2.23).
+    pub name: String,
+    /// One of `network_instances`. Left out, the kernel's routes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_instance: Option<String>,
+}
+
 impl N6Config {
     /// Names of the network instances, in order.
     pub fn network_instance_names(&self) -> Vec<Vec<u8>> {
@@ -312,6 +333,7 @@ impl Default for N6Config {
             netns: None,
             ethernet: Vec::new(),
             network_instances: Vec::new(),
+            forwarding_policies: Vec::new(),
             deny: Vec::new(),
             allow: Vec::new(),
             core: Vec::new(),

@@ -10,3 +10,33 @@ pub fn internet(bytes: &[u8]) -> u16 {
     }
     !(sum as u16)
 }
+
+/// The checksum after some bytes that it covers, an even number of them at an even offset, are
+/// replaced by as many others (RFC 1624).
+pub fn replaced(sum: u16, old: &[u8], new: &[u8]) -> u16 {
+    let words = |bytes: &[u8]| -> Vec<u16> {
+        bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
+    };
+    let removed = words(old).into_iter().map(|word| u32::from(!word));
+    let added = words(new).into_iter().map(u32::from);
+    let mut total = u32::from(!sum) + removed.chain(added).sum::<u32>();
+    while total > 0xffff {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    !(total as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replacement_gives_the_checksum_of_the_result() {
+        let mut bytes = [0x45, 0, 0, 28, 1, 2, 3, 4, 10, 0, 0, 1, 0xff, 0xff, 0, 0];
+        let before = internet(&bytes);
+        let new = [0xfe, 0xdc, 0xba, 0x98];
+        let after = replaced(before, &bytes[8..12], &new);
+        bytes[8..12].copy_from_slice(&new);
+        assert_eq!(after, internet(&bytes));
+    }
+}

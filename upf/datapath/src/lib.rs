@@ -76,6 +76,9 @@ pub trait Datapath: Send + 'static {
     /// When a session last had a packet forwarded; `None` if never.
     fn last_activity(&self, seid: u64) -> Option<Instant>;
 
+    /// When a URR of a session last counted a packet; `None` if never, or if that is not known.
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant>;
+
     /// Bytes and packets that a session has waiting.
     fn buffered(&self, seid: u64) -> Buffered;
 
@@ -258,6 +261,15 @@ pub enum Event {
         urr: u32,
         /// Which volume.
         limit: Reached,
+    },
+    /// The first packet passed that a URR counts for which
+    /// [`Urr::awaits_traffic`](martlet_upf_rules::Urr::awaits_traffic) is set; once until it is set
+    /// again.
+    TrafficStarted {
+        /// Session.
+        seid: u64,
+        /// URR ID.
+        urr: u32,
     },
 }
 

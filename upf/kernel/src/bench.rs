@@ -10,6 +10,7 @@ use martlet_upf_datapath::{Datapath, Event};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -21,10 +22,17 @@ pub struct SentPackets {
     pub to_peers: Mutex<VecDeque<(IpAddr, Vec<u8>)>>,
     /// Packets to the data network.
     pub to_network: Mutex<VecDeque<Vec<u8>>>,
+    /// Type of service of the last datagram to a peer.
+    pub marking: AtomicU8,
 }
 
 impl Egress for Arc<SentPackets> {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        self.to_peer_marked(datagram, peer, 0)
+    }
+
+    fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()> {
+        self.marking.store(marking, Ordering::Relaxed);
         self.to_peers.lock().unwrap().push_back((peer, datagram.to_vec()));
         Ok(())
     }

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 pub(super) trait Egress: Send + Sync + 'static {
     /// To a GTP-U peer, at the GTP-U port.
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()>;
+    /// The same with a type of service, or traffic class, of the outer header.
+    fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()>;
     /// To the data network by a network instance; 0 is the default.
     fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()>;
     /// Adds or removes a framed route.

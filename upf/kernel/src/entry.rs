@@ -1,6 +1,10 @@
 //! A session as the forwarder uses it: its rules by precedence, and their counters.
 use super::bucket::Bucket;
+use super::correlation::{Correlation, Shared};
 use super::lan::Lan;
+use super::lock::lock;
+use super::packet_rate::Window;
+use super::redirected_flows::RedirectedFlows;
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::Usage;
@@ -10,7 +14,8 @@ use martlet_upf_datapath::senders::Senders;
 use martlet_upf_datapath::tally::{Tally, direction_index};
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
 use martlet_upf_rules::{
-    Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr,
+    Action, Direction, Duplicate, Far, Flow, Pdr, Prefix, Redirect, Session, SessionKind, Tunnel,
+    UeAddress, Urr,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
@@ -56,6 +61,8 @@ pub(super) struct State {
     require_qfi: bool,
     pub notified: bool,
     pub last_activity: Option<Instant>,
+    /// Flows that are redirected to a server.
+    pub redirected: Option<Box<RedirectedFlows>>,
     /// Forwarded since the session began, from and to the UE.
     pub forwarded: [Volume; 2],
     /// Not forwarded, by reason.
@@ -78,6 +85,14 @@ pub(super) struct Rule {
     pub guaranteed: bool,
     /// The QFI that stands for that of a packet without one: this is the default QoS flow.
     pub unmarked_qfi: Option<u8>,
+    /// Type of service of the outer header.
+    pub marking: Option<u8>,
+    /// Paging policy indicator of downlink packets.
+    pub paging_policy: Option<u8>,
+    /// Where copies go.
+    pub copies: Vec<Duplicate>,
+    /// Where traffic of the UE is redirected.
+    pub redirect: Option<Arc<Redirect>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +114,9 @@ pub(super) struct QerState {
     pub id: u32,
     open: [bool; 2],
     buckets: [Option<Bucket>; 2],
+    /// Buckets that QERs with the same correlation identifier share, in place of its own.
+    shared: Option<Shared>,
+    packets: [Option<Window>; 2],
 }
 
 pub(super) struct UrrState {
@@ -107,6 +125,10 @@ pub(super) struct UrrState {
     quota_used: [u64; 2],
     pub threshold_reported: bool,
     pub quota_reported: bool,
+    /// The start of traffic was reported.
+    pub start_reported: bool,
+    /// When it last counted a packet.
+    pub last: Option<Instant>,
 }
 
 impl State {
@@ -115,6 +137,7 @@ impl State {
         buffer_limit: usize,
         burst: Duration,
         require_qfi: bool,
+        correlation: &Correlation,
         now: Instant,
     ) -> Self {
         let mut state = State {
@@ -137,10 +160,11 @@ impl State {
             require_qfi,
             notified: false,
             last_activity: None,
+            redirected: None,
             forwarded: [Volume::default(); 2],
             drops: [0; DropReason::ALL.len()],
         };
-        state.take_rules(session, buffer_limit, burst, now);
+        state.take_rules(session, buffer_limit, burst, correlation, now);
         state
     }
 
@@ -168,21 +192,37 @@ impl State {
         session: &Session,
         buffer_limit: usize,
         burst: Duration,
+        correlation: &Correlation,
         now: Instant,
     ) {
         let mut old_qers = std::mem::take(&mut self.qers);
         for qer in session.qers.values() {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
-            let mut buckets = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
-            for direction in [Direction::Uplink, Direction::Downlink] {
-                let bucket = &mut buckets[direction_index(direction)];
-                let rate = qer.mbr.map(|mbr| mbr.of(direction));
-                if bucket.as_ref().map(Bucket::rate) != rate {
-                    *bucket = rate.map(|rate| Bucket::new(rate, burst, now));
+            let (mut buckets, mut packets) = old.map_or_else(Default::default, |old| {
+                (std::mem::take(&mut old.buckets), std::mem::take(&mut old.packets))
+            });
+            let renew = |buckets: &mut [Option<Bucket>; 2]| {
+                for direction in [Direction::Uplink, Direction::Downlink] {
+                    let bucket = &mut buckets[direction_index(direction)];
+                    let rate = qer.mbr.map(|mbr| mbr.of(direction));
+                    if bucket.as_ref().map(Bucket::rate) != rate {
+                        *bucket = rate.map(|rate| Bucket::new(rate, burst, now));
+                    }
+                }
+            };
+            let shared = qer.correlation.filter(|_| qer.mbr.is_some());
+            let shared = shared.map(|id| correlation.shared(id));
+            match &shared {
+                Some(shared) => renew(&mut lock(shared)),
+                None => renew(&mut buckets),
+            }
+            for (window, rate) in packets.iter_mut().zip(qer.packet_rates) {
+                if window.as_ref().map(Window::rate) != rate {
+                    *window = rate.map(|rate| Window::new(rate, now));
                 }
             }
             let open = [qer.passes(Direction::Uplink), qer.passes(Direction::Downlink)];
-            self.qers.push(QerState { id: qer.id, open, buckets });
+            self.qers.push(QerState { id: qer.id, open, buckets, shared, packets });
         }
         let mut old_urrs = std::mem::take(&mut self.urrs);
         for urr in session.urrs.values() {
@@ -218,7 +258,9 @@ impl State {
         let urrs = pdr
             .urrs
             .iter()
-            .filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id))
+            .filter_map(|id| {
+                self.urrs.iter().position(|urr| urr.urr.id == *id && !urr.urr.inactive)
+            })
             .collect();
         let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
         let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
@@ -235,6 +277,13 @@ impl State {
             network_instance,
             guaranteed,
             unmarked_qfi: pdr.qfis.first().copied().filter(|_| default_flow),
+            marking: far.marking,
+            paging_policy: pdr
+                .qers
+                .iter()
+                .find_map(|id| session.qers.get(id).and_then(|qer| qer.paging_policy)),
+            copies: if far.duplicates { far.copies.clone() } else { Vec::new() },
+            redirect: far.redirect.clone().filter(|_| far.action == Action::Forward),
         })
     }
 
@@ -340,14 +389,31 @@ impl QerState {
     }
 
     pub fn has_tokens(&mut self, direction: Direction, bytes: usize, now: Instant) -> bool {
-        self.buckets[direction_index(direction)]
-            .as_mut()
-            .is_none_or(|bucket| bucket.has(bytes, now))
+        let at = direction_index(direction);
+        let packets = self.packets[at].as_mut().is_none_or(|window| window.has(now));
+        let has = |bucket: &mut Option<Bucket>| {
+            bucket.as_mut().is_none_or(|bucket| bucket.has(bytes, now))
+        };
+        packets
+            && match &self.shared {
+                Some(shared) => has(&mut lock(shared)[at]),
+                None => has(&mut self.buckets[at]),
+            }
     }
 
     pub fn take_tokens(&mut self, direction: Direction, bytes: usize) {
-        if let Some(bucket) = &mut self.buckets[direction_index(direction)] {
-            bucket.take(bytes);
+        let at = direction_index(direction);
+        if let Some(window) = &mut self.packets[at] {
+            window.take();
+        }
+        let take = |bucket: &mut Option<Bucket>| {
+            if let Some(bucket) = bucket {
+                bucket.take(bytes);
+            }
+        };
+        match &self.shared {
+            Some(shared) => take(&mut lock(shared)[at]),
+            None => take(&mut self.buckets[at]),
         }
     }
 }
@@ -361,8 +427,13 @@ impl UrrState {
                 quota_used: [0; 2],
                 threshold_reported: false,
                 quota_reported: false,
+                start_reported: false,
+                last: None,
             };
         };
+        if urr.awaits_traffic && !state.urr.awaits_traffic {
+            state.start_reported = false;
+        }
         // A renewed quota starts at 0; `quota_given` distinguishes it from an unchanged one.
         if state.urr.quota_given != urr.quota_given {
             state.quota_used = [0; 2];
@@ -374,10 +445,18 @@ impl UrrState {
 
     /// Whether the rule lets packets pass.
     pub fn passes(&self) -> bool {
-        !self.urr.time_quota_exhausted && !self.quota_reached()
+        !self.urr.exhausted && !self.quota_reached()
     }
 
-    pub fn count(&mut self, direction: Direction, bytes: usize, wall: SystemTime) {
+    /// Adds what another datapath has counted for the same session: the usage since the last
+    /// report, and bytes since the quota was granted.
+    pub fn carry(&mut self, usage: &Usage, quota: [u64; 2]) {
+        self.since.add_usage(usage);
+        self.quota_used = quota;
+    }
+
+    pub fn count(&mut self, direction: Direction, bytes: usize, now: Instant, wall: SystemTime) {
+        self.last = Some(now);
         let at = direction_index(direction);
         let bytes = bytes as u64;
         self.since.add(direction, bytes, 1, wall, wall);
@@ -391,7 +470,8 @@ impl UrrState {
 
     pub fn threshold_reached(&self) -> bool {
         let [uplink, downlink] = self.since.bytes();
-        self.urr.triggers.has(ReportingTriggers::VOLTH)
+        uplink + downlink > 0
+            && self.urr.triggers.has(ReportingTriggers::VOLTH)
             && self
                 .urr
                 .volume_threshold

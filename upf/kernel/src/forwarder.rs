@@ -1,7 +1,9 @@
 //! The forwarder: sessions by TEID and address, and the processing of packets. Without sockets:
 //! packets are bytes and leave through an [`Egress`].
+use super::correlation::Correlation;
 use super::egress::Egress;
 use super::entry::{Entry, State};
+use super::fragments::Fragments;
 use super::lan::Lan;
 use super::limiter::PeerLimiter;
 use super::lock::lock;
@@ -12,7 +14,9 @@ use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
-use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
+use martlet_upf_datapath::{
+    Buffered, Change, DatapathError, Event, EventSender, Reached, Shaping, Usage,
+};
 use martlet_upf_rules::{Flow, Prefix, UeAddress};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -52,6 +56,10 @@ pub(super) struct Forwarder<O> {
     quiet_until: Option<Instant>,
     /// Packets without a QFI match no PDR that has QFIs.
     pub(super) require_qfi: bool,
+    /// Ports of fragmented datagrams.
+    pub(super) fragments: Mutex<Fragments>,
+    /// Bit rates that sessions share.
+    correlation: Correlation,
 }
 
 /// Packets that are being carried.
@@ -115,6 +123,8 @@ impl<O: Egress> Forwarder<O> {
             own: Vec::new(),
             quiet_until: None,
             require_qfi: false,
+            fragments: Mutex::default(),
+            correlation: Correlation::default(),
         }
     }
 
@@ -242,7 +252,8 @@ impl<O: Egress> Forwarder<O> {
         let known = self.by_seid(session.seid);
         self.free_for(change, known.as_ref())?;
         let Some(entry) = known else {
-            let mut state = State::new(session, limit, burst, self.require_qfi, now);
+            let mut state =
+                State::new(session, limit, burst, self.require_qfi, &self.correlation, now);
             state.lan = self.lan_of(session)?;
             let lan = state.lan.clone();
             let ue_to_ue = self.ue_to_ue.of(session.network());
@@ -268,7 +279,8 @@ impl<O: Egress> Forwarder<O> {
                 self.counters.end_markers_sent.add(1);
             }
         }
-        state.take_rules(session, limit, burst, now);
+        state.take_rules(session, limit, burst, &self.correlation, now);
+        self.report_reached(session.seid, &mut state);
         if change.renotify {
             state.notified = false;
         }
@@ -385,6 +397,39 @@ impl<O: Egress> Forwarder<O> {
             .collect()
     }
 
+    /// Reports limits that what was counted before has reached: new thresholds below it.
+    fn report_reached(&self, seid: u64, state: &mut State) {
+        for urr in state.urrs.iter_mut().filter(|urr| !urr.urr.inactive) {
+            let report = |limit| {
+                let event = Event::UsageReached { seid, urr: urr.urr.id, limit };
+                self.events.try_send(event).is_ok()
+            };
+            let (quota, threshold) = (urr.quota_reached(), urr.threshold_reached());
+            let quota = !urr.quota_reported && quota && report(Reached::Quota);
+            let threshold = !urr.threshold_reported && threshold && report(Reached::Threshold);
+            urr.quota_reported |= quota;
+            urr.threshold_reported |= threshold;
+        }
+    }
+
+    /// Adds what another datapath has counted for a session.
+    pub fn carry(&self, seid: u64, counted: &[(Usage, [u64; 2])]) {
+        let Some(entry) = self.by_seid(seid) else { return };
+        let mut state = lock(&entry.state);
+        for (usage, quota) in counted {
+            if let Some(urr) = state.urrs.iter_mut().find(|urr| urr.urr.id == usage.urr) {
+                urr.carry(usage, *quota);
+            }
+        }
+    }
+
+    /// See [`Datapath::last_packet`](martlet_upf_datapath::Datapath::last_packet).
+    pub fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        let entry = self.by_seid(seid)?;
+        let state = lock(&entry.state);
+        state.urrs.iter().find(|state| state.urr.id == urr)?.last
+    }
+
     /// See [`Datapath::forwarded`](martlet_upf_datapath::Datapath::forwarded).
     pub fn forwarded(&self, seid: u64) -> [u64; 2] {
         self.by_seid(seid)
@@ -416,9 +461,12 @@ impl<O: Egress> Forwarder<O> {
             return;
         }
         self.buffered.fetch_sub(waiting.len(), Ordering::Relaxed);
+        // Those that wait on are not notified again, but by a new packet.
+        let notified = std::mem::replace(&mut state.notified, true);
         for mut packet in waiting {
             self.downlink_again(entry, state, &mut packet, now);
         }
+        state.notified = notified;
         if state.buffer.is_empty() {
             state.notified = false;
         }

@@ -24,6 +24,11 @@ impl<'a> Frame<'a> {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
+    /// The packet, to change it.
+    pub fn packet_mut(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(self.start..self.end).unwrap_or_default()
+    }
+
     /// Truncates the packet.
     pub fn trim(&mut self, length: usize) {
         self.end = self.end.min(self.start.saturating_add(length));

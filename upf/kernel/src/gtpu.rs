@@ -2,6 +2,7 @@
 use martlet_gtpu::PORT;
 use martlet_upf_config::N3Config;
 use martlet_upf_datapath::OpenError;
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -38,6 +39,24 @@ impl Gtpu {
         let found = self.0.iter().find(|(local, _)| local.is_ipv4() == peer.is_ipv4());
         let (_, socket) = found.ok_or(io::ErrorKind::AddrNotAvailable)?;
         socket.send_to(datagram, (peer, PORT)).map(drop)
+    }
+}
+
+impl Gtpu {
+    /// The same with a type of service, or traffic class, of the outer header.
+    pub fn send_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()> {
+        let found = self.0.iter().find(|(local, _)| local.is_ipv4() == peer.is_ipv4());
+        let (_, socket) = found.ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let to = SockaddrStorage::from(SocketAddr::new(peer, PORT));
+        let class = i32::from(marking);
+        let control = match peer {
+            IpAddr::V4(_) => ControlMessage::Ipv4Tos(&marking),
+            IpAddr::V6(_) => ControlMessage::Ipv6TClass(&class),
+        };
+        let parts = [io::IoSlice::new(datagram)];
+        let flags = MsgFlags::empty();
+        sendmsg(socket.as_raw_fd(), &parts, &[control], flags, Some(&to))?;
+        Ok(())
     }
 }
 

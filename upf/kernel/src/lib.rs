@@ -6,7 +6,9 @@
 //! | `forwarder`, `entry` | sessions by TEID and address |
 //! | `n3`, `packets` | processing of datagrams and packets |
 //! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
-//! | `bucket`, `limiter`, `shape` | bit rates, rate limit of error messages, thermal shaping |
+//! | `bucket`, `correlation`, `packet_rate` | bit rates, those that sessions share, packet rates |
+//! | `limiter`, `shape` | rate limit of error messages, thermal shaping |
+//! | `fragments`, `redirect`, `redirected_flows` | ports of fragments; redirection |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
 //! | `ethernet`, `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
 //! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
@@ -15,10 +17,12 @@ pub mod batch;
 #[cfg(any(test, feature = "testing"))]
 pub mod bench;
 mod bucket;
+mod correlation;
 mod egress;
 mod entry;
 mod ethernet;
 mod forwarder;
+mod fragments;
 pub mod frame;
 pub mod gtpu;
 mod lan;
@@ -31,8 +35,11 @@ pub mod netlink;
 pub mod netns;
 pub mod network_instances;
 pub mod non_ip;
+mod packet_rate;
 mod packets;
 pub mod perimeter;
+mod redirect;
+mod redirected_flows;
 pub mod router;
 mod shape;
 pub mod sockets;
@@ -121,7 +128,7 @@ impl<O: Egress> Datapath for Carrier<O> {
     }
 
     fn features(&self) -> UpFunctionFeatures {
-        UpFunctionFeatures::EMPU
+        UpFunctionFeatures::EMPU | UpFunctionFeatures::TREU
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
@@ -142,6 +149,10 @@ impl<O: Egress> Datapath for Carrier<O> {
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.0.last_activity(seid)
+    }
+
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        self.0.last_packet(seid, urr)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
@@ -209,6 +220,10 @@ impl Datapath for KernelDatapath {
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         Datapath::last_activity(&self.carrier, seid)
+    }
+
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        self.carrier.last_packet(seid, urr)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {

@@ -1,5 +1,6 @@
-//! Ethernet and unstructured sessions for a datapath that carries IP only. That datapath passes
-//! their tunnels to the shared GTP-U sockets, and their downlink packets to this.
+//! Sessions that a datapath does not carry itself: Ethernet and unstructured ones, and IP sessions
+//! with rules that few have ([`Session::is_rare`](martlet_upf_rules::Session::is_rare)). That
+//! datapath passes their tunnels to the shared GTP-U sockets, and their downlink packets to this.
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
@@ -20,8 +21,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Sends a packet of IP to the data network.
-pub type ToNetwork = Box<dyn Fn(&[u8]) -> io::Result<()> + Send + Sync>;
+/// Sends a packet of IP to the data network by a network instance; 0 is the default.
+pub type ToNetwork = Box<dyn Fn(&[u8], usize) -> io::Result<()> + Send + Sync>;
 
 /// Packets are sent into tunnels, as frames of a network, or to the data network, if there is one.
 struct Tunnels(Arc<Gtpu>, Option<ToNetwork>);
@@ -31,8 +32,13 @@ impl Egress for Tunnels {
         self.0.send(datagram, peer)
     }
 
-    fn to_network(&self, packet: &[u8], _: usize) -> io::Result<()> {
-        self.1.as_ref().map_or_else(|| Err(io::ErrorKind::NotConnected.into()), |send| send(packet))
+    fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()> {
+        self.0.send_marked(datagram, peer, marking)
+    }
+
+    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
+        let send = self.1.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        send(packet, exit)
     }
 }
 
@@ -60,6 +66,7 @@ impl NonIpSessions {
         let forwarder = forwarder
             .lowest(config.governor.lowest.clone())
             .counting(counters.clone())
+            .network_instances(config.n6.network_instance_names())
             .ending_at(&config.n3)
             .between_ues(config.ue_to_ue())
             .within(perimeter.clone());
@@ -110,6 +117,17 @@ impl NonIpSessions {
     /// See [`Datapath::forwarded`](martlet_upf_datapath::Datapath::forwarded).
     pub fn forwarded(&self, seid: u64) -> [u64; 2] {
         self.forwarder.forwarded(seid)
+    }
+
+    /// Adds what the other datapath has counted for a session: usage since the last report, and
+    /// bytes since the quota was granted.
+    pub fn carry(&self, seid: u64, counted: &[(Usage, [u64; 2])]) {
+        self.forwarder.carry(seid, counted);
+    }
+
+    /// See [`Datapath::last_packet`](martlet_upf_datapath::Datapath::last_packet).
+    pub fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        self.forwarder.last_packet(seid, urr)
     }
 
     /// See [`Datapath::last_activity`](martlet_upf_datapath::Datapath::last_activity).

@@ -5,7 +5,7 @@ use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lock::lock;
 use super::network_instances::network_instance_of;
-use super::{router, unstructured};
+use super::{redirect, router, unstructured};
 use martlet_gtpu::PduSessionContainer;
 use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::counters::DropReason;
@@ -13,7 +13,7 @@ use martlet_upf_datapath::perimeter::Sender;
 use martlet_upf_datapath::tally::direction_index;
 use martlet_upf_datapath::{Event, Reached};
 use martlet_upf_rules::dns::answer_in;
-use martlet_upf_rules::{Direction, Flow, SessionKind};
+use martlet_upf_rules::{Direction, Duplicate, Flow, Redirect, SessionKind};
 use std::net::{IpAddr, SocketAddrV6};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
@@ -75,9 +75,10 @@ impl<O: Egress> Forwarder<O> {
         mut frame: Frame<'_>,
         now: Instant,
     ) {
-        let Some(flow) = state.flow(frame.packet(), Direction::Uplink) else {
+        let Some(mut flow) = state.flow(frame.packet(), Direction::Uplink) else {
             return self.counters.dropped(DropReason::Malformed);
         };
+        self.keep_together(&mut flow);
         frame.trim(flow.length);
         let kind = state.kind;
         if kind == SessionKind::Ip && router::is_solicitation(frame.packet(), &flow) {
@@ -110,6 +111,7 @@ impl<O: Egress> Forwarder<O> {
             state.dropped(DropReason::Malformed);
             return self.counters.dropped(DropReason::Malformed);
         }
+        self.note_fragment(&flow);
         // Frames go to other UEs, or leave, in their network.
         if flow.ethernet.is_none() && state.leaves(rule) {
             let reason = match self.to_other_ue(entry.ue_to_ue, &flow) {
@@ -122,6 +124,23 @@ impl<O: Egress> Forwarder<O> {
             if let Some(reason) = reason {
                 state.dropped(reason);
                 return self.counters.dropped(reason);
+            }
+        }
+        let redirect = state.rules.get(rule).and_then(|rule| rule.redirect.clone());
+        match redirect.filter(|_| is_uplink(rule)).as_deref() {
+            None => {}
+            Some(Redirect::Url(url)) => {
+                return self.answer(entry, &mut state, rule, url, (&flow, &frame), now);
+            }
+            Some(to) => {
+                let done = to.server(flow.destination).is_some_and(|server| {
+                    let flows = state.redirected.get_or_insert_default();
+                    flows.out(server, &mut flow, &mut frame)
+                });
+                if !done || !self.may_leave(&flow, frame.packet()) {
+                    state.dropped(DropReason::Action);
+                    return self.counters.dropped(DropReason::Action);
+                }
             }
         }
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
@@ -151,6 +170,89 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
+    /// Gives a later fragment the ports of the first one.
+    fn keep_together(&self, flow: &mut Flow) {
+        if let Some(fragment) = flow.fragment {
+            lock(&self.fragments).join(flow, fragment);
+        }
+    }
+
+    /// Notes the ports of a first fragment that matches a rule.
+    fn note_fragment(&self, flow: &Flow) {
+        if let Some(fragment) = flow.fragment {
+            lock(&self.fragments).note(flow, fragment);
+        }
+    }
+
+    /// Answers a packet of a UE whose traffic is redirected, in place of its receiver. Packets
+    /// without an answer are dropped.
+    fn answer(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        url: &str,
+        (flow, frame): (&Flow, &Frame<'_>),
+        now: Instant,
+    ) {
+        let drop = |state: &mut State, reason| {
+            state.dropped(reason);
+            self.counters.dropped(reason);
+        };
+        if let Err(reason) = enforce(state, rule, Direction::Uplink, flow.length, now) {
+            return drop(state, reason);
+        }
+        self.count(entry, state, rule, Direction::Uplink, flow.length, now);
+        let answer = redirect::answer(frame.packet(), flow, url);
+        let Some(packet) = answer else { return drop(state, DropReason::Action) };
+        let mut buffer = vec![0; HEADROOM];
+        buffer.extend(packet);
+        let mut frame = Frame::new(&mut buffer, HEADROOM);
+        let Some(flow) = Flow::of(frame.packet()) else { return };
+        match state.rule_for_network(&flow) {
+            Some(rule) => {
+                self.carry_out(entry, state, rule, &flow, None, &mut frame, now);
+            }
+            None => drop(state, DropReason::NoRule),
+        }
+    }
+
+    /// Sends copies of a packet.
+    fn duplicate(
+        &self,
+        copies: &[Duplicate],
+        mark: Option<(u8, bool)>,
+        qfi: Option<u8>,
+        frame: &Frame<'_>,
+    ) {
+        for copy in copies {
+            let packet = frame.packet();
+            let mut buffer = vec![0; HEADROOM + packet.len()];
+            if let Some(payload) = buffer.get_mut(HEADROOM..) {
+                payload.copy_from_slice(packet);
+            }
+            let qfi = mark.map(|(qfi, _)| qfi).or(qfi);
+            let container = if copy.to_access {
+                qfi.map(PduSessionContainer::downlink)
+            } else {
+                qfi.map(PduSessionContainer::uplink)
+            };
+            let mut frame = Frame::new(&mut buffer, HEADROOM);
+            let sent = frame.encapsulated(copy.tunnel, container).map(|bytes| {
+                self.egress.to_peer_marked(bytes, copy.tunnel.peer, copy.marking.unwrap_or(0))
+            });
+            if !matches!(sent, Some(Ok(()))) {
+                self.counters.lost_packets.add(1);
+                self.counters.dropped(DropReason::N3);
+            }
+        }
+    }
+
+    /// Whether the perimeter lets a packet of a UE leave. A frame goes to other UEs in any case.
+    fn may_leave(&self, flow: &Flow, packet: &[u8]) -> bool {
+        flow.ethernet.is_some() || self.perimeter.permits(flow, packet)
+    }
+
     /// Sends a Router Advertisement in the default flow of the session (TS 23.501, 5.8.2.2.3).
     fn advertise(&self, entry: &Entry, state: &mut State, asked: &Flow, now: Instant) {
         let drop = |reason| self.counters.dropped(reason);
@@ -164,13 +266,14 @@ impl<O: Egress> Forwarder<O> {
 
     /// A packet from the data network.
     pub(super) fn take_from_network(&self, mut frame: Frame<'_>, now: Instant) {
-        let Some(flow) = Flow::of(frame.packet()) else {
+        let Some(mut flow) = Flow::of(frame.packet()) else {
             return self.counters.dropped(DropReason::Malformed);
         };
         frame.trim(flow.length);
         let Some(entry) = self.by_ue(flow.destination) else {
             return self.counters.dropped(DropReason::UnknownUe);
         };
+        self.keep_together(&mut flow);
         self.to_ue(&entry, &mut frame, &flow, now);
     }
 
@@ -193,10 +296,21 @@ impl<O: Egress> Forwarder<O> {
             },
             _ => flow,
         };
+        let original;
+        let flow = match &state.redirected {
+            Some(flows) => {
+                let mut changed = *flow;
+                flows.back(&mut changed, frame);
+                original = changed;
+                &original
+            }
+            None => flow,
+        };
         let Some(rule) = state.rule_for_network(flow) else {
             state.dropped(DropReason::NoRule);
             return self.counters.dropped(DropReason::NoRule);
         };
+        self.note_fragment(flow);
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
         if let Next::Network(exit) = next {
@@ -213,9 +327,10 @@ impl<O: Egress> Forwarder<O> {
         now: Instant,
     ) {
         let mut frame = Frame::new(buffer, HEADROOM);
-        let Some(flow) = state.flow(frame.packet(), Direction::Downlink) else {
+        let Some(mut flow) = state.flow(frame.packet(), Direction::Downlink) else {
             return self.counters.dropped(DropReason::Malformed);
         };
+        self.keep_together(&mut flow);
         let Some(rule) = state.rule_for_network(&flow) else {
             return self.counters.dropped(DropReason::NoRule);
         };
@@ -263,7 +378,8 @@ impl<O: Egress> Forwarder<O> {
     ) -> Next {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
-        let guaranteed = found.guaranteed;
+        let (guaranteed, marking, ppi) = (found.guaranteed, found.marking, found.paging_policy);
+        let copies = if found.copies.is_empty() { Vec::new() } else { found.copies.clone() };
         let exit = network_instance_of(&self.network_instances, found.network_instance.as_deref());
         let drop = |state: &mut State, reason| {
             state.dropped(reason);
@@ -271,7 +387,10 @@ impl<O: Egress> Forwarder<O> {
             Next::Done
         };
         match target {
-            Target::Drop => return drop(state, DropReason::Action),
+            Target::Drop => {
+                self.duplicate(&copies, mark, qfi, frame);
+                return drop(state, DropReason::Action);
+            }
             Target::Buffer { notify } => {
                 self.buffer(entry, state, rule, flow, notify, frame);
                 return Next::Done;
@@ -294,6 +413,7 @@ impl<O: Egress> Forwarder<O> {
         } else {
             None
         };
+        self.duplicate(&copies, mark, qfi, frame);
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
                 let container = match towards {
@@ -301,6 +421,7 @@ impl<O: Egress> Forwarder<O> {
                         // Without a marking, a packet from a tunnel keeps its QFI.
                         let marked = mark.map(|(qfi, rqi)| PduSessionContainer {
                             rqi,
+                            ppi,
                             ..PduSessionContainer::downlink(qfi)
                         });
                         marked.or(qfi.map(PduSessionContainer::downlink))
@@ -309,9 +430,10 @@ impl<O: Egress> Forwarder<O> {
                         qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink)
                     }
                 };
-                let sent = frame
-                    .encapsulated(tunnel, container)
-                    .map(|bytes| self.egress.to_peer(bytes, tunnel.peer));
+                let sent = frame.encapsulated(tunnel, container).map(|bytes| match marking {
+                    None => self.egress.to_peer(bytes, tunnel.peer),
+                    Some(tos) => self.egress.to_peer_marked(bytes, tunnel.peer, tos),
+                });
                 matches!(sent, Some(Ok(())))
             }
             // Counted here, sent after the session's lock is released.
@@ -326,7 +448,7 @@ impl<O: Egress> Forwarder<O> {
             let _ = self.events.try_send(Event::Answer { server, answer: Box::new(answer) });
         }
         self.shaper.bytes[class].add(flow.length as u64);
-        self.count(entry, state, rule, direction, flow.length);
+        self.count(entry, state, rule, direction, flow.length, now);
         match target {
             Target::Network => Next::Network(exit),
             Target::Datagrams(to) => {
@@ -344,6 +466,7 @@ impl<O: Egress> Forwarder<O> {
         rule: usize,
         direction: Direction,
         bytes: usize,
+        now: Instant,
     ) {
         let (packet_count, byte_count) = match direction {
             Direction::Uplink => (&self.counters.uplink_packets, &self.counters.uplink_bytes),
@@ -359,7 +482,11 @@ impl<O: Egress> Forwarder<O> {
         let wall = SystemTime::now();
         for at in &rule.urrs {
             let Some(urr) = urrs.get_mut(*at) else { continue };
-            urr.count(direction, bytes, wall);
+            urr.count(direction, bytes, now, wall);
+            if urr.urr.awaits_traffic && !urr.start_reported {
+                let event = Event::TrafficStarted { seid: entry.seid, urr: urr.urr.id };
+                urr.start_reported = self.events.try_send(event).is_ok();
+            }
             let report = |limit| {
                 let event = Event::UsageReached { seid: entry.seid, urr: urr.urr.id, limit };
                 self.events.try_send(event).is_ok()

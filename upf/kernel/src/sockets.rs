@@ -41,6 +41,10 @@ impl Egress for Sockets {
         self.gtpu.send(datagram, peer)
     }
 
+    fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()> {
+        self.gtpu.send_marked(datagram, peer, marking)
+    }
+
     fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
         let device = match exit.checked_sub(1) {
             Some(n) => self.network_instances.get(n),

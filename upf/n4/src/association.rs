@@ -179,6 +179,9 @@ impl N4 {
         let own = UpFunctionFeatures::FTUP
             | UpFunctionFeatures::DDND
             | UpFunctionFeatures::PFDM
+            | UpFunctionFeatures::PDIU
+            | UpFunctionFeatures::FRRT
+            | UpFunctionFeatures::VTIME
             | UpFunctionFeatures::EPFAR;
         let allocates = if self.settings.pools.is_empty() { 0 } else { UpFunctionFeatures::UEIP.0 };
         let features = own | UpFunctionFeatures(allocates) | self.datapath.features();

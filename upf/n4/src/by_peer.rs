@@ -1,8 +1,14 @@
 //! Sessions by peer and by the peer's SEID or TEID. One table per peer, so that entries do not
 //! repeat its address.
+use martlet_pfcp::ie::FSeid;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The address of the CP function's end of a session.
+pub(super) fn cp_address(cp: &FSeid) -> IpAddr {
+    cp.ipv4.map(IpAddr::V4).or(cp.ipv6.map(IpAddr::V6)).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
 
 /// Sessions by a number of a peer.
 pub(super) struct ByPeer<K>(HashMap<IpAddr, HashMap<K, u64>>);

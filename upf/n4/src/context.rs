@@ -3,7 +3,7 @@ use super::Moment;
 use super::ue_address::Lease;
 use martlet_pfcp::ie::*;
 use martlet_upf_datapath::Usage;
-use martlet_upf_rules::{ById, Session, StoredSession, Urr};
+use martlet_upf_rules::{ById, Session, StoredSession, Urr, VolumeLimit};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A session.
@@ -24,7 +24,35 @@ pub(super) struct Context {
     pub leases: Vec<Lease>,
     /// The activity after which idleness was last reported.
     pub idle_since: Option<Instant>,
+    /// Downlink data reports in a row that were not answered.
+    pub silent_reports: u8,
+    /// Measurements that few rules have.
+    progress: Option<Box<ById<u32, Progress>>>,
+    /// Connection sets to which it belongs.
+    csids: Box<[(CsidNode, u16)]>,
 }
+
+/// What a usage reporting rule measures beyond volume and plain duration.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    /// The usage before the Monitoring Time, which is reported with the next report.
+    pub before: Option<Measured>,
+    /// The volume threshold from the next report on.
+    pub next_threshold: Option<VolumeLimit>,
+    /// When events occurred since the last report.
+    pub events: Vec<SystemTime>,
+    /// How many since the last report, and since the quota was granted.
+    pub counted: [u32; 2],
+    /// Traffic passes since then; only if its starts and stops are detected.
+    pub running: Option<Instant>,
+    /// For how long it passed before, since the last report.
+    pub metered: Duration,
+    /// What was left of the time threshold and the time quota when traffic stopped.
+    pub paused: [Option<Duration>; 2],
+}
+
+/// Times of events in one report; their number counts all of them.
+const MOST_EVENTS: usize = 16;
 
 /// Content of a downlink data report.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +80,7 @@ impl UrrClock {
 }
 
 /// The elements of a usage report, whichever message carries it.
+#[derive(Debug, Clone)]
 pub(super) struct Measured {
     urr: u32,
     sequence: u32,
@@ -60,6 +89,25 @@ pub(super) struct Measured {
     end: SystemTime,
     volume: Option<VolumeMeasurement>,
     duration: Option<Duration>,
+    first: Option<SystemTime>,
+    last: Option<SystemTime>,
+    application: Option<Vec<u8>>,
+    information: Option<UsageInformation>,
+    events: Vec<SystemTime>,
+}
+
+impl Measured {
+    /// Of before the Monitoring Time (1), or after it (2).
+    pub fn of_part(mut self, part: u8) -> Self {
+        self.information = Some(UsageInformation(part));
+        self
+    }
+
+    /// Of the start or stop of an application's traffic.
+    pub fn of_application(mut self, id: Option<Vec<u8>>) -> Self {
+        self.application = id;
+        self
+    }
 }
 
 impl Context {
@@ -76,7 +124,39 @@ impl Context {
             notification: None,
             leases,
             idle_since: None,
+            silent_reports: 0,
+            progress: None,
+            csids: Box::default(),
         }
+    }
+
+    /// It belongs to these connection sets from now on; without any, to those before.
+    pub fn join(&mut self, sets: &[FqCsid]) {
+        if !sets.is_empty() {
+            let each = |set: &FqCsid| {
+                let node = set.node;
+                set.csids.iter().map(move |csid| (node, *csid)).collect::<Vec<_>>()
+            };
+            self.csids = sets.iter().flat_map(each).collect();
+        }
+    }
+
+    /// Whether it belongs to one of these connection sets.
+    pub fn is_in(&self, sets: &[FqCsid]) -> bool {
+        let within = |(node, csid): &(CsidNode, u16)| {
+            sets.iter().any(|set| set.node == *node && set.csids.contains(csid))
+        };
+        self.csids.iter().any(within)
+    }
+
+    /// What a rule has measured beyond volume and plain duration, if anything.
+    pub fn progress(&self, urr: u32) -> Option<&Progress> {
+        self.progress.as_ref()?.get(&urr)
+    }
+
+    /// The same, to change it.
+    pub fn progress_mut(&mut self, urr: u32) -> &mut Progress {
+        self.progress.get_or_insert_default().get_or_insert_with(urr, Progress::default)
     }
 
     fn first_clock(&self) -> UrrClock {
@@ -99,6 +179,9 @@ impl Context {
     /// The rule was removed.
     pub fn forget_clock(&mut self, urr: u32) {
         self.clocks.remove(&urr);
+        if let Some(progress) = &mut self.progress {
+            progress.remove(&urr);
+        }
     }
 
     /// The session.
@@ -131,6 +214,21 @@ impl Context {
         now: Moment,
     ) -> Measured {
         let mut clock = self.clock(usage.urr);
+        let mut events = Vec::new();
+        let mut duration = now.instant.saturating_duration_since(clock.since);
+        if let Some(progress) =
+            self.progress.as_mut().and_then(|progress| progress.get_mut(&usage.urr))
+        {
+            events = std::mem::take(&mut progress.events);
+            progress.counted[0] = 0;
+            if urr.inactivity.is_some() {
+                let running = progress.running.map(|since| since.max(clock.since));
+                let since = running
+                    .map_or(Duration::ZERO, |since| now.instant.saturating_duration_since(since));
+                duration = std::mem::take(&mut progress.metered) + since;
+            }
+        }
+        events.truncate(MOST_EVENTS);
         let measured = Measured {
             urr: usage.urr,
             sequence: clock.sequence,
@@ -141,7 +239,12 @@ impl Context {
                 octets: triple(usage.uplink_bytes, usage.downlink_bytes),
                 packets: triple(usage.uplink_packets, usage.downlink_packets),
             }),
-            duration: urr.duration.then(|| now.instant.saturating_duration_since(clock.since)),
+            duration: urr.duration.then_some(duration),
+            first: usage.first,
+            last: usage.last,
+            application: None,
+            information: None,
+            events,
         };
         clock.sequence = clock.sequence.wrapping_add(1);
         (clock.since, clock.wall) = (now.instant, now.wall);
@@ -160,6 +263,7 @@ macro_rules! from_measured {
         impl From<Measured> for $report {
             fn from(m: Measured) -> Self {
                 let seconds = |time: Duration| DurationMeasurement(u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+                let ntp = super::clock::ntp_seconds;
                 $report {
                     urr_id: UrrId(m.urr),
                     ur_seqn: UrSeqn(m.sequence),
@@ -168,6 +272,13 @@ macro_rules! from_measured {
                     end: Some(EndTime(super::clock::ntp_seconds(m.end))),
                     volume: m.volume,
                     duration: m.duration.map(seconds),
+                    application: m.application.map(|id| ApplicationDetectionInformation {
+                        application_id: ApplicationId(id),
+                    }),
+                    first_packet: m.first.map(|time| TimeOfFirstPacket(ntp(time))),
+                    last_packet: m.last.map(|time| TimeOfLastPacket(ntp(time))),
+                    information: m.information,
+                    events: m.events.into_iter().map(|time| EventTimeStamp(ntp(time))).collect(),
                 }
             }
         }

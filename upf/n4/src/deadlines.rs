@@ -19,6 +19,14 @@ pub(super) enum Deadline {
     TimeThreshold { seid: u64, urr: u32 },
     /// A time quota.
     TimeQuota { seid: u64, urr: u32 },
+    /// Usage is split.
+    Monitoring { seid: u64, urr: u32 },
+    /// A quota may not have been used for its holding time.
+    QuotaHolding { seid: u64, urr: u32 },
+    /// A quota is no longer valid.
+    QuotaValidity { seid: u64, urr: u32 },
+    /// Traffic may have stopped.
+    TrafficStop { seid: u64, urr: u32 },
     /// Addresses of applications' domain names change.
     Names,
     /// A session may have been idle for too long.
@@ -42,6 +50,11 @@ impl Deadlines {
         if let Some(at) = self.at.remove(&deadline) {
             self.order.remove(&(at, deadline));
         }
+    }
+
+    /// When a deadline is, if it is set.
+    pub fn at(&self, deadline: Deadline) -> Option<Instant> {
+        self.at.get(&deadline).copied()
     }
 
     pub fn next(&self) -> Option<Instant> {

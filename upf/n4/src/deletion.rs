@@ -1,6 +1,7 @@
 //! PFCP session deletion (TS 29.244, 6.3.4).
+use super::by_peer::cp_address;
 use super::deadlines::Deadline;
-use super::establishment::{cp_address, rejected};
+use super::establishment::rejected;
 use super::rejection::Rejection;
 use super::{Moment, N4};
 use crate::metrics;
@@ -67,7 +68,7 @@ impl N4 {
         let Some(context) = self.sessions.remove(&seid) else { return };
         let session = context.session();
         self.unindex_remote(&session);
-        self.teids.release(session.teids());
+        self.teids.release(session.allocated_teids());
         self.addresses.release(context.leases);
         self.by_cp.remove(cp_address(&session.cp), &session.cp.seid);
         for urr in session.urrs.keys() {

@@ -1,18 +1,19 @@
 //! PFCP session establishment (TS 29.244, 6.3.2).
+use super::by_peer::cp_address;
 use super::context::Context;
 use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
-use super::rules;
+use super::rules::{self, Created};
 use super::teid::Choice;
 use super::ue_address::Leasing;
 use super::{Moment, N4};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, CreatedPdr, FSeid};
+use martlet_pfcp::ie::{Cause, FSeid};
 use martlet_pfcp::{IeValue, Message, SessionEstablishmentRequest, SessionEstablishmentResponse};
 use martlet_upf_datapath::Change;
 use martlet_upf_rules::{RuleError, Session};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 impl N4 {
     pub(super) fn establish(
@@ -23,9 +24,10 @@ impl N4 {
     ) -> (Option<u64>, Message) {
         let cp = request.cp_fseid;
         let answer = match self.try_establish(from, request, now) {
-            Ok((seid, created_pdrs)) => SessionEstablishmentResponse {
+            Ok((seid, created)) => SessionEstablishmentResponse {
                 up_fseid: Some(FSeid::new(seid, self.settings.address)),
-                created_pdrs,
+                created_pdrs: created.pdrs,
+                created_traffic_endpoints: created.endpoints,
                 ..self.establishment_refusal(&Rejection::from(Cause::ACCEPTED))
             },
             Err(rejection) => {
@@ -47,7 +49,7 @@ impl N4 {
         from: IpAddr,
         request: SessionEstablishmentRequest,
         now: Moment,
-    ) -> Result<(u64, Vec<CreatedPdr>), Rejection> {
+    ) -> Result<(u64, Created), Rejection> {
         let association = self.association_from(&request.node_id, from);
         let association = association.ok_or(Rejection::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
         if self.is_releasing(association) {
@@ -97,7 +99,7 @@ impl N4 {
                     .map(|()| created)
             });
         let (created, leases) = match outcome {
-            Ok(created) => (created, choice.keep(&session.teids())),
+            Ok(created) => (created, choice.keep(&session.allocated_teids())),
             Err(rejection) => {
                 choice.release();
                 return Err(rejection);
@@ -112,7 +114,9 @@ impl N4 {
         );
         self.index_remote(&session);
         self.by_cp.insert(peer, session.cp.seid, seid);
-        self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));
+        let mut context = Box::new(Context::new(session, association, leases, now));
+        context.join(&request.fq_csids);
+        self.sessions.insert(seid, context);
         if let Some(association) = self.associations.get_mut(&association) {
             association.sessions.insert(seid);
         }
@@ -145,6 +149,7 @@ impl N4 {
             load: None,
             overload: None,
             failed_rule: rejection.failed,
+            created_traffic_endpoints: Vec::new(),
         }
     }
 
@@ -160,11 +165,6 @@ impl N4 {
             self.remote.remove(tunnel, session.seid);
         }
     }
-}
-
-/// The address of the CP function's end of a session.
-pub(super) fn cp_address(cp: &FSeid) -> IpAddr {
-    cp.ipv4.map(IpAddr::V4).or(cp.ipv6.map(IpAddr::V6)).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
 /// A metric's label.

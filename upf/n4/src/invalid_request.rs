@@ -58,17 +58,3 @@ fn cp_seid_in(body: &[u8]) -> u64 {
         elements.iter().find(|ie| ie.kind == FSeid::TYPE).map(|ie| FSeid::decode(ie.value, 0));
     fseid.and_then(Result::ok).map_or(0, |fseid| fseid.seid)
 }
-
-/// The response to a request for an unsupported feature.
-pub(super) fn not_supported(n4: &N4, request: &Message) -> Option<Message> {
-    let (node_id, cause) = (n4.settings.node_id.clone(), Cause::SERVICE_NOT_SUPPORTED);
-    match request {
-        Message::PfdManagementRequest(_) => {
-            Some(PfdManagementResponse { cause, offending_ie: None }.into())
-        }
-        Message::SessionSetDeletionRequest(_) => {
-            Some(SessionSetDeletionResponse { node_id, cause, offending_ie: None }.into())
-        }
-        _ => None,
-    }
-}

@@ -24,13 +24,16 @@ mod remote;
 mod report;
 mod rules;
 mod server;
+mod session_set_deletion;
 mod settings;
 mod status;
 mod teid;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod top;
+mod traffic;
 mod ue_address;
+mod unsupported;
 mod usage;
 
 pub use clock::Moment;

@@ -1,5 +1,6 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
-use super::establishment::{cp_address, rejected};
+use super::by_peer::cp_address;
+use super::establishment::rejected;
 use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
@@ -55,7 +56,8 @@ impl N4 {
                     self.move_session(seid, before, after);
                 }
                 SessionModificationResponse {
-                    created_pdrs: updated.created,
+                    created_pdrs: updated.created.pdrs,
+                    created_traffic_endpoints: updated.created.endpoints,
                     usage_reports,
                     ..modification_rejection(&Rejection::from(Cause::ACCEPTED))
                 }
@@ -107,8 +109,13 @@ impl N4 {
             return Err(Rejection::no_rule(martlet_pfcp::ie::FailedRuleId::Urr(query.urr_id.0)));
         }
         let leasing = Leasing::new(&mut self.addresses, &self.settings, context.leases.clone());
-        let mut choice =
-            Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
+        let mut choice = Choice::new(
+            &mut self.teids,
+            &self.settings,
+            old.allocated_teids(),
+            leasing,
+            &self.applications,
+        );
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
             .and_then(|updated| headers::check(&session, &self.settings).map(|()| updated))
@@ -143,7 +150,7 @@ impl N4 {
             choice.release();
             return Err(error.into());
         }
-        let leases = choice.keep(&session.teids());
+        let leases = choice.keep(&session.allocated_teids());
         self.unindex_remote(&old);
         self.index_remote(&session);
         if let Some(context) = self.sessions.get_mut(&seid) {
@@ -153,6 +160,8 @@ impl N4 {
             }
             context.set(session);
             context.leases = leases;
+            context.join(&request.fq_csids);
+            context.silent_reports = 0;
         }
         self.confirm(seid);
         self.schedule(seid, Some(&old), now);
@@ -193,5 +202,6 @@ pub(super) fn modification_rejection(rejection: &Rejection) -> SessionModificati
         overload: None,
         usage_reports: Vec::new(),
         failed_rule: rejection.failed,
+        created_traffic_endpoints: Vec::new(),
     }
 }

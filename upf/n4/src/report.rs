@@ -1,4 +1,5 @@
 //! PFCP session reports (TS 29.244, 6.3.5): events of the datapath become requests to the SMF.
+use super::by_peer::cp_address;
 use super::context::Notification;
 use super::deadlines::Deadline;
 use super::{Moment, N4};
@@ -109,9 +110,26 @@ impl N4 {
         }
     }
 
-    /// The report was lost: the next packet triggers another.
+    /// The report was lost: the next packet triggers another. After N1 reports in a row without an
+    /// answer none follows until the SMF changes the session or answers one.
     fn notify_again(&mut self, seid: u64) {
-        let Some(context) = self.sessions.get(&seid) else { return };
+        let most = self.settings.transactions.n1;
+        let Some(context) = self.sessions.get_mut(&seid) else { return };
+        context.silent_reports = context.silent_reports.saturating_add(1);
+        if context.silent_reports >= most {
+            metrics::N4_DROPPED.with_label_values(&["silent_smf"]).inc();
+            if let Some(suppressed) =
+                martlet_log_limit::line("silent_smf", cp_address(&context.cp()))
+            {
+                tracing::warn!(
+                    seid,
+                    suppressed,
+                    reports = most,
+                    "downlink data no longer reported"
+                );
+            }
+            return;
+        }
         let session = context.session();
         let change = Change { renotify: true, ..Change::to(&session) };
         if let Err(error) = self.datapath.apply(&change) {
@@ -177,6 +195,11 @@ impl N4 {
         if response.cause == Cause::SESSION_CONTEXT_NOT_FOUND {
             tracing::warn!(seid, "session unknown to the SMF: removed");
             return self.forget_sessions(&[seid]);
+        }
+        if let Some(context) = self.sessions.get_mut(&seid)
+            && response.cause.is_accepted()
+        {
+            context.silent_reports = 0;
         }
         if !response.cause.is_accepted() {
             tracing::warn!(

@@ -2,7 +2,7 @@
 use super::deadlines::Deadline;
 use super::deletion::Removed;
 use super::report::Pending;
-use super::{Moment, N4, Outgoing, invalid_request};
+use super::{Moment, N4, Outgoing, invalid_request, unsupported};
 use crate::metrics;
 use martlet_pfcp::ie::Cause;
 use martlet_pfcp::transaction::{Due, Seen};
@@ -91,7 +91,10 @@ impl N4 {
         if !self.is_new(from, bytes, &header, now) {
             return;
         }
-        let decoded = Packet::decode(bytes);
+        let decoded = unsupported::find(&header, body).map_or_else(
+            || Packet::decode(bytes),
+            |unsupported| Err(DecodeError::Unsupported(unsupported)),
+        );
         let name = decoded.as_ref().map_or("malformed", |packet| packet.message.name());
         metrics::N4_REQUESTS.with_label_values(&[name]).inc();
         let answer = match decoded {
@@ -205,8 +208,8 @@ impl N4 {
                 self.delete(from.ip(), seid, &mut Removed::new(), now)
             }
             Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
-            Message::SessionSetDeletionRequest(_) => {
-                (None, invalid_request::not_supported(self, &packet.message)?)
+            Message::SessionSetDeletionRequest(request) => {
+                (None, self.delete_session_set(from.ip(), request))
             }
             other => {
                 if let Some(suppressed) = martlet_log_limit::line("unexpected request", from.ip()) {
@@ -275,6 +278,7 @@ impl N4 {
             Event::ErrorIndication { peer, teid } => self.error_indication(peer, teid, now),
             Event::Answer { server, answer } => self.answer_seen(server, &answer, now),
             Event::UsageReached { seid, urr, limit } => self.volume_reached(seid, urr, limit, now),
+            Event::TrafficStarted { seid, urr } => self.traffic_started(seid, urr, now),
         }
     }
 
@@ -303,6 +307,10 @@ impl N4 {
                 Deadline::Period { seid, urr } => self.period_over(seid, urr, now),
                 Deadline::TimeThreshold { seid, urr } => self.time_reached(seid, urr, now),
                 Deadline::TimeQuota { seid, urr } => self.time_quota_over(seid, urr, now),
+                Deadline::Monitoring { seid, urr } => self.split_usage(seid, urr, now),
+                Deadline::QuotaHolding { seid, urr } => self.maybe_unused(seid, urr, now),
+                Deadline::QuotaValidity { seid, urr } => self.quota_invalid(seid, urr, now),
+                Deadline::TrafficStop { seid, urr } => self.maybe_stopped(seid, urr, now),
                 Deadline::Names => self.names_due(now),
                 Deadline::Inactivity { seid } => self.maybe_idle(seid, now),
             }

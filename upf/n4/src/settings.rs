@@ -1,10 +1,11 @@
 //! Settings of N4.
-use martlet_pfcp::ie::NodeId;
+use martlet_pfcp::ie::{NetworkInstance, NodeId};
 use martlet_pfcp::transaction::Limits;
 use martlet_upf_config::TelemetryConfig;
 use martlet_upf_config::{Pool, UpfConfig};
-use martlet_upf_rules::{Prefix, RuleLimits};
+use martlet_upf_rules::{PredefinedRule, Prefix, RuleLimits};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of N4.
@@ -58,6 +59,12 @@ pub struct Settings {
     pub pools: Vec<(String, Vec<Pool>)>,
     /// IPv6 networks for UEs: an address of it, and the length of the prefix.
     pub pools6: Vec<(Ipv6Addr, u8)>,
+    /// Forwarding policies: names, and the network instances that they stand for.
+    pub forwarding_policies: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Predefined rules.
+    pub predefined_rules: Vec<Arc<PredefinedRule>>,
+    /// How long no packet passes before traffic has stopped.
+    pub traffic_stop: Duration,
 }
 
 impl From<&UpfConfig> for Settings {
@@ -111,6 +118,23 @@ impl From<&UpfConfig> for Settings {
                 })
                 .collect(),
             pools6: config.pools6(),
+            forwarding_policies: config
+                .n6
+                .forwarding_policies
+                .iter()
+                .map(|policy| {
+                    let instance = policy.network_instance.as_ref();
+                    let instance = instance.map(|name| NetworkInstance::new(name).0);
+                    (policy.name.clone().into_bytes(), instance)
+                })
+                .collect(),
+            predefined_rules: config
+                .predefined_rules
+                .iter()
+                .enumerate()
+                .map(|(number, rule)| Arc::new(rule.rule(number)))
+                .collect(),
+            traffic_stop: Duration::from_secs(config.n4.traffic_stop_s),
         }
     }
 }

@@ -3,9 +3,12 @@ use super::pfd::{self, Applications};
 use super::settings::Settings;
 use super::ue_address::{Lease, Leasing};
 use martlet_pfcp::IeValue;
-use martlet_pfcp::ie::{Cause, CreatedPdr, FTeid, FailedRuleId, Pdi, PdrId};
+use martlet_pfcp::ie::{
+    Cause, CreateTrafficEndpoint, CreatedPdr, CreatedTrafficEndpoint, FTeid, FailedRuleId, Pdi,
+    PdrId, UeIpAddress,
+};
 use martlet_upf_datapath::TeidFilter;
-use martlet_upf_rules::{Found, LocalTunnel, RuleError};
+use martlet_upf_rules::{Endpoint, Found, LocalTunnel, RuleError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Attempts to draw a TEID that the datapath finds without a slow lookup.
@@ -100,17 +103,63 @@ impl<'a> Choice<'a> {
     ) -> Result<(Found, Option<CreatedPdr>), RuleError> {
         let Some(pdi) = pdi else { return Ok(Default::default()) };
         let application = pfd::find(self.applications, pdr_id.0, pdi.application_id.as_ref())?;
-        let local = self.tunnel(pdr_id.0, pdi.local_fteid)?;
+        let local = self.tunnel(Some(FailedRuleId::Pdr(pdr_id.0)), pdi.local_fteid)?;
         let (ue, ue_ip_addresses) = self.leasing.choose(pdr_id.0, pdi)?;
         let chosen = local.as_ref().filter(|local| local.chosen).map(|local| local.tunnel.into());
         let has_allocated = chosen.is_some() || !ue_ip_addresses.is_empty();
         let created =
             has_allocated.then_some(CreatedPdr { pdr_id, local_fteid: chosen, ue_ip_addresses });
-        Ok((Found { local: local.map(|local| local.tunnel), ue, application }, created))
+        let local = local.map(|local| local.tunnel);
+        Ok((Found { local, ue, application, ..Found::default() }, created))
     }
 
-    /// The tunnel that a PDR's local F-TEID stands for.
-    fn tunnel(&mut self, pdr: u16, fteid: Option<FTeid>) -> Result<Option<Local>, RuleError> {
+    /// A new traffic endpoint with its tunnel and addresses, and the allocated ones for the
+    /// response.
+    pub fn endpoint(
+        &mut self,
+        ie: &CreateTrafficEndpoint,
+    ) -> Result<(Endpoint, Option<CreatedTrafficEndpoint>), RuleError> {
+        let id = ie.id.0;
+        let local = self.tunnel(None, ie.local_fteid)?;
+        let asked = Pdi {
+            ue_ip_addresses: ie.ue_ip_addresses.clone(),
+            network_instance: ie.network_instance.clone(),
+            ..Pdi::default()
+        };
+        let (_, allocated) = self.leasing.choose(0, &asked)?;
+        let given = |ie: &&UeIpAddress| !ie.choose_ipv4 && !ie.choose_ipv6;
+        let given = ie.ue_ip_addresses.iter().filter(given).copied();
+        let endpoint = Endpoint {
+            id,
+            local: local.as_ref().map(|local| local.tunnel),
+            network_instance: ie.network_instance.clone(),
+            ue: given.chain(allocated.iter().copied()).collect(),
+            ethernet: ie.ethernet.map(|information| information.0),
+            framed_routes: ie.framed_routes.clone(),
+            framed_ipv6_routes: ie.framed_ipv6_routes.clone(),
+            qfis: ie.qfis.iter().map(|qfi| qfi.0).collect(),
+        };
+        let local_fteid = local.filter(|local| local.chosen).map(|local| local.tunnel.into());
+        let created =
+            (local_fteid.is_some() || !allocated.is_empty()).then_some(CreatedTrafficEndpoint {
+                id: ie.id,
+                local_fteid,
+                ue_ip_addresses: allocated,
+            });
+        Ok((endpoint, created))
+    }
+
+    /// The settings of N4.
+    pub fn settings(&self) -> &'a Settings {
+        self.settings
+    }
+
+    /// The tunnel that a local F-TEID stands for.
+    fn tunnel(
+        &mut self,
+        rule: Option<FailedRuleId>,
+        fteid: Option<FTeid>,
+    ) -> Result<Option<Local>, RuleError> {
         match fteid {
             None => Ok(None),
             Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
@@ -119,7 +168,7 @@ impl<'a> Choice<'a> {
             }
             Some(FTeid::Given { teid, ipv4, ipv6 }) => {
                 let tunnel = LocalTunnel { teid, ipv4, ipv6 };
-                self.claim(pdr, tunnel)?;
+                self.claim(rule, tunnel)?;
                 Ok(Some(Local { tunnel, chosen: false }))
             }
         }
@@ -155,7 +204,7 @@ impl<'a> Choice<'a> {
     }
 
     /// An F-TEID chosen by the CP function must have our address, and be free or the session's own.
-    fn claim(&mut self, pdr: u16, tunnel: LocalTunnel) -> Result<(), RuleError> {
+    fn claim(&mut self, rule: Option<FailedRuleId>, tunnel: LocalTunnel) -> Result<(), RuleError> {
         let ours = tunnel.ipv4.is_none_or(|ip| self.settings.n3_ipv4 == Some(ip))
             && tunnel.ipv6.is_none_or(|ip| self.settings.n3_ipv6 == Some(ip));
         if !ours {
@@ -171,8 +220,14 @@ impl<'a> Choice<'a> {
             return Ok(());
         }
         if !self.teids.used.insert(tunnel.teid) {
-            let why = format!("PDR {pdr} has TEID {:#010x}, which is in use", tunnel.teid);
-            return Err(RuleError::failure(FailedRuleId::Pdr(pdr), why));
+            let why = format!("{rule:?} has TEID {:#010x}, which is in use", tunnel.teid);
+            return Err(match rule {
+                Some(rule) => RuleError::failure(rule, why),
+                None => RuleError {
+                    offending: Some(CreateTrafficEndpoint::TYPE),
+                    ..RuleError::other(Cause::RULE_CREATION_FAILURE, why)
+                },
+            });
         }
         self.taken.push(tunnel.teid);
         Ok(())

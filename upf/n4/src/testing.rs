@@ -272,7 +272,7 @@ pub fn pdr(id: u16, pdi: Pdi, removal: Option<OuterHeaderRemoval>) -> CreatePdr 
         far_id: Some(FarId(id.into())),
         urr_ids: vec![],
         qer_ids: vec![QerId(1)],
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     }
 }
 
@@ -300,14 +300,17 @@ pub fn establishment() -> SessionEstablishmentRequest {
                     destination_interface: DestinationInterface(Interface::Core),
                     network_instance: None,
                     outer_header_creation: None,
+                    ..Default::default()
                 }),
                 bar_id: None,
+                ..Default::default()
             },
             CreateFar {
                 far_id: FarId(2),
                 apply_action: ApplyAction::BUFF | ApplyAction::NOCP,
                 forwarding_parameters: None,
                 bar_id: None,
+                ..Default::default()
             },
         ],
         create_urrs: vec![],
@@ -319,11 +322,14 @@ pub fn establishment() -> SessionEstablishmentRequest {
             gbr: None,
             qfi: Some(Qfi(9)),
             rqi: None,
+            ..Default::default()
         }],
         create_bar: None,
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
         flags: None,
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
     }
 }
 
@@ -342,6 +348,7 @@ pub fn measured(
         volume_quota: None,
         time_threshold: None,
         time_quota: None,
+        ..Default::default()
     };
     change(&mut urr);
     request.create_urrs.push(urr);
@@ -358,6 +365,7 @@ fn far_2(
         apply_action: Some(apply_action),
         update_forwarding_parameters: to,
         bar_id: None,
+        ..Default::default()
     };
     SessionModificationRequest { update_fars: vec![far], ..Default::default() }
 }
@@ -369,6 +377,7 @@ pub fn to_gnb(teid: u32) -> SessionModificationRequest {
         network_instance: None,
         outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, GNB)),
         flags: None,
+        ..Default::default()
     };
     far_2(ApplyAction::FORW, Some(parameters))
 }

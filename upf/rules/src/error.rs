@@ -34,6 +34,32 @@ impl RuleError {
         RuleError { cause: Cause::CONDITIONAL_IE_MISSING, offending, failed: None, why: why.into() }
     }
 
+    /// An element that is missing though another one asks for it; the caller names it.
+    pub fn incomplete(why: impl Into<String>) -> Self {
+        RuleError {
+            cause: Cause::CONDITIONAL_IE_MISSING,
+            offending: None,
+            failed: None,
+            why: why.into(),
+        }
+    }
+
+    /// A rule whose element asks for something that is not done here: "Service not supported".
+    pub fn not_supported<T: IeValue>(rule: FailedRuleId, why: impl Into<String>) -> Self {
+        RuleError {
+            cause: Cause::SERVICE_NOT_SUPPORTED,
+            offending: Some(T::TYPE),
+            failed: Some(rule),
+            why: why.into(),
+        }
+    }
+
+    /// A rule whose element has a value that cannot be: "Rule creation/modification Failure" with
+    /// the element's type.
+    pub fn incorrect<T: IeValue>(rule: FailedRuleId, why: impl Into<String>) -> Self {
+        RuleError { offending: Some(T::TYPE), ..RuleError::failure(rule, why) }
+    }
+
     /// More than a configured limit.
     pub fn no_resources(why: impl Into<String>) -> Self {
         RuleError {

@@ -1,7 +1,8 @@
 //! Optional parts of a PDR: Ethernet filters (TS 23.501, 5.6.10.2) and framed routes (5.6.14).
-use super::{Direction, Flow, FrameRule, RuleError};
+use super::{Direction, Flow, FrameRule, PredefinedRule, RuleError};
 use martlet_pfcp::ie::{FailedRuleId, Pdi};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// Limit of networks behind one UE.
 const MAX_ROUTES: usize = 16;
@@ -59,6 +60,10 @@ pub struct PdrExtras {
     pub frames: Vec<FrameRule>,
     /// Networks behind the UE.
     pub routes: Vec<Prefix>,
+    /// Traffic Endpoint IDs.
+    pub endpoints: Vec<u8>,
+    /// Predefined rules that it activates.
+    pub predefined: Vec<Arc<PredefinedRule>>,
 }
 
 impl PdrExtras {
@@ -86,6 +91,8 @@ impl PdrExtras {
                 || !pdi.ethernet_filters.is_empty(),
             frames: frames.collect::<Result<_, _>>()?,
             routes: texts.map(route).collect::<Result<_, _>>()?,
+            endpoints: pdi.traffic_endpoints.iter().map(|id| id.0).collect(),
+            predefined: Vec::new(),
         };
         if extras.routes.len() > MAX_ROUTES {
             return Err(RuleError::no_resources(format!(

@@ -1,8 +1,8 @@
 //! Forwarding action rules (TS 29.244, 5.2.2).
-use super::{RuleError, shared};
+use super::{Redirect, RuleError, shared};
 use martlet_pfcp::ie::{
-    ApplyAction, CreateFar, FailedRuleId, ForwardingParameters, Interface, OuterHeaderCreation,
-    UpdateFar,
+    ApplyAction, CreateFar, DuplicatingParameters, FailedRuleId, ForwardingParameters, Interface,
+    OuterHeaderCreation, TransportLevelMarking, UpdateDuplicatingParameters, UpdateFar,
 };
 use std::net::{IpAddr, SocketAddrV6};
 use std::sync::Arc;
@@ -30,6 +30,20 @@ pub enum Action {
     },
 }
 
+/// Where a copy of each packet goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Duplicate {
+    /// The tunnel.
+    pub tunnel: Tunnel,
+    /// The tunnel leads to the access network.
+    pub to_access: bool,
+    /// Type of service of its outer header.
+    pub marking: Option<u8>,
+}
+
+/// Copies of one packet.
+const MOST_DUPLICATES: usize = 4;
+
 /// Where packets go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Far {
@@ -49,6 +63,16 @@ pub struct Far {
     pub bar: Option<u8>,
     /// Packets are dropped because the tunnel to the access network is not known yet.
     pub headerless: bool,
+    /// Type of service, or traffic class, of the outer header.
+    pub marking: Option<u8>,
+    /// Forwarding Policy Identifier.
+    pub policy: Option<Arc<[u8]>>,
+    /// Where traffic is redirected instead.
+    pub redirect: Option<Arc<Redirect>>,
+    /// DUPL is set.
+    pub duplicates: bool,
+    /// Where copies go if it is.
+    pub copies: Vec<Duplicate>,
 }
 
 impl Far {
@@ -63,6 +87,11 @@ impl Far {
             datagrams: None,
             bar: None,
             headerless: false,
+            marking: None,
+            policy: None,
+            redirect: None,
+            duplicates: false,
+            copies: Vec::new(),
         }
     }
 
@@ -78,7 +107,15 @@ impl Far {
             if let Some(header) = &parameters.outer_header_creation {
                 far.lead(header)?;
             }
+            far.marking = parameters.transport_level_marking.map(marked);
+            far.policy =
+                parameters.forwarding_policy.as_ref().map(|name| shared(name.0.as_slice().into()));
+            let redirect = parameters.redirect.as_ref().map(|ie| Redirect::of(id, ie));
+            far.redirect = redirect.transpose()?.map(Arc::new);
         }
+        far.duplicates = ie.apply_action.has(ApplyAction::DUPL);
+        far.copies =
+            ie.duplicating_parameters.iter().map(|ie| copy(id, ie)).collect::<Result<_, _>>()?;
         far.complete()?;
         Ok(far)
     }
@@ -88,6 +125,7 @@ impl Far {
         let old = self.tunnel;
         if let Some(apply) = ie.apply_action {
             self.action = action(self.id, apply)?;
+            self.duplicates = apply.has(ApplyAction::DUPL);
             self.headerless = false;
         }
         if let Some(bar) = ie.bar_id {
@@ -104,7 +142,19 @@ impl Far {
             if let Some(header) = parameters.outer_header_creation {
                 self.lead(&header)?;
             }
+            if let Some(marking) = parameters.transport_level_marking {
+                self.marking = Some(marked(marking));
+            }
+            if let Some(name) = &parameters.forwarding_policy {
+                self.policy = Some(shared(name.0.as_slice().into()));
+            }
+            if let Some(redirect) = &parameters.redirect {
+                self.redirect = Some(Arc::new(Redirect::of(self.id, redirect)?));
+            }
             markers = parameters.flags.is_some_and(|flags| flags.0 & 0x02 != 0);
+        }
+        for (n, ie) in ie.update_duplicating_parameters.iter().enumerate() {
+            self.copy_to(n, ie)?;
         }
         self.complete()?;
         Ok(old.filter(|_| markers))
@@ -118,11 +168,48 @@ impl Far {
         Ok(())
     }
 
+    /// Changes where the n-th copy goes, or adds one.
+    fn copy_to(&mut self, n: usize, ie: &UpdateDuplicatingParameters) -> Result<(), RuleError> {
+        let id = self.id;
+        match (self.copies.get_mut(n), &ie.outer_header_creation) {
+            (Some(known), header) => {
+                if let Some(header) = header {
+                    known.tunnel = tunnel(id, header)?;
+                }
+                if let Some(interface) = ie.destination_interface {
+                    known.to_access = interface.0 == Interface::Access;
+                }
+                if let Some(marking) = ie.transport_level_marking {
+                    known.marking = Some(marked(marking));
+                }
+                Ok(())
+            }
+            (None, header) => {
+                let new = DuplicatingParameters {
+                    destination_interface: ie.destination_interface.unwrap_or_default(),
+                    outer_header_creation: *header,
+                    transport_level_marking: ie.transport_level_marking,
+                    forwarding_policy: ie.forwarding_policy.clone(),
+                };
+                self.copies.push(copy(id, &new)?);
+                Ok(())
+            }
+        }
+    }
+
     /// Forwarding requires forwarding parameters (TS 29.244, table 7.5.2.3-1).
     fn complete(&mut self) -> Result<(), RuleError> {
         if self.action == Action::Forward && self.destination.is_none() {
             let why = format!("FAR {} is to forward and has no Forwarding Parameters", self.id);
             return Err(RuleError::conditional::<ForwardingParameters>(why));
+        }
+        if self.duplicates && self.copies.is_empty() {
+            let why = format!("FAR {} is to duplicate and has no Duplicating Parameters", self.id);
+            return Err(RuleError::conditional::<DuplicatingParameters>(why));
+        }
+        if self.copies.len() > MOST_DUPLICATES {
+            let why = format!("{} copies in FAR {}", self.copies.len(), self.id);
+            return Err(RuleError::no_resources(why));
         }
         // Towards the UE there is always a tunnel (TS 23.501, 8.3.1). While an SMF does not know
         // it, it drops or buffers, or, as free5GC's, forwards without an outer header: then packets
@@ -142,8 +229,10 @@ impl Far {
 fn action(id: u32, apply: ApplyAction) -> Result<Action, RuleError> {
     let failure =
         |why: &str| Err(RuleError::failure(FailedRuleId::Far(id), format!("FAR {id} {why}")));
-    if apply.has(ApplyAction::DUPL) {
-        return failure("is to duplicate packets, which is not done here");
+    let others = [ApplyAction::IPMA, ApplyAction::IPMD, ApplyAction::DFRT];
+    if others.into_iter().any(|other| apply.has(other)) {
+        let why = format!("FAR {id} is about multicast or redundant transmission, not done here");
+        return Err(RuleError::not_supported::<ApplyAction>(FailedRuleId::Far(id), why));
     }
     if apply.has(ApplyAction::BUFF) {
         Ok(Action::Buffer { notify: apply.has(ApplyAction::NOCP) })
@@ -178,4 +267,22 @@ fn tunnel(id: u32, header: &OuterHeaderCreation) -> Result<Tunnel, RuleError> {
             Err(RuleError::failure(FailedRuleId::Far(id), why))
         }
     }
+}
+
+/// The bits of the marking that count.
+fn marked(ie: TransportLevelMarking) -> u8 {
+    ie.traffic_class & ie.mask
+}
+
+/// Copies are sent in tunnels of GTP-U alone.
+fn copy(id: u32, ie: &DuplicatingParameters) -> Result<Duplicate, RuleError> {
+    let header = ie.outer_header_creation.as_ref().ok_or_else(|| {
+        let why = format!("FAR {id} duplicates packets and has no Outer Header Creation for them");
+        RuleError::conditional::<OuterHeaderCreation>(why)
+    })?;
+    Ok(Duplicate {
+        tunnel: tunnel(id, header)?,
+        to_access: ie.destination_interface.0 == Interface::Access,
+        marking: ie.transport_level_marking.map(marked),
+    })
 }

@@ -24,6 +24,17 @@ pub struct Flow {
     pub ethernet: Option<EthernetHeader>,
     /// Length from the IP header, which may be less than received.
     pub length: usize,
+    /// The part of a datagram that this packet is.
+    pub fragment: Option<Fragment>,
+}
+
+/// A fragment of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment {
+    /// Identification of the datagram.
+    pub id: u32,
+    /// The first one, which has the ports.
+    pub first: bool,
 }
 
 const TCP: u8 = 6;
@@ -53,7 +64,12 @@ impl Flow {
         }
         let source = <[u8; 4]>::try_from(header.get(12..16)?).ok()?;
         let destination = <[u8; 4]>::try_from(header.get(16..20)?).ok()?;
-        let first_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
+        let part = u16::from_be_bytes([header[6], header[7]]);
+        let first_fragment = part & 0x1fff == 0;
+        let fragment = (part & 0x3fff != 0).then(|| Fragment {
+            id: u16::from_be_bytes([header[4], header[5]]).into(),
+            first: first_fragment,
+        });
         let payload = packet.get(header_length..length).filter(|_| first_fragment);
         let (ports, security_parameter_index) = transport(header[9], payload);
         Some(Flow {
@@ -66,6 +82,7 @@ impl Flow {
             flow_label: None,
             ethernet: None,
             length,
+            fragment,
         })
     }
 
@@ -76,6 +93,7 @@ impl Flow {
         let source = <[u8; 16]>::try_from(header.get(8..24)?).ok()?;
         let destination = <[u8; 16]>::try_from(header.get(24..40)?).ok()?;
         let mut protocol = header[6];
+        let mut fragment = None;
         for _ in 0..MAX_EXTENSIONS {
             let Some(bytes) = payload else { break };
             // Hop-by-hop options, routing, destination options; a fragment header is of fixed
@@ -87,6 +105,10 @@ impl Flow {
             };
             let later_fragment = protocol == 44
                 && u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]) & 0xfff8 != 0;
+            if protocol == 44 {
+                let id = <[u8; 4]>::try_from(bytes.get(4..8)?).ok()?;
+                fragment = Some(Fragment { id: u32::from_be_bytes(id), first: !later_fragment });
+            }
             protocol = *bytes.first()?;
             payload = bytes.get(skip..).filter(|_| !later_fragment);
         }
@@ -101,6 +123,7 @@ impl Flow {
             flow_label: Some(u32::from_be_bytes([0, header[1] & 0x0f, header[2], header[3]])),
             ethernet: None,
             length,
+            fragment,
         })
     }
 
@@ -126,6 +149,7 @@ impl Flow {
             flow_label: None,
             ethernet: None,
             length,
+            fragment: None,
         }
     }
 

@@ -1,28 +1,14 @@
 //! Packet detection rules (TS 29.244, 5.2.1A).
-use super::{Application, Direction, Flow, PdrExtras, Prefix, RuleError, SdfRule, shared};
+use super::{
+    Application, Direction, Endpoint, Flow, LocalTunnel, PdrExtras, PredefinedRule, Prefix,
+    RuleError, SdfRule, shared,
+};
 use martlet_pfcp::ie::{
     CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter,
     UeIpAddress, UpdatePdr,
 };
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-
-/// Our end of a GTP-U tunnel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LocalTunnel {
-    /// Tunnel endpoint identifier, unique at this UP function.
-    pub teid: u32,
-    /// IPv4 address.
-    pub ipv4: Option<Ipv4Addr>,
-    /// IPv6 address.
-    pub ipv6: Option<Ipv6Addr>,
-}
-
-impl From<LocalTunnel> for FTeid {
-    fn from(tunnel: LocalTunnel) -> FTeid {
-        FTeid::Given { teid: tunnel.teid, ipv4: tunnel.ipv4, ipv6: tunnel.ipv6 }
-    }
-}
 
 /// An address that a UE has, or a prefix of which it has all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +38,8 @@ pub struct Found {
     pub ue: Vec<UeAddress>,
     /// The application that the request names.
     pub application: Option<Arc<Application>>,
+    /// Predefined rules that the request activates.
+    pub predefined: Vec<Arc<PredefinedRule>>,
 }
 
 /// A packet detection rule: its conditions, and the rules that apply to its packets.
@@ -98,11 +86,12 @@ impl Pdr {
     /// or allocated.
     pub fn create(ie: &CreatePdr, found: Found) -> Result<Self, RuleError> {
         let id = ie.pdr_id.0;
-        if ie.activate_predefined_rules.is_some() {
-            return Err(failure(id, "activates predefined rules, which are not supported"));
-        }
+        // A predefined rule has its own FAR where the PDR names none (table 7.5.2.2-1).
+        let predefined =
+            (!found.predefined.is_empty()).then(|| FarId(super::predefined::far_id(id)));
         let far = ie
             .far_id
+            .or(predefined)
             .ok_or_else(|| RuleError::conditional::<FarId>(format!("PDR {id} has no FAR ID")))?;
         let mut pdr = Pdr {
             id,
@@ -126,7 +115,9 @@ impl Pdr {
             returns: false,
             extras: None,
         };
+        let predefined = found.predefined.clone();
         pdr.detect(&ie.pdi, found)?;
+        pdr.activate(predefined)?;
         Ok(pdr)
     }
 
@@ -139,9 +130,15 @@ impl Pdr {
         if let Some(precedence) = ie.precedence {
             self.precedence = precedence.0;
         }
+        let mut predefined = self.predefined().to_vec();
+        predefined.extend(found.predefined.iter().cloned());
+        predefined.retain(|rule| {
+            ie.deactivate_predefined_rules.iter().all(|gone| gone.0 != rule.name.as_bytes())
+        });
         if let Some(pdi) = &ie.pdi {
             self.detect(pdi, found)?;
         }
+        self.activate(predefined)?;
         if let Some(far) = ie.far_id {
             self.far = far.0;
         }
@@ -191,6 +188,55 @@ impl Pdr {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Sets the predefined rules.
+    fn activate(&mut self, mut rules: Vec<Arc<PredefinedRule>>) -> Result<(), RuleError> {
+        rules.sort_by_key(|rule| rule.number);
+        rules.dedup();
+        if rules.is_empty() && self.predefined().is_empty() {
+            return Ok(());
+        }
+        if !rules.is_empty() && self.application.is_some() {
+            return Err(failure(self.id, "has both an application and predefined rules"));
+        }
+        self.extras.get_or_insert_default().predefined = rules;
+        if self.extras.as_deref() == Some(&PdrExtras::default()) {
+            self.extras = None;
+        }
+        Ok(())
+    }
+
+    /// Takes tunnel and addresses of a traffic endpoint that has changed.
+    ///
+    /// # Errors
+    /// An address that is not possible.
+    pub fn follow(&mut self, endpoint: &Endpoint) -> Result<(), RuleError> {
+        self.local = endpoint.local.or(self.local);
+        if let Some(name) = &endpoint.network_instance {
+            self.network_instance = Some(shared(name.0.as_slice().into()));
+        }
+        let mut ue = Vec::new();
+        for address in &endpoint.ue {
+            ue.extend(ue_addresses(self.id, address)?);
+        }
+        if !ue.is_empty() {
+            self.ue = ue;
+        }
+        if !endpoint.qfis.is_empty() {
+            self.qfis.clone_from(&endpoint.qfis);
+        }
+        Ok(())
+    }
+
+    /// Traffic Endpoint IDs.
+    pub fn endpoints(&self) -> &[u8] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.endpoints)
+    }
+
+    /// The predefined rules that it activates.
+    pub fn predefined(&self) -> &[Arc<PredefinedRule>] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.predefined)
     }
 
     /// Whether it matches uplink packets: those from the access interface.

@@ -1,6 +1,7 @@
 //! QoS enforcement rules (TS 29.244, 5.4).
 use super::Direction;
-use martlet_pfcp::ie::{CreateQer, GateStatus, Mbr, UpdateQer};
+use martlet_pfcp::ie::{self, CreateQer, GateStatus, Mbr, UpdateQer};
+use std::time::Duration;
 
 /// A bit rate per direction, in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,8 +29,35 @@ impl From<Mbr> for BitRate {
     }
 }
 
+/// Most packets in a span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PacketRate {
+    /// How many.
+    pub packets: u16,
+    /// In how long.
+    pub span: Duration,
+}
+
+/// The spans of the units of time (8.2.63); unknown ones are minutes.
+fn packet_rate((unit, packets): (u8, u16)) -> PacketRate {
+    const MINUTE: u64 = 60;
+    let seconds = match unit {
+        1 => 6 * MINUTE,
+        2 => 60 * MINUTE,
+        3 => 24 * 60 * MINUTE,
+        4 => 7 * 24 * 60 * MINUTE,
+        _ => MINUTE,
+    };
+    PacketRate { packets, span: Duration::from_secs(seconds) }
+}
+
+/// From and to the UE.
+fn packet_rates(ie: ie::PacketRate) -> [Option<PacketRate>; 2] {
+    [ie.uplink.map(packet_rate), ie.downlink.map(packet_rate)]
+}
+
 /// A QoS enforcement rule.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Qer {
     /// QER ID.
     pub id: u32,
@@ -44,6 +72,12 @@ pub struct Qer {
     pub qfi: Option<u8>,
     /// Downlink packets carry the reflective QoS indication.
     pub reflective: bool,
+    /// Most packets in a span of time, from and to the UE.
+    pub packet_rates: [Option<PacketRate>; 2],
+    /// Paging policy indicator of downlink packets, 3 bits.
+    pub paging_policy: Option<u8>,
+    /// QERs with one correlation identifier, of any session, share their bit rate.
+    pub correlation: Option<u32>,
 }
 
 impl From<&CreateQer> for Qer {
@@ -57,6 +91,9 @@ impl From<&CreateQer> for Qer {
                 .map(|gbr| BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 }),
             qfi: ie.qfi.map(|qfi| qfi.0 & 0x3f),
             reflective: ie.rqi.is_some_and(|rqi| rqi.0 & 1 != 0),
+            packet_rates: ie.packet_rate.map(packet_rates).unwrap_or_default(),
+            paging_policy: ie.paging_policy.map(|indicator| indicator.0 & 7),
+            correlation: ie.correlation_id.map(|id| id.0),
         }
     }
 }
@@ -79,6 +116,20 @@ impl Qer {
         if let Some(rqi) = ie.rqi {
             self.reflective = rqi.0 & 1 != 0;
         }
+        if let Some(rate) = ie.packet_rate {
+            self.packet_rates = packet_rates(rate);
+        }
+        if let Some(indicator) = ie.paging_policy {
+            self.paging_policy = Some(indicator.0 & 7);
+        }
+        if let Some(id) = ie.correlation_id {
+            self.correlation = Some(id.0);
+        }
+    }
+
+    /// Whether it enforces or marks something that few rules do.
+    pub fn is_rare(&self) -> bool {
+        self.packet_rates != [None; 2] || self.paging_policy.is_some() || self.correlation.is_some()
     }
 
     /// Whether the gate of a direction is open.

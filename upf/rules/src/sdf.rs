@@ -179,7 +179,10 @@ fn network(text: &str) -> Result<Option<Network>, &'static str> {
 fn port_list(text: &str) -> Result<Vec<RangeInclusive<u16>>, &'static str> {
     let port = |text: &str| text.parse::<u16>().map_err(|_| "has a port that is no number");
     let range = |text: &str| match text.split_once('-') {
-        Some((low, high)) => Ok(port(low)?..=port(high)?),
+        Some((low, high)) => match (port(low)?, port(high)?) {
+            (low, high) if low > high => Err("has a range of ports that ends before it begins"),
+            (low, high) => Ok(low..=high),
+        },
         None => port(text).map(|port| port..=port),
     };
     let ranges: Vec<_> =
@@ -212,6 +215,7 @@ mod tests {
             flow_label: None,
             length: 100,
             ethernet: None,
+            fragment: None,
         }
     }
 
@@ -261,6 +265,10 @@ mod tests {
             ("permit out ip from any", "has no `to`"),
             ("permit out ip from 1.2.3.4/33 to any", "has a prefix length beyond its address"),
             ("permit out ip from any 99999 to any", "has a port that is no number"),
+            (
+                "permit out 17 from any 2000-1000 to assigned",
+                "has a range of ports that ends before it begins",
+            ),
             (
                 "permit out ip from any to any 1 established",
                 "has options, which TS 29.212 does not allow",

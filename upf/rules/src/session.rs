@@ -1,9 +1,12 @@
 //! All rules of a session, and their consistency.
+use super::predefined::{ALLOCATED, far_id, far_of};
 use super::{
-    Action, Bar, ById, Direction, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule,
+    Action, Bar, ById, Direction, Endpoint, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule,
     SharedById, Tunnel, UeAddress, Urr,
 };
-use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId, PdnType};
+use martlet_pfcp::ie::{
+    FSeid, FailedRuleId, FarId, Interface, LinkedUrrId, NodeId, PdnType, SdfFilter,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -55,6 +58,8 @@ pub struct Session {
     pub inactivity: Option<Duration>,
     /// The PDU session type.
     pub kind: SessionKind,
+    /// Traffic endpoints by ID.
+    pub endpoints: ById<u8, Endpoint>,
 }
 
 /// The PDU session type (TS 29.244, 8.2.79).
@@ -93,6 +98,7 @@ impl Session {
             bars: ById::new(),
             inactivity: None,
             kind: SessionKind::Ip,
+            endpoints: ById::new(),
         }
     }
 
@@ -108,8 +114,40 @@ impl Session {
         }
     }
 
+    /// Puts the rules of activated predefined rules among the others, in place of those before.
+    fn resolve_predefined(&mut self) {
+        let is_ours = |id: &u32| id & ALLOCATED != 0;
+        let old: Vec<u32> = self.fars.keys().copied().filter(is_ours).collect();
+        old.iter().for_each(|id| drop(self.fars.remove(id)));
+        let old: Vec<u32> = self.qers.keys().copied().filter(is_ours).collect();
+        old.iter().for_each(|id| drop(self.qers.remove(id)));
+        let (mut fars, mut qers) = (Vec::new(), Vec::new());
+        for pdr in self.pdrs.values_mut() {
+            pdr.qers.retain(|id| !is_ours(id));
+            let active = !pdr.predefined().is_empty();
+            if active && pdr.far == far_id(pdr.id) && pdr.source == Interface::Access {
+                fars.push(far_of(pdr.id, pdr.network_instance.clone()));
+            }
+            for qer in pdr.predefined().to_vec().iter().filter_map(|rule| rule.qer()) {
+                pdr.qers.push(qer.id);
+                qers.push(qer);
+            }
+        }
+        fars.into_iter().for_each(|far| drop(self.fars.insert(far.id, far)));
+        qers.into_iter().for_each(|qer| drop(self.qers.insert(qer.id, qer)));
+    }
+
+    /// Whether some rule asks for what few sessions need, which not every datapath does for itself:
+    /// copies, redirection, marks of outer headers, packet rates, paging policies, or rates that
+    /// sessions share.
+    pub fn is_rare(&self) -> bool {
+        let rare = |far: &Far| far.redirect.is_some() || far.duplicates || far.marking.is_some();
+        self.fars.values().any(rare) || self.qers.values().any(|qer| qer.is_rare())
+    }
+
     /// Checks consistency and limits, and prepares the PDRs' filters for matching.
     pub fn resolve(&mut self, limits: &RuleLimits) -> Result<(), RuleError> {
+        self.resolve_predefined();
         let counts = [
             ("PDRs", self.pdrs.len(), limits.pdrs),
             ("FARs", self.fars.len(), limits.fars),
@@ -128,6 +166,10 @@ impl Session {
             let failure = |why: String| {
                 RuleError::failure(FailedRuleId::Pdr(pdr.id), format!("PDR {} {why}", pdr.id))
             };
+            if pdr.far & ALLOCATED != 0 && !self.fars.contains_key(&pdr.far) {
+                let why = format!("PDR {} to the UE has no FAR ID", pdr.id);
+                return Err(RuleError::conditional::<FarId>(why));
+            }
             if !self.fars.contains_key(&pdr.far) {
                 return Err(failure(format!("names FAR {}, which does not exist", pdr.far)));
             }
@@ -143,6 +185,27 @@ impl Session {
                     pdr.filters.len(),
                     pdr.id
                 )));
+            }
+        }
+        for urr in self.urrs.values() {
+            let rule = FailedRuleId::Urr(urr.id);
+            if let Some(other) = urr.linked.iter().find(|id| !self.urrs.contains_key(id)) {
+                let why = format!("URR {} is linked to URR {other}, which does not exist", urr.id);
+                return Err(RuleError::incorrect::<LinkedUrrId>(rule, why));
+            }
+            let quota_far = urr.quota_far.map(|id| (id, self.fars.get(&id)));
+            match quota_far {
+                None => {}
+                Some((id, None)) => {
+                    let why = format!("URR {} names FAR {id}, which does not exist", urr.id);
+                    return Err(RuleError::failure(rule, why));
+                }
+                // Beyond a quota packets are dropped.
+                Some((_, Some(far))) if far.action == Action::Drop => {}
+                Some((id, Some(_))) => {
+                    let why = format!("beyond the quota of URR {}, FAR {id} does not drop", urr.id);
+                    return Err(RuleError::not_supported::<FarId>(rule, why));
+                }
             }
         }
         for far in self.fars.values() {
@@ -212,7 +275,17 @@ impl Session {
                     })?,
                     _ => filter,
                 };
-                pdr.rules.push(SdfRule::of(filter).map_err(|error| failure(error.to_string()))?);
+                pdr.rules.push(SdfRule::of(filter).map_err(|error| {
+                    RuleError::incorrect::<SdfFilter>(FailedRuleId::Pdr(id), error.to_string())
+                })?);
+            }
+            for rule in pdr.predefined().to_vec() {
+                // One that names no flow is for all packets of the PDR.
+                if rule.filters.is_empty() {
+                    pdr.rules.clear();
+                    break;
+                }
+                pdr.rules.extend(rule.rules(id)?);
             }
         }
         Ok(())
@@ -241,6 +314,12 @@ impl Session {
     /// Our ends of its tunnels.
     pub fn local_tunnels(&self) -> impl Iterator<Item = LocalTunnel> + '_ {
         self.pdrs.values().filter_map(|pdr| pdr.local)
+    }
+
+    /// TEIDs that it holds, whether a PDR has them or only a traffic endpoint.
+    pub fn allocated_teids(&self) -> BTreeSet<u32> {
+        let of_endpoints = self.endpoints.values().filter_map(|endpoint| endpoint.local);
+        self.local_tunnels().chain(of_endpoints).map(|tunnel| tunnel.teid).collect()
     }
 
     /// TEIDs of our ends of its tunnels.

@@ -69,7 +69,10 @@ struct flow {
 	__u32 length;		/* total length in bytes */
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
-	__u32 spi;
+	union {
+		__u32 spi;
+		__u32 fragment_id;	/* of a fragment without `has_spi` that was parsed */
+	};
 	__u32 incarnation;	/* session instance of the NAT flow; 0: none, or from the cache */
 	__u16 source_port;
 	__u16 destination_port;
@@ -185,6 +188,37 @@ inline_always int read_ip(void *l3, void *end, __be16 protocol, struct flow *flo
 	return protocol == bpf_htons(ETH_P_IPV6) && read_ip6(l3, end, flow);
 }
 
+/* The key of a packet's datagram. */
+inline_always struct fragment *fragment_key(struct flow *flow)
+{
+	struct fragment *key = bpf_map_lookup_elem(&fragment_keys, (void *)&only_entry);
+	if (!key)
+		return NULL;
+	if (flow->version == 4) {
+		__builtin_memset(key, 0, sizeof(*key));
+		key->source[0] = flow->source4;
+		key->destination[0] = flow->destination4;
+	} else {
+		__builtin_memcpy(key->source, flow->source6, 16);
+		__builtin_memcpy(key->destination, flow->destination6, 16);
+	}
+	key->id = flow->fragment_id;
+	key->protocol = flow->protocol;
+	return key;
+}
+
+/* Gives a later fragment the ports of the first one. Inline: the stack of calls is full. */
+inline_always void find_fragment(struct flow *flow)
+{
+	struct fragment *key = fragment_key(flow);
+	__u32 *ports = key ? bpf_map_lookup_elem(&fragments, key) : NULL;
+	if (!ports)
+		return;
+	flow->source_port = *ports >> 16;
+	flow->destination_port = *ports;
+	flow->has_ports = 1;
+}
+
 /* Parses transport protocol and ports. `offset` is that of the IP header. Truncated fields count as
  * absent. */
 global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
@@ -196,6 +230,12 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	flow->has_ports = flow->has_spi = 0;
 	if (offset > 1024 || at > 60)
 		return 0;
+	if (flow->version == 4) {
+		struct iphdr *ip = data + offset;
+		if ((void *)(ip + 1) > end)
+			return 0;
+		flow->fragment_id = bpf_ntohs(ip->id);
+	}
 	if (flow->version == 6) {
 		for (int i = 0; i < MAX_EXTENSIONS; i++) {
 			__u8 *header = data + offset + at;
@@ -204,6 +244,7 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 			if (flow->protocol == 44) {
 				__u16 part = bpf_ntohs(*(__be16 *)(header + 2));
 				flow->fragment = part & 0xfff8 ? 2 : 1;
+				flow->fragment_id = bpf_ntohl(*(__be32 *)(header + 4));
 				flow->protocol = header[0];
 				at += 8;
 				if (part & 0xfff8)
@@ -218,8 +259,10 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 		}
 		flow->transport = at;
 	}
-	if (flow->fragment == 2)
+	if (flow->fragment == 2) {
+		find_fragment(flow);
 		return 1;
+	}
 	if (at > 60 + MAX_EXTENSIONS * 2048)
 		return 0;
 	void *l4 = data + offset + at;
@@ -244,6 +287,37 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 		flow->has_spi = 1;
 	}
 	return 1;
+}
+
+/* Notes the ports of a first fragment, which later ones need. Its transport header was parsed. */
+global int note_fragment(struct flow *flow)
+{
+	if (!flow || flow->fragment != 1 || !flow->has_ports)
+		return 0;
+	struct fragment *key = fragment_key(flow);
+	__u32 ports = (__u32)flow->source_port << 16 | flow->destination_port;
+	if (key)
+		bpf_map_update_elem(&fragments, key, &ports, BPF_ANY);
+	return 0;
+}
+
+/* Whether a packet may be a fragment: IPv6 has an extension header for it, behind others. */
+inline_always int may_be_fragment(struct flow *flow)
+{
+	return flow->fragment || (flow->version == 6 &&
+				  (flow->protocol == 44 || flow->protocol == 0 ||
+				   flow->protocol == 43 || flow->protocol == 60));
+}
+
+/* Notes the ports of a packet that may be a first fragment. `offset` is that of the IP header. */
+inline_always void note_if_fragment(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (likely(!may_be_fragment(flow)))
+		return;
+	if (!flow->read)
+		read_transport(ctx, offset, flow);
+	flow->read = 1;
+	note_fragment(flow);
 }
 
 /* Distance from an outer IPv6 header to UDP behind its extension headers; 0: no UDP, or a

@@ -35,6 +35,10 @@ TABLE(perimeter4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_
 TABLE(perimeter6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
 TABLE(sources4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_NO_PREALLOC);
 TABLE(sources6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
+/* Ports of datagrams of which the first fragment was seen, by which later ones match the same
+ * rules; and a key that is being made. */
+TABLE(fragments, BPF_MAP_TYPE_LRU_HASH, struct fragment, __u32, 4096, 0);
+TABLE(fragment_keys, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct fragment, 1, 0);
 TABLE(services, BPF_MAP_TYPE_HASH, struct service, __u32, 4096, BPF_F_NO_PREALLOC);
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
@@ -107,6 +111,9 @@ struct {
 } grace_period SEC(".maps") = { .values = { &grace_slot } };
 
 const volatile struct settings settings;
+
+/* A key of tables with one entry, which takes no stack. */
+const volatile __u32 only_entry = 0;
 
 volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff };
 

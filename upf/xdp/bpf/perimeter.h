@@ -47,7 +47,7 @@ global int is_exception(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 		read_transport(ctx, offset, flow);
 	flow->read = 1;
 	__u8 protocol = flow->protocol == IPPROTO_ICMPV6 ? IPPROTO_ICMP : flow->protocol;
-	int later = flow->fragment == 2;
+	int later = flow->fragment == 2 && !flow->has_ports;
 	if (class & CLASS_GATEWAY) {
 		if (protocol == IPPROTO_ICMP)
 			return 1;

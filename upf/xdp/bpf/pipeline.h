@@ -99,6 +99,7 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 		return dropped_of(rule, DROP_NAT);
 	if (flow->version == 4 && flow->nat_mark)
 		nat_cache_store(rule, target, flow);
+	note_if_fragment(ctx, offset, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
@@ -297,6 +298,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		count_unmarked(ctx, tunnel);
 	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_gtpu(ctx, offset, flow))
 		return dropped_of(rule, DROP_MALFORMED);
+	note_if_fragment(ctx, offset, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;

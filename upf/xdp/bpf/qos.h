@@ -169,6 +169,8 @@ global int count_first(struct rule *rule, __u64 ticks)
 	if (rest)
 		rest->first = ticks;
 	__sync_fetch_and_and(&rule->flags, ~RULE_FRESH);
+	if (unlikely(rule->flags & RULE_START) && rest)
+		send_event(rule, EVENT_START, rest->pdr);
 	return 0;
 }
 

@@ -39,6 +39,7 @@ enum rule_flag {
 	RULE_EXACT = 1 << 16,	/* a limit is near: count every packet against it */
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_DEFAULT_FLOW = 1 << 27, /* PDR: matches packets without QFI in spite of `qfis` */
+	RULE_START = 1 << 28,	/* URR: the next packet is an event */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet since user space read the time of the first one */
@@ -148,6 +149,14 @@ enum perimeter_class {
 	CLASS_DENIED = 1,
 	CLASS_GATEWAY = 2,	/* but for ICMP and DNS */
 	CLASS_LINK = 4,
+};
+
+/* What the fragments of a datagram have in common. */
+struct fragment {
+	__be32 source[4];	/* IPv4: the first word */
+	__be32 destination[4];
+	__u32 id;
+	__u32 protocol;
 };
 
 /* A service that UEs may reach though its address is denied. */
@@ -300,6 +309,7 @@ enum event_kind {
 	EVENT_MARK = 3,	 /* a rule reached `check_at` */
 	/* a tunnelled IPv6 packet for the socket to send follows, from its IP header */
 	EVENT_SEND = 4,
+	EVENT_START = 6,	/* traffic of a rule started: `argument` is its PDR ID */
 	EVENT_DATAGRAM = 5, /* a downlink packet of a session that user space forwards follows */
 };
 

@@ -23,6 +23,9 @@ pub enum DecodeError {
     /// An element has an invalid value (7.6.7).
     #[error("information element {0} has a wrong value")]
     Incorrect(u16),
+    /// An element asks for something that the receiver does not do (7.6.1).
+    #[error("information element {0} asks for something that is not supported")]
+    Unsupported(u16),
     /// Elements within elements, deeper than any message needs.
     #[error("information elements are nested too deep")]
     Depth,
@@ -35,6 +38,7 @@ impl DecodeError {
             DecodeError::Missing(_) => Some(Cause::MANDATORY_IE_MISSING),
             DecodeError::Length(_) | DecodeError::Depth => Some(Cause::INVALID_LENGTH),
             DecodeError::Incorrect(_) => Some(Cause::MANDATORY_IE_INCORRECT),
+            DecodeError::Unsupported(_) => Some(Cause::SERVICE_NOT_SUPPORTED),
             DecodeError::Truncated | DecodeError::Version(_) | DecodeError::UnknownMessage(_) => {
                 None
             }
@@ -46,9 +50,10 @@ impl DecodeError {
         match *self {
             // Type 0 is reserved; here it means the message itself.
             DecodeError::Length(0) => None,
-            DecodeError::Missing(ie) | DecodeError::Length(ie) | DecodeError::Incorrect(ie) => {
-                Some(ie)
-            }
+            DecodeError::Missing(ie)
+            | DecodeError::Length(ie)
+            | DecodeError::Incorrect(ie)
+            | DecodeError::Unsupported(ie) => Some(ie),
             _ => None,
         }
     }

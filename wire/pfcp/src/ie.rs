@@ -1,6 +1,8 @@
 //! Information elements (TS 29.244, 8.2), by subject.
 mod address;
+mod csid;
 mod ethernet;
+mod forwarding;
 mod node;
 mod numbers;
 mod pfd;
@@ -12,7 +14,9 @@ mod traffic;
 mod usage;
 
 pub use address::*;
+pub use csid::*;
 pub use ethernet::*;
+pub use forwarding::*;
 pub use node::*;
 pub use numbers::*;
 pub use pfd::*;

@@ -84,8 +84,11 @@ group! {
     }
 }
 group! {
-    /// Ends all sessions of a node (7.4.6.1).
-    SessionSetDeletionRequest { /** The sender. */ req node_id: NodeId, }
+    /// Ends the sessions of connection sets (7.4.6.1).
+    SessionSetDeletionRequest {
+        /** The sender. */ req node_id: NodeId,
+        /** The sets. */ list fq_csids: FqCsid,
+    }
 }
 group! {
     /// Answers it (7.4.6.2).
@@ -119,6 +122,9 @@ group! {
         /** Kind of session. */ opt pdn_type: PdnType,
         /** When idleness is reported. */ opt inactivity_timer: UserPlaneInactivityTimer,
         /** Flags. */ opt flags: PfcpSeReqFlags,
+        /** Tunnels and addresses of PDRs. */
+        list create_traffic_endpoints: CreateTrafficEndpoint,
+        /** Connection sets to which it belongs. */ list fq_csids: FqCsid,
     }
 }
 group! {
@@ -132,6 +138,8 @@ group! {
         /** Load. */ opt load: LoadControlInformation,
         /** Overload. */ opt overload: OverloadControlInformation,
         /** The rule at fault. */ opt failed_rule: FailedRuleId,
+        /** What the UP function chose for traffic endpoints. */
+        list created_traffic_endpoints: CreatedTrafficEndpoint,
     }
 }
 group! {
@@ -157,6 +165,10 @@ group! {
         /** Flags. */ opt flags: PfcpSmReqFlags,
         /** Usage that is asked for. */ list query_urrs: QueryUrr,
         /** When idleness is reported. */ opt inactivity_timer: UserPlaneInactivityTimer,
+        /** Traffic endpoints that go. */ list remove_traffic_endpoints: RemoveTrafficEndpoint,
+        /** New traffic endpoints. */ list create_traffic_endpoints: CreateTrafficEndpoint,
+        /** Changed traffic endpoints. */ list update_traffic_endpoints: UpdateTrafficEndpoint,
+        /** Connection sets to which it belongs. */ list fq_csids: FqCsid,
     }
 }
 group! {
@@ -169,6 +181,8 @@ group! {
         /** Overload. */ opt overload: OverloadControlInformation,
         /** Usage. */ list usage_reports: UsageReportInModification,
         /** The rule at fault. */ opt failed_rule: FailedRuleId,
+        /** What the UP function chose for traffic endpoints. */
+        list created_traffic_endpoints: CreatedTrafficEndpoint,
     }
 }
 group! { /** Ends a session (7.5.6). */ SessionDeletionRequest { } }

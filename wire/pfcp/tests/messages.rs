@@ -34,7 +34,7 @@ fn establishment() -> SessionEstablishmentRequest {
         far_id: Some(FarId(far)),
         urr_ids: vec![UrrId(1)],
         qer_ids: vec![QerId(1)],
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     };
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(5) };
     SessionEstablishmentRequest {
@@ -62,14 +62,17 @@ fn establishment() -> SessionEstablishmentRequest {
                     destination_interface: DestinationInterface(Interface::Core),
                     network_instance: Some(NetworkInstance::new("internet")),
                     outer_header_creation: None,
+                    ..Default::default()
                 }),
                 bar_id: None,
+                ..Default::default()
             },
             CreateFar {
                 far_id: FarId(2),
                 apply_action: ApplyAction::BUFF | ApplyAction::NOCP,
                 forwarding_parameters: None,
                 bar_id: Some(BarId(1)),
+                ..Default::default()
             },
         ],
         create_urrs: vec![CreateUrr {
@@ -84,6 +87,7 @@ fn establishment() -> SessionEstablishmentRequest {
             volume_quota: None,
             time_threshold: None,
             time_quota: None,
+            ..Default::default()
         }],
         create_qers: vec![CreateQer {
             qer_id: QerId(1),
@@ -93,6 +97,7 @@ fn establishment() -> SessionEstablishmentRequest {
             gbr: None,
             qfi: Some(Qfi(1)),
             rqi: None,
+            ..Default::default()
         }],
         create_bar: Some(CreateBar {
             bar_id: BarId(1),
@@ -102,6 +107,8 @@ fn establishment() -> SessionEstablishmentRequest {
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
         flags: Some(PfcpSeReqFlags(1)),
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
     }
 }
 
@@ -141,8 +148,10 @@ fn samples() -> Vec<(&'static str, Packet)> {
                 network_instance: None,
                 outer_header_creation: Some(OuterHeaderCreation::gtpu(0xbeef, ip(9))),
                 flags: Some(PfcpSmReqFlags(2)),
+                ..Default::default()
             }),
             bar_id: None,
+            ..Default::default()
         }],
         remove_pdrs: vec![RemovePdr { pdr_id: PdrId(7) }],
         query_urrs: vec![QueryUrr { urr_id: UrrId(1) }],
@@ -159,6 +168,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
             packets: [None; 3],
         }),
         duration: Some(DurationMeasurement(60)),
+        ..Default::default()
     };
     vec![
         ("heartbeat", Packet::node(1, HeartbeatRequest { recovery })),
@@ -219,6 +229,32 @@ fn samples() -> Vec<(&'static str, Packet)> {
         ),
         ("release", Packet::node(3, AssociationReleaseRequestMessage { node_id: node.clone() })),
         ("establishment", Packet::session(0, 4, establishment())),
+        ("rare_establishment", Packet::session(0, 4, with_rare_elements())),
+        (
+            "set_deletion",
+            Packet::node(
+                3,
+                SessionSetDeletionRequest {
+                    node_id: node.clone(),
+                    fq_csids: vec![FqCsid { node: CsidNode::Number(0x0001_f010), csids: vec![9] }],
+                },
+            ),
+        ),
+        (
+            "usage_report",
+            Packet::session(
+                8,
+                7,
+                SessionReportRequest {
+                    report_type: ReportType::USAR,
+                    downlink_data: None,
+                    usage_reports: vec![whole_usage_report()],
+                    error_indication: None,
+                    load: None,
+                    overload: None,
+                },
+            ),
+        ),
         (
             "establishment_response",
             Packet::session(
@@ -245,6 +281,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
                         flags: Some(OciFlags(1)),
                     }),
                     failed_rule: None,
+                    created_traffic_endpoints: vec![],
                 },
             ),
         ),
@@ -262,6 +299,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
                     overload: None,
                     usage_reports: vec![],
                     failed_rule: Some(FailedRuleId::Far(2)),
+                    created_traffic_endpoints: vec![],
                 },
             ),
         ),
@@ -304,6 +342,87 @@ fn samples() -> Vec<(&'static str, Packet)> {
             Packet::session(9, 7, SessionReportResponse { cause, offending_ie: None, flags: None }),
         ),
     ]
+}
+
+/// What few SMFs use.
+fn with_rare_elements() -> SessionEstablishmentRequest {
+    let mut request = establishment();
+    let marking = Some(TransportLevelMarking { traffic_class: 0xb8, mask: 0xfc });
+    request.create_pdrs[0].activate_predefined_rules = vec![ActivatePredefinedRules::new("dns")];
+    request.create_pdrs[0].pdi.traffic_endpoints = vec![TrafficEndpointId(3)];
+    let far = &mut request.create_fars[0];
+    far.apply_action = ApplyAction::FORW | ApplyAction::DUPL;
+    let parameters = far.forwarding_parameters.as_mut().expect("parameters");
+    parameters.transport_level_marking = marking;
+    parameters.forwarding_policy = Some(ForwardingPolicy::new("cheap"));
+    parameters.redirect = Some(RedirectInformation {
+        kind: RedirectAddressType::Url,
+        address: b"http://portal.example/".to_vec(),
+        other: None,
+    });
+    far.duplicating_parameters = vec![DuplicatingParameters {
+        destination_interface: DestinationInterface(Interface::Core),
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(7, ip(9))),
+        transport_level_marking: marking,
+        forwarding_policy: None,
+    }];
+    let qer = &mut request.create_qers[0];
+    qer.correlation_id = Some(QerCorrelationId(77));
+    qer.packet_rate = Some(PacketRate { uplink: Some((0, 3)), downlink: Some((4, 500)) });
+    qer.paging_policy = Some(PagingPolicyIndicator(5));
+    let urr = &mut request.create_urrs[0];
+    urr.reporting_triggers = ReportingTriggers::VOLTH
+        | ReportingTriggers::QUHTI
+        | ReportingTriggers::START
+        | ReportingTriggers::LIUSA
+        | ReportingTriggers::EVETH
+        | ReportingTriggers::QUVTI;
+    urr.measurement_period = None;
+    urr.quota_holding_time = Some(QuotaHoldingTime(5));
+    urr.quota_validity_time = Some(QuotaValidityTime(60));
+    urr.monitoring_time = Some(MonitoringTime(3_900_000_000));
+    urr.subsequent_volume_threshold =
+        Some(SubsequentVolumeThreshold { total: Some(1), uplink: Some(2), downlink: None });
+    urr.subsequent_time_threshold = Some(SubsequentTimeThreshold(6));
+    urr.subsequent_volume_quota =
+        Some(SubsequentVolumeQuota { total: None, uplink: None, downlink: Some(3) });
+    urr.subsequent_time_quota = Some(SubsequentTimeQuota(7));
+    urr.event_threshold = Some(EventThreshold(2));
+    urr.event_quota = Some(EventQuota(3));
+    urr.subsequent_event_threshold = Some(SubsequentEventThreshold(4));
+    urr.subsequent_event_quota = Some(SubsequentEventQuota(5));
+    urr.inactivity_detection_time = Some(InactivityDetectionTime(30));
+    urr.linked_urrs = vec![LinkedUrrId(2)];
+    urr.measurement_information = Some(MeasurementInformation(2));
+    urr.quota_far = Some(FarId(2));
+    request.create_traffic_endpoints = vec![CreateTrafficEndpoint {
+        id: TrafficEndpointId(3),
+        local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: None }),
+        network_instance: Some(NetworkInstance::new("internet")),
+        ..Default::default()
+    }];
+    request.fq_csids = vec![FqCsid { node: CsidNode::Ip(ip(2)), csids: vec![5, 6] }];
+    request
+}
+
+/// A usage report with all of its elements.
+fn whole_usage_report() -> UsageReport {
+    UsageReport {
+        urr_id: UrrId(1),
+        ur_seqn: UrSeqn(4),
+        trigger: UsageReportTrigger::START,
+        start: Some(StartTime(3_900_000_000)),
+        end: Some(EndTime(3_900_000_060)),
+        volume: None,
+        duration: Some(DurationMeasurement(60)),
+        application: Some(ApplicationDetectionInformation {
+            application_id: ApplicationId::new("video"),
+        }),
+        first_packet: Some(TimeOfFirstPacket(3_900_000_001)),
+        last_packet: Some(TimeOfLastPacket(3_900_000_059)),
+        information: Some(UsageInformation(2)),
+        events: vec![EventTimeStamp(3_900_000_002), EventTimeStamp(3_900_000_003)],
+    }
 }
 
 fn empty_modification() -> SessionModificationRequest {

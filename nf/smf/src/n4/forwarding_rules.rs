@@ -37,7 +37,7 @@ pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
             far_id: Some(FarId(FORWARDING_FAR)),
             urr_ids: vec![],
             qer_ids: vec![],
-            activate_predefined_rules: None,
+            activate_predefined_rules: vec![],
         }],
         create_fars: vec![CreateFar {
             far_id: FarId(FORWARDING_FAR),
@@ -46,8 +46,10 @@ pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
                 destination_interface: DestinationInterface(Interface::Access),
                 network_instance: None,
                 outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, address)),
+                ..Default::default()
             }),
             bar_id: None,
+            ..Default::default()
         }],
         ..Default::default()
     }

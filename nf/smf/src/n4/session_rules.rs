@@ -155,6 +155,7 @@ impl Downlink {
             destination_interface: DestinationInterface(Interface::Access),
             network_instance: None,
             outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, address)),
+            ..Default::default()
         })
     }
 }
@@ -173,7 +174,7 @@ pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentReq
         far_id: Some(FarId(far)),
         urr_ids: vec![UrrId(URR)],
         qer_ids: vec![QerId(QER)],
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     };
     let local_fteid = match parameters.restored {
         // All flows share one tunnel.
@@ -197,6 +198,7 @@ pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentReq
         destination_interface: DestinationInterface(Interface::Core),
         network_instance: network,
         outer_header_creation: parameters.unstructured_server.map(OuterHeaderCreation::udp6),
+        ..Default::default()
     };
     let mut create_pdrs = vec![
         pdr(UPLINK, uplink, Some(OuterHeaderRemoval { description: 0 }), TO_CORE),
@@ -219,6 +221,7 @@ pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentReq
                 apply_action: ApplyAction::FORW,
                 forwarding_parameters: Some(to_core),
                 bar_id: None,
+                ..Default::default()
             },
             CreateFar {
                 far_id: FarId(TO_ACCESS),
@@ -226,6 +229,7 @@ pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentReq
                 forwarding_parameters: parameters.downlink_action.parameters(),
                 bar_id: (!matches!(parameters.downlink_action, Downlink::Forward(_)))
                     .then_some(BarId(BAR)),
+                ..Default::default()
             },
         ],
         create_urrs: std::iter::once(create_urr(DEFAULT_URR, parameters.quota))
@@ -247,6 +251,7 @@ pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentReq
             gbr: None,
             qfi: Some(Qfi(parameters.qfi)),
             rqi: None,
+            ..Default::default()
         })
         .chain(parameters.flows.iter().map(flow_qer))
         .collect(),
@@ -264,6 +269,8 @@ pub fn establishment(parameters: &RuleParameters<'_>) -> SessionEstablishmentReq
         })),
         inactivity_timer: parameters.inactivity_s.map(UserPlaneInactivityTimer),
         flags: parameters.restored.map(|_| RESTORATION),
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
     }
 }
 
@@ -277,6 +284,7 @@ fn create_urr(urr_id: UrrId, quota: Option<Quota>) -> CreateUrr {
         volume_quota: quota.map(Quota::quota),
         time_threshold: None,
         time_quota: None,
+        ..Default::default()
     }
 }
 
@@ -320,6 +328,7 @@ fn flow_qer(flow: &Flow) -> CreateQer {
             .map(|rates| Gbr { uplink: kbps(rates.uplink), downlink: kbps(rates.downlink) }),
         qfi: Some(Qfi(flow.qfi)),
         rqi: None,
+        ..Default::default()
     }
 }
 
@@ -370,7 +379,7 @@ fn flow_pdrs(
                         .unwrap_or(DEFAULT_URR),
                 ],
                 qer_ids: qer_ids.clone(),
-                activate_predefined_rules: None,
+                activate_predefined_rules: vec![],
             });
         }
     }
@@ -429,6 +438,7 @@ pub fn update_flows(change: &FlowsChange<'_>) -> Option<SessionModificationReque
                 gbr: qer.gbr,
                 qfi: None,
                 rqi: None,
+                ..Default::default()
             }),
             Some(_) => {}
         }
@@ -442,6 +452,7 @@ pub fn update_flows(change: &FlowsChange<'_>) -> Option<SessionModificationReque
             gbr: None,
             qfi: None,
             rqi: None,
+            ..Default::default()
         });
     }
     (request != SessionModificationRequest::default()).then_some(request)
@@ -457,8 +468,10 @@ pub fn forward_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest 
             network_instance: None,
             outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, address)),
             flags: None,
+            ..Default::default()
         }),
         bar_id: None,
+        ..Default::default()
     })
 }
 
@@ -469,6 +482,7 @@ pub fn buffer() -> SessionModificationRequest {
         apply_action: Some(ApplyAction::BUFF | ApplyAction::NOCP),
         update_forwarding_parameters: None,
         bar_id: Some(BarId(BAR)),
+        ..Default::default()
     })
 }
 
@@ -493,6 +507,7 @@ pub fn update_quotas(quotas: &[(UrrId, Option<Quota>)]) -> SessionModificationRe
             volume_quota: Some(quota.quota()),
             time_threshold: None,
             time_quota: None,
+            ..Default::default()
         }
     };
     SessionModificationRequest {

@@ -42,7 +42,7 @@ pub fn access_rules(
         } else {
             vec![QerId(rules::QER)]
         },
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     };
     let uplink =
         || Pdi { local_fteid: Some(choose(FROM_GNB)), ..parameters.traffic.pdi(Interface::Access) };
@@ -60,6 +60,7 @@ pub fn access_rules(
         destination_interface: DestinationInterface(Interface::Core),
         network_instance: Some(NetworkInstance::new(parameters.traffic.dnn)),
         outer_header_creation: None,
+        ..Default::default()
     };
     for far in &mut request.create_fars {
         if let (true, Some(parameters)) =
@@ -87,6 +88,7 @@ pub fn access_rules(
         apply_action: ApplyAction::FORW,
         forwarding_parameters: Some(local_network),
         bar_id: None,
+        ..Default::default()
     });
     request.create_qers.push(CreateQer {
         qer_id: QerId(QFI_MARKING),
@@ -96,6 +98,7 @@ pub fn access_rules(
         gbr: None,
         qfi: Some(Qfi(DEFAULT_QFI)),
         rqi: None,
+        ..Default::default()
     });
     request
 }

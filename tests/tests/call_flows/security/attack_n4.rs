@@ -125,7 +125,7 @@ pub fn claim_of(ue: Ipv4Addr) -> SessionEstablishmentRequest {
         far_id: Some(FarId(1)),
         urr_ids: vec![],
         qer_ids: vec![],
-        activate_predefined_rules: None,
+        activate_predefined_rules: vec![],
     };
     let far = CreateFar {
         far_id: FarId(1),
@@ -134,8 +134,10 @@ pub fn claim_of(ue: Ipv4Addr) -> SessionEstablishmentRequest {
             destination_interface: DestinationInterface(Interface::Access),
             network_instance: None,
             outer_header_creation: Some(OuterHeaderCreation::gtpu(1, NEIGHBOUR.into())),
+            ..Default::default()
         }),
         bar_id: None,
+        ..Default::default()
     };
     SessionEstablishmentRequest {
         node_id: NodeId::Ip(NEIGHBOUR.into()),
@@ -148,5 +150,7 @@ pub fn claim_of(ue: Ipv4Addr) -> SessionEstablishmentRequest {
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
         flags: None,
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
     }
 }

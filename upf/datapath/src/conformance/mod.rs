@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 mod packets;
 mod rig;
+mod rules;
 mod usage;
 mod waiting;
 
@@ -61,6 +62,13 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ),
         ("usage is counted and reported", usage::usage_is_counted_and_reported),
         ("a quota stops packets", usage::a_quota_stops_packets),
+        (
+            "a limit below what is used is reported at once",
+            usage::a_limit_below_what_is_used_is_reported,
+        ),
+        ("the start of traffic is an event", rules::the_start_of_traffic_is_an_event),
+        ("an inactive rule measures nothing", rules::an_inactive_rule_measures_nothing),
+        ("fragments match the rule of the first one", rules::fragments_match_the_rule_of_the_first),
         ("an Error Indication is reported", an_error_indication_is_reported),
         ("a removed session has no effect", a_removed_session_has_no_effect),
         (
@@ -70,6 +78,12 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("UEs reach each other", ues_reach_each_other),
         ("a UE that solicits gets its prefix", a_ue_gets_its_prefix),
     ]
+}
+
+/// Checks of what a datapath does in user space if not elsewhere, so that a switch in front of it
+/// leaves it alone. Each needs a new rig.
+pub fn checks_of_rare_rules<R: Rig>() -> Vec<(&'static str, Check<R>)> {
+    vec![("packets are duplicated", rules::packets_are_duplicated)]
 }
 
 const TEID: u32 = 0x0101_0101;

@@ -71,6 +71,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
         gbr: None,
         qfi: Some(9),
         reflective: false,
+        ..Default::default()
     };
     session.qers.insert(1, qer);
     session

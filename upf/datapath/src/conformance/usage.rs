@@ -1,5 +1,5 @@
 //! Usage of sessions: counted, reported and limited.
-use super::{apply, downlink, established, send_uplink};
+use super::{apply, downlink, established, send_uplink, settle};
 use crate::conformance::Rig;
 use crate::{Event, Reached};
 use martlet_pfcp::ie::ReportingTriggers;
@@ -20,8 +20,9 @@ pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>
         volume_quota: limit(quota),
         time_threshold: None,
         time_quota: None,
-        time_quota_exhausted: false,
+        exhausted: false,
         quota_given: 0,
+        ..Default::default()
     };
     session.urrs.insert(1, urr);
     session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
@@ -82,4 +83,41 @@ pub(super) fn a_quota_stops_packets<R: Rig>(rig: &mut R) {
     apply(rig, &session);
     send_uplink(rig, 1, 7000, b"within");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"within"[..]));
+}
+
+pub(super) fn a_limit_below_what_is_used_is_reported<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    measure(&mut session, Some(1000), Some(10_000));
+    apply(rig, &session);
+    // 100 bytes of IP each.
+    for _ in 0..3 {
+        send_uplink(rig, 1, 7000, &[b'u'; 72]);
+        assert!(rig.receive_n6().is_some());
+    }
+    assert_eq!(rig.event(), None);
+    let limit = |total| Some(VolumeLimit { total: Some(total), ..Default::default() });
+    let event = |limit| Some(Event::UsageReached { seid: 1, urr: 1, limit });
+    let urr = |session: &mut Session, change: &dyn Fn(&mut Urr)| {
+        change(session.urrs.get_mut(&1).expect("URR 1"));
+    };
+    urr(&mut session, &|urr| urr.volume_threshold = limit(300));
+    apply(rig, &session);
+    assert_eq!(rig.event(), event(Reached::Threshold));
+    // Once: other changes do not repeat it.
+    session.qers.get_mut(&1).expect("QER 1").qfi = Some(3);
+    apply(rig, &session);
+    assert_eq!(rig.event(), None);
+    assert_eq!(rig.datapath().take_usage(1, &[1])[0].uplink_bytes, 300);
+    // A quota that is not a new one counts on.
+    urr(&mut session, &|urr| urr.volume_quota = limit(200));
+    apply(rig, &session);
+    assert_eq!(rig.event(), event(Reached::Quota));
+    send_uplink(rig, 1, 7000, b"beyond");
+    settle(rig);
+    // A renewed one lets packets pass.
+    urr(&mut session, &|urr| urr.quota_given += 1);
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"within");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"within"[..]));
+    assert_eq!(rig.event(), None);
 }

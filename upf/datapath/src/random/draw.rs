@@ -154,9 +154,18 @@ impl Draw {
             (2, closed, None, None),
             (3, GateStatus::default(), fast, Some(5)),
         ] {
-            session
-                .qers
-                .insert(id, Qer { id, gate, mbr, gbr: None, qfi, reflective: self.chance(30) });
+            session.qers.insert(
+                id,
+                Qer {
+                    id,
+                    gate,
+                    mbr,
+                    gbr: None,
+                    qfi,
+                    reflective: self.chance(30),
+                    ..Default::default()
+                },
+            );
         }
         for id in [1, 2] {
             let quota = self.chance(25).then(|| VolumeLimit {
@@ -176,8 +185,11 @@ impl Draw {
                 volume_quota: quota,
                 time_threshold: None,
                 time_quota: None,
-                time_quota_exhausted: false,
+                exhausted: false,
                 quota_given: 0,
+                awaits_traffic: self.chance(50),
+                inactive: self.chance(10),
+                ..Default::default()
             };
             session.urrs.insert(id, urr);
         }

@@ -39,8 +39,8 @@ pub enum Out {
     /// To the data network; without the checksum of its header and its TTL, which are the kernel's
     /// affair in one of them.
     Network(Vec<u8>),
-    /// In a tunnel: the destination, and the GTP-U message.
-    Tunnel(IpAddr, Vec<u8>),
+    /// In a tunnel: the destination, the type of service outside, and the GTP-U message.
+    Tunnel(IpAddr, u8, Vec<u8>),
 }
 
 /// Clears the TTL and the header checksum, which differ between datapaths.

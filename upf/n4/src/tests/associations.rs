@@ -196,11 +196,12 @@ fn sessions_are_retained_if_the_smf_returns_in_time() {
 }
 
 #[test]
-fn unsupported_features_are_rejected() {
+fn a_session_set_deletion_names_sets() {
     let mut smf = Smf::associated();
-    let request = SessionSetDeletionRequest { node_id: NodeId::Ip(SMF) };
+    let request = SessionSetDeletionRequest { node_id: NodeId::Ip(SMF), fq_csids: vec![] };
     let Message::SessionSetDeletionResponse(answer) = smf.node(request) else { panic!() };
-    assert_eq!(answer.cause, Cause::SERVICE_NOT_SUPPORTED);
+    let expected = (Cause::CONDITIONAL_IE_MISSING, Some(OffendingIe(FqCsid::TYPE)));
+    assert_eq!((answer.cause, answer.offending_ie), expected);
 }
 
 #[test]

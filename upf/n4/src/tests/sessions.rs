@@ -124,9 +124,9 @@ fn inconsistent_rules_are_rejected_completely() {
         ),
         (
             |r| r.create_fars[0].apply_action = ApplyAction(0x12),
-            Cause::RULE_CREATION_FAILURE,
+            Cause::CONDITIONAL_IE_MISSING,
+            Some(DuplicatingParameters::TYPE),
             None,
-            Some(FailedRuleId::Far(1)),
         ),
         (
             |r| r.create_fars[0].forwarding_parameters = None,
@@ -153,7 +153,7 @@ fn inconsistent_rules_are_rejected_completely() {
                     vec![SdfFilter { flow_description, ..Default::default() }];
             },
             Cause::RULE_CREATION_FAILURE,
-            None,
+            Some(SdfFilter::TYPE),
             Some(FailedRuleId::Pdr(2)),
         ),
         (
@@ -253,6 +253,7 @@ fn rules_are_created_and_removed() {
             apply_action: ApplyAction::DROP,
             forwarding_parameters: None,
             bar_id: None,
+            ..Default::default()
         }],
         ..Default::default()
     };
@@ -280,6 +281,7 @@ fn a_pdr_with_a_new_tunnel_releases_the_old_one() {
         far_id: None,
         urr_ids: vec![],
         qer_ids: vec![],
+        ..Default::default()
     };
     let answer = smf.accepted(
         seid,

@@ -107,6 +107,7 @@ fn a_volume_quota_stops_packets_until_it_is_renewed() {
         volume_quota: Some(quota),
         time_threshold: None,
         time_quota: None,
+        ..Default::default()
     };
     smf.accepted(
         seid,

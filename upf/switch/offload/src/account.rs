@@ -192,8 +192,9 @@ mod tests {
             volume_quota: total(quota),
             time_threshold: None,
             time_quota: None,
-            time_quota_exhausted: false,
+            exhausted: false,
             quota_given: 0,
+            ..Default::default()
         }
     }
 

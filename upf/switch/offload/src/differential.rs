@@ -25,6 +25,7 @@ use martlet_upf_rules::{Session, Tunnel};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const NATIVE_N3: u32 = 2;
@@ -160,7 +161,9 @@ impl Pair {
         let tunnelled =
             to_peers.into_iter().find(|(_, bytes)| matches!(decode(bytes), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((peer, bytes)), None) => Out::Tunnel(peer, bytes),
+            (Some((peer, bytes)), None) => {
+                Out::Tunnel(peer, self.kernel.left.marking.load(Ordering::Relaxed), bytes)
+            }
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
@@ -215,7 +218,8 @@ fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
             let bytes =
                 |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 bytes") };
             assert_eq!((bytes(8), &packet[40..44]), (n3_ip6().octets(), &[8, 0x68, 8, 0x68][..]));
-            Out::Tunnel(Ipv6Addr::from(bytes(24)).into(), packet[48..].to_vec())
+            let class = packet[0] << 4 | packet[1] >> 4;
+            Out::Tunnel(Ipv6Addr::from(bytes(24)).into(), class, packet[48..].to_vec())
         }
         ACCESS => {
             assert_eq!(
@@ -223,7 +227,7 @@ fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
                 (&N3.octets()[..], &[8, 0x68, 8, 0x68][..])
             );
             let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
-            Out::Tunnel(peer.into(), packet[28..].to_vec())
+            Out::Tunnel(peer.into(), packet[1], packet[28..].to_vec())
         }
         CORE => Out::Network(without_ttl(packet.to_vec())),
         other => panic!("out of port {other}"),
@@ -234,6 +238,10 @@ fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
 fn simplify(session: &mut Session) {
     for urr in session.urrs.values_mut() {
         urr.volume_quota = None;
+        (urr.awaits_traffic, urr.inactive) = (false, false);
+    }
+    for far in session.fars.values_mut() {
+        far.marking = None;
     }
     for qer in session.qers.values_mut() {
         (qer.mbr, qer.qfi) = (None, qer.qfi.or(Some(7)));

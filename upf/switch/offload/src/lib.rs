@@ -166,6 +166,10 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).last_activity(seid)
     }
 
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        lock(&self.state).native.last_packet(seid, urr)
+    }
+
     fn buffered(&self, seid: u64) -> Buffered {
         lock(&self.state).native.buffered(seid)
     }

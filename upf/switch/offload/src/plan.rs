@@ -369,7 +369,22 @@ fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards
         return Err(Unsupported::NoFar(pdr.far));
     };
     let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| session.qers.get(id)).collect();
-    let exhausted = |id: &u32| session.urrs.get(id).is_some_and(|urr| urr.time_quota_exhausted);
+    // The switch neither marks outer headers, nor copies or redirects, nor sees traffic start.
+    let rare = far.marking.is_some()
+        || far.redirect.is_some()
+        || far.duplicates
+        || qers.iter().any(|qer| qer.is_rare());
+    if rare {
+        return Ok(Towards::Native);
+    }
+    let exhausted = |id: &u32| {
+        session.urrs.get(id).is_some_and(|urr| {
+            urr.exhausted
+                || urr.inactive
+                || urr.detects_traffic()
+                || urr.quota_holding_time.is_some()
+        })
+    };
     if qers.iter().any(|qer| !qer.passes(direction)) || pdr.urrs.iter().any(exhausted) {
         return Ok(Towards::Native);
     }

@@ -38,7 +38,15 @@ fn far(id: u32, tunnel: Option<Tunnel>) -> Far {
 
 fn qer(id: u32, mbr: Option<u64>) -> Qer {
     let mbr = mbr.map(|rate| BitRate { uplink: rate, downlink: rate });
-    Qer { id, gate: GateStatus::default(), mbr, gbr: None, qfi: Some(9), reflective: false }
+    Qer {
+        id,
+        gate: GateStatus::default(),
+        mbr,
+        gbr: None,
+        qfi: Some(9),
+        reflective: false,
+        ..Default::default()
+    }
 }
 
 /// A session as our SMF creates it: a PDR per direction, and one QER with the session's bit rate.

@@ -84,7 +84,7 @@ impl Forwarder {
     }
 
     /// The accounts and limits of the session's URRs. Counters are retained; a renewed quota counts
-    /// from 0.
+    /// from 0. Returns the limits that were not reached before and are by what was counted.
     pub(super) fn set_limits(
         &self,
         state: &mut State,
@@ -92,7 +92,7 @@ impl Forwarder {
         session: &Session,
         plan: &Plan,
         limits_range: Option<(u32, u32)>,
-    ) {
+    ) -> Vec<usize> {
         let mut accounts = std::mem::take(&mut entry.accounts);
         entry.accounts.reserve_exact(session.urrs.len());
         let mut renewed = Vec::new();
@@ -121,12 +121,19 @@ impl Forwarder {
         let start =
             if stays { old_limits_range } else { limits_range }.map_or(0, |(start, _)| start);
         let were_exact = std::mem::replace(&mut entry.exact, plan.exact);
+        let mut reached = Vec::new();
         for (n, limit) in plan.limits.iter().enumerate() {
             let same = |old: &Limit| {
                 old.urr == limit.urr && old.quota == limit.quota && old.of == limit.of
             };
             let old = before.iter().find(|old| same(old));
             let fresh = limit.quota && renewed.contains(&limit.urr);
+            let was_left = old.filter(|_| !fresh).is_none_or(|old| entry.left(old) > 0);
+            let left = entry.left(limit);
+            // A threshold is not reached by nothing.
+            if was_left && left <= 0 && (limit.quota || left < clamp(limit.bytes)) {
+                reached.push(n);
+            }
             match old.filter(|_| stays && were_exact && !fresh) {
                 // Corrected in place by the difference, since packets count it down meanwhile.
                 Some(old) => {
@@ -142,6 +149,7 @@ impl Forwarder {
             }
             entry.limits_at = limits_range;
         }
+        reached
     }
 }
 

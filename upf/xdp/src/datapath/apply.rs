@@ -88,7 +88,7 @@ impl Forwarder {
         };
         let buffered_before = entry.buffers || entry.held;
         entry.relays.set(session.relays());
-        self.switch(state, &mut entry, session, plan, allocation, lookup_keys);
+        let reached = self.switch(state, &mut entry, session, plan, allocation, lookup_keys);
         if change.renotify {
             entry.notified = false;
         }
@@ -96,6 +96,9 @@ impl Forwarder {
         state.rules = rules;
         let seid = entry.seid;
         state.sessions.insert(seid, entry);
+        for limit in reached {
+            self.limit_reached(state, seid, limit);
+        }
         if buffered_before || !change.end_markers.is_empty() {
             // Packets under the previous rules are now sent, or in the ring buffer.
             self.grace_period();
@@ -291,7 +294,8 @@ impl Forwarder {
         Ok(at)
     }
 
-    /// Switches packets to the new rules and retains the counters of the old ones.
+    /// Switches packets to the new rules and retains the counters of the old ones. Returns the
+    /// limits that are reached by what was counted before.
     fn switch(
         &self,
         state: &mut State,
@@ -300,10 +304,10 @@ impl Forwarder {
         plan: Plan,
         allocation: Allocation,
         lookup_keys: ById<LookupKey, u32>,
-    ) {
+    ) -> Vec<usize> {
         let now = Instant::now();
         entry.settle(&self.programs);
-        self.set_limits(state, entry, session, &plan, allocation.limits);
+        let reached = self.set_limits(state, entry, session, &plan, allocation.limits);
         for (lookup_key, leads_to) in lookup_keys.iter() {
             let before = entry.lookup_keys.get(lookup_key).copied();
             self.enter(state, entry.seid, *lookup_key, before, Some(*leads_to));
@@ -368,6 +372,9 @@ impl Forwarder {
             .map(|p| (p.pdr, p.rule.qfi & 0x3f))
             .collect();
         entry.marks = shared(Arc::new(marks));
+        let awaiting = session.urrs.values().filter(|urr| urr.awaits_traffic && !urr.inactive);
+        entry.awaiting.set(awaiting.map(|urr| urr.id).collect());
+        reached
     }
 
     /// See [`Datapath::remove_all`](martlet_upf_datapath::Datapath::remove_all).

@@ -86,7 +86,8 @@ pub(super) struct Plan {
 /// The compiled form of a session.
 pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, DatapathError> {
     let default_flows = if require_qfi { BTreeSet::new() } else { session.default_flows() };
-    let mut limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
+    let measuring = session.urrs.values().filter(|urr| !urr.inactive);
+    let mut limits: Vec<Limit> = measuring.flat_map(limits_of).collect();
     limits.shrink_to_fit();
     if limits.len() > 256 {
         return Err(DatapathError::NoResources(format!(
@@ -196,7 +197,10 @@ fn planned(
         return Err(reject(Unsupported::TooManyRates { count, max: MAX_BUCKETS }));
     }
     let urrs = || pdr.urrs.iter().filter_map(|id| session.urrs.get(id));
-    if urrs().any(|urr| urr.time_quota_exhausted) {
+    if urrs().any(|urr| urr.awaits_traffic && !urr.inactive) {
+        flags |= r::RULE_START.0;
+    }
+    if urrs().any(|urr| urr.exhausted) {
         flags |= r::RULE_QUOTA.0;
     }
     let own =
@@ -223,7 +227,7 @@ fn planned(
         rule,
         rest,
         rates,
-        urrs: pdr.urrs.clone(),
+        urrs: urrs().filter(|urr| !urr.inactive).map(|urr| urr.id).collect(),
     })
 }
 

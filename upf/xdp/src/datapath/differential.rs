@@ -10,13 +10,16 @@ use martlet_upf_datapath::random::{
     Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, checksum, from_network, gnb6, n3_ip6, outer,
     outer6, set_up, without_ttl,
 };
-use martlet_upf_datapath::{Change, Datapath, DatapathError, Usage};
+use martlet_upf_datapath::{Change, Datapath, DatapathError, Event, Usage};
 use martlet_upf_kernel::bench::Bench;
 use martlet_upf_rules::*;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc;
 
 /// Sender of the frames that the kernel is to forward: see `bpf/forwarding.h`.
 const LINK: [u8; 6] = crate::loader::LINK_MAC;
@@ -25,7 +28,7 @@ const LINK: [u8; 6] = crate::loader::LINK_MAC;
 struct Pair {
     kernel: Bench,
     xdp: XdpDatapath,
-    _signals: martlet_upf_datapath::Signals,
+    signals: martlet_upf_datapath::Signals,
     ports: [u32; 2],
 }
 
@@ -61,7 +64,7 @@ impl Pair {
         let port = |name: &str| if_nametoindex(name).expect("the interface");
         let perimeter = xdp.forwarder.perimeter.clone();
         let kernel = Bench::within(KernelLimits::default(), &config.n3, perimeter);
-        Pair { kernel, xdp, _signals: signals, ports: [port("n3a"), port("n6a")] }
+        Pair { kernel, xdp, signals, ports: [port("n3a"), port("n6a")] }
     }
 
     /// The output of `kernel` for its last input.
@@ -73,7 +76,9 @@ impl Pair {
         let tunnelled =
             to_peers.into_iter().find(|(_, bytes)| matches!(decode(bytes), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((peer, bytes)), None) => Out::Tunnel(peer, bytes),
+            (Some((peer, bytes)), None) => {
+                Out::Tunnel(peer, self.kernel.left.marking.load(Ordering::Relaxed), bytes)
+            }
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
@@ -95,9 +100,9 @@ impl Pair {
             && packet[22..24] == 2152u16.to_be_bytes()
         {
             let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
-            return Out::Tunnel(peer.into(), packet[28..].to_vec());
+            return Out::Tunnel(peer.into(), packet[1], packet[28..].to_vec());
         }
-        if packet[0] == 0x60
+        if packet[0] >> 4 == 6
             && packet[6] == 17
             && packet[8..24] == n3_ip6().octets()
             && packet[42..44] == [0x08, 0x68]
@@ -109,7 +114,8 @@ impl Pair {
                 (packet[44..46].to_vec(), packet.len()),
                 "lengths"
             );
-            return Out::Tunnel(Ipv6Addr::from(peer).into(), packet[48..].to_vec());
+            let class = packet[0] << 4 | packet[1] >> 4;
+            return Out::Tunnel(Ipv6Addr::from(peer).into(), class, packet[48..].to_vec());
         }
         if whole && frame[6..12] != LINK {
             let mut right = packet.clone();
@@ -142,6 +148,17 @@ fn counted(mut usage: Vec<Usage>) -> Vec<(u32, [u64; 4])> {
         .map(|usage| (usage.urr, of(usage)))
         .filter(|(_, counts)| *counts != [0; 4])
         .collect()
+}
+
+/// The URRs whose traffic has started, by session.
+fn started(events: &mut mpsc::Receiver<Event>) -> BTreeSet<(u64, u32)> {
+    let mut started = BTreeSet::new();
+    while let Ok(event) = events.try_recv() {
+        if let Event::TrafficStarted { seid, urr } = event {
+            assert!(started.insert((seid, urr)), "once: session {seid}, URR {urr}");
+        }
+    }
+    started
 }
 
 fn one_set(pair: &mut Pair, seed: u64) -> usize {
@@ -186,6 +203,8 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
         let usage = (counted(pair.kernel.datapath().remove(seid)), counted(pair.xdp.remove(seid)));
         assert_eq!(usage.0, usage.1, "usage: seed {seed}, session {seid}");
     }
+    let started = (started(&mut pair.kernel.events), started(&mut pair.signals.events));
+    assert_eq!(started.0, started.1, "starts of traffic: seed {seed}");
     let unmarked = (
         pair.kernel.datapath().counters().unmarked_packets.get(),
         pair.xdp.counters().unmarked_packets.get(),

@@ -9,7 +9,7 @@
 //! | `ring`, `waiting` | events of the programs, and buffered packets |
 //! | `socket`, `thread` | GTP-U signalling, unknown tunnels, reassembled packets |
 //! | `router` | Router Advertisements |
-//! | `non_ip` | Ethernet and unstructured sessions |
+//! | `non_ip` | sessions that user space carries |
 //! | `shape`, `batching` | thermal shaping and interrupt mitigation |
 //! | `trace`, `capture` | traced packets; captures of N6 |
 //! | `controller` | life cycle of the programs: attach, pin, take over, replace |
@@ -322,7 +322,9 @@ impl XdpDatapath {
         let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
         let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
-        let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), inner));
+        let mut ends = vec![inner];
+        ends.extend(link.network_instances.iter().map(|(_, inner)| *inner));
+        let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), ends));
         let forwarder = Forwarder::new(
             programs,
             ring,
@@ -462,17 +464,30 @@ impl Datapath for XdpDatapath {
     }
 
     fn features(&self) -> UpFunctionFeatures {
-        UpFunctionFeatures::EMPU
+        // Where programs translate addresses, no session is carried in user space.
+        match self.forwarder.nat.addresses {
+            0 => UpFunctionFeatures::EMPU | UpFunctionFeatures::TREU,
+            _ => UpFunctionFeatures::EMPU,
+        }
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         self.controller.session_added();
-        match change.session.kind {
-            SessionKind::Ip => self.forwarder.apply(change),
-            SessionKind::Ethernet | SessionKind::Unstructured => {
-                lock(&self.frames).apply(&self.forwarder, change)
-            }
+        let session = change.session;
+        let mut frames = lock(&self.frames);
+        let here = session.kind == SessionKind::Ip
+            && !session.is_rare()
+            && frames.of(session.seid).is_none();
+        if !here {
+            return frames.apply(&self.forwarder, change);
         }
+        if frames.has_keys_of(session) {
+            let pdr = session.pdrs.keys().next().copied().unwrap_or_default();
+            let why = "has a tunnel or address of another session".into();
+            return Err(DatapathError::Pdr { pdr, why });
+        }
+        drop(frames);
+        self.forwarder.apply(change)
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {
@@ -505,6 +520,11 @@ impl Datapath for XdpDatapath {
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.of_frames(seid, |non_ip| non_ip.last_activity(seid))
             .unwrap_or_else(|| self.forwarder.last_activity(seid))
+    }
+
+    fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant> {
+        self.of_frames(seid, |non_ip| non_ip.last_packet(seid, urr))
+            .unwrap_or_else(|| self.forwarder.last_packet(seid, urr))
     }
 
     fn buffered(&self, seid: u64) -> Buffered {

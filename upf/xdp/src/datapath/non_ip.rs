@@ -1,5 +1,6 @@
-//! Ethernet and unstructured sessions, which programs pass to user space: tunnels to the socket,
-//! downlink packets to the ring.
+//! Sessions that programs pass to user space, tunnels to the socket and downlink packets to the
+//! ring: Ethernet and unstructured ones, and IP sessions with rules that few have
+//! ([`Session::is_rare`]). An IP session that has once had such a rule stays there.
 use super::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;
@@ -7,15 +8,18 @@ use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::{Change, DatapathError, Usage};
 use martlet_upf_kernel::non_ip::{NonIpSessions, ToNetwork};
-use martlet_upf_rules::{Session, SessionKind, UeAddress};
+use martlet_upf_rules::{Prefix, Session, SessionKind, UeAddress};
 use std::collections::{BTreeSet, HashMap};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The lookup keys of a session: its tunnels, and the IPv6 prefixes of its addresses.
+/// The lookup keys of a session: its tunnels, its addresses, and networks behind it.
 #[derive(Debug, Default, Clone)]
 struct LookupKeys {
     teids: BTreeSet<u32>,
+    addresses: BTreeSet<Ipv4Addr>,
     prefixes: BTreeSet<u64>,
+    routes: BTreeSet<Prefix>,
 }
 
 /// The non-IP sessions, and their lookup keys.
@@ -27,24 +31,36 @@ pub(super) struct NonIpRules {
     down: u32,
 }
 
-/// Unstructured data of a UE is passed to the kernel from the programs' end of the link.
-pub(super) fn to_network(frames: Arc<PacketSocket>, inner: u32) -> ToNetwork {
-    Box::new(move |packet: &[u8]| {
-        let frame = [&LINK_MAC[..], &LINK_MAC, &[0x86, 0xdd], packet].concat();
-        frames.send(inner, &frame)
+/// Packets of a UE are passed to the kernel from the programs' ends of the links: the default one,
+/// then those of the network instances.
+pub(super) fn to_network(frames: Arc<PacketSocket>, inner: Vec<u32>) -> ToNetwork {
+    Box::new(move |packet: &[u8], exit: usize| {
+        let end = inner.get(exit).copied().ok_or(std::io::ErrorKind::NotConnected)?;
+        let kind: [u8; 2] = match packet.first().map(|first| first >> 4) {
+            Some(4) => [8, 0],
+            _ => [0x86, 0xdd],
+        };
+        let frame = [&LINK_MAC[..], &LINK_MAC, &kind, packet].concat();
+        frames.send(end, &frame)
     })
 }
 
 impl LookupKeys {
     fn of(session: &Session) -> Self {
         let teids = session.teids().into_iter().collect();
-        let addresses = session.pdrs.values().flat_map(|pdr| &pdr.ue);
-        let prefixes = addresses.filter_map(|address| {
-            if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None }
-        });
+        let mut keys = LookupKeys { teids, ..LookupKeys::default() };
         // Frames have no address of the data network.
-        let datagrams = session.kind == SessionKind::Unstructured;
-        LookupKeys { teids, prefixes: prefixes.filter(|_| datagrams).collect() }
+        if session.kind == SessionKind::Ethernet {
+            return keys;
+        }
+        for address in session.pdrs.values().flat_map(|pdr| &pdr.ue) {
+            match address {
+                UeAddress::V4(address) => drop(keys.addresses.insert(*address)),
+                UeAddress::V6(prefix) => drop(keys.prefixes.insert(*prefix)),
+            }
+        }
+        keys.routes = session.routes();
+        keys
     }
 }
 
@@ -73,7 +89,40 @@ impl NonIpRules {
         Ok(NonIpRules { non_ip, lookup_keys: HashMap::new(), up, down })
     }
 
-    /// The datapath of a session, if it is a non-IP one.
+    /// Whether a session may be carried here: the programs translate no addresses, and its tunnels
+    /// and addresses are not those of a session that they carry.
+    fn check(&self, forwarder: &Forwarder, change: &Change<'_>) -> Result<(), DatapathError> {
+        let session = change.session;
+        let first = session.pdrs.keys().next().copied().unwrap_or_default();
+        let refuse = |why: &str| Err(DatapathError::Pdr { pdr: first, why: why.into() });
+        if session.kind == SessionKind::Ip && forwarder.nat.addresses > 0 {
+            return refuse("needs user space, which does not translate addresses (upf.xdp.nat)");
+        }
+        let state = forwarder.lock();
+        let other = |owner: Option<&u64>| owner.is_some_and(|owner| *owner != session.seid);
+        let taken = session.teids().iter().any(|teid| other(state.by_teid.get(teid)))
+            || session.ue_addresses().iter().any(|address| other(state.by_ue.get(address)));
+        let taken = taken || self.has_keys_of(session);
+        if taken { refuse("has a tunnel or address of another session") } else { Ok(()) }
+    }
+
+    /// Whether some session here has one of these tunnels or addresses.
+    pub fn has_keys_of(&self, session: &Session) -> bool {
+        if self.lookup_keys.is_empty() {
+            return false;
+        }
+        let (teids, addresses) = (session.teids(), session.ue_addresses());
+        let has = |keys: &LookupKeys| {
+            teids.iter().any(|teid| keys.teids.contains(teid))
+                || addresses.iter().any(|address| match address {
+                    UeAddress::V4(address) => keys.addresses.contains(address),
+                    UeAddress::V6(prefix) => keys.prefixes.contains(prefix),
+                })
+        };
+        self.lookup_keys.iter().any(|(seid, keys)| *seid != session.seid && has(keys))
+    }
+
+    /// The datapath of a session, if it is carried here.
     pub fn of(&self, seid: u64) -> Option<&NonIpSessions> {
         self.lookup_keys.contains_key(&seid).then_some(&*self.non_ip)
     }
@@ -89,9 +138,21 @@ impl NonIpRules {
         forwarder: &Forwarder,
         change: &Change<'_>,
     ) -> Result<(), DatapathError> {
+        self.check(forwarder, change)?;
+        let seid = change.session.seid;
+        // A session that the programs carried until now: its counters continue here.
+        let counted = if self.lookup_keys.contains_key(&seid) {
+            Vec::new()
+        } else {
+            forwarder.hand_over(seid)
+        };
+        if !counted.is_empty() {
+            forwarder.send_end_markers(change.end_markers);
+        }
         self.non_ip.apply(change)?;
+        self.non_ip.carry(seid, &counted);
         let now = LookupKeys::of(change.session);
-        let before = self.lookup_keys.insert(change.session.seid, now.clone()).unwrap_or_default();
+        let before = self.lookup_keys.insert(seid, now.clone()).unwrap_or_default();
         // The lock guards these tables.
         let _state = forwarder.lock();
         let programs = &forwarder.programs;
@@ -100,20 +161,34 @@ impl NonIpRules {
             .prefixes
             .difference(&now.prefixes)
             .for_each(|prefix| programs.clear_ue6(prefix.to_be_bytes()));
+        let gone = before.addresses.difference(&now.addresses);
+        gone.for_each(|address| programs.clear_ue4(address.octets()));
+        for route in before.routes.difference(&now.routes) {
+            forwarder.enter_route(seid, *route, Some(self.down), None);
+        }
+        for route in now.routes.difference(&before.routes) {
+            forwarder.enter_route(seid, *route, None, Some(self.down));
+        }
+        let addresses = now.addresses.difference(&before.addresses);
+        let addresses = addresses.map(|address| programs.set_ue4(address.octets(), self.down));
         let teids =
             now.teids.difference(&before.teids).map(|teid| programs.set_teid(*teid, self.up));
         let prefixes = now.prefixes.difference(&before.prefixes);
         let prefixes = prefixes.map(|prefix| programs.set_ue6(prefix.to_be_bytes(), self.down));
-        let set: Result<(), _> = teids.chain(prefixes).collect();
+        let set: Result<(), _> = teids.chain(prefixes).chain(addresses).collect();
         set.map_err(|error| DatapathError::NoResources(error.to_string()))
     }
 
     /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for an IP session.
     pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
-        let LookupKeys { teids, prefixes } = self.lookup_keys.remove(&seid)?;
+        let LookupKeys { teids, addresses, prefixes, routes } = self.lookup_keys.remove(&seid)?;
         let state = forwarder.lock();
         teids.iter().for_each(|teid| forwarder.programs.clear_teid(*teid));
         prefixes.iter().for_each(|prefix| forwarder.programs.clear_ue6(prefix.to_be_bytes()));
+        addresses.iter().for_each(|address| forwarder.programs.clear_ue4(address.octets()));
+        for route in &routes {
+            forwarder.enter_route(seid, *route, Some(self.down), None);
+        }
         drop(state);
         Some(self.non_ip.remove(seid))
     }

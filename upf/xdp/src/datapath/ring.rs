@@ -9,14 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) enum UserEvent {
     /// A buffered packet, after those of its session with lower numbers.
     Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
-    /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
-    Send { peer: Ipv6Addr, datagram: Vec<u8> },
+    /// A tunnelled packet of IPv6 is to be sent: the peer, the traffic class, and the datagram.
+    Send { peer: Ipv6Addr, class: u8, datagram: Vec<u8> },
     /// A packet of the data network for a session that the programs do not forward.
     Datagram { packet: Vec<u8> },
     /// A copy of a packet that a name server sent to a UE.
     Answer { packet: Vec<u8> },
     /// A limit of a session was reached.
     Limit { session: u32, limit: usize },
+    /// The first packet of a PDR with a URR that awaits traffic.
+    Start { session: u32, pdr: u16 },
     /// A rule reached its first mark.
     Mark { session: u32 },
 }
@@ -143,7 +145,8 @@ fn read(bytes: &[u8]) -> Option<UserEvent> {
             let start = size_of::<types::event>();
             let packet = bytes.get(start..start + length)?;
             let peer = <[u8; 16]>::try_from(packet.get(24..40)?).ok()?.into();
-            Some(UserEvent::Send { peer, datagram: packet.get(48..)?.to_vec() })
+            let class = packet.first()? << 4 | packet.get(1)? >> 4;
+            Some(UserEvent::Send { peer, class, datagram: packet.get(48..)?.to_vec() })
         }
         types::event_kind::EVENT_DATAGRAM => {
             let start = size_of::<types::event>();
@@ -152,6 +155,7 @@ fn read(bytes: &[u8]) -> Option<UserEvent> {
         types::event_kind::EVENT_LIMIT => {
             Some(UserEvent::Limit { session, limit: argument as usize })
         }
+        types::event_kind::EVENT_START => Some(UserEvent::Start { session, pdr: argument as u16 }),
         types::event_kind::EVENT_MARK => Some(UserEvent::Mark { session }),
         _ => None,
     }

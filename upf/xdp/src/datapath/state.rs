@@ -56,6 +56,8 @@ pub(super) struct Entry {
     /// The run of its limits.
     pub limits_at: Option<(u32, u32)>,
     pub marks: Arc<ById<u16, u8>>,
+    /// URRs whose traffic has not started yet.
+    pub awaiting: LazyBox<Vec<u32>>,
     /// See [`Session::relays`].
     pub relays: LazyBox<BTreeMap<u32, Tunnel>>,
     /// Buffered packets in order.
@@ -263,6 +265,7 @@ impl Entry {
             exact: false,
             limits_at: None,
             marks: Arc::default(),
+            awaiting: LazyBox::default(),
             relays,
             waiting: LazyBox::default(),
             waiting_bytes: 0,
@@ -299,12 +302,14 @@ impl Entry {
                 continue;
             }
             let clock = clock.get_or_insert_with(|| Clock::read(programs));
+            let low = last;
             let last = clock.whole(last);
             let (first, last) = (clock.wall(first.unwrap_or(last)), clock.wall(last));
             for account in
                 self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr))
             {
                 account.add(placed.direction, new_counts, first, last);
+                account.last = later(account.last, low);
             }
         }
     }
@@ -456,6 +461,25 @@ impl Entry {
             }
         }
         reached
+    }
+
+    /// The URRs of a PDR whose traffic has started now.
+    pub fn started(&mut self, pdr: u16) -> Vec<u32> {
+        let Some(placed) = self.rules.iter().find(|placed| placed.pdr == pdr) else {
+            return Vec::new();
+        };
+        let urrs = placed.urrs.clone();
+        let (started, waiting) =
+            self.awaiting.take().into_iter().partition(|urr| urrs.contains(urr));
+        self.awaiting.set(waiting);
+        started
+    }
+
+    /// When a usage reporting rule last counted a packet.
+    pub fn last_packet(&mut self, programs: &Programs, urr: u32) -> Option<Instant> {
+        self.settle(programs);
+        let account = self.accounts.iter().find(|account| account.urr == urr)?;
+        Clock::read(programs).instant(account.last)
     }
 
     /// When its last packet was forwarded.

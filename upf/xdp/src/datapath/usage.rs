@@ -107,6 +107,8 @@ pub(super) struct Account {
     since: Tally,
     /// Bytes since the quota was granted.
     quota: [u64; 2],
+    /// When the last packet was counted, in the lower half of the programs' time; 0: never.
+    pub last: u32,
 }
 
 impl Account {
@@ -116,6 +118,7 @@ impl Account {
             quota_given: urr.quota_given,
             since: Tally::default(),
             quota: [0; 2],
+            last: 0,
         }
     }
 
@@ -135,6 +138,11 @@ impl Account {
     pub fn used(&self, limit: &Limit) -> u64 {
         let counted = if limit.quota { self.quota } else { self.since.bytes() };
         limit.of.map_or(counted[0] + counted[1], |direction| counted[direction_index(direction)])
+    }
+
+    /// Bytes since the quota was granted, from and to the UE.
+    pub fn of_quota(&self) -> [u64; 2] {
+        self.quota
     }
 
     /// Restarts the count of a renewed quota.

@@ -54,9 +54,22 @@ impl Forwarder {
                         to_release.push(seid);
                     }
                 }
-                UserEvent::Send { peer, datagram } => {
+                UserEvent::Start { session, pdr } => {
+                    let seid = state.by_slot.get(session);
+                    let entry = seid.and_then(|seid| state.sessions.get_mut(&seid));
+                    let Some(entry) = entry else { continue };
+                    for urr in entry.started(pdr) {
+                        let event = Event::TrafficStarted { seid: entry.seid, urr };
+                        if !self.report(event) {
+                            let mut awaiting = entry.awaiting.take();
+                            awaiting.push(urr);
+                            entry.awaiting.set(awaiting);
+                        }
+                    }
+                }
+                UserEvent::Send { peer, class, datagram } => {
                     // The kernel resolves the neighbour, and fragments packets above the MTU.
-                    if let Err(error) = self.gtpu.send(&datagram, peer.into()) {
+                    if let Err(error) = self.gtpu.send_marked(&datagram, peer.into(), class) {
                         self.counters.lost_packets.add(1);
                         self.counters.dropped(DropReason::N3);
                         tracing::debug!(%peer, %error, "a packet of a tunnel was not sent");

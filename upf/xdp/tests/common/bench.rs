@@ -151,6 +151,7 @@ impl Bench {
             gbr: None,
             qfi: Some(9),
             reflective: false,
+            ..Default::default()
         };
         session.qers.insert(1, qer);
         session

@@ -84,14 +84,20 @@ features! {
         FTUP = 0x10,
         /// Supports PFD management.
         PFDM = 0x20,
+        /// Redirects traffic.
+        TREU = 0x80,
         /// Sends end markers.
         EMPU = 0x01_00,
         /// Supports PDI optimisation.
         PDIU = 0x02_00,
+        /// Routes networks behind UEs.
+        FRRT = 0x20_00,
         /// Supports usage reports before an association release.
         EPFAR = 0x80_00,
         /// Allocates UE addresses.
         UEIP = 0x04_00_00,
+        /// Reports when the validity of a quota ends.
+        VTIME = 0x04_00_00_00,
     }
     /// CP function features (8.2.58).
     CpFunctionFeatures = 89, 1 {

@@ -4,7 +4,7 @@ use crate::{DecodeError, IeValue};
 macro_rules! number {
     ($($(#[$meta:meta])* $name:ident = $type:literal: $int:ty;)*) => {$(
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub struct $name(pub $int);
         impl IeValue for $name {
             const TYPE: u16 = $type;
@@ -89,6 +89,42 @@ number! {
     OciFlags = 110: u8;
     /// What a node reports: 1 user plane path failure (8.2.69).
     NodeReportType = 101: u8;
+    /// Seconds since 1900 at which usage is split into before and after (8.2.14).
+    MonitoringTime = 33: u32;
+    /// Seconds: the time threshold after the Monitoring Time (8.2.16).
+    SubsequentTimeThreshold = 35: u32;
+    /// Seconds: the time quota after the Monitoring Time (8.2.82).
+    SubsequentTimeQuota = 122: u32;
+    /// Seconds without traffic after which the measurement of time stops (8.2.17).
+    InactivityDetectionTime = 36: u32;
+    /// Seconds without traffic after which a quota no longer holds (8.2.48).
+    QuotaHoldingTime = 71: u32;
+    /// Seconds for which a quota is valid (8.2.126).
+    QuotaValidityTime = 181: u32;
+    /// A URR with whose reports this one is reported, too (8.2.55).
+    LinkedUrrId = 82: u32;
+    /// Flags of a measurement (8.2.68): 1 MBQE, 2 INAM (inactive), 4 RADI, 8 ISTM, 16 MNOP.
+    MeasurementInformation = 100: u8;
+    /// Number of events that may occur (8.2.112).
+    EventQuota = 148: u32;
+    /// Number of events after which they are reported (8.2.113).
+    EventThreshold = 149: u32;
+    /// The event quota after the Monitoring Time (8.2.107).
+    SubsequentEventQuota = 150: u32;
+    /// The event threshold after the Monitoring Time (8.2.108).
+    SubsequentEventThreshold = 151: u32;
+    /// Seconds since 1900 at which an event occurred (8.2.114).
+    EventTimeStamp = 156: u32;
+    /// Seconds since 1900 (8.2.46).
+    TimeOfFirstPacket = 69: u32;
+    /// Seconds since 1900 (8.2.47).
+    TimeOfLastPacket = 70: u32;
+    /// What a usage report is about (8.2.61): 1 before the Monitoring Time, 2 after it.
+    UsageInformation = 90: u8;
+    /// Paging policy indicator of a QER, 3 bits (8.2.116).
+    PagingPolicyIndicator = 158: u8;
+    /// Identifies a traffic endpoint in its session (8.2.92).
+    TrafficEndpointId = 131: u8;
 }
 
 /// Text (8.2.4, 8.2.6): not empty.
@@ -121,4 +157,6 @@ text! {
     ApplicationId = 24;
     /// Predefined rules of the UP function (8.2.72).
     ActivatePredefinedRules = 106;
+    /// Predefined rules that no longer apply (8.2.73).
+    DeactivatePredefinedRules = 107;
 }

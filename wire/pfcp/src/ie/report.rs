@@ -1,7 +1,8 @@
 //! Elements of session reports.
 use super::address::Reader;
 use super::{
-    DurationMeasurement, EndTime, FTeid, PdrId, Qfi, RemoteGtpuPeer, StartTime, UrSeqn, UrrId,
+    ApplicationId, DurationMeasurement, EndTime, EventTimeStamp, FTeid, PdrId, Qfi, RemoteGtpuPeer,
+    StartTime, TimeOfFirstPacket, TimeOfLastPacket, UrSeqn, UrrId, UsageInformation,
     UsageReportTrigger, VolumeMeasurement,
 };
 use crate::grouped::group;
@@ -84,10 +85,18 @@ group! {
     }
 }
 
+group! {
+    /// The application whose traffic started or stopped (7.5.8.3-2).
+    ApplicationDetectionInformation = 68 {
+        /** The application. */ req application_id: ApplicationId,
+    }
+}
+
 macro_rules! usage_reports {
     ($($(#[$meta:meta])* $name:ident = $type:literal;)*) => {$(
         group! {
             $(#[$meta])*
+            #[derive(Default)]
             $name = $type {
                 /** The rule. */ req urr_id: UrrId,
                 /** Number of the report. */ req ur_seqn: UrSeqn,
@@ -96,6 +105,12 @@ macro_rules! usage_reports {
                 /** Until when. */ opt end: EndTime,
                 /** How much. */ opt volume: VolumeMeasurement,
                 /** How long. */ opt duration: DurationMeasurement,
+                /** The application whose traffic started or stopped. */
+                opt application: ApplicationDetectionInformation,
+                /** The first packet. */ opt first_packet: TimeOfFirstPacket,
+                /** The last packet. */ opt last_packet: TimeOfLastPacket,
+                /** Before or after the Monitoring Time. */ opt information: UsageInformation,
+                /** When events occurred. */ list events: EventTimeStamp,
             }
         }
     )*};

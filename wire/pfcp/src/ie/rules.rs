@@ -4,6 +4,7 @@ use crate::grouped::group;
 
 group! {
     /// Packet detection information: the packets that a PDR matches (7.5.2.2-2).
+    #[derive(Default)]
     Pdi = 2 {
         /** Where they come from. */ req source_interface: SourceInterface,
         /** The tunnel in which they come. */ opt local_fteid: FTeid,
@@ -16,30 +17,21 @@ group! {
         /** Frames, of which one fits. */ list ethernet_filters: EthernetPacketFilter,
         /** IPv4 networks behind the UE. */ list framed_routes: FramedRoute,
         /** IPv6 networks behind the UE. */ list framed_ipv6_routes: FramedIpv6Route,
+        /** Traffic endpoints that stand for tunnel and addresses. */
+        list traffic_endpoints: TrafficEndpointId,
     }
 }
 
 impl Pdi {
     /// All packets of an interface.
     pub fn of(interface: Interface) -> Self {
-        Pdi {
-            source_interface: SourceInterface(interface),
-            local_fteid: None,
-            network_instance: None,
-            ue_ip_addresses: vec![],
-            sdf_filters: vec![],
-            application_id: None,
-            qfis: vec![],
-            ethernet: None,
-            ethernet_filters: vec![],
-            framed_routes: vec![],
-            framed_ipv6_routes: vec![],
-        }
+        Pdi { source_interface: SourceInterface(interface), ..Pdi::default() }
     }
 }
 
 group! {
     /// Makes a packet detection rule (7.5.2.2-1).
+    #[derive(Default)]
     CreatePdr = 1 {
         /** Its identifier. */ req pdr_id: PdrId,
         /** The lowest of those that fit counts. */ req precedence: Precedence,
@@ -49,12 +41,13 @@ group! {
         /** What is measured. */ list urr_ids: UrrId,
         /** What is enforced. */ list qer_ids: QerId,
         /** Predefined rules of the UP function. */
-        opt activate_predefined_rules: ActivatePredefinedRules,
+        list activate_predefined_rules: ActivatePredefinedRules,
     }
 }
 
 group! {
     /// Changes a packet detection rule (7.5.4.2-1).
+    #[derive(Default)]
     UpdatePdr = 9 {
         /** Which. */ req pdr_id: PdrId,
         /** Header to take off. */ opt outer_header_removal: OuterHeaderRemoval,
@@ -63,11 +56,16 @@ group! {
         /** What is done with them. */ opt far_id: FarId,
         /** What is measured. */ list urr_ids: UrrId,
         /** What is enforced. */ list qer_ids: QerId,
+        /** Predefined rules that apply from now on. */
+        list activate_predefined_rules: ActivatePredefinedRules,
+        /** Predefined rules that no longer apply. */
+        list deactivate_predefined_rules: DeactivatePredefinedRules,
     }
 }
 
 group! {
     /// What the UP function allocated for a PDR (7.5.3.2-1).
+    #[derive(Default)]
     CreatedPdr = 8 {
         /** Which. */ req pdr_id: PdrId,
         /** The tunnel endpoint. */ opt local_fteid: FTeid,
@@ -77,46 +75,61 @@ group! {
 
 group! {
     /// How packets are forwarded (7.5.2.3-2).
+    #[derive(Default)]
     ForwardingParameters = 4 {
         /** Where to. */ req destination_interface: DestinationInterface,
         /** The network. */ opt network_instance: NetworkInstance,
         /** Header to put before. */ opt outer_header_creation: OuterHeaderCreation,
+        /** The DSCP of the outer header. */ opt transport_level_marking: TransportLevelMarking,
+        /** A policy of the UP function. */ opt forwarding_policy: ForwardingPolicy,
+        /** Where traffic is redirected. */ opt redirect: RedirectInformation,
+        /** The traffic endpoint. */ opt linked_traffic_endpoint: TrafficEndpointId,
     }
 }
 
 group! {
     /// Changes how packets are forwarded (7.5.4.3-2).
+    #[derive(Default)]
     UpdateForwardingParameters = 11 {
         /** Where to. */ opt destination_interface: DestinationInterface,
         /** The network. */ opt network_instance: NetworkInstance,
         /** Header to put before. */ opt outer_header_creation: OuterHeaderCreation,
         /** Whether end markers go out on the old path. */ opt flags: PfcpSmReqFlags,
+        /** The DSCP of the outer header. */ opt transport_level_marking: TransportLevelMarking,
+        /** A policy of the UP function. */ opt forwarding_policy: ForwardingPolicy,
+        /** Where traffic is redirected. */ opt redirect: RedirectInformation,
+        /** The traffic endpoint. */ opt linked_traffic_endpoint: TrafficEndpointId,
     }
 }
 
 group! {
     /// Makes a forwarding action rule (7.5.2.3-1).
+    #[derive(Default)]
     CreateFar = 3 {
         /** Its identifier. */ req far_id: FarId,
         /** What is done. */ req apply_action: ApplyAction,
         /** How packets are forwarded. */ opt forwarding_parameters: ForwardingParameters,
         /** How packets are buffered. */ opt bar_id: BarId,
+        /** Where copies go. */ list duplicating_parameters: DuplicatingParameters,
     }
 }
 
 group! {
     /// Changes a forwarding action rule (7.5.4.3-1).
+    #[derive(Default)]
     UpdateFar = 10 {
         /** Which. */ req far_id: FarId,
         /** What is done. */ opt apply_action: ApplyAction,
         /** How packets are forwarded. */
         opt update_forwarding_parameters: UpdateForwardingParameters,
         /** How packets are buffered. */ opt bar_id: BarId,
+        /** Where copies go. */ list update_duplicating_parameters: UpdateDuplicatingParameters,
     }
 }
 
 group! {
     /// Makes a QoS enforcement rule (7.5.2.5-1).
+    #[derive(Default)]
     CreateQer = 7 {
         /** Its identifier. */ req qer_id: QerId,
         /** Shared with others of this number. */ opt correlation_id: QerCorrelationId,
@@ -125,11 +138,15 @@ group! {
         /** Guaranteed bit rate. */ opt gbr: Gbr,
         /** Flow with which downlink packets are marked. */ opt qfi: Qfi,
         /** Reflective QoS. */ opt rqi: Rqi,
+        /** Packets in a span of time. */ opt packet_rate: PacketRate,
+        /** Paging policy indicator of downlink packets. */
+        opt paging_policy: PagingPolicyIndicator,
     }
 }
 
 group! {
     /// Changes a QoS enforcement rule (7.5.4.5-1).
+    #[derive(Default)]
     UpdateQer = 14 {
         /** Which. */ req qer_id: QerId,
         /** Shared with others of this number. */ opt correlation_id: QerCorrelationId,
@@ -138,11 +155,15 @@ group! {
         /** Guaranteed bit rate. */ opt gbr: Gbr,
         /** Flow with which downlink packets are marked. */ opt qfi: Qfi,
         /** Reflective QoS. */ opt rqi: Rqi,
+        /** Packets in a span of time. */ opt packet_rate: PacketRate,
+        /** Paging policy indicator of downlink packets. */
+        opt paging_policy: PagingPolicyIndicator,
     }
 }
 
 group! {
     /// Makes a usage reporting rule (7.5.2.4-1).
+    #[derive(Default)]
     CreateUrr = 6 {
         /** Its identifier. */ req urr_id: UrrId,
         /** What is measured. */ req measurement_method: MeasurementMethod,
@@ -152,11 +173,32 @@ group! {
         /** Volume that may be used. */ opt volume_quota: VolumeQuota,
         /** Time after which it is reported. */ opt time_threshold: TimeThreshold,
         /** Time that may be used. */ opt time_quota: TimeQuota,
+        /** Time without traffic after which the quota no longer holds. */
+        opt quota_holding_time: QuotaHoldingTime,
+        /** Time for which the quota is valid. */ opt quota_validity_time: QuotaValidityTime,
+        /** When usage is split. */ opt monitoring_time: MonitoringTime,
+        /** Volume threshold after that. */
+        opt subsequent_volume_threshold: SubsequentVolumeThreshold,
+        /** Time threshold after that. */ opt subsequent_time_threshold: SubsequentTimeThreshold,
+        /** Volume quota after that. */ opt subsequent_volume_quota: SubsequentVolumeQuota,
+        /** Time quota after that. */ opt subsequent_time_quota: SubsequentTimeQuota,
+        /** Number of events after which they are reported. */ opt event_threshold: EventThreshold,
+        /** Number of events that may occur. */ opt event_quota: EventQuota,
+        /** Event threshold after the Monitoring Time. */
+        opt subsequent_event_threshold: SubsequentEventThreshold,
+        /** Event quota after the Monitoring Time. */
+        opt subsequent_event_quota: SubsequentEventQuota,
+        /** Time without traffic that is not measured. */
+        opt inactivity_detection_time: InactivityDetectionTime,
+        /** URRs with which it is reported. */ list linked_urrs: LinkedUrrId,
+        /** Flags. */ opt measurement_information: MeasurementInformation,
+        /** What is done with packets beyond the quota. */ opt quota_far: FarId,
     }
 }
 
 group! {
     /// Changes a usage reporting rule (7.5.4.4-1).
+    #[derive(Default)]
     UpdateUrr = 13 {
         /** Which. */ req urr_id: UrrId,
         /** What is measured. */ opt measurement_method: MeasurementMethod,
@@ -166,6 +208,26 @@ group! {
         /** Volume that may be used. */ opt volume_quota: VolumeQuota,
         /** Time after which it is reported. */ opt time_threshold: TimeThreshold,
         /** Time that may be used. */ opt time_quota: TimeQuota,
+        /** Time without traffic after which the quota no longer holds. */
+        opt quota_holding_time: QuotaHoldingTime,
+        /** Time for which the quota is valid. */ opt quota_validity_time: QuotaValidityTime,
+        /** When usage is split. */ opt monitoring_time: MonitoringTime,
+        /** Volume threshold after that. */
+        opt subsequent_volume_threshold: SubsequentVolumeThreshold,
+        /** Time threshold after that. */ opt subsequent_time_threshold: SubsequentTimeThreshold,
+        /** Volume quota after that. */ opt subsequent_volume_quota: SubsequentVolumeQuota,
+        /** Time quota after that. */ opt subsequent_time_quota: SubsequentTimeQuota,
+        /** Number of events after which they are reported. */ opt event_threshold: EventThreshold,
+        /** Number of events that may occur. */ opt event_quota: EventQuota,
+        /** Event threshold after the Monitoring Time. */
+        opt subsequent_event_threshold: SubsequentEventThreshold,
+        /** Event quota after the Monitoring Time. */
+        opt subsequent_event_quota: SubsequentEventQuota,
+        /** Time without traffic that is not measured. */
+        opt inactivity_detection_time: InactivityDetectionTime,
+        /** URRs with which it is reported. */ list linked_urrs: LinkedUrrId,
+        /** Flags. */ opt measurement_information: MeasurementInformation,
+        /** What is done with packets beyond the quota. */ opt quota_far: FarId,
     }
 }
 
@@ -211,4 +273,48 @@ group! {
         /** For how long. */ req timer: Timer,
         /** What it is about. */ opt flags: OciFlags,
     }
+}
+
+group! {
+    /// Tunnel and addresses that several PDRs have (7.5.2.7-1).
+    #[derive(Default)]
+    CreateTrafficEndpoint = 127 {
+        /** Its identifier. */ req id: TrafficEndpointId,
+        /** The tunnel in which packets come. */ opt local_fteid: FTeid,
+        /** The network. */ opt network_instance: NetworkInstance,
+        /** The UE's address. */ list ue_ip_addresses: UeIpAddress,
+        /** All traffic of an Ethernet session. */ opt ethernet: EthernetPduSessionInformation,
+        /** IPv4 networks behind the UE. */ list framed_routes: FramedRoute,
+        /** IPv6 networks behind the UE. */ list framed_ipv6_routes: FramedIpv6Route,
+        /** QoS flows, of which one fits. */ list qfis: Qfi,
+    }
+}
+
+group! {
+    /// What the UP function allocated for a traffic endpoint (7.5.3.5-1).
+    #[derive(Default)]
+    CreatedTrafficEndpoint = 128 {
+        /** Which. */ req id: TrafficEndpointId,
+        /** The tunnel endpoint. */ opt local_fteid: FTeid,
+        /** The address. */ list ue_ip_addresses: UeIpAddress,
+    }
+}
+
+group! {
+    /// Changes a traffic endpoint (7.5.4.13-1).
+    #[derive(Default)]
+    UpdateTrafficEndpoint = 129 {
+        /** Which. */ req id: TrafficEndpointId,
+        /** The tunnel in which packets come. */ opt local_fteid: FTeid,
+        /** The network. */ opt network_instance: NetworkInstance,
+        /** The UE's address. */ list ue_ip_addresses: UeIpAddress,
+        /** IPv4 networks behind the UE. */ list framed_routes: FramedRoute,
+        /** IPv6 networks behind the UE. */ list framed_ipv6_routes: FramedIpv6Route,
+        /** QoS flows, of which one fits. */ list qfis: Qfi,
+    }
+}
+
+group! {
+    /// Removes a traffic endpoint (7.5.4.14-1).
+    RemoveTrafficEndpoint = 130 { /** Which. */ req id: TrafficEndpointId, }
 }

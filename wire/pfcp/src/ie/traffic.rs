@@ -3,9 +3,10 @@ use super::address::Reader;
 use crate::{DecodeError, IeValue};
 
 /// Where packets come from or go to (8.2.2, 8.2.24).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Interface {
     /// Towards the UE.
+    #[default]
     Access,
     /// Towards the data network, or another UP function.
     Core,
@@ -44,7 +45,7 @@ impl From<Interface> for u8 {
 macro_rules! interface {
     ($($(#[$meta:meta])* $name:ident = $type:literal;)*) => {$(
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $name(pub Interface);
         impl IeValue for $name {
             const TYPE: u16 = $type;
@@ -145,7 +146,7 @@ impl IeValue for OuterHeaderRemoval {
 }
 
 /// The actions on packets: a bit mask (8.2.26).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ApplyAction(pub u8);
 
 impl ApplyAction {
@@ -159,6 +160,12 @@ impl ApplyAction {
     pub const NOCP: ApplyAction = ApplyAction(8);
     /// Duplicate.
     pub const DUPL: ApplyAction = ApplyAction(16);
+    /// Accept joins of IP multicast groups.
+    pub const IPMA: ApplyAction = ApplyAction(32);
+    /// Deny joins of IP multicast groups.
+    pub const IPMD: ApplyAction = ApplyAction(64);
+    /// Duplicate for redundant transmission.
+    pub const DFRT: ApplyAction = ApplyAction(128);
 
     /// Whether these bits are set.
     pub fn has(self, other: ApplyAction) -> bool {

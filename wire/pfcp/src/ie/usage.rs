@@ -3,7 +3,7 @@ use super::address::Reader;
 use crate::{DecodeError, IeValue};
 
 /// The measurement method: a bit mask of 1 duration, 2 volume, 4 events (8.2.40).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MeasurementMethod(pub u8);
 
 impl IeValue for MeasurementMethod {
@@ -54,10 +54,36 @@ triggers! {
         VOLTH = 0x02,
         /// At a threshold of time.
         TIMTH = 0x04,
+        /// When a quota has not been used for its holding time.
+        QUHTI = 0x08,
+        /// When traffic starts.
+        START = 0x10,
+        /// When traffic stops.
+        STOPT = 0x20,
+        /// At a threshold of dropped downlink traffic.
+        DROTH = 0x40,
+        /// Together with a linked URR.
+        LIUSA = 0x80,
         /// When a volume quota is used up.
         VOLQU = 0x0100,
         /// When a time quota is used up.
         TIMQU = 0x0200,
+        /// When an envelope closes.
+        ENVCL = 0x0400,
+        /// When MAC addresses are seen or gone.
+        MACAR = 0x0800,
+        /// At a threshold of events.
+        EVETH = 0x1000,
+        /// When an event quota is used up.
+        EVEQU = 0x2000,
+        /// When a UE joins or leaves a multicast group.
+        IPMJL = 0x4000,
+        /// When the validity of a quota ends.
+        QUVTI = 0x8000,
+        /// At the end of a marker.
+        REEMR = 0x01_0000,
+        /// When the user plane becomes inactive.
+        UPINT = 0x02_0000,
     }
     /// Why usage is reported (8.2.41).
     UsageReportTrigger = 63 {
@@ -67,16 +93,32 @@ triggers! {
         VOLTH = 0x02,
         /// At a threshold of time.
         TIMTH = 0x04,
+        /// A quota was not used for its holding time.
+        QUHTI = 0x08,
+        /// Traffic started.
+        START = 0x10,
+        /// Traffic stopped.
+        STOPT = 0x20,
         /// It was asked for.
         IMMER = 0x80,
         /// A volume quota is used up.
         VOLQU = 0x0100,
         /// A time quota is used up.
         TIMQU = 0x0200,
+        /// A linked URR is reported.
+        LIUSA = 0x0400,
         /// The session or the rule ends.
         TERMR = 0x0800,
+        /// The Monitoring Time: usage before it.
+        MONIT = 0x1000,
+        /// At a threshold of events.
+        EVETH = 0x8000,
+        /// An event quota is used up.
+        EVEQU = 0x01_0000,
         /// The UP function ends the session, or the association.
         TEBUR = 0x02_0000,
+        /// The validity of a quota ended.
+        QUVTI = 0x08_0000,
     }
 }
 
@@ -119,6 +161,10 @@ volume! {
     VolumeThreshold = 31;
     /// Volume that may be used (8.2.49).
     VolumeQuota = 73;
+    /// The volume threshold after the Monitoring Time (8.2.15).
+    SubsequentVolumeThreshold = 34;
+    /// The volume quota after the Monitoring Time (8.2.81).
+    SubsequentVolumeQuota = 121;
 }
 
 /// Volume that was used (8.2.44).

@@ -236,6 +236,7 @@ pub fn session() -> Session {
         gbr: None,
         qfi: Some(9),
         reflective: false,
+        ..Default::default()
     };
     session.qers.insert(1, qer);
     let urr = Urr {
@@ -248,8 +249,9 @@ pub fn session() -> Session {
         volume_quota: None,
         time_threshold: None,
         time_quota: None,
-        time_quota_exhausted: false,
+        exhausted: false,
         quota_given: 0,
+        ..Default::default()
     };
     session.urrs.insert(1, urr);
     session

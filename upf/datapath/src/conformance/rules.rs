@@ -1,0 +1,95 @@
+//! Rules that few SMFs use: starts of traffic, rules that measure nothing, duplicates, and the
+//! fragments of a datagram.
+use super::{TEID, apply, downlink, established, measure, send_uplink, session, settle};
+use crate::Event;
+use crate::conformance::{Rig, g_pdu, payload_of, udp_packet};
+use martlet_gtpu::{Message, decode};
+use martlet_pfcp::ie::SdfFilter;
+use martlet_upf_rules::*;
+
+pub(super) fn the_start_of_traffic_is_an_event<R: Rig>(rig: &mut R) {
+    let mut session = session(rig, 1, TEID, rig.ue());
+    measure(&mut session, None, None);
+    session.urrs.get_mut(&1).expect("URR 1").awaits_traffic = true;
+    apply(rig, &session);
+    assert_eq!(rig.event(), None);
+    send_uplink(rig, 1, 7000, b"first");
+    assert!(rig.receive_n6().is_some());
+    let started = Event::TrafficStarted { seid: 1, urr: 1 };
+    assert_eq!(rig.event(), Some(started.clone()));
+    send_uplink(rig, 1, 7000, b"second");
+    assert!(rig.receive_n6().is_some());
+    assert_eq!(rig.event(), None);
+    assert!(rig.datapath().last_packet(1, 1).is_some());
+    assert_eq!(rig.datapath().last_packet(1, 2), None);
+    // Once more after it has stopped.
+    for awaits in [false, true] {
+        session.urrs.get_mut(&1).expect("URR 1").awaits_traffic = awaits;
+        apply(rig, &session);
+    }
+    rig.send_n6(7000, b"third");
+    assert!(downlink(rig).is_some());
+    assert_eq!(rig.event(), Some(started));
+    assert_eq!(rig.event(), None);
+}
+
+pub(super) fn an_inactive_rule_measures_nothing<R: Rig>(rig: &mut R) {
+    let mut session = session(rig, 1, TEID, rig.ue());
+    measure(&mut session, Some(1), Some(1));
+    session.urrs.get_mut(&1).expect("URR 1").inactive = true;
+    apply(rig, &session);
+    for _ in 0..2 {
+        send_uplink(rig, 1, 7000, b"not measured");
+        assert!(rig.receive_n6().is_some());
+    }
+    assert_eq!(rig.event(), None);
+    let usage = rig.datapath().take_usage(1, &[1]);
+    assert_eq!(usage.first().map(|usage| usage.uplink_packets), Some(0));
+}
+
+pub(super) fn packets_are_duplicated<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    let far = session.fars.get_mut(&1).expect("FAR 1");
+    far.duplicates = true;
+    let tunnel = Tunnel { teid: 0x1111, peer: rig.gnb() };
+    far.copies = vec![Duplicate { tunnel, to_access: false, marking: Some(0x28) }];
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"twice");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"twice"[..]));
+    let bytes = rig.receive_n3().expect("a copy");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
+    assert_eq!((pdu.teid, payload_of(pdu.payload)), (0x1111, Some(&b"twice"[..])));
+    // The other direction is as before.
+    rig.send_n6(7000, b"once");
+    assert_eq!(downlink(rig).map(|(payload, _)| payload), Some(b"once".to_vec()));
+    // A session that was carried otherwise before has its usage since then.
+    assert!(rig.datapath().forwarded(1)[0] > 0);
+}
+
+/// Only port 7001 may pass, and a later fragment has no port.
+pub(super) fn fragments_match_the_rule_of_the_first<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    let text = "permit out 17 from any 7001 to assigned";
+    let filter = SdfFilter { flow_description: Some(text.into()), ..SdfFilter::default() };
+    session.pdrs.get_mut(&1).expect("PDR 1").filters = vec![filter];
+    session.resolve(&RuleLimits::default()).expect("consistent rules");
+    apply(rig, &session);
+    let whole = udp_packet((rig.ue(), 9000), (rig.remote(), 7001), &[b'f'; 56]);
+    for (from, to, part) in [(0, 32, 0x2000_u16), (32, 64, 4)] {
+        let mut packet = [&whole[..20], &whole[20 + from..20 + to]].concat();
+        let length = packet.len() as u16;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        packet[4..8].copy_from_slice(&[&[0x12, 0x34][..], &part.to_be_bytes()].concat());
+        packet[10..12].fill(0);
+        let sum = crate::checksum::internet(&packet[..20]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    }
+    // A host reassembles them; a rig without one has both.
+    let first = rig.receive_n6().map(|payload| payload.len());
+    if first != Some(56) {
+        assert_eq!((first, rig.receive_n6().is_some()), (Some(24), true));
+    }
+    send_uplink(rig, 1, 7000, b"another port");
+    settle(rig);
+}
