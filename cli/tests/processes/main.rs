@@ -7,6 +7,7 @@ mod crash_recovery;
 mod full_disk;
 mod fuzz_stateful;
 mod json_patch;
+mod keys_in_memory;
 mod lease;
 mod nf_sets;
 mod oam;
