@@ -1,7 +1,7 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
-	packages-test packages-guest packages-lab packages-channels packages-dist lab-upf oracles
+	packages-test packages-fuzz packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -24,6 +24,8 @@ packages-build:
 	@bash deploy/install/packages.sh build
 packages-switch:
 	@bash deploy/install/packages.sh switch
+packages-fuzz:
+	@bash deploy/install/packages.sh fuzz
 packages-demo:
 	@bash deploy/install/packages.sh demo
 packages-test:
@@ -217,11 +219,16 @@ lab-positioning-guest: packages-channels packages-guest ## Measure all three typ
 	$(BUILD_POSITIONING)
 	deploy/guest/lcs.sh target/positioning/release/martlet-lab
 
-fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain or, without one, the stable one
+fuzz: packages-fuzz ## Run every fuzz target for SECONDS each (30), with a nightly toolchain or, without one, the stable one
 	fuzz/run.sh $(SECONDS)
 
-fuzz-stateful: packages-test ## Send sequences of messages from a grammar to a split core for SECONDS (30) from SEED (1), while other UEs have to be served
-	MARTLET_FUZZ_SECONDS=$(SECONDS) MARTLET_FUZZ_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) fuzz_stateful -- --nocapture --test-threads 1
+proofs: packages-build ## Prove properties of the fabric's rings and pool within bounds, with loom, and run their tests under Miri where it is installed
+	CARGO="$(CARGO)" fabric/core/verify.sh
+
+# BINDING is local (one process), fabric or http.
+BINDING ?= fabric
+fuzz-stateful: packages-test ## Send sequences of messages from a grammar to a core for SECONDS (30) from SEED (1) on BINDING (fabric), while other UEs have to be served
+	MARTLET_FUZZ_SECONDS=$(SECONDS) MARTLET_FUZZ_SEED=$(SEED) MARTLET_FUZZ_BINDING=$(BINDING) $(CARGO) test --locked -p martlet --test processes $(RUNNER) fuzz_stateful -- --nocapture --test-threads 1
 
 clean: ## Remove what was built
 	$(CARGO) clean

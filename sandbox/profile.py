@@ -9,6 +9,10 @@ its output. Each process is traced from the moment at which it installs its filt
 that nothing is refused). What a function calls from then on, and sandbox/filters/base.txt does not
 have, is added to its list. Lines that are there already stay: a run shows what is called, not what
 may be called.
+
+Functions inherit the filter of the supervisor. So what the supervisor calls, what functions call
+before they install their own filter, and what programs call that they run meanwhile, is added to
+sandbox/filters/supervisor.txt, unless the list of any function has it.
 """
 import collections
 import os
@@ -50,12 +54,14 @@ def calls(trace):
             if "nf" in words:
                 name[own] = words[words.index("nf") + 1]
                 sealed.discard(own)
-            elif own not in sealed:
-                name[own] = None
+            elif "--split" in words:
+                name[own] = "supervisor"
         if call == "seccomp" and "SECCOMP_SET_MODE_FILTER" in (arguments or ""):
             sealed.add(own)
         elif own in sealed and name.get(own):
             yield name[own], call
+        elif name.get(own) not in (None, "supervisor"):
+            yield "supervisor", call
 
 
 def names(file):
@@ -74,9 +80,11 @@ def main():
                 for function, call in calls(trace):
                     found[function][call] += 1
     base = names(folder / "base.txt") | names(folder / "programs.txt")
+    every = set().union(*(names(file) for file in folder.glob("*.txt")))
     for function, counts in sorted(found.items()):
         file = folder / f"{function}.txt"
-        added = sorted(set(counts) - base - names(file))
+        known = every if function == "supervisor" else base | names(file)
+        added = sorted(set(counts) - known)
         print(f"{function}: {sum(counts.values())} calls of {len(counts)} kinds, new: {added}")
         if added:
             file.write_text(file.read_text() + "".join(f"{call}\n" for call in added))

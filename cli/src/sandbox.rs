@@ -38,6 +38,9 @@ const WRITE_UPF: [&str; 4] = ["/dev/net", "/proc/sys/net", "/sys/fs/bpf", "/sys/
 /// Programs of the address translation, with their libraries.
 const EXECUTE: [&str; 6] = ["/bin", "/sbin", "/usr", "/lib", "/lib64", "/etc/alternatives"];
 
+/// Functions with keys of subscribers in their memory.
+const HAVE_KEYS: [&str; 4] = ["udr", "udm", "ausf", "amf"];
+
 /// Files of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
@@ -62,9 +65,9 @@ pub fn policy(name: &str, config: &Config, files: &Files) -> Policy {
         filters: FUNCTIONS.into_iter().filter(|function| is(function)).collect(),
         ..Policy::default()
     };
-    if is("amf") {
-        // The raw sockets of SCTP in user space, which its listener opens.
-        policy.start.insert(Capability::CAP_NET_RAW);
+    policy.locks_memory = HAVE_KEYS.into_iter().any(is);
+    if policy.locks_memory {
+        policy.start.insert(Capability::CAP_IPC_LOCK);
     }
     if is("lmf") {
         let realtime = &config.lmf.user_plane.realtime;
@@ -212,6 +215,13 @@ pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
         settings.user = None;
     }
     let mut policy = policy(name, config, files);
+    if matches!(name, "amf" | "core")
+        && let Err(error) = martlet_amf::prepare_raw_socket(&config.amf.n2)
+    {
+        // The listener tries again, and reports the error.
+        tracing::debug!(%error, "raw socket of SCTP not opened in advance");
+        policy.start.insert(Capability::CAP_NET_RAW);
+    }
     if settings.user.is_none() && written(name, config).iter().any(|file| is_of_others(file)) {
         // Root without this capability writes its own files only.
         policy.start.insert(Capability::CAP_DAC_OVERRIDE);
@@ -262,8 +272,11 @@ pub fn enter_supervisor(config: &Config) -> Entered {
     let mut policy = policy("core", config, &Files::default());
     policy.name = "supervisor".into();
     policy.stays_root = true;
+    policy.locks_memory = false;
     policy.filters.clear();
     policy.start.extend([
+        // The AMF opens its raw socket before it gives up root.
+        Capability::CAP_NET_RAW,
         Capability::CAP_SETUID,
         Capability::CAP_SETGID,
         Capability::CAP_SETPCAP,

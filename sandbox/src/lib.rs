@@ -8,6 +8,8 @@
 //! | `seccomp` | system calls that are not in the function's list |
 //! | `limits` | core dumps, and unlimited files and threads |
 //!
+//! `memory` keeps the memory of functions that have keys from swap.
+//!
 //! A process calls [`enter`] before it starts a thread or opens a socket, then opens what it needs,
 //! and calls [`Entered::seal`] when it is ready:
 //!
@@ -30,6 +32,7 @@ mod error;
 mod file_access;
 mod handover;
 mod limits;
+mod memory;
 mod process;
 mod seccomp;
 mod user;
@@ -60,8 +63,11 @@ pub struct Policy {
     pub executes: bool,
     /// Names of the lists of system calls. Empty: no filter.
     pub filters: Vec<&'static str>,
-    /// Whether it remains root, to start processes of others.
+    /// Whether it remains root, to start processes of others. They inherit its filter: a call that
+    /// is not in its lists fails with EPERM, and does not end the process.
     pub stays_root: bool,
+    /// Whether its memory has keys, and must not be written to swap.
+    pub locks_memory: bool,
     /// Why the process keeps all rights, if it does.
     pub exempt: Option<&'static str>,
 }
@@ -97,6 +103,9 @@ pub struct Rights {
     pub seccomp: String,
     /// The version of Landlock, or why file access is not restricted.
     pub landlock: String,
+    /// Whether its memory may be swapped out: `locked`, `locked at start`, `not locked`, or
+    /// `swappable` without keys.
+    pub memory: String,
     /// What could not be taken away, and why.
     pub kept: Vec<String>,
 }
@@ -132,6 +141,9 @@ pub fn enter(policy: Policy, settings: &Settings) -> Entered {
         }
     };
     keep("limits", limits::apply());
+    if policy.locks_memory {
+        memory::raise_limit();
+    }
     keep("bounding set", capabilities::bound(&policy.start));
     if user::is_root() && !policy.stays_root {
         let outcome = match &settings.user {
@@ -159,11 +171,16 @@ impl Entered {
     /// threads. Logs what could not be taken away.
     pub fn seal(self) -> &'static Rights {
         let Entered { policy, seccomp, mut rights } = self;
+        rights.memory = if policy.locks_memory { lock_memory(&policy) } else { "swappable".into() };
         if policy.exempt.is_none()
             && let Err(why) = capabilities::reduce_all_threads(&policy.runtime)
         {
             rights.kept.push(format!("capabilities of the start: {why}"));
         }
+        let seccomp = match (seccomp, policy.stays_root) {
+            (SeccompMode::Kill, true) => SeccompMode::Errno,
+            (mode, _) => mode,
+        };
         rights.seccomp = match (seccomp, policy.filters.is_empty()) {
             (SeccompMode::Off, _) => "off".into(),
             (_, true) => "none".into(),
@@ -190,4 +207,21 @@ impl Entered {
         }
         RIGHTS.get_or_init(|| rights)
     }
+}
+
+/// Locks memory with keys, and warns where they may get to a swap space.
+fn lock_memory(policy: &Policy) -> String {
+    let locked = memory::lock();
+    let process = &policy.name;
+    match &locked {
+        memory::Locked::All => {}
+        memory::Locked::Start if memory::has_swap() => {
+            tracing::warn!(process, "keys may be written to swap: set RLIMIT_MEMLOCK to unlimited");
+        }
+        memory::Locked::Nothing(reason) if memory::has_swap() => {
+            tracing::warn!(process, %reason, "keys may be written to swap");
+        }
+        other => tracing::debug!(process, ?other, "memory not locked; the machine has no swap"),
+    }
+    locked.to_string()
 }

@@ -1,9 +1,10 @@
 //! A stateful fuzzer: sequences of NAS, NGAP, PFCP, SBI and LCS-UPP messages from a grammar, out of
-//! order, mutated and replayed, from several gNBs and hosts, against a running split core.
+//! order, mutated and replayed, from several gNBs and hosts, against a running core.
 //! Meanwhile two bystanders have to be served, and at its end no process may have grown.
 //!
-//! Some seconds here; `make fuzz-stateful SECONDS=1800 SEED=7` runs for longer.
-//! `MARTLET_FUZZ_SEED` repeats the messages of a run; their timing against the core differs.
+//! Some seconds here, split over the fabric; `make fuzz-stateful SECONDS=1800 SEED=7 BINDING=http`
+//! runs for longer, and on another binding. `MARTLET_FUZZ_SEED` repeats the messages of a run;
+//! their timing against the core differs. The SBI is open over TCP, without certificates.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
@@ -15,6 +16,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -241,12 +243,22 @@ impl Grammar {
     fn sbi(&mut self) -> Vec<u8> {
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
         let body = br#"{"nfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","nfType":"AMF"}"#;
-        let paths =
-            ["/nnrf-nfm/v1/nf-instances/x", "/nudm-ueau/v1/x/y", "/namf-comm/v1/ue-contexts"];
+        let paths = [
+            "/nnrf-nfm/v1/nf-instances/x",
+            "/nudm-ueau/v1/x/y",
+            "/namf-comm/v1/ue-contexts",
+            "/nausf-auth/v1/ue-authentications",
+            "/nsmf-pdusession/v1/sm-contexts/9999/modify",
+            "/npcf-am-policy-control/v1/policies/9999",
+            "/nudr-dr/v2/subscription-data/imsi-001010000000099/authentication-data",
+            "/nchf-convergedcharging/v3/chargingdata",
+        ];
         let path = paths.choose(&mut self.random).copied().unwrap_or_default();
+        let methods = ["PUT", "POST", "GET", "PATCH", "DELETE"];
+        let method = methods.choose(&mut self.random).copied().unwrap_or_default();
         // Headers with literal names and values (RFC 7541, 6.2.2), then DATA.
         let mut block = Vec::new();
-        for (name, value) in [(":method", "PUT"), (":scheme", "http"), (":path", path)] {
+        for (name, value) in [(":method", method), (":scheme", "http"), (":path", path)] {
             block.push(0);
             for text in [name, value] {
                 block.push(text.len() as u8);
@@ -277,6 +289,15 @@ impl Grammar {
         let record = [&[0x16, 3, 1, 0, hello.len() as u8][..], &hello].concat();
         if self.random.random_bool(0.8) { self.mutated(record) } else { record }
     }
+}
+
+/// Answers of the core to attackers, so that a run whose messages no function reads fails.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answers {
+    n2: u64,
+    n4: u64,
+    sbi: u64,
+    lcs_upp: u64,
 }
 
 /// Memory in kilobytes and file descriptors of each process.
@@ -323,7 +344,7 @@ async fn quiet(ue: &Ue) -> Result<()> {
 async fn attackers(
     grammar: &RefCell<Grammar>,
     sent: &Cell<u64>,
-    answers: &Cell<(u64, u64)>,
+    answers: &Cell<Answers>,
 ) -> Result<()> {
     let mut gnbs: Vec<Option<RawGnb>> = ATTACKERS.iter().map(|_| None).collect();
     let pfcp = UdpSocket::bind("127.0.0.99:0").await?;
@@ -350,7 +371,8 @@ async fn attackers(
                 if let Some(gnb) = &gnbs[n] {
                     let message = grammar.borrow_mut().ngap(gnb);
                     let ended = gnb.send(message).await.is_err();
-                    answers.set((answers.get().0 + gnb.drain().await, answers.get().1));
+                    let drained = gnb.drain().await;
+                    answers.update(|answers| Answers { n2: answers.n2 + drained, ..answers });
                     if ended || grammar.borrow_mut().random.random_bool(0.002) {
                         gnb.abort();
                         gnbs[n] = None;
@@ -363,17 +385,21 @@ async fn attackers(
                 let _ = pfcp.send_to(&message, to).await;
                 let mut buffer = [0; 2048];
                 while pfcp.try_recv(&mut buffer).is_ok() {
-                    answers.set((answers.get().0, answers.get().1 + 1));
+                    answers.update(|answers| Answers { n4: answers.n4 + 1, ..answers });
                 }
             }
             16..18 => {
                 let message = grammar.borrow_mut().sbi();
                 let function = grammar.borrow_mut().random.random_range(10..20);
-                exchange(SocketAddr::from(([127, 0, 0, function], 7777)), &message).await;
+                let to = SocketAddr::from(([127, 0, 0, function], 7777));
+                let answered = u64::from(exchange(to, &message).await);
+                answers.update(|answers| Answers { sbi: answers.sbi + answered, ..answers });
             }
             18 => {
                 let message = grammar.borrow_mut().lcs_upp();
-                exchange(lmf, &message).await;
+                let answered = u64::from(exchange(lmf, &message).await);
+                answers
+                    .update(|answers| Answers { lcs_upp: answers.lcs_upp + answered, ..answers });
             }
             _ => {
                 let message = grammar.borrow_mut().lcs_upp();
@@ -385,20 +411,34 @@ async fn attackers(
     }
 }
 
-/// Sends bytes over a connection, reads for a moment, and closes it.
-async fn exchange(to: SocketAddr, message: &[u8]) {
+/// Sends bytes over a connection, reads for a moment, and closes it. Returns whether bytes came
+/// back.
+async fn exchange(to: SocketAddr, message: &[u8]) -> bool {
     let talk = async {
         let mut stream = TcpStream::connect(to).await?;
         stream.write_all(message).await?;
         let mut buffer = [0; 4096];
         stream.read(&mut buffer).await
     };
-    let _ = tokio::time::timeout(Duration::from_millis(20), talk).await;
+    let talked = tokio::time::timeout(Duration::from_millis(20), talk).await;
+    talked.is_ok_and(|read: std::io::Result<usize>| read.is_ok_and(|length| length > 0))
 }
 
-async fn fuzz(seed: u64, length: Duration) -> Result<()> {
+/// Arguments of the core for a binding of the SBI.
+fn arguments(binding: &str) -> Result<&'static [&'static str]> {
+    match binding {
+        "local" => Ok(&[]),
+        "fabric" => Ok(&["--split"]),
+        "http" => Ok(&["--split", "--sbi", "http"]),
+        other => anyhow::bail!("MARTLET_FUZZ_BINDING must be local, fabric or http, not {other:?}"),
+    }
+}
+
+async fn fuzz(binding: &str, seed: u64, length: Duration) -> Result<()> {
     let site = Site::new("fuzz-stateful")?;
-    let core = site.start(&["--split"])?;
+    let mut config = std::fs::OpenOptions::new().append(true).open(site.config())?;
+    writeln!(config, "sbi: {{ listen: true }}")?;
+    let core = site.start(arguments(binding)?)?;
     let pids = core.family();
     let gnb = Gnb::connect(gnb_config(1, "127.0.0.5:38412")?).await?;
     let (one, two) = (ue(&gnb, 1)?, ue(&gnb, 2)?);
@@ -406,7 +446,7 @@ async fn fuzz(seed: u64, length: Duration) -> Result<()> {
     one.establish_pdu_session(internet()).await?;
     let guti = one.status().await?.guti.context("a 5G-GUTI")?;
     let grammar = RefCell::new(Grammar::new(seed, guti_octets(guti)?));
-    let (sent, days, answers) = (Cell::new(0), Cell::new(0), Cell::new((0, 0)));
+    let (sent, days, answers) = (Cell::new(0), Cell::new(0), Cell::new(Answers::default()));
     let started = Instant::now();
     let mut warm = BTreeMap::new();
     let measure = async {
@@ -421,15 +461,15 @@ async fn fuzz(seed: u64, length: Duration) -> Result<()> {
         outcome = active(&two, &days) => outcome?,
     }
     let messages = sent.get();
-    let (ngap, pfcp) = answers.get();
+    let answers = answers.get();
     println!(
-        "seed {seed}: {messages} messages in {:?}, {ngap} and {pfcp} answers of N2 and N4, {} days \
-         of a bystander",
+        "{binding}, seed {seed}: {messages} messages in {:?}, {answers:?}, {} days of a bystander",
         started.elapsed(),
         days.get()
     );
     ensure!(messages > 100 && days.get() > 0, "{messages} messages, {} days", days.get());
-    ensure!(ngap > messages / 20, "only {ngap} answers to {messages} messages: it is not heard");
+    ensure!(answers.n2 > messages / 20, "{answers:?} to {messages} messages: they are not read");
+    ensure!(answers.sbi > 0 && answers.lcs_upp > 0, "{answers:?}: no answer over TCP");
     ensure!(core.family() == pids, "a process has ended and another one was started");
     // Connections and contexts of attackers end by their time limits.
     let give_up = Instant::now() + Duration::from_secs(40);
@@ -443,7 +483,7 @@ async fn fuzz(seed: u64, length: Duration) -> Result<()> {
             })
             .collect();
         if grown.is_empty() {
-            break;
+            break report(&core, &warm);
         }
         ensure!(
             Instant::now() < give_up,
@@ -461,6 +501,16 @@ fn guti_octets(guti: martlet_nas::Guti) -> Result<[u8; 11]> {
     guti.to_nas_octets()[..].try_into().context("a 5G-GUTI has eleven bytes")
 }
 
+/// Prints what each process has grown since it was warm.
+fn report(core: &CoreProcess, warm: &BTreeMap<u32, (u64, usize)>) {
+    for (pid, (memory, fds)) in resources(core) {
+        let Some((memory_before, fds_before)) = warm.get(&pid) else { continue };
+        let arguments = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let name = arguments.split('\0').skip_while(|word| *word != "nf").nth(1).unwrap_or("up");
+        println!("{name}: {memory_before} to {memory} KB, {fds_before} to {fds} descriptors");
+    }
+}
+
 fn number(variable: &str, default: u64) -> Result<u64> {
     match std::env::var(variable) {
         Ok(text) => text.parse().with_context(|| format!("{variable} is not a number: {text:?}")),
@@ -472,8 +522,10 @@ fn number(variable: &str, default: u64) -> Result<u64> {
 fn bystanders_are_served_while_attackers_send_anything() -> Result<()> {
     let (seed, seconds) = (number("MARTLET_FUZZ_SEED", 1)?, number("MARTLET_FUZZ_SECONDS", 12)?);
     let length = Duration::from_secs(seconds);
+    let binding = std::env::var("MARTLET_FUZZ_BINDING").unwrap_or_else(|_| "fabric".into());
     in_namespace_within(length + Duration::from_secs(120), move || async move {
-        fuzz(seed, length).await.with_context(|| format!("MARTLET_FUZZ_SEED={seed}"))
+        let outcome = fuzz(&binding, seed, length).await;
+        outcome.with_context(|| format!("MARTLET_FUZZ_SEED={seed}, binding {binding}"))
     });
     Ok(())
 }

@@ -10,6 +10,7 @@ mod full_disk;
 mod fuzz_stateful;
 mod interop_bed;
 mod json_patch;
+mod keys_in_memory;
 mod lease;
 mod nf_sets;
 mod oam;

@@ -77,6 +77,47 @@ fn check_rights(core: &CoreProcess) -> Result<()> {
     Ok(())
 }
 
+/// The capabilities that a process can ever have.
+fn bounding_set(pid: u32) -> Result<u64> {
+    let status = proc_status(pid)?;
+    Ok(u64::from_str_radix(status.get("CapBnd").context("CapBnd")?, 16)?)
+}
+
+#[test]
+fn the_amf_process_never_has_net_raw() {
+    in_namespace(|| async {
+        let site = site("sandbox-raw", &format!("security: {{ user: \"{USER}\" }}"))?;
+        // SCTP in user space, which needs a raw socket.
+        let mut config = std::fs::OpenOptions::new().append(true).open(site.config())?;
+        writeln!(config, "amf: {{ n2: {{ stack: usrsctp }} }}")?;
+        let core = site.start(&["--split"])?;
+        let amf = function(&core, "amf")?;
+        let gnb = gnb_at(1, "127.0.0.5:38412").await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        gnb.shutdown().await;
+        ensure!(bounding_set(amf)? & NET_RAW == 0, "{:x}", bounding_set(amf)?);
+        // The AMF that the supervisor starts again has its raw socket, too, and no right to others.
+        kill(&core, "amf")?;
+        until(&core, "amf", "the AMF runs again", |_| {
+            core.process_of("nf amf ").is_some_and(|pid| pid != amf)
+        })
+        .await?;
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        let gnb = loop {
+            match gnb_at(3, "127.0.0.5:38412").await {
+                Ok(gnb) => break gnb,
+                Err(error) => ensure!(tokio::time::Instant::now() < give_up, "{error:#}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        gnb.shutdown().await;
+        let amf = function(&core, "amf")?;
+        ensure!(bounding_set(amf)? & NET_RAW == 0, "{:x}", bounding_set(amf)?);
+        core.stop()
+    });
+}
+
 /// What a UE does in a day, at two gNBs.
 async fn procedures(core: &CoreProcess, site: &Site) -> Result<()> {
     let (first, second) = (

@@ -197,6 +197,32 @@ impl SctpStack {
     }
 }
 
+/// Opens the raw socket that [`SctpStack::listen`] on these addresses needs, if the choice leads to
+/// `usrsctp`. Call it before the process gives up CAP_NET_RAW: listeners and
+/// [`SctpStack::abort_former`] use the socket then, and need no capability. It stays open for the
+/// life of the process.
+///
+/// # Errors
+/// [`SctpError::NeedsRawSocket`] if raw sockets are not permitted; the address is not local.
+pub fn prepare_raw_socket(choice: StackChoice, local: &[IpAddr]) -> Result<(), SctpError> {
+    if choice == StackChoice::Kernel
+        || (choice == StackChoice::Auto && kernel::Stack::open().is_ok())
+    {
+        return Ok(());
+    }
+    prepare_user_space(local)
+}
+
+#[cfg(feature = "usrsctp")]
+fn prepare_user_space(local: &[IpAddr]) -> Result<(), SctpError> {
+    usrsctp::prepare(local)
+}
+
+#[cfg(not(feature = "usrsctp"))]
+fn prepare_user_space(_: &[IpAddr]) -> Result<(), SctpError> {
+    Ok(())
+}
+
 const NO_KERNEL_SCTP: &str = "this kernel has no SCTP (or its module is not loaded: modprobe \
                               sctp); use the stack `usrsctp` or `auto`";
 

@@ -31,6 +31,7 @@ pub use config::{
     LimitsConfig, N1Config, N2Config, NeighboursConfig, NetworkNameConfig, PlmnConfig,
     SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig, XnNeighbours,
 };
+pub use n2::prepare_raw_socket;
 
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;

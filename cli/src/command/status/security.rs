@@ -1,5 +1,5 @@
 //! `martlet status --security`: the rights of each process of the core, as the kernel tells them.
-//! Only Landlock is what the process itself says: the kernel does not tell it.
+//! Only Landlock and locked memory are what the process itself says.
 use crate::table::table;
 use martlet_sandbox::ProcessRights;
 use serde_json::Value;
@@ -21,8 +21,16 @@ pub fn render(status: &Value) -> String {
             kept += &format!("{name} keeps: {what}\n");
         }
     }
-    let titles =
-        ["process", "PID", "user", "capabilities", "no new privileges", "system calls", "Landlock"];
+    let titles = [
+        "process",
+        "PID",
+        "user",
+        "capabilities",
+        "no new privileges",
+        "system calls",
+        "Landlock",
+        "memory",
+    ];
     format!("{}\n{kept}", table(&titles, rows))
 }
 
@@ -33,7 +41,8 @@ fn row(name: &str, pid: &Value, rights: &Value) -> Vec<String> {
         let unknown = || "?".to_string();
         let landlock = text(&rights["landlock"]);
         let mut row = vec![name.to_string(), pid.to_string()];
-        row.extend([unknown(), unknown(), unknown(), unknown(), landlock]);
+        let memory = text(&rights["memory"]);
+        row.extend([unknown(), unknown(), unknown(), unknown(), landlock, memory]);
         return row;
     };
     let capabilities = match kernel.capabilities.is_empty() {
@@ -53,5 +62,6 @@ fn row(name: &str, pid: &Value, rights: &Value) -> Vec<String> {
         yes(kernel.no_new_privileges),
         filter,
         text(&rights["landlock"]),
+        text(&rights["memory"]),
     ]
 }

@@ -18,7 +18,7 @@ pub(crate) fn abort_former(records: &[AssociationRecord]) -> usize {
         let local = record.local.ip();
         let socket = sockets.entry(local).or_insert_with(|| {
             // The address may be gone.
-            RawSocket::open(local)
+            RawSocket::open_to_send(local)
                 .inspect_err(|error| tracing::warn!(%local, %error, "ABORT not sent"))
                 .ok()
         });

@@ -4,11 +4,13 @@
 //! kernel filter passes only the ports of our endpoints, so that other packets neither wake us nor
 //! are answered with ABORT.
 use super::bundling::{AddressPair, Bundle};
+use super::filter;
 use super::missing_checksum::{self, LocalAddresses};
-use crate::ffi::{packet, sys};
+use super::prepared;
+use crate::SctpError;
+use crate::ffi::packet;
 use crate::metrics;
-use crate::{IPPROTO_SCTP, SctpError};
-use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
+use socket2::Socket;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,8 +18,6 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Most ports in the kernel filter; with more ports, packets are filtered here.
-const FILTER_LIMIT: usize = 1000;
 /// Common header of SCTP (RFC 9260, 3.1).
 const HEADER_LEN: usize = 12;
 
@@ -50,40 +50,31 @@ pub(super) struct Route {
 }
 
 impl RawSocket {
-    /// Opens a raw socket on `local`, which may be the unspecified address.
+    /// The prepared raw socket of `local`, which may be the unspecified address; else a new one.
     pub(super) fn open(local: IpAddr) -> Result<RawSocket, SctpError> {
-        let kind = Type::RAW.nonblocking();
-        let socket = Socket::new(
-            Domain::for_address(SocketAddr::new(local, 0)),
-            kind,
-            Some(Protocol::from(IPPROTO_SCTP)),
-        )
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => SctpError::NeedsRawSocket,
-            _ => error.into(),
-        })?;
-        let raw = RawSocket {
-            socket: Arc::new(socket),
+        match prepared::of(local) {
+            Some(socket) => Ok(RawSocket::over(socket, local)),
+            None => Ok(RawSocket::over(Arc::new(filter::open_socket(local)?), local)),
+        }
+    }
+
+    /// A socket to send packets from `local` only: it receives none.
+    pub(super) fn open_to_send(local: IpAddr) -> Result<RawSocket, SctpError> {
+        match prepared::sender_for(local) {
+            Some((bound, socket)) => Ok(RawSocket::over(socket, bound)),
+            None => Ok(RawSocket::over(Arc::new(filter::open_socket(local)?), local)),
+        }
+    }
+
+    fn over(socket: Arc<Socket>, local: IpAddr) -> RawSocket {
+        RawSocket {
+            socket,
             local,
             routes: Mutex::default(),
             bundle: Mutex::default(),
             bundle_pending: Notify::new(),
             local_addresses: LocalAddresses::default(),
-        };
-        // Nothing passes until an endpoint is added.
-        raw.filter(&[])?;
-        raw.socket.bind(&SockAddr::from(SocketAddr::new(local, 0)))?;
-        // Room for bursts of many peers. The system may grant less.
-        let _ = raw.socket.set_recv_buffer_size(4 << 20);
-        let _ = raw.socket.set_send_buffer_size(4 << 20);
-        let fd = raw.socket.as_fd();
-        if local.is_ipv4() {
-            // Fragments packets that exceed the MTU of a later link.
-            sys::set_int(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)?;
-        } else {
-            sys::set_int(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;
         }
-        Ok(raw)
     }
 
     fn routes(&self) -> MutexGuard<'_, HashMap<u16, Route>> {
@@ -142,7 +133,7 @@ impl RawSocket {
 
     /// Sets the kernel filter: packets to these ports pass.
     fn filter(&self, ports: &[u16]) -> io::Result<()> {
-        self.socket.attach_filter(&program(self.local.is_ipv4(), ports))
+        self.socket.attach_filter(&filter::program(self.local.is_ipv4(), ports))
     }
 
     /// Receives one packet: its path, the route of its port, and the SCTP packet. `WouldBlock` if
@@ -246,31 +237,6 @@ fn checksum_is_right(packet: &[u8]) -> bool {
     let crc: [u8; 8] = ports_and_tag;
     let crc = crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(&crc), &[0; 4]), body);
     crc == u32::from_le_bytes([c1, c2, c3, c4])
-}
-
-/// A classic BPF program that passes packets to `ports` only. Raw IPv4 sockets include the IP
-/// header, IPv6 ones do not.
-fn program(ipv4: bool, ports: &[u16]) -> Vec<SockFilter> {
-    let op = |code: u32, jt, jf, k| SockFilter::new(code as u16, jt, jf, k);
-    let pass = || op(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX);
-    let drop = op(libc::BPF_RET | libc::BPF_K, 0, 0, 0);
-    if ports.len() > FILTER_LIMIT {
-        return vec![pass()];
-    }
-    let mut program = if ipv4 {
-        vec![
-            op(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
-            op(libc::BPF_LD | libc::BPF_H | libc::BPF_IND, 0, 0, 2),
-        ]
-    } else {
-        vec![op(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 2)]
-    };
-    for port in ports {
-        program.push(op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, (*port).into()));
-        program.push(pass());
-    }
-    program.push(drop);
-    program
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Opening endpoints: listen and connect.
 use super::endpoint::Endpoint;
 use super::port;
+use super::prepared;
 use super::raw_socket::{Path, RawSocket};
 use super::receiver::Receivers;
 use super::route::{MTU_LIMIT, route};
@@ -18,9 +19,11 @@ use std::sync::Arc;
 pub(crate) struct Stack(Arc<Receivers>);
 
 impl Stack {
-    /// Starts the library and checks that raw sockets are permitted.
+    /// Starts the library and checks that raw sockets are permitted, or were prepared.
     pub(crate) fn open() -> Result<Stack, SctpError> {
-        RawSocket::open(Ipv4Addr::LOCALHOST.into())?;
+        if !prepared::is_any() {
+            RawSocket::open(Ipv4Addr::LOCALHOST.into())?;
+        }
         library::start(Callbacks { output: addresses::output, ready: library_socket::ready });
         Ok(Stack(Arc::default()))
     }

@@ -1,8 +1,25 @@
 //! The SCTP listener for gNBs.
 use crate::config::{N2Config, SctpStackConfig};
 use martlet_nf::StartError;
-use martlet_sctp::{Listener, Options, SctpStack, StackChoice};
+use martlet_sctp::{Listener, Options, SctpError, SctpStack, StackChoice};
 use std::time::Duration;
+
+fn choice(config: &N2Config) -> StackChoice {
+    match config.stack {
+        SctpStackConfig::Auto => StackChoice::Auto,
+        SctpStackConfig::Kernel => StackChoice::Kernel,
+        SctpStackConfig::Usrsctp => StackChoice::Usrsctp,
+    }
+}
+
+/// Opens the raw socket of SCTP in user space, if it will be used. A process that calls this before
+/// it gives up CAP_NET_RAW needs the capability no more.
+///
+/// # Errors
+/// Raw sockets are not permitted, or the address of `amf.n2.bind` is not one of this machine.
+pub fn prepare_raw_socket(config: &N2Config) -> Result<(), SctpError> {
+    martlet_sctp::prepare_raw_socket(choice(config), &config.bind)
+}
 
 /// Listens as configured.
 ///
@@ -10,12 +27,7 @@ use std::time::Duration;
 ///
 /// The configuration key to change.
 pub(crate) async fn listen(config: &N2Config) -> Result<(SctpStack, Listener), StartError> {
-    let choice = match config.stack {
-        SctpStackConfig::Auto => StackChoice::Auto,
-        SctpStackConfig::Kernel => StackChoice::Kernel,
-        SctpStackConfig::Usrsctp => StackChoice::Usrsctp,
-    };
-    let stack = SctpStack::open(choice).map_err(|e| StartError(format!("n2.stack: {e}")))?;
+    let stack = SctpStack::open(choice(config)).map_err(|e| StartError(format!("n2.stack: {e}")))?;
     let heartbeat = Duration::from_millis(config.heartbeat_ms.into());
     let options = Options {
         streams: config.streams,

@@ -18,6 +18,7 @@ pub(crate) use connection::{Connection, Location, Reporting};
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs, Unverified};
 pub(crate) use link::Link;
 pub(crate) use listener::listen;
+pub use listener::prepare_raw_socket;
 
 /// Responses for the gNB on stream 0, or the fault of its message.
 pub(crate) type Handled = Result<Vec<NGAP_PDU>, Box<Fault>>;
