@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
@@ -13,6 +13,7 @@ RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
 SECONDS ?= 30
 SEED ?= 1
 KILLS ?= 1000
+ROUNDS ?= 1000
 SETS ?= 2000
 PREFIX ?= /usr/local
 
@@ -76,6 +77,12 @@ dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, u
 	$(AS_ROOT) deploy/deb/boot.sh dist
 	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
 
+# FROM=target/debug uses another build. PROGRAMS is the folder of the others' programs.
+interop: ## Run other vendors' programs (PROGRAMS=DIR) against a core, and write the matrix of docs/interop.md (uses root)
+	$(if $(filter target/release,$(FROM)),$(CARGO) build --release --locked -p martlet)
+	$(AS_ROOT) deploy/interop/run.py --martlet "$(FROM)/martlet" --write docs/interop.md \
+		$(if $(PROGRAMS),--programs "$(PROGRAMS)")
+
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
@@ -136,6 +143,11 @@ soak: packages-test ## UEs perform random actions for SECONDS (30) from SEED (1)
 
 count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
 	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
+
+ATTACKS = ends_paging aborts_a_procedure takes_a_gnb_identity second_association_deletes \
+	path_switch_of_a_foreign_ue uplink_before_and_after
+attack-soak: packages-test ## Each attack that is a matter of timing, ROUNDS (1000) times against a running core
+	MARTLET_ATTACK_ROUNDS=$(ROUNDS) $(CARGO) test --workspace --locked --test call_flows $(RUNNER) -- $(ATTACKS) --nocapture --test-threads 1
 
 chaos: packages-test ## Kill, suspend and disconnect parts of a split core for SECONDS (30) from SEED (1) while UEs perform random actions
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos -- --nocapture --test-threads 1

@@ -3,6 +3,9 @@
 #
 #     fuzz/run.sh [SECONDS] [TARGET…]      30 seconds per target by default
 #
+# Shows for each target the executions a second, and the coverage of its corpus: how many edges of
+# which of Martlet's source files it reaches (coverage.py). That needs llvm-symbolizer.
+#
 # Uses a nightly toolchain if there is one, else the stable one with RUSTC_BOOTSTRAP=1, which turns
 # on the same compiler options. Installs cargo-fuzz where it is missing, and prints that it
 # does. Failing inputs are saved in fuzz/artifacts/TARGET: `cargo fuzz run TARGET FILE` repeats one.
@@ -30,7 +33,7 @@ dictionary() { # TARGET
     case $1 in
         nas_*) echo nas ;;
         ngap*) echo ngap ;;
-        sbi_json | sbi_body | subscriber | fabric_messages | fabric_frame) echo sbi ;;
+        sbi_json | sbi_body | fabric_messages | fabric_frame) echo sbi ;;
         *) echo "$1" ;;
     esac
 }
@@ -44,11 +47,17 @@ for target in "${targets[@]}"; do
     words=dictionaries/$(dictionary "$target").dict
     [ ! -f "$words" ] || options+=(-dict="$words")
     echo "== $target, $seconds s"
-    "${cargo[@]}" fuzz run "$target" -- "${options[@]}" -print_final_stats=1 > "$log" 2>&1 ||
+    if ! "${cargo[@]}" fuzz run "$target" -- "${options[@]}" -print_final_stats=1 > "$log" 2>&1; then
         failed+=("$target")
-    grep -E '^(==|SUMMARY|thread|Done|stat::number_of_executed_units)|panicked|^error' "$log" || true
-    # Coverage: edges of the code that inputs reached, and inputs that reach new ones.
+    fi
+    grep -E '^(==|SUMMARY|thread|Done)|panicked|^error|stat::average_exec_per_sec' "$log" || true
+    # Edges of the code that inputs reached, features, and inputs that reach new ones.
     grep -oE 'cov: [0-9]+ ft: [0-9]+ corp: [0-9]+' "$log" | tail -1 || true
+    program=$(echo target/*/release/"$target")
+    if command -v llvm-symbolizer >/dev/null && [ -x "$program" ]; then
+        "$program" -runs=0 -print_coverage=1 "corpus/$target" 2>&1 |
+            ./coverage.py "$(cd .. && pwd)" || true
+    fi
 done
 if [ ${#failed[@]} -gt 0 ]; then
     echo "failed: ${failed[*]}; the inputs are in fuzz/artifacts"

@@ -1,31 +1,43 @@
 #!/usr/bin/env bash
 # Generates the seeds of each fuzz target in fuzz/corpus/TARGET from test vectors, which other
-# implementations produced, and from the texts below. The result is deterministic.
+# implementations produced, from seeds/TARGET.hex, which capture.sh made from our call flows, and
+# from the texts below. The result is deterministic.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# The last field of each line of a vector file is a message in hexadecimal; each becomes a file of
-# the corpus.
-seed() { # TARGET FILE…
-    local target=$1; shift
+# The last field of each line of a file is a message in hexadecimal; each becomes a file of the
+# corpus, with a prefix.
+seed() { # TARGET NAME PREFIX FILE…
+    local target=$1 name=$2 prefix=$3; shift 3
     mkdir -p "corpus/$target"
     perl -ne '
-        BEGIN { $folder = shift @ARGV }
+        BEGIN { ($folder, $prefix) = splice @ARGV, 0, 2 }
         next if /^#/ || !/([0-9a-f]+)\s*$/ || length($1) % 2;
-        $bytes = pack("H*", $1);
-        open my $file, ">:raw", sprintf("%s/seed-%04d", $folder, ++$number) or die $!;
+        $bytes = pack("H*", $prefix . $1);
+        open my $file, ">:raw", sprintf("%s-%04d", $folder, ++$number) or die $!;
         print $file $bytes;
-    ' "corpus/$target" "$@"
+    ' "corpus/$target/$name" "$prefix" "$@"
 }
 
+# Messages of our own call flows.
+for file in seeds/*.hex; do
+    [ ! -f "$file" ] || seed "$(basename "$file" .hex)" flow "" "$file"
+done
+
 vectors=../wire
-seed nas_plain "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
-seed nas_secured "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
-seed ngap "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
-seed ngap_transfer "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
-seed lcsupp "$vectors"/lcsupp/tests/vectors/messages.tsv
-seed lpp "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
-seed nrppa "$vectors"/nrppa/tests/vectors/{pycrate,known}.tsv
+seed nas_plain seed "" "$vectors"/nas/tests/vectors/{pycrate,ours,vendors}.tsv
+# As the payload of a message with a correct MAC.
+seed nas_secured seed 0a "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
+seed ngap seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours,vendors}.tsv
+seed ngap_transfer seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
+seed lcsupp seed "" "$vectors"/lcsupp/tests/vectors/messages.tsv
+seed lpp seed "" "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
+seed nrppa seed "" "$vectors"/nrppa/tests/vectors/{pycrate,known}.tsv
+
+# An EAP response with AT_KDF behind AT_MAC, as UERANSIM before 3.2.7 sends it.
+mkdir -p corpus/eap
+printf '\x02\x07\x00\x2c\x32\x01\x00\x00\x03\x03\x00\x40\x01\x02\x03\x04\x05\x06\x07\x08'\
+'\x0b\x05\x00\x00AAAAAAAAAAAAAAAA\x18\x01\x00\x01' > corpus/eap/kdf-behind-mac
 
 # Text, as written by people or by other network functions.
 text() { # TARGET NAME
@@ -108,7 +120,24 @@ for program in ../upf/switch/p4/upf_*.p4 ../upf/switch/target/tests/examples/*.p
     mkdir -p corpus/p4c_swx
     cp "$program" corpus/p4c_swx/
 done
-printf '%s' '{"supi":"imsi-001010000000001","k":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63'\
+printf '%s' '{"supi":"imsi-001010000000001","key":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63'\
 'cb71954a9f4e48a5994e37a02baf","amf":"8000","sqn":"000000000020"}' |
     text subscriber small
 printf '\x00\x01\x02\x03AMF\x00' | text sbi_compact short
+
+# A document and a patch; a flow description and a packet.
+printf '%s\n%s' '{"a":{"b":[1,2]},"sqn":"000000000020"}' '[{"op":"test","path":"/sqn","value":"0000'\
+'00000020"},{"op":"replace","path":"/sqn","value":"000000000021"},{"op":"add","path":"/a/b/-","value'\
+'":3},{"op":"copy","from":"/a","path":"/c"},{"op":"move","from":"/c","path":"/d"},{"op":"remove","pa'\
+'th":"/d"}]' |
+    text json_patch all
+printf 'permit out 17 from 10.0.0.0/8 53,1000-2000 to assigned\n\x45\x00\x00\x1c\x00\x00\x00\x00\x40'\
+'\x11\x00\x00\x0a\x2d\x00\x01\x0a\x2d\x00\x02\x00\x35\x04\x00\x00\x08\x00\x00' |
+    text sdf_filter udp
+printf 'permit out ip from !2001:db8::/32 to any' | text sdf_filter ipv6
+
+# Packets of UEs: UDP, ESP, IPv6 with extension headers, a frame with two VLAN tags.
+hex ue_packet udp 4500001c00000000401100000a2d00010a2d0002003504000008000045000000
+hex ue_packet esp 4500001800000000403200000a2d00010a2d000200001234
+hex ue_packet ipv6 6000000000180040fd000000000000000000000000000001fd0000000000000000000000000000022c00000000000000110000010000000100350400000800000000
+hex ue_packet frame 02000000000102000000000288a80064810000c808004500001c0000000040110000

@@ -8,6 +8,7 @@
 #   packages.sh lab              and to generate background load in the lab
 #   packages.sh channels         and to build the TLS libraries in C
 #   packages.sh dist             and to make and test the Debian packages
+#   packages.sh fuzz             and to run the fuzz targets with their coverage
 set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
@@ -21,6 +22,8 @@ lab="stress-ng"
 channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev"
 channels="$channels tshark tcpdump openssl"
 dist="dpkg-dev help2man python3 python3-yaml binutils git debootstrap lintian crun iproute2 curl"
+# llvm has the program that names covered functions.
+fuzz="llvm perl python3"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
@@ -30,8 +33,9 @@ guest) wanted="$build $switch $demo $guest" ;;
 lab) wanted="$build $switch $demo $lab" ;;
 channels) wanted="$build $demo $channels" ;;
 dist) wanted="$build $switch $dist" ;;
+fuzz) wanted="$build $fuzz" ;;
 *)
-    echo "packages.sh: write build, switch, demo, test, guest, lab, channels or dist" >&2
+    echo "packages.sh: write build, switch, demo, test, guest, lab, channels, dist or fuzz" >&2
     exit 2
     ;;
 esac

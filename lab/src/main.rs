@@ -25,6 +25,9 @@ struct Cli {
 enum Command {
     /// Latency of control-plane procedures, for each SBI binding and number of UEs
     ControlPlane(control_plane::ControlPlaneArgs),
+    /// Cost of the sandbox: latency and start of a core with and without system call filters and
+    /// Landlock
+    Sandbox(control_plane::SandboxArgs),
     /// Cost of one service call between two processes, for each transport
     Sbi(sbi::SbiArgs),
     /// CPU time and memory of an idle core
@@ -71,6 +74,7 @@ fn start_log(level: &str) -> Result<()> {
 fn run(command: Command) -> Result<()> {
     let report = match command {
         Command::ControlPlane(args) => control_plane::run(&args)?,
+        Command::Sandbox(args) => control_plane::sandbox(&args)?,
         Command::Sbi(args) => sbi::run(&args)?,
         Command::Idle(args) => idle::run(&args)?,
         Command::Scale(args) => scale::run(&args)?,

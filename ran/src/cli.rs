@@ -1,17 +1,22 @@
-//! `martlet ran`: plays a scenario.
+//! `martlet ran`: plays a scenario, or the conformance bench.
+use crate::conformance::{ConformanceArgs, run_command};
 use crate::scenario::{load, play, write_csv};
 use anyhow::{Context, Result, anyhow};
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
 /// Plays a scenario of simulated gNBs and UEs.
 #[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct RanArgs {
+    /// Another play than a scenario's
+    #[command(subcommand)]
+    pub command: Option<RanCommand>,
     /// Scenario: gNBs, UEs and steps as YAML
-    #[arg(short, long)]
-    pub config: PathBuf,
+    #[arg(short, long, required = true)]
+    pub config: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -26,16 +31,27 @@ pub struct RanArgs {
     pub check: bool,
 }
 
+/// What `martlet ran` plays in place of a scenario.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RanCommand {
+    /// Test a core with valid and invalid behaviours of gNBs and UEs
+    Conformance(Box<ConformanceArgs>),
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// The scenario cannot be read or played, or a result was not as expected.
 pub fn run(args: RanArgs) -> Result<()> {
-    let scenario = load(&args.config)?;
+    if let Some(RanCommand::Conformance(args)) = &args.command {
+        return run_command(args);
+    }
+    let config = args.config.as_ref().context("--config is missing")?;
+    let scenario = load(config)?;
     if args.check {
         println!(
             "{}: {} gNBs, {} groups of UEs, {} steps: valid",
-            args.config.display(),
+            config.display(),
             scenario.gnbs.len(),
             scenario.ues.len(),
             scenario.steps.len()

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 pub mod cli;
+pub mod conformance;
 pub mod gnb;
 pub mod positioning;
 pub mod radio_environment;

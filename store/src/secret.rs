@@ -1,11 +1,11 @@
 //! Subscriber keys, hidden in logs.
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A key of `N` bytes, 16 by default. Stored as hexadecimal digits; `Debug` prints `(hidden)`. Its
 /// memory is overwritten on drop.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Secret<const N: usize = 16>(pub [u8; N]);
 
 /// The text of a key has a wrong length or a character that is not a hexadecimal digit.
@@ -34,6 +34,12 @@ impl<const N: usize> TryFrom<String> for Secret<N> {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let text = Zeroizing::new(text);
         Secret::from_hex(&text).ok_or(InvalidSecret { digits: 2 * N })
+    }
+}
+
+impl<const N: usize> Serialize for Secret<N> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&Zeroizing::new(self.to_hex()))
     }
 }
 

@@ -8,6 +8,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use zeroize::Zeroize;
 
 /// Subscribers in the cache; a full cache is cleared.
 const MAX_CACHED: usize = 20_000;
@@ -368,7 +369,9 @@ impl Store {
         for field in SEALED_FIELDS {
             if let Some(serde_json::Value::String(text)) = profile.pointer_mut(&format!("/{field}"))
             {
-                *text = self.seal.seal_text(&format!("{supi}/{field}"), text)?;
+                let sealed = self.seal.seal_text(&format!("{supi}/{field}"), text)?;
+                text.zeroize();
+                *text = sealed;
             }
         }
         Ok(profile.to_string())

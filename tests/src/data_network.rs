@@ -40,6 +40,11 @@ impl DataNetworkHost {
         Ok(host)
     }
 
+    /// The command that runs another one on the host.
+    pub fn command(&self, command: &str) -> String {
+        format!("ip netns exec {} {command}", self.name)
+    }
+
     /// Runs a command on the host and returns its standard output.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use martlet_store::{Secret, Store, Subscriber};
 use martlet_upf::config::{DatapathChoice, SwitchEngine};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The gateway of the default address pool: the UPF's N6 interface, which answers echo requests.
@@ -100,6 +100,20 @@ pub struct TestCore {
 
 static NEXT: AtomicU8 = AtomicU8::new(1);
 
+/// Captures the messages of all cores of this process, if `MARTLET_TEST_PCAP` names a folder:
+/// `fuzz/capture.sh` makes seeds of fuzz targets from them.
+fn capture() -> Result<()> {
+    static STARTED: Once = Once::new();
+    let mut outcome = Ok(());
+    if let Some(folder) = std::env::var_os("MARTLET_TEST_PCAP") {
+        STARTED.call_once(|| {
+            let file = format!("call-flows-{}.pcapng", std::process::id());
+            outcome = martlet_nf::capture::start(&PathBuf::from(folder).join(file), true);
+        });
+    }
+    Ok(outcome?)
+}
+
 impl TestCore {
     /// Starts a core with [`SUBSCRIBERS`] subscribers. `change` adapts the configuration.
     /// `MARTLET_TEST_SBI` overrides the binding for all tests: `local`, `fabric`, `http`, or
@@ -121,6 +135,7 @@ impl TestCore {
 
     /// [`TestCore::start`] with exactly this binding, for tests that depend on it.
     pub async fn start_on(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
+        capture()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder =
             std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));

@@ -10,6 +10,8 @@ pub enum ReferenceCommand {
     Keys,
     /// Print a JSON Schema of the configuration, by which editors complete and check it
     Schema,
+    /// Print the deviations of other vendors' programs that are tolerated, Markdown
+    Quirks,
 }
 
 /// Runs the command.
@@ -19,6 +21,7 @@ pub fn run(command: ReferenceCommand) -> Result<()> {
         ReferenceCommand::Schema => {
             println!("{}", serde_json::to_string_pretty(&reference::schema()?)?);
         }
+        ReferenceCommand::Quirks => print!("{}", martlet_interop::all_markdown()),
     }
     Ok(())
 }

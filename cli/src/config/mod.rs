@@ -42,6 +42,9 @@ pub struct Config {
     /// Folder that the relative paths of the configuration start from. Default: `/var/lib/martlet`
     /// for `/etc/martlet/martlet.yaml`, else the folder of the file.
     pub state_dir: PathBuf,
+    /// Refuse every deviation from the specifications that is tolerated otherwise, on all
+    /// interfaces, as conformance laboratories need it.
+    pub strict: bool,
     /// Values that several functions share.
     pub network: NetworkSection,
     /// Addresses and security of the SBI.
@@ -118,6 +121,7 @@ impl Config {
         // The lines of the defaults set nothing.
         let lines = if file.is_some() { &reading.lines } else { &Lines::default() };
         config.apply_network(lines);
+        config.apply_strict();
         config.resolve_paths(file);
         change(&mut config);
         let mut findings = config.check();
@@ -162,6 +166,18 @@ impl Config {
                 |slice: &Snssai| SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) };
             self.smf.slices = network.slices.iter().map(slice).collect();
         }
+    }
+
+    /// With `strict`, turns every tolerance of deviations off.
+    pub fn apply_strict(&mut self) {
+        if !self.strict {
+            return;
+        }
+        (self.amf.n1.strict, self.amf.n2.strict, self.ausf.strict) = (true, true, true);
+        (self.upf.n3.require_qfi, self.upf.n4.strict) = (true, true);
+        self.sbi.strict = true;
+        self.nrf.interop = martlet_nrf::Interop::default();
+        (self.udm.sdm_v1, self.udm.empty_subscriptions) = (false, false);
     }
 
     /// The OAM endpoint of the core, or of a function in a process of its own.

@@ -60,6 +60,8 @@ pub struct SbiSection {
     pub max_unread_total: usize,
     /// Seconds after which a connection ends that reads none of its responses.
     pub unread_s: u32,
+    /// Refuse deviations of other network functions that are tolerated otherwise.
+    pub strict: bool,
     /// Where notifications may go.
     pub callbacks: CallbacksSection,
     /// Folder of `martlet pki init`. With it, functions use mutual TLS and require access tokens
@@ -115,6 +117,7 @@ impl Default for SbiSection {
             max_unread: 8 << 20,
             max_unread_total: 64 << 20,
             unread_s: 10,
+            strict: false,
             callbacks: CallbacksSection::default(),
             pki: String::new(),
             external: Vec::new(),
@@ -153,6 +156,7 @@ impl SbiSection {
             timeout_ms: self.timeout_ms,
             heartbeat_s: self.heartbeat_s,
             callbacks_allow: self.callbacks.allow.clone(),
+            strict: self.strict,
             ..common
         };
         match self.is_secured() {

@@ -70,6 +70,12 @@ pub async fn start_function(
         environment: &Environment,
     ) -> Result<RunningFunction> {
         let mut common = config.sbi.of(name);
+        // The certificate belongs to one instance (TS 33.310, 6.1.3c.2).
+        if common.instance_id.is_none() {
+            let own = environment.limits.tls.as_ref().and_then(|tls| tls.own());
+            let instance = own.and_then(|own| own.instance_of(F::TYPE.as_str()));
+            common.instance_id = instance.map(String::from);
+        }
         // Peers know the contexts that outlive the process under its instance ID.
         if matches!(name, "amf" | "smf") && common.instance_id.is_none() {
             common.instance_id = Some(martlet_context_store::stable_instance_id(&[

@@ -147,7 +147,12 @@ impl Core {
     }
 }
 
-/// The entry of a function in the status of a process.
-pub fn status_entry(name: &str, instance_id: &str, authority: &str, status: Value) -> Value {
+/// The entry of a function in the status of a process, with the peers that deviate from the
+/// specifications.
+pub fn status_entry(name: &str, instance_id: &str, authority: &str, mut status: Value) -> Value {
+    let quirks = martlet_interop::status(name);
+    if let (Some(members), false) = (status.as_object_mut(), quirks.is_empty()) {
+        members.entry("quirks").or_insert_with(|| quirks.into());
+    }
     json!({"name": name, "instanceId": instance_id, "authority": authority, "status": status})
 }

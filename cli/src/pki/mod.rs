@@ -9,12 +9,13 @@ mod x509;
 use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Context, Result, bail, ensure};
 use jiff::{Span, Timestamp, Zoned, tz::TimeZone};
+use martlet_context_store::stable_instance_id;
 use martlet_sbi_http::PeerCertificate;
 use prometheus::{IntGaugeVec, register_int_gauge_vec};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
-    RevokedCertParams, SerialNumber, date_time_ymd,
+    RevokedCertParams, SanType, SerialNumber, date_time_ymd,
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
@@ -59,7 +60,8 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
     };
     for name in FUNCTIONS.into_iter().chain([CORE]) {
         let subjects = subjects(config, name, &FUNCTIONS, names);
-        authority.issue(folder, name, subjects, &types(name, &FUNCTIONS), FUNCTION_DAYS)?;
+        let owner = Owner::new(config, name, &FUNCTIONS, subjects);
+        authority.issue(folder, name, &owner, FUNCTION_DAYS)?;
     }
     let token = KeyPair::generate()?;
     write_new(&folder.join(PkiFile::TOKEN_PRIVATE), &token.serialize_pem())?;
@@ -87,7 +89,8 @@ pub fn bundle(
     create_folder(out)?;
     for name in functions.iter().copied().chain([CORE]) {
         let subjects = subjects(config, name, &functions, names);
-        authority.issue(out, name, subjects, &types(name, &functions), FUNCTION_DAYS)?;
+        let owner = Owner::new(config, name, &functions, subjects);
+        authority.issue(out, name, &owner, FUNCTION_DAYS)?;
     }
     let token_key = functions.contains(&"nrf").then_some(PkiFile::TOKEN_PRIVATE);
     let shared = [PkiFile::AUTHORITY, PkiFile::TOKEN_PUBLIC].into_iter().chain(token_key);
@@ -115,7 +118,8 @@ pub fn add(config: &Config, pki: &Path, name: &str, names: &[String]) -> Result<
         file.display()
     );
     let subjects = subjects(config, name, &FUNCTIONS, names);
-    Authority::load(pki)?.issue(pki, name, subjects, &types(name, &FUNCTIONS), FUNCTION_DAYS)
+    let owner = Owner::new(config, name, &FUNCTIONS, subjects);
+    Authority::load(pki)?.issue(pki, name, &owner, FUNCTION_DAYS)
 }
 
 /// Renews certificates under the same names and addresses for another year, with new keys. Without
@@ -140,7 +144,9 @@ pub fn renew(pki: &Path, names: &[String], days: u32) -> Result<Vec<String>> {
             true => types(&certificate.name, &FUNCTIONS),
             false => certificate.nf_types.clone(),
         };
-        authority.issue(pki, &certificate.name, certificate.subjects.clone(), &types, days)?;
+        let Certificate { subjects, instances, .. } = certificate.clone();
+        let owner = Owner { subjects, types, instances };
+        authority.issue(pki, &certificate.name, &owner, days)?;
         renewed.push(certificate.name.clone());
     }
     Ok(renewed)
@@ -186,6 +192,9 @@ pub struct Certificate {
     pub subjects: Vec<String>,
     /// NF types (RFC 9310).
     pub nf_types: Vec<String>,
+    /// Instance identities (TS 33.310, 6.1.3c.2), one for each NF type. A certificate of an
+    /// earlier version has none.
+    pub instances: Vec<String>,
     /// Serial number.
     pub serial: Vec<u8>,
     /// End of its validity.
@@ -203,11 +212,13 @@ impl Certificate {
         let named = || file.display().to_string();
         let der = CertificateDer::from_pem_file(file).with_context(named)?;
         let fields = x509::certificate(&der).with_context(named)?;
+        let parsed = PeerCertificate::parse(&der).unwrap_or_default();
         let stem = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
         Ok(Certificate {
             name: stem.to_string(),
             subjects: fields.subjects,
-            nf_types: PeerCertificate::parse(&der).map(|it| it.nf_types).unwrap_or_default(),
+            nf_types: parsed.nf_types,
+            instances: parsed.instances,
             serial: fields.serial,
             expires: Timestamp::from_second(fields.not_after)?,
             is_revoked: false,
@@ -303,22 +314,19 @@ impl Authority {
     }
 
     /// Makes a key and its certificate in a folder, in place of earlier ones.
-    fn issue(
-        &self,
-        folder: &Path,
-        name: &str,
-        subjects: Vec<String>,
-        types: &[String],
-        days: u32,
-    ) -> Result<()> {
+    fn issue(&self, folder: &Path, name: &str, owner: &Owner, days: u32) -> Result<()> {
         let key = KeyPair::generate()?;
-        let mut params = CertificateParams::new(subjects)?;
+        let mut params = CertificateParams::new(owner.subjects.clone())?;
+        for instance in &owner.instances {
+            let name = format!("urn:uuid:{instance}");
+            params.subject_alt_names.push(SanType::URI(name.as_str().try_into()?));
+        }
         params.distinguished_name.push(DnType::CommonName, name);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
-        params.custom_extensions.push(x509::nf_types(types));
+        params.custom_extensions.push(x509::nf_types(&owner.types));
         valid_for(&mut params, days)?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         replace(&folder.join(format!("{name}-key.pem")), &key.serialize_pem())?;
@@ -381,6 +389,30 @@ fn subjects(config: &Config, name: &str, functions: &[&str], names: &[String]) -
     subjects.sort();
     subjects.dedup();
     subjects
+}
+
+/// Whom a certificate is for.
+struct Owner {
+    /// DNS names and IP addresses.
+    subjects: Vec<String>,
+    /// NF types, and an instance identity for each.
+    types: Vec<String>,
+    instances: Vec<String>,
+}
+
+impl Owner {
+    /// A function, or all `functions` for [`CORE`], with the configured instance identities, else
+    /// new ones.
+    fn new(config: &Config, name: &str, functions: &[&str], subjects: Vec<String>) -> Owner {
+        let own = functions.iter().filter(|other| name == CORE || **other == name);
+        let instance = |name: &&str| {
+            let configured = (*name != "upf").then(|| config.sbi.of(name).instance_id);
+            let random = || stable_instance_id(&[&format!("{:x}", rand::random::<u128>())]);
+            configured.flatten().unwrap_or_else(random)
+        };
+        let instances = own.map(instance).collect();
+        Owner { subjects, types: types(name, functions), instances }
+    }
 }
 
 /// The NF types of a function's certificate: its own, or those of all `functions` for [`CORE`].

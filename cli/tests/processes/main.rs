@@ -8,6 +8,7 @@ mod crash_recovery;
 mod cut_off;
 mod full_disk;
 mod fuzz_stateful;
+mod interop_bed;
 mod json_patch;
 mod lease;
 mod nf_sets;

@@ -4,6 +4,7 @@ mod capacity;
 mod figures;
 mod report;
 mod round;
+mod sandbox;
 mod start_up;
 pub(crate) mod testbed;
 
@@ -16,6 +17,8 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 use testbed::Testbed;
+
+pub use sandbox::{SandboxArgs, run as sandbox};
 
 /// Measures registration, PDU session establishment, handover and paging, as the gNB sees them.
 #[derive(Debug, Clone, Args)]

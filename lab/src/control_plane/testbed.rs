@@ -37,11 +37,16 @@ impl Testbed {
         folder: &Path,
     ) -> Result<Testbed> {
         let setup = CoreSetup::prepare(core, number, variant.name(), ues.into(), folder)?;
+        Testbed::of(&setup, variant, ues).await
+    }
+
+    /// Starts a core as it is set up, and connects the simulated RAN.
+    pub(super) async fn of(setup: &CoreSetup, variant: Variant, ues: u32) -> Result<Testbed> {
         let core = setup.start(variant)?;
         wait_for_association(&core).await?;
         let samples = Samples::default();
-        let gnb = connect_gnb(&setup, samples.clone(), 1).await?;
-        let target_gnb = connect_gnb(&setup, samples.clone(), 2).await?;
+        let gnb = connect_gnb(setup, samples.clone(), 1).await?;
+        let target_gnb = connect_gnb(setup, samples.clone(), 2).await?;
         let ues = (0..ues.into()).map(|n| new_ue(&gnb, n)).collect::<Result<_>>()?;
         Ok(Testbed { variant, samples, ues, core, gnb, target_gnb })
     }

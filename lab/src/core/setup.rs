@@ -22,6 +22,8 @@ pub(crate) struct CoreSetup {
     program: PathBuf,
     number: u8,
     folder: PathBuf,
+    /// Sections of the configuration beyond the usual ones.
+    more: String,
 }
 
 impl CoreSetup {
@@ -34,7 +36,7 @@ impl CoreSetup {
         folder: &Path,
     ) -> Result<CoreSetup> {
         let folder = folder.join(CORES).join(name);
-        let setup = CoreSetup { program: core.program()?, number, folder };
+        let setup = CoreSetup { program: core.program()?, number, folder, more: String::new() };
         // A core restores the contexts that an earlier one has left in its folder.
         if setup.folder.exists() {
             std::fs::remove_dir_all(&setup.folder)?;
@@ -45,6 +47,11 @@ impl CoreSetup {
         let all: Option<Vec<_>> = (0..subscribers).map(|n| first.nth(n)).collect();
         Store::open(&store)?.add(&all.context("too many subscribers")?, false)?;
         Ok(setup)
+    }
+
+    /// Adds sections to the configuration.
+    pub(crate) fn with(self, more: &str) -> CoreSetup {
+        CoreSetup { more: more.into(), ..self }
     }
 
     fn address(&self, host: u8) -> Ipv4Addr {
@@ -83,7 +90,7 @@ impl CoreSetup {
         text += &format!("  upfs: [{{ n4: \"{}:8805\" }}]\n  n4: {{ bind: {} }}\n", at(8), at(7));
         // Cores run side by side here, and LCS-UPP would listen on one port for all of them.
         text += "lmf: { user_plane: { enabled: false } }\n";
-        text + &format!("amf: {{ n2: {{ bind: [{}] }} }}\n", at(5))
+        text + &format!("amf: {{ n2: {{ bind: [{}] }} }}\n", at(5)) + &self.more
     }
 
     /// Writes the configuration, starts the core and waits until it is ready.

@@ -165,6 +165,7 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
         name: "internet".into(),
         pools: vec!["10.0.0.0/11".into()],
         allocate: false,
+        ..Default::default()
     }];
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
     config.xdp.sessions = sessions;

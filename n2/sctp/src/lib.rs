@@ -118,6 +118,7 @@ impl SctpStack {
             StackChoice::Usrsctp => {
                 let kind = user_space()?;
                 opened("usrsctp", "requested");
+                warn_beside_kernel();
                 kind
             }
         };
@@ -203,6 +204,17 @@ fn opened(stack: &str, reason: &str) {
     tracing::info!(stack, reason, "SCTP stack opened");
 }
 
+/// The kernel's SCTP answers packets for an endpoint that it does not have with ABORT (RFC 9260,
+/// 8.4). It sees each packet that the user-space stack sees.
+fn warn_beside_kernel() {
+    if std::path::Path::new("/proc/net/sctp").exists() {
+        tracing::warn!(
+            "the kernel's SCTP is loaded and aborts the associations of the user-space stack: use \
+             the stack `auto` or `kernel`, or unload the module sctp"
+        );
+    }
+}
+
 /// The kernel's stack if it has one, else `usrsctp`.
 fn choose() -> Result<Kind, SctpError> {
     match kernel::Stack::open() {
@@ -271,6 +283,18 @@ impl Association {
             AssociationKind::Kernel(_) => None,
             #[cfg(feature = "usrsctp")]
             AssociationKind::Usrsctp(it) => it.socket().record(),
+        }
+    }
+
+    /// Whether packets of the peer were accepted without a checksum (user-space stack; see
+    /// [`Options::missing_checksums`]).
+    pub fn omits_checksums(&self) -> bool {
+        match &self.0 {
+            AssociationKind::Kernel(_) => false,
+            #[cfg(feature = "usrsctp")]
+            AssociationKind::Usrsctp(it) => {
+                usrsctp::omits_checksums(it.peer_addr().ip().to_canonical())
+            }
         }
     }
 

@@ -41,6 +41,9 @@ pub struct Options {
     pub max_message: usize,
     /// Associations that may wait for `accept`.
     pub backlog: u16,
+    /// Whether packets of this machine may have no checksum (user-space stack): the kernel's SCTP
+    /// leaves it to loopback and virtual interfaces, which compute none.
+    pub missing_checksums: bool,
     /// How long a graceful shutdown may take before the association is aborted.
     pub shutdown_timeout: Duration,
 }
@@ -61,6 +64,7 @@ impl Default for Options {
             send_buffer: 1 << 20,
             receive_buffer: 1 << 20,
             max_message: 256 << 10,
+            missing_checksums: true,
             backlog: 128,
             shutdown_timeout: Duration::from_secs(5),
         }

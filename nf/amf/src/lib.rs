@@ -28,8 +28,8 @@ mod tests;
 
 pub use config::{
     AllowConfig, AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit,
-    LimitsConfig, N2Config, NeighboursConfig, NetworkNameConfig, PlmnConfig, SctpStackConfig,
-    SecurityConfig, TaiConfig, TimersConfig, XnNeighbours,
+    LimitsConfig, N1Config, N2Config, NeighboursConfig, NetworkNameConfig, PlmnConfig,
+    SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig, XnNeighbours,
 };
 
 use concurrency::Concurrency;

@@ -38,12 +38,6 @@ static ASSOCIATIONS_REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
         .expect("registered once")
 });
 
-static NGAP_DEVIATIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "NGAP messages accepted although they deviate from the specification, by deviation";
-    register_int_counter_vec!("martlet_amf_ngap_deviations_total", help, &["deviation"])
-        .expect("registered once")
-});
-
 static PROBES: LazyLock<IntCounter> = LazyLock::new(|| {
     let help = "Probes of associations whose gNB identity another association claimed";
     register_int_counter!("martlet_amf_gnb_probes_total", help).expect("registered once")
@@ -154,11 +148,6 @@ pub(crate) fn ngap_error(reason: &str) {
 /// Counts an association or an NG setup that the AMF refused.
 pub(crate) fn association_refused(reason: &str) {
     ASSOCIATIONS_REFUSED.with_label_values(&[reason]).inc();
-}
-
-/// Counts an NGAP message that was accepted although it deviates from the specification.
-pub(crate) fn ngap_deviation(deviation: &str) {
-    NGAP_DEVIATIONS.with_label_values(&[deviation]).inc();
 }
 
 /// Counts a probe of a gNB.

@@ -17,6 +17,7 @@ use martlet_nas::{
 use martlet_nf::StartError;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::common::{Ambr, Dnn, Pei, Supi};
+use martlet_security::{Zeroize, Zeroizing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -384,6 +385,12 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+impl Drop for PersistedSecurity {
+    fn drop(&mut self) {
+        self.k_amf.zeroize();
+    }
+}
+
 impl PersistedSecurity {
     fn of(security: &Security) -> Self {
         let count = |direction| {
@@ -401,8 +408,8 @@ impl PersistedSecurity {
 
     fn security(&self) -> Result<Security, RestoreError> {
         use {CipheringAlgorithm::*, IntegrityAlgorithm::*};
-        let mut k_amf = [0; 32];
-        hex::decode_to_slice(&self.k_amf, &mut k_amf).map_err(|_| RestoreError::Key)?;
+        let mut k_amf = Zeroizing::new([0; 32]);
+        hex::decode_to_slice(&self.k_amf, &mut *k_amf).map_err(|_| RestoreError::Key)?;
         let integrity = [NIA0, NIA1, NIA2, NIA3]
             .into_iter()
             .find(|algorithm| *algorithm as u8 == self.integrity);
@@ -414,7 +421,7 @@ impl PersistedSecurity {
             count.and_then(|count| NasCount::new(count.saturating_add(on)).ok())
         };
         let counts = (count(self.uplink, 0), count(self.downlink, SKIPPED_COUNTS));
-        Security::restored(k_amf, self.ngksi, ciphering, integrity, counts)
+        Security::restored(&k_amf, self.ngksi, ciphering, integrity, counts)
             .map_err(|_| RestoreError::Security)
     }
 }

@@ -133,8 +133,8 @@ pub(crate) fn eap_challenge(
         autn: vector.autn.0,
         xres: xres
             .ok_or_else(|| failed("the UDM's XRES is not 4 to 16 octets in hexadecimal digits"))?,
-        ck_prime: vector.ck_prime.0,
-        ik_prime: vector.ik_prime.0,
+        ck_prime: vector.ck_prime.0.into(),
+        ik_prime: vector.ik_prime.0.into(),
         network,
         identity: identity_of(supi),
     };

@@ -10,11 +10,13 @@ pub struct AusfConfig {
     pub max_pending: usize,
     /// Seconds until an authentication without a response from the UE is dropped.
     pub pending_s: u32,
+    /// Refuse deviations of UEs in EAP responses that are tolerated otherwise.
+    pub strict: bool,
 }
 
 impl Default for AusfConfig {
     fn default() -> Self {
-        AusfConfig { max_pending: 20_000, pending_s: 60 }
+        AusfConfig { max_pending: 20_000, pending_s: 60, strict: false }
     }
 }
 

@@ -4,7 +4,9 @@ use crate::authenticate::{eap_challenge, failed};
 use crate::five_g_aka_confirmation::unknown;
 use crate::pending::{Authentication, Method};
 use crate::{Ausf, metrics};
+use martlet_eap::packet::{Attribute, Packet};
 use martlet_eap::server::{Outcome, Server};
+use martlet_interop::{N1Quirk, Quirk};
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{Base64, Hex, SecretHex};
 use martlet_sbi_api::nausf_ueauthentication::{AuthResult, EapSession, LINK_EAP_SESSION};
@@ -33,7 +35,15 @@ impl Ausf {
         };
         // A missing payload is handled as a malformed packet.
         let answer = session.eap_payload.map(|payload| payload.0).unwrap_or_default();
-        let outcome = server.answer(&answer);
+        let outcome = match accepts_with_kdf(&answer) {
+            true if self.strict => server.refuse(),
+            deviates => {
+                if deviates {
+                    N1Quirk::EapResponseWithKdf.met("ausf", &supi);
+                }
+                server.answer(&answer)
+            }
+        };
         let context = |server: Box<Server>, resynchronised| Authentication {
             method: Method::EapAkaPrime { server, resynchronised },
             supi: supi.clone(),
@@ -119,6 +129,15 @@ impl Ausf {
             ..final_result(packet, AuthResult::AuthenticationOngoing)
         }
     }
+}
+
+/// Whether a response has both RES and a key derivation function
+/// ([`N1Quirk::EapResponseWithKdf`]).
+fn accepts_with_kdf(response: &[u8]) -> bool {
+    let Ok(packet) = Packet::decode(response) else { return false };
+    let has = |wanted: fn(&Attribute) -> bool| packet.attributes().iter().any(wanted);
+    has(|attribute| matches!(attribute, Attribute::Res(_)))
+        && has(|attribute| matches!(attribute, Attribute::Kdf(_)))
 }
 
 fn final_result(packet: Vec<u8>, result: AuthResult) -> EapSession {

@@ -27,6 +27,8 @@ pub struct Ausf {
     context: Arc<NfContext>,
     instance_id: NfInstanceId,
     pending: Pending,
+    /// Refuse deviations of UEs.
+    strict: bool,
 }
 
 impl Ausf {
@@ -45,7 +47,12 @@ impl NetworkFunction for Ausf {
         let instance_id = context.instance_id().parse();
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}: write a UUID")))?;
-        Ok(Arc::new(Ausf { context, instance_id, pending: Pending::new(&config) }))
+        Ok(Arc::new(Ausf {
+            context,
+            instance_id,
+            strict: config.strict,
+            pending: Pending::new(&config),
+        }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {

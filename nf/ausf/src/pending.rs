@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn number_and_age_are_limited() {
-        let pending = Pending::new(&AusfConfig { max_pending: 2, pending_s: 10 });
+        let pending = Pending::new(&AusfConfig { max_pending: 2, pending_s: 10, strict: false });
         let start = Instant::now();
         let first = pending.add(authentication(), start).unwrap();
         pending.add(authentication(), start).unwrap();

@@ -78,6 +78,28 @@ pub fn is_allowed(allow: &[String], authority: &str) -> bool {
     allow.iter().any(|one| one == authority || one == host)
 }
 
+/// A consumer, known by the host and port of its callbacks, has at most half of a limit of
+/// subscriptions, so that there is room for others. `others` are the URIs of all subscriptions.
+///
+/// # Errors
+/// 403 if it has them.
+pub fn check_share<'a>(
+    uri: &str,
+    others: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Result<(), Problem> {
+    let consumer = authority(uri);
+    let own = others.filter(|other| authority(other) == consumer).count();
+    if consumer.is_none() || own < most.div_ceil(2) {
+        return Ok(());
+    }
+    if let Some(suppressed) = martlet_log_limit::line("subscriptions_of_a_consumer", 0) {
+        tracing::warn!(uri, own, suppressed, "subscription refused: the consumer has too many");
+    }
+    Err(Problem::new(403, "QUOTA_EXCEEDED")
+        .detail(format!("the consumer has {own} subscriptions, half of the limit of {most}")))
+}
+
 /// The refusal of a callback URI.
 pub fn refusal(uri: &str) -> Problem {
     REFUSED.inc();
@@ -170,6 +192,16 @@ impl Callbacks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_consumer_has_at_most_half_of_the_subscriptions() {
+        let uri = |n: usize| format!("http://127.0.0.9:80/{n}");
+        let held: Vec<String> = (0..2).map(uri).chain(["http://127.0.0.8/x".into()]).collect();
+        let check = |uri, most| check_share(uri, held.iter().map(String::as_str), most);
+        assert!(check("http://127.0.0.9/new", 5).is_ok());
+        assert_eq!(check("http://127.0.0.9/new", 4).unwrap_err().cause(), "QUOTA_EXCEEDED");
+        assert!(check("http://127.0.0.8/new", 4).is_ok());
+    }
 
     #[test]
     fn an_authority_has_a_port_and_no_user() {

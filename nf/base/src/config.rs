@@ -36,6 +36,9 @@ pub struct CommonConfig {
     /// Hosts (`host` or `host:port`) that notifications may go to beside registered functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks_allow: Vec<String>,
+    /// Refuse deviations of other network functions that are tolerated otherwise.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 fn default_timeout() -> u32 {
@@ -60,6 +63,7 @@ impl CommonConfig {
             https: false,
             token_key: None,
             callbacks_allow: Vec::new(),
+            strict: false,
         }
     }
 

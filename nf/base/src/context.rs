@@ -7,6 +7,7 @@ use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
+use martlet_interop::{Quirk, SbiQuirk};
 use martlet_outage::{Dependency, NotReady};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -32,6 +33,8 @@ pub struct NfContext {
     operative: watch::Sender<bool>,
     /// Whether the operator has it drained.
     draining: watch::Sender<bool>,
+    /// Refuse deviations of other network functions.
+    strict: bool,
 }
 
 impl NfContext {
@@ -51,7 +54,10 @@ impl NfContext {
             nrf_roots.push(root);
         }
         let nrf_root = nrf_roots[0].clone();
-        let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
+        let policy = CallPolicy {
+            timeout: Duration::from_millis(config.timeout_ms.into()),
+            strict: config.strict,
+        };
         let user_agent = nf_type.as_str().to_string();
         let mut root = ApiRoot::http(config.authority());
         if config.https {
@@ -69,7 +75,9 @@ impl NfContext {
         let nrfs = nrf_roots.iter().map(nrf).collect();
         let selection = Arc::new(NrfSelection::new(transport.clone(), nrf_roots));
         let plain = Peer::new(selection.clone(), nrf_root.clone(), &user_agent, policy);
-        let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
+        let discovery = Arc::new(
+            Discovery::new(nf_type.clone(), plain.clone(), root.clone()).strict(config.strict),
+        );
         // Failures of calls to discovered producers are reported to discovery, so that a failed
         // producer is not selected again.
         let instance_id =
@@ -94,6 +102,7 @@ impl NfContext {
             selection,
             operative: watch::Sender::new(true),
             draining: watch::Sender::new(false),
+            strict: config.strict,
         }))
     }
 
@@ -110,6 +119,19 @@ impl NfContext {
     /// Its API root, also for callback URIs.
     pub fn api_root(&self) -> &ApiRoot {
         &self.root
+    }
+
+    /// Whether deviations of other network functions are refused (`sbi.strict`).
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Whether a deviation of another network function is tolerated; then it is counted.
+    pub fn tolerates(&self, quirk: SbiQuirk, peer: impl std::fmt::Display) -> bool {
+        if !self.strict {
+            quirk.met(self.nf_type.as_str(), peer);
+        }
+        !self.strict
     }
 
     /// A client of the NRF.

@@ -1,6 +1,7 @@
 //! NF discovery (TS 29.510, 5.3): selects a producer from cached results of the NRF, and drops
 //! producers that fail.
 use crate::binding::Binding;
+use martlet_interop::{Quirk, SbiQuirk};
 use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Request, Route};
 use martlet_sbi_api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
@@ -140,6 +141,8 @@ pub(crate) struct Discovery {
     requester: NfType,
     nrf: Peer,
     own_root: ApiRoot,
+    /// Refuse deviations of other network functions.
+    is_strict: bool,
     state: Mutex<State>,
     turn: AtomicUsize,
     /// A discovery request got no answer of the NRF.
@@ -154,11 +157,29 @@ impl Discovery {
             requester,
             nrf,
             own_root,
+            is_strict: false,
             state: Mutex::default(),
             turn: AtomicUsize::new(0),
             nrf_failed: Notify::new(),
             registered: watch::Sender::new(false),
         }
+    }
+
+    /// The same with `sbi.strict`.
+    pub(crate) fn strict(self, is_strict: bool) -> Self {
+        Discovery { is_strict, ..self }
+    }
+
+    /// [`candidate`], unless it deviates and deviations are refused.
+    fn candidate(&self, profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
+        let candidate = candidate(profile, api)?;
+        if candidate.is_absolute {
+            if self.is_strict {
+                return None;
+            }
+            SbiQuirk::AbsoluteApiPrefix.met(self.requester.as_str(), &candidate.root.authority);
+        }
+        Some((candidate.priority, candidate.root))
     }
 
     /// The route of the NRF's status notifications.
@@ -283,10 +304,10 @@ impl Discovery {
         let is_subscribed = self.subscribed(&target);
         let result = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> =
-            result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
+            result.nf_instances.iter().filter_map(|profile| self.candidate(profile, api)).collect();
         for profile in &result.nf_instances {
             if let (Some((_, root)), Some(binding)) =
-                (candidate(profile, api), Binding::of(profile))
+                (self.candidate(profile, api), Binding::of(profile))
             {
                 self.add_binding(&root, binding);
             }
@@ -410,7 +431,7 @@ impl Discovery {
             .inspect_err(|problem| tracing::debug!(%problem, "NF set has no other member"))
             .ok()?;
         let member = |profile: &NfProfile| {
-            Some((candidate(profile, api)?, profile.nf_instance_id.to_string()))
+            Some((self.candidate(profile, api)?, profile.nf_instance_id.to_string()))
         };
         let mut members: Vec<_> = found.nf_instances.iter().filter_map(member).collect();
         let mut state = self.state();
@@ -584,8 +605,16 @@ pub(crate) fn is_absence(problem: &Problem) -> bool {
     problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
 }
 
-/// Priority and API root of an instance's service, if it is registered.
-fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
+/// A service of an instance.
+struct Candidate {
+    priority: u32,
+    root: ApiRoot,
+    /// Its `apiPrefix` is the whole API root.
+    is_absolute: bool,
+}
+
+/// An instance's service, if the instance is registered.
+fn candidate(profile: &NfProfile, api: &str) -> Option<Candidate> {
     if profile.nf_status != NfStatus::Registered {
         return None;
     }
@@ -594,13 +623,14 @@ fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
         .chain(profile.nf_services.iter().flatten())
         .find(|s| s.service_name.as_str() == api)?;
     let priority = service.priority.or(profile.priority).unwrap_or(0);
-    Some((priority.into(), root_of(profile, service)?))
+    let (root, is_absolute) = root_of(profile, service)?;
+    Some(Candidate { priority: priority.into(), root, is_absolute })
 }
 
-fn root_of(profile: &NfProfile, service: &NfService) -> Option<ApiRoot> {
-    // free5GC's profiles have the absolute API root in apiPrefix.
+/// The API root of a service, and whether an absolute `apiPrefix` has it.
+fn root_of(profile: &NfProfile, service: &NfService) -> Option<(ApiRoot, bool)> {
     if let Some((root, path)) = service.api_prefix.as_deref().and_then(ApiRoot::split) {
-        return Some(ApiRoot { prefix: path.trim_end_matches('/').to_string(), ..root });
+        return Some((ApiRoot { prefix: path.trim_end_matches('/').to_string(), ..root }, true));
     }
     let endpoint = service.ip_end_points.as_ref().and_then(|list| list.first());
     let scheme = service.scheme.as_str();
@@ -618,5 +648,6 @@ fn root_of(profile: &NfProfile, service: &NfService) -> Option<ApiRoot> {
     };
     let prefix =
         service.api_prefix.as_ref().map_or(String::new(), |p| format!("/{}", p.trim_matches('/')));
-    Some(ApiRoot { scheme: scheme.to_string(), authority: format!("{host}:{port}"), prefix })
+    let root = ApiRoot { scheme: scheme.to_string(), authority: format!("{host}:{port}"), prefix };
+    Some((root, false))
 }

@@ -107,6 +107,9 @@ impl ChfConvergedCharging for Chf {
         body: ChargingDataRequest,
     ) -> Result<Created<ChargingDataResponse>, Problem> {
         let record = record(&body)?;
+        if let Some(uri) = &body.notify_uri {
+            self.context.check_callback(uri).await?;
+        }
         let id = self.accounts().open(record).ok_or_else(|| {
             Problem::new(503, "NF_CONGESTION")
                 .detail("too many active sessions: raise chf.max_sessions")
@@ -127,6 +130,7 @@ impl ChfConvergedCharging for Chf {
     ) -> Result<ChargingDataResponse, Problem> {
         let id = self.find(charging_data_ref)?;
         if let Some(uri) = &body.notify_uri {
+            self.context.check_callback(uri).await?;
             self.notify().insert(id, uri.clone());
         }
         Ok(self.charge(id, &body))

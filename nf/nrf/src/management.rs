@@ -2,6 +2,7 @@
 use crate::Nrf;
 use crate::authorisation::{check_owner, check_profile};
 use crate::registry::Entry;
+use martlet_interop::{Quirk, SbiQuirk};
 use martlet_nf::{callbacks, peer_certificate};
 use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::{DateTime, Links};
@@ -85,6 +86,9 @@ impl NfManagement for Nrf {
         let interval = asked.unwrap_or(DEFAULT_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s);
         profile.heart_beat_timer = Some(interval);
         let silent = self.config.interop.no_heartbeats && asked.is_none();
+        if silent {
+            SbiQuirk::NoHeartbeats.met("nrf", nf_instance_id);
+        }
         let interval = Duration::from_secs(if silent { FOREVER_S } else { interval.into() });
         let owner = peer.as_ref().map(|peer| peer.identity());
         let (before, replaced) = {

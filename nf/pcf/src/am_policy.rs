@@ -38,6 +38,7 @@ impl PcfAmPolicyControl for Pcf {
         &self,
         body: PolicyAssociationRequest,
     ) -> Result<Created<PolicyAssociation>, Problem> {
+        self.context.check_callback(&body.notification_uri).await?;
         let supi = body.supi.clone();
         let udr = self.udr(&supi).await?;
         let policy_data =
@@ -66,6 +67,9 @@ impl PcfAmPolicyControl for Pcf {
         pol_asso_id: &str,
         body: PolicyAssociationUpdateRequest,
     ) -> Result<PolicyUpdate, Problem> {
+        if let Some(uri) = &body.notification_uri {
+            self.context.check_callback(uri).await?;
+        }
         let met = body.triggers.clone().unwrap_or_default();
         let request = self.am.change(pol_asso_id, |association| {
             merge(&mut association.request, body);

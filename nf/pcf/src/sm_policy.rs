@@ -227,6 +227,7 @@ impl PcfSmPolicyControl for Pcf {
         &self,
         body: SmPolicyContextData,
     ) -> Result<Created<SmPolicyDecision>, Problem> {
+        self.context.check_callback(&body.notification_uri).await?;
         let udr = self.udr(&body.supi).await?;
         let (snssai, dnn) = (Some(Json(body.slice_info)), Some(body.dnn.clone()));
         let query = SmPolicyDataQuery { snssai, dnn, ..Default::default() };

@@ -13,6 +13,7 @@ mod uecm;
 pub use config::UdmConfig;
 pub use home_network_keys::{HomeNetworkKey, KeyError, KeyPair, Scheme, generate_key_pair};
 
+use martlet_interop::{Quirk, SbiQuirk};
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{OperationInfo, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -79,7 +80,16 @@ fn as_v1(route: &Route) -> Route {
         errors,
         body,
     }));
-    Route { operation, handler: route.handler.clone() }
+    let handler = route.handler.clone();
+    Route {
+        operation,
+        handler: Arc::new(move |parameters, query, request| {
+            let user_agent = request.headers.get("user-agent");
+            let consumer = user_agent.and_then(|it| it.to_str().ok()).unwrap_or("unknown");
+            SbiQuirk::SdmVersion1.met("udm", consumer);
+            handler(parameters, query, request)
+        }),
+    }
 }
 
 impl NetworkFunction for Udm {

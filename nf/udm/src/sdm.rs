@@ -1,5 +1,6 @@
 //! Nudm_SubscriberDataManagement (TS 29.503, 5.2).
 use crate::Udm;
+use martlet_interop::{Quirk, SbiQuirk};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::TextList;
 use martlet_sbi_api::common::PlmnId;
@@ -145,6 +146,9 @@ impl UdmSubscriberDataManagement for Udm {
         if is_empty && !self.config.empty_subscriptions {
             let missing = "monitoredResourceUris or callbackReference is empty";
             return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(missing));
+        }
+        if is_empty {
+            SbiQuirk::EmptySubscription.met("udm", &body.nf_instance_id);
         }
         if !body.callback_reference.is_empty() {
             self.context.check_callback(&body.callback_reference).await?;

@@ -2,7 +2,7 @@
 //! 33.501, 6.1.3 and 6.12).
 use crate::{Udm, metrics};
 use martlet_sbi::{Created, JsonPatch, PatchItem, Problem};
-use martlet_sbi_api::common::{Hex, SecretHex, Supi};
+use martlet_sbi_api::common::{Hex, SecretHex, SecretText, Supi};
 use martlet_sbi_api::nudm_ueau::{
     AuthEvent, AuthType, AuthenticationInfoRequest, AuthenticationInfoResult, AuthenticationVector,
     Av5GHeAka, AvEapAkaPrime, UdmUeAuthentication,
@@ -199,8 +199,8 @@ impl Subscriber {
                 rand: Hex(*rand),
                 xres: hex::encode(&vector.xres),
                 autn: Hex(*vector.autn.as_octets()),
-                ck_prime: SecretHex(vector.ck_prime),
-                ik_prime: SecretHex(vector.ik_prime),
+                ck_prime: SecretHex(*vector.ck_prime),
+                ik_prime: SecretHex(*vector.ik_prime),
             }));
         }
         let vector = aka::vector(key, &random, sqn, amf, network).map_err(refused)?;
@@ -224,22 +224,19 @@ impl Subscriber {
         if !matches!(data.authentication_method, AuthMethod::FiveGAka | AuthMethod::EapAkaPrime) {
             return Err(rejected("authentication method is neither 5G_AKA nor EAP_AKA_PRIME"));
         }
-        let text = |secret: &Option<martlet_sbi_api::common::SecretText>| {
-            secret.as_ref().map_or(String::new(), |s| s.0.clone())
-        };
         let k = text(&data.enc_permanent_key);
         let key = match data.algorithm_id.as_deref() {
             Some(algorithm) if algorithm.starts_with("tuak") => {
                 let (iterations, res) = tuak_parameters(algorithm)
                     .ok_or_else(|| rejected("TUAK parameters are invalid"))?;
                 let key =
-                    SubscriberKey::tuak_from_hex(&k, &text(&data.enc_topc_key), iterations, res);
+                    SubscriberKey::tuak_from_hex(k, text(&data.enc_topc_key), iterations, res);
                 key.map_err(|_| {
                     rejected("K or TOPc is missing or is not of its length in hexadecimal digits")
                 })?
             }
             Some("milenage") | None => {
-                let key = SubscriberKey::from_hex(&k, &text(&data.enc_opc_key));
+                let key = SubscriberKey::from_hex(k, text(&data.enc_opc_key));
                 key.map_err(|_| rejected("K or OPc is missing or is not of 32 hexadecimal digits"))?
             }
             Some(_) => return Err(rejected("algorithm is neither milenage nor tuak")),
@@ -266,6 +263,11 @@ impl Subscriber {
             method: data.authentication_method.clone(),
         })
     }
+}
+
+/// The digits of a key; none if it is missing.
+fn text(secret: &Option<SecretText>) -> &str {
+    secret.as_ref().map_or("", |secret| secret.0.as_str())
 }
 
 /// Keccak iterations and length of RES: `tuak`, or `tuak-ITERATIONS-BITS`.

@@ -1,6 +1,7 @@
 //! Nudr_DataRepository (TS 29.504, 5.2; TS 29.505; TS 29.519).
 use crate::contexts::{NO_SUBSCRIBER, SINGLE, kind};
 use crate::{Udr, problem, provisioned};
+use martlet_nf::callbacks::check_share;
 use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_sdm::{
@@ -159,6 +160,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: Amf3GppAccessRegistration,
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
+        self.context.check_callback(&body.dereg_callback_uri).await?;
         self.put(ue_id, kind::AMF, SINGLE, body).await
     }
 
@@ -169,7 +171,9 @@ impl UdrDataRepository for Udr {
     ) -> Result<Option<PatchResult>, Problem> {
         let registered: Amf3GppAccessRegistration =
             self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND").await?;
-        let changed = body.apply_to(&registered).map_err(PatchError::into_problem)?;
+        let changed: Amf3GppAccessRegistration =
+            body.apply_to(&registered).map_err(PatchError::into_problem)?;
+        self.context.check_callback(&changed.dereg_callback_uri).await?;
         self.put(ue_id, kind::AMF, SINGLE, changed).await?;
         Ok(None)
     }
@@ -227,6 +231,9 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: SdmSubscription,
     ) -> Result<Created<SdmSubscription>, Problem> {
+        if !body.callback_reference.is_empty() {
+            self.context.check_callback(&body.callback_reference).await?;
+        }
         let mut body = body;
         let held: Vec<SdmSubscription> = self.all(ue_id, kind::SDM).await?;
         // A consumer that subscribes again has lost its subscription, which is replaced.
@@ -270,6 +277,7 @@ impl UdrDataRepository for Udr {
         &self,
         body: SubscriptionDataSubscriptions,
     ) -> Result<Created<SubscriptionDataSubscriptions>, Problem> {
+        self.context.check_callback(&body.callback_reference).await?;
         let mut body = body;
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         body.subscription_id = Some(id.clone());
@@ -303,6 +311,7 @@ impl UdrDataRepository for Udr {
         &self,
         body: PolicyDataSubscription,
     ) -> Result<Created<PolicyDataSubscription>, Problem> {
+        self.context.check_callback(&body.notification_uri).await?;
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         let location =
             format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
@@ -318,6 +327,12 @@ impl UdrDataRepository for Udr {
     }
 }
 
+/// The callback URI of a subscription to changes of subscription data or policy data.
+fn uri_of(subscription: &serde_json::Value) -> &str {
+    let named = |name: &str| subscription[name].as_str();
+    named("callbackReference").or_else(|| named("notificationUri")).unwrap_or_default()
+}
+
 /// Maximum number of subscriptions to data changes.
 const MAX_CHANGE_SUBSCRIPTIONS: usize = 10_000;
 
@@ -330,9 +345,11 @@ impl Udr {
         let all = self.serve(|store| store.contexts(NO_SUBSCRIBER, kind::CHANGES)).await?;
         let held = all.len();
         let json = serde_json::to_value(body).map_err(problem::of_json)?;
+        let mut others = Vec::new();
         // A consumer that subscribes again has lost its subscription.
         for (old, text) in all {
             let before: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+            others.push(uri_of(&before).to_string());
             if ["callbackReference", "notificationUri", "ueId"]
                 .iter()
                 .all(|name| before[name] == json[name])
@@ -345,6 +362,7 @@ impl Udr {
             return Err(Problem::new(403, "QUOTA_EXCEEDED")
                 .detail(format!("the limit of {held} subscriptions is reached")));
         }
+        check_share(uri_of(&json), others.iter().map(String::as_str), MAX_CHANGE_SUBSCRIPTIONS)?;
         let (id, json) = (id.to_string(), json.to_string());
         let put = move |store: &Store| store.put_context(NO_SUBSCRIBER, kind::CHANGES, &id, &json);
         self.serve(put).await.map(drop)

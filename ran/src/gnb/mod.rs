@@ -23,6 +23,7 @@ pub(crate) mod tests;
 mod ue;
 mod ue_table;
 
+pub(crate) use config::Identity;
 pub use config::{GnbConfig, Trp};
 pub use error::{GnbError, UeError};
 pub use handover_plan::{HandoverOutcome, HandoverPlan, HandoverScript, XnHandoverPlan};

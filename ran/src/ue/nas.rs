@@ -226,6 +226,11 @@ impl UeNas {
         }
     }
 
+    /// Sends a 5GMM message as it is on the existing connection, without a procedure.
+    pub fn send_message(&mut self, message: &Nas5gsMessage) {
+        self.send(message);
+    }
+
     /// Sends as an initial NAS message, also on an existing connection.
     pub(super) fn send_initial(
         &mut self,

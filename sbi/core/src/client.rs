@@ -7,16 +7,18 @@ use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The timeout of calls.
+/// How calls are made.
 #[derive(Debug, Clone, Copy)]
 pub struct CallPolicy {
     /// From the call to the response, retries included.
     pub timeout: Duration,
+    /// Refuse responses with deviations that are tolerated otherwise ([`crate::tolerant`]).
+    pub strict: bool,
 }
 
 impl Default for CallPolicy {
     fn default() -> Self {
-        CallPolicy { timeout: Duration::from_secs(5) }
+        CallPolicy { timeout: Duration::from_secs(5), strict: false }
     }
 }
 
@@ -50,7 +52,7 @@ impl Peer {
 
     /// The same producer with another timeout.
     pub fn within(&self, timeout: Duration) -> Self {
-        Peer { policy: CallPolicy { timeout }, ..self.clone() }
+        Peer { policy: CallPolicy { timeout, ..self.policy }, ..self.clone() }
     }
 
     /// The producer at another root, with the same transport and policy.
@@ -138,8 +140,10 @@ impl Peer {
             200..300 => {
                 tolerant::begin();
                 let reply = R::from_response(response);
-                tolerant::report(operation, &root.authority);
-                reply
+                let consumer = self.user_agent.to_str().unwrap_or_default();
+                let deviated =
+                    tolerant::report(operation, consumer, &root.authority, self.policy.strict);
+                deviated.and(reply)
             }
             _ => Err(response.into_problem()),
         }

@@ -3,16 +3,19 @@
 //! Databases of others hold elements that no specification allows, such as an empty MSISDN. A list
 //! that only informs is decoded by [`list`]: such an element is dropped, and does not fail the
 //! procedure. Lists that restrict or protect something are not decoded so.
-use crate::OperationInfo;
+use crate::{OperationInfo, Problem};
+use martlet_interop::{Quirk, SbiQuirk};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
     /// What the message that is being decoded lost: field and error.
     static DROPPED: RefCell<Vec<(&'static str, String)>> = const { RefCell::new(Vec::new()) };
+    /// Whether a list of it was `null`.
+    static NULL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Most dropped elements of a message that are reported.
@@ -41,7 +44,11 @@ pub fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    let list: Option<Vec<T>> = Option::deserialize(deserializer)?;
+    if list.is_none() {
+        NULL.set(true);
+    }
+    Ok(list.unwrap_or_default())
 }
 
 fn note(field: &'static str, error: &serde_json::Error) {
@@ -55,13 +62,36 @@ fn note(field: &'static str, error: &serde_json::Error) {
 /// Forgets what earlier messages lost.
 pub(crate) fn begin() {
     DROPPED.with_borrow_mut(Vec::clear);
+    NULL.set(false);
 }
 
-/// Logs what the response of an operation lost, each field once.
-pub(crate) fn report(operation: &'static OperationInfo, peer: &str) {
+/// Counts and logs what the response of an operation lost, each field once. `consumer` is the NF
+/// type of the function that called it.
+///
+/// # Errors
+/// With `strict`, if it lost anything.
+pub(crate) fn report(
+    operation: &'static OperationInfo,
+    consumer: &str,
+    peer: &str,
+    strict: bool,
+) -> Result<(), Problem> {
     let OperationInfo { api, name: operation, .. } = operation;
     static REPORTED: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
-    for (field, error) in DROPPED.take() {
+    let dropped = DROPPED.take();
+    if strict && let Some((field, error)) = dropped.first() {
+        let text = format!("{operation} at {peer}: {field} in the response: {error}");
+        return Err(Problem::system_failure(text));
+    }
+    if NULL.take() {
+        if strict {
+            let text = format!("{operation} at {peer}: null for a list in the response");
+            return Err(Problem::system_failure(text));
+        }
+        SbiQuirk::NullList.met(consumer, peer);
+    }
+    for (field, error) in dropped {
+        SbiQuirk::UnreadableElement.met(consumer, peer);
         let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.insert((operation, field)) {
             tracing::warn!(
@@ -74,6 +104,7 @@ pub(crate) fn report(operation: &'static OperationInfo, peer: &str) {
             );
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]

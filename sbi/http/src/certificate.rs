@@ -47,6 +47,20 @@ impl PeerCertificate {
         format!("{} {} {}", self.common_name, self.instances.join(","), self.names.join(","))
     }
 
+    /// The instance identity of the owner's function of this type: the certificate of several
+    /// functions has one for each type, in the same order.
+    pub fn instance_of(&self, nf_type: &str) -> Option<&str> {
+        if self.instances.len() != self.nf_types.len() {
+            return self
+                .instances
+                .first()
+                .filter(|_| self.instances.len() == 1)
+                .map(String::as_str);
+        }
+        let at = self.nf_types.iter().position(|own| own == nf_type)?;
+        self.instances.get(at).map(String::as_str)
+    }
+
     /// Whether it belongs to a function of this type: an entry of RFC 9310, or without the
     /// extension the common name. Earlier versions of `martlet pki` named the certificate of all
     /// functions in one process `core`.

@@ -1,4 +1,5 @@
 //! Mutual TLS 1.3 (TS 33.210, 6.2; TS 33.501, 13.1), with rustls.
+use crate::PeerCertificate;
 use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName};
@@ -13,6 +14,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 pub struct Tls {
     pub(crate) acceptor: TlsAcceptor,
     pub(crate) connector: TlsConnector,
+    own: Option<Arc<PeerCertificate>>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -58,6 +60,11 @@ impl TlsError {
 }
 
 impl Tls {
+    /// What this function's certificate says, as its peers see it.
+    pub fn own(&self) -> Option<&PeerCertificate> {
+        self.own.as_deref()
+    }
+
     /// Loads PEM files: the trusted authorities, this function's certificate with its chain, and
     /// its private key.
     ///
@@ -84,6 +91,7 @@ impl Tls {
         }
         let roots = Arc::new(roots);
         let chain = certificates(certificate)?;
+        let own = chain.first().and_then(|own| PeerCertificate::parse(own)).map(Arc::new);
         let private = || PrivateKeyDer::from_pem_file(key).map_err(|error| pem_error(key, error));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone());
@@ -113,7 +121,7 @@ impl Tls {
             .map_err(|error| TlsError::invalid(certificate, error))?;
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         client.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Tls { acceptor: Arc::new(server).into(), connector: Arc::new(client).into() })
+        Ok(Tls { acceptor: Arc::new(server).into(), connector: Arc::new(client).into(), own })
     }
 }
 

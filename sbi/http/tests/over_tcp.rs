@@ -61,7 +61,7 @@ async fn start(address: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>)
 fn client(address: SocketAddr) -> EchoClient {
     let transport =
         Arc::new(Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default()))));
-    let policy = CallPolicy { timeout: Duration::from_millis(800) };
+    let policy = CallPolicy { timeout: Duration::from_millis(800), strict: false };
     EchoClient::new(Peer::new(transport, ApiRoot::http(address.to_string()), "AMF", policy))
 }
 

@@ -6,11 +6,13 @@
 mod bystander;
 mod captures;
 mod conformance;
+mod conformance_bench;
 mod connection;
 mod handover;
 mod n2;
 mod n4;
 mod positioning;
+mod quirks;
 mod registration;
 mod sbi;
 mod security;

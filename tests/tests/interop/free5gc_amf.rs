@@ -4,11 +4,15 @@ use crate::free5gc::{free5gc_config, gnb, session, subscribe, ue, until_register
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::Gnb;
-use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use martlet_ran::conformance::{BenchConfig, cases, run as bench};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, in_namespace_within, reaches};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Its N2 address.
 const N2: &str = "127.1.9.5";
+/// Subscribers with free5GC's slice.
+const SUBSCRIBERS: u64 = 20;
 
 fn configuration(folder: &Path) -> Result<PathBuf> {
     let config = folder.join("amfcfg.yaml");
@@ -60,17 +64,24 @@ fn free5gc_amf_works_with_other_functions() {
     }
 }
 
-async fn run_with_amf(program: PathBuf) -> Result<()> {
+/// A core with free5GC's AMF, which has registered.
+async fn core_with(program: PathBuf) -> Result<(TestCore, ExternalProgram)> {
     let core = TestCore::start_on(Sbi::Http, |config| {
         free5gc_config(config);
         config.sbi.external = vec!["amf".into()];
     })
     .await?;
-    core.subscribe(1, subscribe)?;
+    for n in 1..=SUBSCRIBERS {
+        core.subscribe(n, subscribe)?;
+    }
     let config = configuration(core.folder())?;
     let amf = ExternalProgram::start(&program, &[Path::new("-c"), &config], core.folder())?;
     until_registered(&core, "AMF", true, || amf.output()).await?;
+    Ok((core, amf))
+}
 
+async fn run_with_amf(program: PathBuf) -> Result<()> {
+    let (core, amf) = core_with(program).await?;
     let mut config = gnb(core.gnb_config(1));
     config.amf = format!("{N2}:38412").parse()?;
     let radio = Gnb::connect(config).await?;
@@ -82,5 +93,62 @@ async fn run_with_amf(program: PathBuf) -> Result<()> {
     let session = ue.establish_pdu_session(session()).await?;
     reaches(&ue, session.psi, GATEWAY).await?;
     ue.deregister().await?;
+    amf.stop().await
+}
+
+/// Cases of the conformance bench that free5GC's AMF passes: each of them is fair to more than one
+/// core.
+const PASSED: [&str; 12] = [
+    "ng-setup",
+    "ng-setup-unknown-plmn",
+    "ran-configuration-update",
+    "registration-by-suci",
+    "registration-by-guti",
+    "deregistration-switch-off",
+    "authentication",
+    "authentication-wrong-res-star",
+    "authentication-synch-failure",
+    "session-ipv4",
+    "session-data",
+    "an-release",
+];
+
+#[test]
+fn conformance_cases_are_fair_to_free5gc_amf() {
+    let Some(program) = build("free5gc-amf", "github.com/free5gc/amf/cmd") else { return };
+    if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
+        in_namespace_within(LIMIT, move || run_bench(program));
+    } else {
+        martlet_tests::skip(
+            "free5GC's AMF needs the kernel's SCTP; `make guest-test` runs this test",
+        );
+    }
+}
+
+/// The emulated guest is slow.
+const LIMIT: Duration = Duration::from_secs(900);
+
+async fn run_bench(program: PathBuf) -> Result<()> {
+    let (core, amf) = core_with(program).await?;
+    let mut radio = gnb(core.gnb_config(1));
+    radio.amf = format!("{N2}:38412").parse()?;
+    radio.procedure_timeout = Duration::from_secs(5);
+    let config = BenchConfig {
+        gnb: radio,
+        second: core.gnb_config(2).n2_local,
+        ue: ue(core.ue_config(1)),
+        subscribers: SUBSCRIBERS,
+        dnn: "internet".into(),
+        ping: Some(GATEWAY),
+        downlink: None,
+        silence: Duration::from_millis(500),
+        limit: Duration::from_secs(15),
+    };
+    let all: Vec<_> = cases().collect();
+    let report = bench(config, &all, |_| {}).await;
+    println!("free5GC's AMF:\n{}", report.to_text());
+    let failed = report.failed();
+    let unfair: Vec<_> = PASSED.iter().filter(|case| failed.contains(case)).collect();
+    ensure!(unfair.is_empty(), "{unfair:?} failed: {}", amf.output());
     amf.stop().await
 }

@@ -1,5 +1,5 @@
 //! Checks of the configuration; each finding includes its correction.
-use super::{DatapathChoice, N6Mode, Pool, UpfConfig};
+use super::{DatapathChoice, N6Mode, Pool, SourceCheck, UpfConfig};
 use martlet_config::Finding;
 
 pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
@@ -96,6 +96,12 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             );
             find(&format!("n6.ethernet[{n}].interface"), why);
         }
+    }
+    if config.n3.source_check == SourceCheck::Off && !config.n3.allow.is_empty() {
+        find(
+            "n3.source_check",
+            "off accepts packets of anyone, whatever n3.allow has: write session or peer".into(),
+        );
     }
     for (n, service) in config.n6.allow.iter().enumerate() {
         if let Some(why) = service.fault() {
@@ -344,6 +350,30 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
 mod tests {
     use crate::{DatapathChoice, DnnConfig, UpfConfig};
 
+    fn internet() -> DnnConfig {
+        DnnConfig { name: "internet".into(), ..DnnConfig::default() }
+    }
+
+    #[test]
+    fn a_network_without_pools_leaves_the_default_one() {
+        let mut config = UpfConfig::default();
+        let default = config.pools();
+        config.dnns = vec![DnnConfig { ue_to_ue: crate::UeToUe::Deny, ..internet() }];
+        assert_eq!((config.pools(), config.check()), (default, vec![]));
+        let name = martlet_pfcp::ie::NetworkInstance::new("internet").0;
+        assert_eq!(config.ue_to_ue().of(Some(&name)), crate::UeToUe::Deny);
+        assert_eq!(config.ue_to_ue().of(None), crate::UeToUe::Allow);
+    }
+
+    #[test]
+    fn n3_allow_needs_a_source_check() {
+        let mut config = UpfConfig::default();
+        config.n3.allow = vec!["10.0.0.0/24".parse().unwrap()];
+        config.n3.source_check = crate::SourceCheck::Off;
+        let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
+        assert_eq!(paths, ["n3.source_check"]);
+    }
+
     #[test]
     fn the_defaults_are_valid() {
         assert_eq!(UpfConfig::default().check(), []);
@@ -390,7 +420,7 @@ mod tests {
         config.n4.n1 = 0;
         let pools =
             vec!["10.45.0.0/16".into(), "10.45.1.0/24".into(), "10.46.0.1/16".into(), "x".into()];
-        config.dnns = vec![DnnConfig { name: "internet".into(), pools, allocate: false }];
+        config.dnns = vec![DnnConfig { pools, ..internet() }];
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
         assert_eq!(
             paths,

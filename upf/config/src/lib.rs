@@ -112,6 +112,8 @@ pub struct N4Config {
     pub overload_s: u64,
     /// Seconds that a stopping UPF waits for SMFs to move their sessions; 0: it does not wait.
     pub graceful_release_s: u64,
+    /// Refuse deviations of SMFs that are tolerated otherwise.
+    pub strict: bool,
 }
 
 impl Default for N4Config {
@@ -136,6 +138,7 @@ impl Default for N4Config {
             overload_percent: 90,
             overload_s: 10,
             graceful_release_s: 0,
+            strict: false,
         }
     }
 }
@@ -162,11 +165,27 @@ pub struct N3Config {
     /// which some session has a tunnel, and others are accepted only in tunnels of sessions that
     /// have no tunnel to a gNB yet.
     pub allow: Vec<Network>,
+    /// Which senders a session's uplink packets are accepted from.
+    pub source_check: SourceCheck,
     /// Error Indications per second to one peer.
     pub error_indications_per_peer: u32,
     /// Uplink G-PDUs without a QFI (TS 38.415) match no PDR that has QFIs. Otherwise they match the
     /// default QoS flow.
     pub require_qfi: bool,
+}
+
+/// Which senders on N3 the uplink packets of a session are accepted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceCheck {
+    /// The gNB to which the session's downlink goes, or went until a moment ago. Packets of others
+    /// wait half a second for a path switch to them.
+    #[default]
+    Session,
+    /// Any peer: for gNBs that send from another address than they receive at.
+    Peer,
+    /// Anyone who knows the TEID.
+    Off,
 }
 
 impl N3Config {
@@ -187,6 +206,7 @@ impl Default for N3Config {
             netns: None,
             restoration_s: 20,
             allow: Vec::new(),
+            source_check: SourceCheck::Session,
             error_indications_per_peer: 10,
             require_qfi: false,
         }
@@ -220,6 +240,9 @@ pub struct N6Config {
     pub mode: N6Mode,
     /// MTU in bytes. With 1400 an encapsulated packet fits a link of 1500.
     pub mtu: u16,
+    /// With `mode: nat` by the kernel: flows that one UE may have at a time; 0: any number. Needs
+    /// `nft`.
+    pub nat_flows_per_ue: u32,
     /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's.
     /// They are routed, not translated.
     pub pools6: Vec<String>,
@@ -284,6 +307,7 @@ impl Default for N6Config {
             interface: "martlet-n6".into(),
             mode: N6Mode::Nat,
             mtu: 1400,
+            nat_flows_per_ue: 1024,
             pools6: vec!["fd45::/48".into()],
             netns: None,
             ethernet: Vec::new(),
@@ -296,17 +320,68 @@ impl Default for N6Config {
 }
 
 /// A data network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DnnConfig {
     /// Its name; equal to the network instance of PDRs.
     pub name: String,
     /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
+    #[serde(default)]
     pub pools: Vec<String>,
     /// The UPF may allocate UE addresses of these pools, and IPv6 prefixes of `n6.pools6`, on
     /// request of SMFs (TS 29.244, 5.21). SMFs allocate none of them then.
     #[serde(default)]
     pub allocate: bool,
+    /// What happens to packets and frames of its UEs to other UEs, and of others to its UEs.
+    #[serde(default)]
+    pub ue_to_ue: UeToUe,
+}
+
+/// What happens to packets between UEs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum UeToUe {
+    /// The UPF forwards them itself, unless `local_switching` of the datapath is false.
+    #[default]
+    Allow,
+    /// They leave over N6, where a router or switch returns or drops them.
+    Hairpin,
+    /// They are dropped.
+    Deny,
+}
+
+/// The text of a network instance.
+fn plain(network: &[u8]) -> Vec<u8> {
+    let (mut rest, mut labels) = (network, Vec::new());
+    while let Some((length, tail)) = rest.split_first() {
+        let Some((label, next)) = tail.split_at_checked(usize::from(*length)) else {
+            return network.to_vec();
+        };
+        labels.push(label);
+        rest = next;
+    }
+    labels.join(&b'.')
+}
+
+/// [`UeToUe`] of each data network.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UeToUeOfNetworks(Vec<(Vec<u8>, UeToUe)>);
+
+impl UeToUeOfNetworks {
+    /// That of a network instance.
+    pub fn of(&self, network: Option<&[u8]>) -> UeToUe {
+        // Network instances are text or labels with lengths (TS 23.003, 9.1).
+        let is_it = |(name, _): &&(Vec<u8>, UeToUe)| {
+            network.is_some_and(|network| plain(network).eq_ignore_ascii_case(&plain(name)))
+        };
+        let found = self.0.iter().find(is_it);
+        found.map_or(UeToUe::Allow, |(_, ue_to_ue)| *ue_to_ue)
+    }
+
+    /// Whether packets to other UEs have to be looked at: some network does not allow them.
+    pub fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
 }
 
 /// Bounds of the `kernel` datapath.
@@ -362,7 +437,7 @@ impl UpfConfig {
         let configured =
             self.dnns.iter().flat_map(|dnn| &dnn.pools).filter_map(|text| Pool::parse(text).ok());
         let pools: Vec<Pool> = configured.collect();
-        match self.dnns.is_empty() {
+        match self.dnns.iter().all(|dnn| dnn.pools.is_empty()) {
             true => vec![Pool { network: Ipv4Addr::new(10, 45, 0, 0), prefix: 16 }],
             false => pools,
         }
@@ -371,6 +446,13 @@ impl UpfConfig {
     /// IPv6 networks of UEs: the address of the TUN device, and the length of the prefix.
     pub fn pools6(&self) -> Vec<(Ipv6Addr, u8)> {
         self.n6.pools6.iter().filter_map(|text| pool6(text)).collect()
+    }
+
+    /// What happens to packets between UEs, by network.
+    pub fn ue_to_ue(&self) -> UeToUeOfNetworks {
+        let other = self.dnns.iter().filter(|dnn| dnn.ue_to_ue != UeToUe::Allow);
+        let name = |dnn: &DnnConfig| martlet_pfcp::ie::NetworkInstance::new(&dnn.name).0;
+        UeToUeOfNetworks(other.map(|dnn| (name(dnn), dnn.ue_to_ue)).collect())
     }
 
     /// Checks it.

@@ -25,6 +25,10 @@ pub struct SwitchConfig {
     /// The switch process that the UPF starts. Left out, one runs already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<SwitchRun>,
+    /// File of the token that the switch wants from its controllers. A switch on another machine
+    /// needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
     /// The engine of the switch that the UPF starts.
     pub engine: SwitchEngine,
     /// Which sessions the switch carries.
@@ -151,6 +155,7 @@ impl Default for SwitchConfig {
             device: 1,
             netns: None,
             run: None,
+            token_file: None,
             engine: SwitchEngine::Swx,
             policy: OffloadPolicy::Hot,
             dnns: Vec::new(),

@@ -45,11 +45,13 @@ pub enum DropReason {
     N3Source,
     /// A G-PDU without a QFI, where QFIs are required.
     NoQfi,
+    /// From a UE to another one, where the data network denies that.
+    UeToUe,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [DropReason; 19] = [
+    pub const ALL: [DropReason; 20] = [
         DropReason::Malformed,
         DropReason::UnknownTunnel,
         DropReason::UnknownUe,
@@ -69,6 +71,7 @@ impl DropReason {
         DropReason::N6Isolation,
         DropReason::N3Source,
         DropReason::NoQfi,
+        DropReason::UeToUe,
     ];
 
     /// Its name in status and metrics.
@@ -93,6 +96,7 @@ impl DropReason {
             DropReason::N6Isolation => "n6_isolation",
             DropReason::N3Source => "n3_source",
             DropReason::NoQfi => "no_qfi",
+            DropReason::UeToUe => "ue_to_ue",
         }
     }
 
@@ -130,9 +134,14 @@ impl DropReason {
             DropReason::N6Isolation => {
                 "UEs may not reach this address of the machine or of the core (upf.n6.allow)"
             }
-            DropReason::N3Source => "no session has a tunnel to this sender (upf.n3.allow)",
+            DropReason::N3Source => {
+                "the session has no tunnel to this sender (upf.n3.source_check, upf.n3.allow)"
+            }
             DropReason::NoQfi => {
                 "the gNB sends no QFI, and no PDR matches without one (upf.n3.require_qfi)"
+            }
+            DropReason::UeToUe => {
+                "UEs of this data network do not reach each other (upf.dnns[].ue_to_ue)"
             }
         }
     }

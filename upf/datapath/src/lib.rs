@@ -7,11 +7,13 @@ pub mod checksum;
 pub mod conformance;
 mod count;
 pub mod counters;
+pub mod early;
 mod error;
 pub mod metrics;
 pub mod perimeter;
 #[cfg(feature = "random")]
 pub mod random;
+pub mod senders;
 pub mod signalling;
 pub mod tally;
 pub mod telemetry;
@@ -83,6 +85,11 @@ pub trait Datapath: Send + 'static {
     /// Sessions have tunnels to these peers from now on, or no longer: see
     /// [`Perimeter::set_peers`](perimeter::Perimeter::set_peers).
     fn set_peers(&mut self, _changes: &[(IpAddr, bool)]) {}
+
+    /// What UEs may not reach, and who may send on N3.
+    fn perimeter(&self) -> Option<Arc<perimeter::Perimeter>> {
+        None
+    }
 
     /// Its counters.
     fn counters(&self) -> Arc<Counters>;

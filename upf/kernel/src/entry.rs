@@ -2,8 +2,11 @@
 use super::bucket::Bucket;
 use super::lan::Lan;
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
+use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::perimeter::{Perimeter, Sender};
+use martlet_upf_datapath::senders::Senders;
 use martlet_upf_datapath::tally::{Tally, direction_index};
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
 use martlet_upf_rules::{
@@ -17,6 +20,8 @@ use std::time::{Duration, Instant, SystemTime};
 /// A session in the tables.
 pub(super) struct Entry {
     pub seid: u64,
+    /// What happens to packets between this UE and others.
+    pub ue_to_ue: UeToUe,
     /// Held for the time of one packet, or of one change.
     pub state: Mutex<State>,
 }
@@ -34,8 +39,10 @@ pub(super) struct State {
     pub teids: BTreeSet<u32>,
     /// Networks behind the UE.
     pub routes: BTreeSet<Prefix>,
-    /// It has a tunnel to the access.
-    pub has_tunnel: bool,
+    /// Its gNBs.
+    pub senders: Senders,
+    /// See [`Session::tunnels_of_others`].
+    pub of_others: BTreeSet<u32>,
     /// What its packets are.
     pub kind: SessionKind,
     /// For an Ethernet session, its network.
@@ -119,7 +126,8 @@ impl State {
             ue: BTreeSet::new(),
             teids: BTreeSet::new(),
             routes: BTreeSet::new(),
-            has_tunnel: false,
+            senders: Senders::default(),
+            of_others: BTreeSet::new(),
             kind: session.kind,
             lan: None,
             relays: BTreeMap::new(),
@@ -191,7 +199,8 @@ impl State {
         self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
         self.ue = session.ue_addresses();
         self.teids = session.teids();
-        self.has_tunnel = session.has_tunnel();
+        self.senders.update(session, now);
+        self.of_others = session.tunnels_of_others();
         self.relays = session.relays();
         self.asks_for_dns = session.asks_for_dns();
         self.routes = session.routes();
@@ -234,6 +243,11 @@ impl State {
         let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
         let matches = |rule: &Rule| rule.pdr.matches(flow, qfi.or(rule.unmarked_qfi));
         self.rules.iter().position(|rule| tunnelled(rule) && matches(rule))
+    }
+
+    /// What a sender is to the session, in one of its tunnels.
+    pub fn sender(&self, perimeter: &Perimeter, from: IpAddr, teid: u32, now: Instant) -> Sender {
+        perimeter.sender(from, &self.senders, !self.of_others.contains(&teid), now)
     }
 
     /// Whether packets of a rule leave to the data network.

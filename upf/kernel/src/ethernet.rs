@@ -4,6 +4,7 @@ use super::entry::Entry;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
+use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::DatapathError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_rules::{Flow, Session, SessionKind};
@@ -58,7 +59,11 @@ impl<O: Egress> Forwarder<O> {
             None => lan.members_except(from),
         };
         // A session's frames to itself, or from one to another that is not to be switched here.
-        let local = from.is_none() || self.limits.local_switching;
+        let switched = self.limits.local_switching && lan.ue_to_ue == UeToUe::Allow;
+        let local = from.is_none() || switched;
+        if !local && lan.ue_to_ue == UeToUe::Deny && owner.is_some() {
+            return self.counters.dropped(DropReason::UeToUe);
+        }
         for entry in members.iter().filter(|entry| local && Some(entry.seid) != from) {
             let packet = frame.packet();
             let mut copy = vec![0; HEADROOM + packet.len()];

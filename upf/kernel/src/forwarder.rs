@@ -7,8 +7,9 @@ use super::limiter::PeerLimiter;
 use super::lock::lock;
 use super::shape::Shaper;
 use martlet_gtpu::end_marker;
-use martlet_upf_config::{KernelLimits, N3Config};
+use martlet_upf_config::{KernelLimits, N3Config, UeToUeOfNetworks};
 use martlet_upf_datapath::counters::{Counters, DropReason};
+use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
@@ -39,6 +40,10 @@ pub(super) struct Forwarder<O> {
     pub(super) complaints: Mutex<PeerLimiter>,
     /// What UEs do not reach, and who is a peer.
     pub(super) perimeter: Arc<Perimeter>,
+    /// Packets that wait for a path switch.
+    pub(super) early: Mutex<EarlyPackets>,
+    /// What happens to packets between UEs.
+    pub(super) ue_to_ue: UeToUeOfNetworks,
     /// Networks of Ethernet sessions.
     pub(super) lans: Vec<Arc<Lan<Entry>>>,
     /// Our own ends of tunnels.
@@ -104,6 +109,8 @@ impl<O: Egress> Forwarder<O> {
             shaper: Shaper::default(),
             complaints,
             perimeter: Arc::new(Perimeter::new(Policy::default())),
+            early: Mutex::default(),
+            ue_to_ue: UeToUeOfNetworks::default(),
             lans: Vec::new(),
             own: Vec::new(),
             quiet_until: None,
@@ -118,6 +125,7 @@ impl<O: Egress> Forwarder<O> {
 
     /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
     pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        self.expire_early(Instant::now());
         let of = |seid: &u64| {
             self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default()
         };
@@ -126,6 +134,7 @@ impl<O: Egress> Forwarder<O> {
 
     /// See [`Datapath::tables`](martlet_upf_datapath::Datapath::tables).
     pub fn tables(&self) -> Vec<TableUsage> {
+        self.expire_early(Instant::now());
         let sessions = self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.len();
         let fill = |table, used: usize, capacity: usize| TableUsage {
             table,
@@ -174,6 +183,11 @@ impl<O: Egress> Forwarder<O> {
         Forwarder { perimeter, ..self }
     }
 
+    /// With what happens to packets between UEs.
+    pub fn between_ues(self, ue_to_ue: UeToUeOfNetworks) -> Self {
+        Forwarder { ue_to_ue, ..self }
+    }
+
     /// With our own ends of tunnels, where UEs have no business, and the limits of N3.
     pub fn ending_at(mut self, n3: &N3Config) -> Self {
         let total = self.limits.error_indications_per_second;
@@ -216,7 +230,7 @@ impl<O: Egress> Forwarder<O> {
         tables.behind(address).cloned()
     }
 
-    fn by_seid(&self, seid: u64) -> Option<Arc<Entry>> {
+    pub(super) fn by_seid(&self, seid: u64) -> Option<Arc<Entry>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.get(&seid).cloned()
     }
 
@@ -231,7 +245,9 @@ impl<O: Egress> Forwarder<O> {
             let mut state = State::new(session, limit, burst, self.require_qfi, now);
             state.lan = self.lan_of(session)?;
             let lan = state.lan.clone();
-            let entry = Arc::new(Entry { seid: session.seid, state: Mutex::new(state) });
+            let ue_to_ue = self.ue_to_ue.of(session.network());
+            let entry = Entry { seid: session.seid, ue_to_ue, state: Mutex::new(state) };
+            let entry = Arc::new(entry);
             if let Some(lan) = lan {
                 lan.join(entry.seid, &entry);
             }
@@ -267,6 +283,7 @@ impl<O: Egress> Forwarder<O> {
             drop(tables);
             self.list(&entry, teids, ue);
         }
+        self.release_early(session.seid, now);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::lock::lock;
 use super::netlink::Netlink;
 use super::{netns, tun};
-use martlet_upf_config::UpfConfig;
+use martlet_upf_config::{UeToUe, UpfConfig};
 use martlet_upf_datapath::OpenError;
 use nix::net::if_::if_nametoindex;
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +21,8 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Lan<S> {
     /// The network instance.
     pub name: Vec<u8>,
+    /// What happens to frames between UEs.
+    pub ue_to_ue: UeToUe,
     /// The TAP device, if there is one.
     pub device: Option<File>,
     /// Limit of addresses of one session.
@@ -81,15 +83,21 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
         })?;
         tracing::info!(interface = lan.interface, dnn = lan.dnn, "N6 interface for Ethernet up");
         let name = martlet_pfcp::ie::NetworkInstance::new(&lan.dnn).0;
-        Ok(Arc::new(Lan::new(name, Some(device), config.kernel.link_addresses)))
+        let ue_to_ue = config.ue_to_ue().of(Some(&name));
+        Ok(Arc::new(Lan::new(name, ue_to_ue, Some(device), config.kernel.link_addresses)))
     };
     config.n6.ethernet.iter().map(one).collect()
 }
 
 impl<S> Lan<S> {
-    fn new(name: Vec<u8>, device: Option<File>, max_addresses: usize) -> Self {
+    fn new(
+        name: Vec<u8>,
+        ue_to_ue: UeToUe,
+        device: Option<File>,
+        max_addresses: usize,
+    ) -> Self {
         let (members, learned) = (Mutex::default(), Mutex::default());
-        Lan { name, device, max_addresses, members, learned }
+        Lan { name, ue_to_ue, device, max_addresses, members, learned }
     }
 
     /// Adds a session.
@@ -161,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_address_is_one_sessions_until_it_is_old() {
-        let lan = Lan::<()>::new(vec![], None, 2);
+        let lan = Lan::<()>::new(vec![], UeToUe::Allow, None, 2);
         let (now, a, b) = (Instant::now(), [2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
         assert!(
             lan.learn(a, 1, now) && lan.learn(b, 1, now) && !lan.learn([2, 0, 0, 0, 0, 3], 1, now)

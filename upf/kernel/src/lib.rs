@@ -50,6 +50,7 @@ use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{
     Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, Usage,
@@ -94,6 +95,7 @@ impl KernelDatapath {
             .lowest(config.governor.lowest.clone())
             .network_instances(config.n6.network_instance_names())
             .ending_at(&config.n3)
+            .between_ues(config.ue_to_ue())
             .within(perimeter);
         let forwarder = Arc::new(forwarder);
         martlet_upf_datapath::metrics::show(&forwarder.counters);
@@ -154,7 +156,12 @@ impl<O: Egress> Datapath for Carrier<O> {
         self.0.perimeter.set_peers(changes);
     }
 
+    fn perimeter(&self) -> Option<Arc<Perimeter>> {
+        Some(self.0.perimeter.clone())
+    }
+
     fn counters(&self) -> Arc<Counters> {
+        self.0.expire_early(Instant::now());
         self.0.counters.clone()
     }
 
@@ -214,6 +221,10 @@ impl Datapath for KernelDatapath {
 
     fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
         Datapath::set_peers(&mut self.carrier, changes);
+    }
+
+    fn perimeter(&self) -> Option<Arc<Perimeter>> {
+        Datapath::perimeter(&self.carrier)
     }
 
     fn counters(&self) -> Arc<Counters> {

@@ -1,12 +1,15 @@
 //! Processes a datagram received on the GTP-U port (TS 29.281, 7).
 use super::egress::Egress;
+use super::entry::Entry;
 use super::forwarder::Forwarder;
-use super::frame::Frame;
+use super::frame::{Frame, HEADROOM};
 use super::lock::lock;
 use martlet_gtpu::{
     DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers,
 };
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::early::EarlyPacket;
+use martlet_upf_datapath::perimeter::Sender;
 use martlet_upf_datapath::signalling::{self, Reply};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -69,11 +72,68 @@ impl<O: Egress> Forwarder<O> {
             .and_then(|l| <[u8; 2]>::try_from(l).ok())
             .map_or(0, u16::from_be_bytes);
         let end = (start + 8).saturating_add(usize::from(counted)).min(buffer.len());
-        if let Some(message) = buffer.get_mut(..end) {
-            let at = end.saturating_sub(length);
-            self.take_tunnelled(&entry, (from.ip(), teid, qfi), Frame::new(message, at), now);
+        let at = end.saturating_sub(length);
+        loop {
+            let Some(message) = buffer.get_mut(..end) else { return None };
+            let frame = Frame::new(message, at);
+            let is_taken = self.take_tunnelled(&entry, (from.ip(), teid, qfi), frame, now);
+            if is_taken || self.wait_for_path_switch(&entry, teid, buffer, start, from, local, now)
+            {
+                return None;
+            }
         }
-        None
+    }
+
+    /// Keeps a datagram of a sender that may be the gNB of a path switch in progress. False if it
+    /// is the session's gNB by now.
+    #[allow(clippy::too_many_arguments)]
+    fn wait_for_path_switch(
+        &self,
+        entry: &Entry,
+        teid: u32,
+        buffer: &[u8],
+        start: usize,
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> bool {
+        self.expire_early(now);
+        let mut state = lock(&entry.state);
+        if state.sender(&self.perimeter, from.ip(), teid, now) == Sender::Accepted {
+            return false;
+        }
+        let datagram = buffer.get(start..).unwrap_or_default().to_vec();
+        let packet = EarlyPacket { seid: entry.seid, from, local, datagram, since: now };
+        if !lock(&self.early).push(packet, self.perimeter.is_peer(from.ip())) {
+            state.dropped(DropReason::N3Source);
+            self.counters.dropped(DropReason::N3Source);
+        }
+        true
+    }
+
+    /// Drops the datagrams for which no path switch came.
+    pub(super) fn expire_early(&self, now: Instant) {
+        let expired = lock(&self.early).expire(now);
+        for seid in expired {
+            if let Some(entry) = self.by_seid(seid) {
+                lock(&entry.state).dropped(DropReason::N3Source);
+            }
+            self.counters.dropped(DropReason::N3Source);
+        }
+    }
+
+    /// Processes the datagrams of a session that waited for a path switch: those of its gNB now,
+    /// others wait on.
+    pub(super) fn release_early(&self, seid: u64, now: Instant) {
+        if lock(&self.early).is_empty() {
+            return;
+        }
+        self.expire_early(now);
+        let waiting = lock(&self.early).take(seid);
+        for EarlyPacket { from, local, datagram, .. } in waiting {
+            let mut buffer = [&[0; HEADROOM][..], &datagram].concat();
+            self.take_datagram(&mut buffer, HEADROOM, from, local, now);
+        }
     }
 
     /// Forwards an end marker after the data.

@@ -46,7 +46,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
         if config.n6.mode != N6Mode::Local {
             forward()?;
             let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
-            if !config.kernel.local_switching {
+            if !config.kernel.local_switching || config.ue_to_ue().any() {
                 without_redirects(name);
             }
         }

@@ -27,6 +27,9 @@ pub fn open(config: &UpfConfig) -> Result<Option<Nat>, OpenError> {
     let netns = config.n6.netns.clone();
     let undo = netns::within(netns.as_deref(), || {
         if let Some(outcome) = with_nft(interface, &pools) {
+            if outcome.is_ok() {
+                limit_flows(interface, &pools, config.n6.nat_flows_per_ue);
+            }
             return outcome;
         }
         with_iptables(interface, &pools).unwrap_or_else(|| {
@@ -40,10 +43,31 @@ pub fn open(config: &UpfConfig) -> Result<Option<Nat>, OpenError> {
     Ok(Some(Nat { netns, undo }))
 }
 
+/// The name of the table of an interface.
+fn table_of(interface: &str) -> String {
+    interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// Limits the flows of each UE, so that one does not take the ports of all. Not every kernel can
+/// count connections.
+fn limit_flows(interface: &str, pools: &[String], most: u32) {
+    if most == 0 {
+        return;
+    }
+    let (table, pools) = (table_of(interface), pools.join(", "));
+    let rules = format!(
+        "table ip upf_{table} {{\nset ues {{ type ipv4_addr; size 65536; flags dynamic; }}\nchain \
+         forward {{\ntype filter hook forward priority 0; policy accept\nip saddr {{ {pools} }} \
+         ct state new add @ues {{ ip saddr ct count over {most} }} counter drop\n}}\n}}\n"
+    );
+    if let Some(Err(error)) = run(&["nft", "-f", "-"].map(String::from), &rules) {
+        tracing::warn!(%error, "upf.n6.nat_flows_per_ue not set: a UE may take all ports");
+    }
+}
+
 /// `None` if the program is not installed.
 fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, OpenError>> {
-    let table: String =
-        interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let table = table_of(interface);
     let pools = pools.join(", ");
     // Created and deleted first, to remove leftovers of an earlier run.
     let rules = format!(

@@ -61,6 +61,7 @@ impl NonIpSessions {
             .lowest(config.governor.lowest.clone())
             .counting(counters.clone())
             .ending_at(&config.n3)
+            .between_ues(config.ue_to_ue())
             .within(perimeter.clone());
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;

@@ -7,13 +7,16 @@ use super::lock::lock;
 use super::network_instances::network_instance_of;
 use super::{router, unstructured};
 use martlet_gtpu::PduSessionContainer;
+use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::perimeter::Sender;
 use martlet_upf_datapath::tally::direction_index;
 use martlet_upf_datapath::{Event, Reached};
 use martlet_upf_rules::dns::answer_in;
 use martlet_upf_rules::{Direction, Flow, SessionKind};
 use std::net::{IpAddr, SocketAddrV6};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime};
 
 /// The rest of a packet's processing, after the session's lock is released.
@@ -26,24 +29,52 @@ enum Next {
     Datagram(SocketAddrV6, SocketAddrV6),
 }
 
+/// Where a packet of a UE goes.
+enum ToOtherUe {
+    /// It is not for another UE, or leaves all the same.
+    Leaves,
+    /// To another UE, here.
+    Switched(Arc<Entry>),
+    /// Nowhere: its network denies packets between UEs.
+    Denied,
+}
+
 impl<O: Egress> Forwarder<O> {
     /// A packet that a sender sent in a tunnel of a session; `qfi` is that of its PDU session
-    /// container.
+    /// container. False if its sender may be the gNB of a path switch in progress: nothing was
+    /// done.
     pub(super) fn take_tunnelled(
         &self,
         entry: &Entry,
         (from, teid, qfi): (IpAddr, u32, Option<u8>),
+        frame: Frame<'_>,
+        now: Instant,
+    ) -> bool {
+        let mut state = lock(&entry.state);
+        if state.removed {
+            self.counters.dropped(DropReason::UnknownTunnel);
+            return true;
+        }
+        match state.sender(&self.perimeter, from, teid, now) {
+            Sender::Early => return false,
+            Sender::Foreign => {
+                state.dropped(DropReason::N3Source);
+                self.counters.dropped(DropReason::N3Source);
+            }
+            Sender::Accepted => self.take_accepted(entry, state, (from, teid, qfi), frame, now),
+        }
+        true
+    }
+
+    /// The same from a sender whose packets the session accepts.
+    fn take_accepted(
+        &self,
+        entry: &Entry,
+        mut state: MutexGuard<'_, State>,
+        (from, teid, qfi): (IpAddr, u32, Option<u8>),
         mut frame: Frame<'_>,
         now: Instant,
     ) {
-        let mut state = lock(&entry.state);
-        if state.removed {
-            return self.counters.dropped(DropReason::UnknownTunnel);
-        }
-        if !self.perimeter.accepts(from, state.has_tunnel) {
-            state.dropped(DropReason::N3Source);
-            return self.counters.dropped(DropReason::N3Source);
-        }
         let Some(flow) = state.flow(frame.packet(), Direction::Uplink) else {
             return self.counters.dropped(DropReason::Malformed);
         };
@@ -79,9 +110,19 @@ impl<O: Egress> Forwarder<O> {
             state.dropped(DropReason::Malformed);
             return self.counters.dropped(DropReason::Malformed);
         }
-        if state.leaves(rule) && !self.may_leave(&flow, frame.packet()) {
-            state.dropped(DropReason::N6Isolation);
-            return self.counters.dropped(DropReason::N6Isolation);
+        // Frames go to other UEs, or leave, in their network.
+        if flow.ethernet.is_none() && state.leaves(rule) {
+            let reason = match self.to_other_ue(entry.ue_to_ue, &flow) {
+                ToOtherUe::Denied => Some(DropReason::UeToUe),
+                _ if !self.perimeter.permits(&flow, frame.packet()) => {
+                    Some(DropReason::N6Isolation)
+                }
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                state.dropped(reason);
+                return self.counters.dropped(reason);
+            }
         }
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         let lan = state.lan.clone();
@@ -90,15 +131,24 @@ impl<O: Egress> Forwarder<O> {
             (Next::Network(_), Some(lan)) => {
                 self.to_lan(&lan, Some(entry.seid), &frame, &flow, now)
             }
-            (Next::Network(exit), None) => self.to_network(frame, &flow, exit, now),
+            (Next::Network(exit), None) => self.to_network(entry, frame, &flow, exit, now),
             (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
             (Next::Done, _) => {}
         }
     }
 
-    /// Whether the perimeter lets a packet of a UE leave. A frame goes to other UEs in any case.
-    fn may_leave(&self, flow: &Flow, packet: &[u8]) -> bool {
-        flow.ethernet.is_some() || self.perimeter.permits(flow, packet)
+    /// What happens to a packet of a UE if its destination is another UE.
+    fn to_other_ue(&self, of_sender: UeToUe, flow: &Flow) -> ToOtherUe {
+        let allowed = of_sender == UeToUe::Allow && !self.ue_to_ue.any();
+        if allowed && !self.limits.local_switching {
+            return ToOtherUe::Leaves;
+        }
+        let Some(other) = self.by_ue(flow.destination) else { return ToOtherUe::Leaves };
+        match of_sender.max(other.ue_to_ue) {
+            UeToUe::Deny => ToOtherUe::Denied,
+            UeToUe::Allow if self.limits.local_switching => ToOtherUe::Switched(other),
+            UeToUe::Allow | UeToUe::Hairpin => ToOtherUe::Leaves,
+        }
     }
 
     /// Sends a Router Advertisement in the default flow of the session (TS 23.501, 5.8.2.2.3).
@@ -178,12 +228,17 @@ impl<O: Egress> Forwarder<O> {
 
     /// Towards the data network, unless its destination is a UE that is served here and may be
     /// reached directly.
-    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, exit: usize, now: Instant) {
-        if self.limits.local_switching
-            && let Some(entry) = self.by_ue(flow.destination)
-        {
+    fn to_network(
+        &self,
+        entry: &Entry,
+        mut frame: Frame<'_>,
+        flow: &Flow,
+        exit: usize,
+        now: Instant,
+    ) {
+        if let ToOtherUe::Switched(other) = self.to_other_ue(entry.ue_to_ue, flow) {
             self.counters.switched_packets.add(1);
-            return self.to_ue(&entry, &mut frame, flow, now);
+            return self.to_ue(&other, &mut frame, flow, now);
         }
         self.leave(&frame, exit);
     }

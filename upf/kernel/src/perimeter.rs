@@ -1,9 +1,9 @@
 //! The perimeter of this machine: its policy from the configuration, and the addresses of its
 //! interfaces, which are followed as they change.
 use super::netns;
-use martlet_upf_config::{AllowedService, Network, ServiceProtocol, UpfConfig};
+use martlet_upf_config::{AllowedService, Network, ServiceProtocol, SourceCheck, UpfConfig};
 use martlet_upf_datapath::OpenError;
-use martlet_upf_datapath::perimeter::{OwnAddress, Perimeter, Policy, Service};
+use martlet_upf_datapath::perimeter::{OwnAddress, Perimeter, Policy, Service, Sources};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -55,6 +55,11 @@ fn policy(config: &UpfConfig) -> Policy {
         gateways: gateways.chain(gateways6).collect(),
         core: core.collect(),
         peers: prefixes(&config.n3.allow),
+        sources: match config.n3.source_check {
+            SourceCheck::Session => Sources::Session,
+            SourceCheck::Peer => Sources::Peers,
+            SourceCheck::Off => Sources::Any,
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! PFCP session establishment (TS 29.244, 6.3.2).
 use super::context::Context;
+use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
 use super::rules;
@@ -86,6 +87,7 @@ impl N4 {
         );
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
+            .and_then(|created| headers::check(&session, &self.settings).map(|()| created))
             .map_err(Rejection::from)
             .and_then(|created| {
                 introduce(&mut self.known_peers, &session, self.datapath.as_mut());

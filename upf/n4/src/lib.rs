@@ -11,6 +11,7 @@ mod deletion;
 mod dns;
 mod establishment;
 mod graceful_release;
+mod headers;
 mod heartbeat;
 mod invalid_request;
 mod load;

@@ -1,5 +1,6 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
 use super::establishment::{cp_address, rejected};
+use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
 use super::rules::{self, Updated};
@@ -110,6 +111,7 @@ impl N4 {
             Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
+            .and_then(|updated| headers::check(&session, &self.settings).map(|()| updated))
             .map_err(Rejection::from);
         let mut updated = match outcome {
             Ok(updated) => updated,

@@ -40,6 +40,8 @@ pub struct Settings {
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
+    /// Refuse deviations of SMFs.
+    pub strict: bool,
     /// Trusted DNS servers.
     pub name_servers: Vec<IpAddr>,
     /// Learned addresses of one application.
@@ -90,6 +92,7 @@ impl From<&UpfConfig> for Settings {
             telemetry: config.telemetry.clone(),
             applications: config.n4.applications,
             flows_per_application: config.n4.flows_per_application,
+            strict: config.n4.strict,
             name_servers: config.n4.name_servers.clone(),
             addresses_per_application: config.n4.addresses_per_application,
             dns_min_hold: Duration::from_secs(config.n4.dns_min_hold_s),

@@ -1,6 +1,7 @@
 //! Status, traces and captures for operators.
 use super::N4;
 use crate::top::{SessionTraffic, Snapshot, top};
+use martlet_interop::{Description, N3Quirk, Quirk};
 use martlet_upf_datapath::CommandError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::telemetry::{CaptureRequest, TraceRequest};
@@ -58,7 +59,14 @@ impl N4 {
             .into_iter()
             .map(|(peer, packets)| (peer.to_string(), packets.into()))
             .collect();
-        json!({
+        let met = martlet_interop::status("upf");
+        let unmarked_quirks = unmarked.iter().map(|(peer, packets)| {
+            let Description { name, .. } = *N3Quirk::NoQfi.description();
+            let interface = N3Quirk::INTERFACE.name();
+            json!({"interface": interface, "quirk": name, "peer": peer, "count": packets})
+        });
+        let quirks: Vec<Value> = met.into_iter().chain(unmarked_quirks).collect();
+        let mut status = json!({
             "datapath": self.datapath.name(),
             "datapathDetails": self.datapath.details(),
             "associations": associations,
@@ -67,7 +75,11 @@ impl N4 {
             "counters": numbers,
             "drops": drops,
             "unmarkedPeers": unmarked,
-        })
+        });
+        if !quirks.is_empty() {
+            status["quirks"] = quirks.into();
+        }
+        status
     }
 
     /// Traffic of the first sessions, in the order of their SEIDs.

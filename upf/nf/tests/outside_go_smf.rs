@@ -138,6 +138,7 @@ fn an_smf_in_go_uses_the_upf() {
                 name: "internet".into(),
                 pools: vec!["10.45.0.0/20".into()],
                 allocate: true,
+                ..Default::default()
             }];
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let upf =

@@ -254,13 +254,19 @@ impl Session {
         untunnelled.flat_map(|pdr| pdr.ue.iter().copied()).collect()
     }
 
-    /// Whether packets are forwarded in a tunnel to the access: the gNB of the UE is known.
-    pub fn has_tunnel(&self) -> bool {
-        self.fars.values().any(|far| {
-            far.action == Action::Forward
-                && far.tunnel.is_some()
-                && far.destination == Some(Interface::Access)
-        })
+    /// Where packets are forwarded in tunnels to the access: the gNBs of the UE.
+    pub fn access_peers(&self) -> BTreeSet<std::net::IpAddr> {
+        let to_access = self.fars.values().filter(|far| {
+            far.action == Action::Forward && far.destination == Some(Interface::Access)
+        });
+        to_access.filter_map(|far| Some(far.tunnel?.peer)).collect()
+    }
+
+    /// Our ends of tunnels in which gNBs send what they forward in a handover, and of tunnels with
+    /// other UPFs: their senders are not the gNB of the UE.
+    pub fn tunnels_of_others(&self) -> BTreeSet<u32> {
+        let others = self.pdrs.values().filter(|pdr| pdr.direction() == Direction::Downlink);
+        others.filter_map(|pdr| Some(pdr.local?.teid)).collect()
     }
 
     /// The remote endpoints of its tunnels, with the PDRs that forward to them.

@@ -45,6 +45,22 @@ const bit<16> FRAGMENTED = 0xbfff;
 const bit<64> LINK_LOCAL = 0xfe80000000000000;
 const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
 const bit<64> MULTICAST = 0xff00000000000000;
+// The first group address. Groups, and the reserved addresses above them, are in no data network.
+const bit<32> GROUPS = 0xe0000000;
+const bit<32> UPPER_16 = 0xffff0000;
+const bit<32> UPPER_24 = 0xffffff00;
+
+// Whether destinations of packets from UEs are looked up in the perimeter.
+const bit<8> PERIMETER_NONE = 0;
+// IPv6 packets all go to the native UPF.
+const bit<8> PERIMETER_WITHOUT_V6 = 2;
+// All packets do.
+const bit<8> PERIMETER_NATIVE = 3;
+
+// The result of such a lookup.
+const bit<8> REACHABLE = 0;
+const bit<8> SOME_ISOLATED = 1;
+const bit<8> ISOLATED = 2;
 
 header ethernet_h {
     mac_t destination;
@@ -180,6 +196,14 @@ struct metadata_t {
     ipv4_t own;
     bit<64> own_high;
     bit<64> own_low;
+    // Where UEs may not send: see `blocks`.
+    bit<8> perimeter;
+    bit<8> isolation;
+    bit<32> block;
+    // The sender of a tunnelled packet: its IPv4 address, or the number of its IPv6 address in
+    // `ipv6_gnbs`; and the one that the session requires; 0: any.
+    bit<32> sender;
+    bit<32> gnb;
     // The longest packet that fits into a tunnel.
     bit<16> longest;
     bit<32> application;

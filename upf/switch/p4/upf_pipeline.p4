@@ -26,6 +26,20 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
         meta.own = own;
         meta.own_high = own_high;
         meta.own_low = own_low;
+        meta.perimeter = PERIMETER_NONE;
+    }
+    // The same with the perimeter.
+    action access_checked(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask,
+            ipv4_t own, bit<64> own_high, bit<64> own_low, bit<8> perimeter) {
+        meta.side = SIDE_ACCESS;
+        meta.ues = ues;
+        meta.ues_mask = ues_mask;
+        meta.ues_v6 = ues_v6;
+        meta.ues_v6_mask = ues_v6_mask;
+        meta.own = own;
+        meta.own_high = own_high;
+        meta.own_low = own_low;
+        meta.perimeter = perimeter;
     }
     action core(bit<16> longest) {
         meta.peer = 0;
@@ -42,7 +56,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
     }
     table interfaces {
         key = { meta.ingress_port : exact @name("port"); }
-        actions = { access; core; native; drop; }
+        actions = { access; access_checked; core; native; drop; }
         const default_action = drop;
         size = 64;
     }
@@ -77,6 +91,66 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
         meta.egress_port = PORT_HOLD;
     }
 
+    // ── The perimeter ───────────────────────────────────────────────
+
+    // Packets from UEs to addresses of the machine, of the core and of other peers of N3 go to the
+    // native UPF, which drops and counts them. Entries are exact: a block of 16 bits is isolated as
+    // a whole, or has isolated blocks of 24 bits or hosts in it.
+    action isolate() {
+        meta.isolation = ISOLATED;
+    }
+    action look_closer() {
+        meta.isolation = SOME_ISOLATED;
+    }
+    table blocks {
+        key = { meta.block : exact @name("block"); }
+        actions = { isolate; look_closer; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    table blocks_24 {
+        key = { meta.block : exact @name("block"); }
+        actions = { isolate; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    table hosts {
+        key = { meta.remote : exact @name("host"); }
+        actions = { isolate; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    // By the upper halves of addresses.
+    table blocks_v6 {
+        key = { meta.remote_high : exact @name("block"); }
+        actions = { isolate; look_closer; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    table hosts_v6 {
+        key = {
+            meta.remote_low : ternary @name("low");
+            meta.remote_high : ternary @name("high");
+        }
+        actions = { isolate; NoAction; }
+        const default_action = NoAction;
+        size = 4096;
+    }
+
+    // The numbers of gNBs that have IPv6 addresses.
+    action gnb_number(bit<32> number) {
+        meta.sender = number;
+    }
+    table ipv6_gnbs {
+        key = {
+            hdr.ipv6.source_low : ternary @name("low");
+            hdr.ipv6.source_high : ternary @name("high");
+        }
+        actions = { gnb_number; NoAction; }
+        const default_action = NoAction;
+        size = 4096;
+    }
+
     // ── From a tunnel to the data network ───────────────────────────
 
     // While a flow moves here from the native UPF, its packets are held at port 6 until earlier
@@ -86,20 +160,25 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
         meta.ue = hdr.inner_ipv4.source;
         meta.ue_v6 = hdr.inner_ipv6.source_high;
         meta.required_qfi = 0;
+        meta.gnb = 0;
         meta.filtered = HELD;
     }
-    // A whole session: every packet of this UE address and, unless it is 0, of this QFI.
+    // A whole session: every packet of this UE address and, unless they are 0, of this QFI and from
+    // this gNB.
     action decap(ipv4_t ue, @name("counter") bit<32> counter_index,
-            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<8> qfi) {
+            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<8> qfi, bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.required_qfi = qfi;
         meta.counter = counter_index;
         meta.session_meter_index = meter_index;
         meta.next_hop = next_hop;
     }
     // A session with application filters: see `applications` and `uplink_terminations`.
-    action decap_filtered(ipv4_t ue, bit<32> session, @name("meter") bit<32> meter_index) {
+    action decap_filtered(ipv4_t ue, bit<32> session, @name("meter") bit<32> meter_index,
+            bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.required_qfi = 0;
         meta.session = session;
         meta.session_meter_index = meter_index;
@@ -107,8 +186,10 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
     }
     // The same for a UE with an IPv6 prefix, and possibly an IPv4 address; 0: none.
     action decap_v6(ipv4_t ue, bit<64> prefix, @name("counter") bit<32> counter_index,
-            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<32> next_hop_v6, bit<8> qfi) {
+            @name("meter") bit<32> meter_index, bit<32> next_hop, bit<32> next_hop_v6, bit<8> qfi,
+            bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.ue_v6 = prefix;
         meta.required_qfi = qfi;
         meta.counter = counter_index;
@@ -117,8 +198,9 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
         meta.next_hop_v6 = next_hop_v6;
     }
     action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session,
-            @name("meter") bit<32> meter_index) {
+            @name("meter") bit<32> meter_index, bit<32> gnb) {
         meta.ue = ue;
+        meta.gnb = gnb;
         meta.ue_v6 = prefix;
         meta.required_qfi = 0;
         meta.session = session;
@@ -337,6 +419,41 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                     gtp_default_forward.apply();
                     return;
                 }
+                // The native UPF checks the sender once more, and where it may be in a handover.
+                if (meta.gnb != 0) {
+                    meta.sender = hdr.ipv4.source;
+                    if (hdr.ipv6.isValid()) {
+                        meta.sender = 0;
+                        ipv6_gnbs.apply();
+                    }
+                    if (meta.sender != meta.gnb) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                }
+                if (meta.perimeter != PERIMETER_NONE) {
+                    if (hdr.inner_ipv4.destination >= GROUPS
+                            || meta.perimeter == PERIMETER_NATIVE) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    meta.isolation = REACHABLE;
+                    meta.remote = hdr.inner_ipv4.destination;
+                    meta.block = hdr.inner_ipv4.destination;
+                    meta.block = meta.block & UPPER_16;
+                    blocks.apply();
+                    if (meta.isolation == SOME_ISOLATED) {
+                        meta.isolation = REACHABLE;
+                        meta.block = hdr.inner_ipv4.destination;
+                        meta.block = meta.block & UPPER_24;
+                        blocks_24.apply();
+                        hosts.apply();
+                    }
+                    if (meta.isolation == ISOLATED) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                }
                 if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
                     gtp_default_forward.apply();
                     return;
@@ -425,6 +542,35 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                         && hdr.inner_ipv6.destination_high == meta.own_high) {
                     gtp_default_forward.apply();
                     return;
+                }
+                if (meta.gnb != 0) {
+                    meta.sender = hdr.ipv4.source;
+                    if (hdr.ipv6.isValid()) {
+                        meta.sender = 0;
+                        ipv6_gnbs.apply();
+                    }
+                    if (meta.sender != meta.gnb) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                }
+                if (meta.perimeter != PERIMETER_NONE) {
+                    if (meta.perimeter >= PERIMETER_WITHOUT_V6) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    meta.isolation = REACHABLE;
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    blocks_v6.apply();
+                    if (meta.isolation == SOME_ISOLATED) {
+                        meta.isolation = REACHABLE;
+                        meta.remote_low = hdr.inner_ipv6.destination_low;
+                        hosts_v6.apply();
+                    }
+                    if (meta.isolation == ISOLATED) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
                 }
                 if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
                     gtp_default_forward.apply();

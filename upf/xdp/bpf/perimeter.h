@@ -6,6 +6,8 @@
 
 /* A packet of a UE to a destination that it may not reach. */
 #define VERDICT_ISOLATED 101
+/* A packet of a UE to another one, which is denied. */
+#define VERDICT_UE_TO_UE 102
 
 /* Senders that a CPU has seen last. */
 #define SENDERS 64
@@ -74,25 +76,29 @@ global int is_exception(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	return bpf_map_lookup_elem(&services, &service) != NULL;
 }
 
-/* Whether the sender of a tunnelled packet is a peer, looked up. */
-global int find_sender(struct xdp_md *ctx, struct tunnelled *tunnel)
+/* The number of the peer that sent a tunnelled packet, looked up; 0: it is none. */
+global __u32 find_sender(struct xdp_md *ctx, struct tunnelled *tunnel)
 {
+	__u32 *number;
+
 	if (!tunnel)
 		return 0;
 	if (tunnel->from4) {
 		struct route4 key = { .length = 32, .network = tunnel->from4 };
-		return bpf_map_lookup_elem(&sources4, &key) != NULL;
+		number = bpf_map_lookup_elem(&sources4, &key);
+		return number ? *number : 0;
 	}
 	struct ipv6hdr *ip = data_of(ctx) + (tunnel->outer & 63);
 	if ((void *)(ip + 1) > end_of(ctx))
 		return 0;
 	struct route6 key = { .length = 128 };
 	__builtin_memcpy(key.network, &ip->saddr, 16);
-	return bpf_map_lookup_elem(&sources6, &key) != NULL;
+	number = bpf_map_lookup_elem(&sources6, &key);
+	return number ? *number : 0;
 }
 
 /* The same from the cache, for IPv4. */
-inline_always int is_peer(struct xdp_md *ctx, struct tunnelled *tunnel)
+inline_always __u32 peer_number(struct xdp_md *ctx, struct tunnelled *tunnel)
 {
 	__be32 from = tunnel->from4;
 	__u32 slot = (from ^ from >> 16 ^ from >> 24) & (SENDERS - 1);
@@ -101,25 +107,55 @@ inline_always int is_peer(struct xdp_md *ctx, struct tunnelled *tunnel)
 		return find_sender(ctx, tunnel);
 	__u32 now = globals.generation;
 	if (likely(sender->address == from && sender->generation == now))
-		return sender->is_peer;
+		return sender->number;
 	sender->generation = 0;
 	sender->address = from;
-	sender->is_peer = find_sender(ctx, tunnel);
+	sender->number = find_sender(ctx, tunnel);
 	sender->generation = now;
-	return sender->is_peer;
+	return sender->number;
 }
 
 /* Whether the sender of a packet without a session is no peer: it gets no Error Indication. */
 inline_always int is_unknown_sender(struct xdp_md *ctx, struct tunnelled *tunnel)
 {
-	return globals.sources && !is_peer(ctx, tunnel);
+	return globals.sources && !peer_number(ctx, tunnel);
 }
 
-/* Whether a packet in a tunnel of a session comes from another sender than a peer. Before the
- * session has a tunnel to the access, its gNB may be unknown. */
-inline_always int is_foreign_sender(struct xdp_md *ctx, struct tunnelled *tunnel, struct rule *rule)
+/* What a sender is to a session. */
+enum sender_kind {
+	SENDER_ACCEPTED,
+	SENDER_PEER,		/* a peer, but not the session's gNB */
+	SENDER_UNKNOWN,	/* it may be a new gNB */
+	SENDER_FOREIGN,
+};
+
+/* The same where the rule does not have the sender's address. */
+global int find_sender_kind(struct xdp_md *ctx, struct tunnelled *tunnel, struct rule *rule)
 {
+	if (!tunnel || !rule)
+		return SENDER_FOREIGN;
+	__u32 number = peer_number(ctx, tunnel);
+	struct rule_cold *rest = cold_of(rule);
+	/* Any peer is accepted. */
+	if (!rest || !rest->gnb)
+		return number ? SENDER_ACCEPTED : SENDER_FOREIGN;
+	if (!number)
+		return settings.names_peers ? SENDER_FOREIGN : SENDER_UNKNOWN;
+	if (number == rest->gnb)
+		return SENDER_ACCEPTED;
+	__u32 now = bpf_ktime_get_ns() >> GNB_SHIFT;
+	if (number == rest->other_gnb && (__s32)(rest->other_until - now) > 0)
+		return SENDER_ACCEPTED;
+	return SENDER_PEER;
+}
+
+/* What the sender of a packet in a tunnel is to its session. Before the session has a tunnel to the
+ * access, its gNB may be unknown. */
+inline_always int sender_kind(struct xdp_md *ctx, struct tunnelled *tunnel, struct rule *rule)
+{
+	if (likely(rule->flags & RULE_GNB4 && rule->peer4 == tunnel->from4))
+		return SENDER_ACCEPTED;
 	if (!globals.sources || !(rule->flags & RULE_HAS_TUNNEL || settings.names_peers))
-		return 0;
-	return unlikely(!is_peer(ctx, tunnel));
+		return SENDER_ACCEPTED;
+	return find_sender_kind(ctx, tunnel, rule);
 }

@@ -168,6 +168,16 @@ inline_always int is_for_n3(struct flow *flow)
 	return settings.has_ip6 && is_n3_ip6((__be32 *)flow->destination6);
 }
 
+/* What happens to packets from the UE of a rule to another one: bits of `enum ue_to_ue`. */
+global int ue_to_ue_of(struct rule *rule, __u32 other)
+{
+	if (!rule || !(settings.local_switching & LOOK_FOR_UES))
+		return 0;
+	struct rule *to = any_rule_of(other);
+	struct rule_cold *rest = cold_of(rule), *its = to ? cold_of(to) : NULL;
+	return (rest ? rest->ue_to_ue : 0) | (its ? its->ue_to_ue : 0);
+}
+
 /* Forwards an admitted uplink packet. */
 inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel,
 			  struct flow *flow, struct rule *rule, enum origin origin)
@@ -177,8 +187,13 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	if (settings.local_switching) {
 		__u32 other = lookup_ue(flow, 0);
 		if (unlikely(other)) {
-			COUNT_PACKET(switched);
-			return between_ues(ctx, offset, flow, other, origin);
+			__u32 ue_to_ue = ue_to_ue_of(rule, other);
+			if (ue_to_ue & UE_DENY)
+				return VERDICT_UE_TO_UE;
+			if (settings.local_switching & SWITCH_UES && !(ue_to_ue & UE_HAIRPIN)) {
+				COUNT_PACKET(switched);
+				return between_ues(ctx, offset, flow, other, origin);
+			}
 		}
 	}
 	if (settings.nat.addresses &&
@@ -190,6 +205,9 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 			__u32 other = done ? lookup_ue(flow, 0) : NONE;
 			if (!other)
 				return lost(DROP_NAT);
+			if (settings.local_switching & LOOK_FOR_UES &&
+			    ue_to_ue_of(rule, other) & UE_DENY)
+				return VERDICT_UE_TO_UE;
 			COUNT_PACKET(switched);
 			return between_ues(ctx, offset, flow, other, origin);
 		}
@@ -257,8 +275,18 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 				  settings.require_qfi && !tunnel->has_qfi ? DROP_NO_QFI :
 									    DROP_NO_RULE);
 	}
-	if (is_foreign_sender(ctx, tunnel, rule))
+	switch (sender_kind(ctx, tunnel, rule)) {
+	case SENDER_ACCEPTED:
+		break;
+	/* User space keeps the packet for a path switch. */
+	case SENDER_PEER:
+		return origin == FROM_SOCKET ? dropped_of(rule, DROP_N3_SOURCE) : pass_to_kernel();
+	case SENDER_UNKNOWN:
+		return origin == FROM_SOCKET ? dropped_of(rule, DROP_N3_SOURCE) :
+					       answer_in_user_space(DROP_N3_SOURCE);
+	default:
 		return dropped_of(rule, DROP_N3_SOURCE);
+	}
 	if (likely(flow->version == 4 &&
 		   (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
 		   rule->ue4 == flow->source4)) {
@@ -275,6 +303,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	verdict = from_ue(ctx, offset, tunnel, flow, rule, origin);
 	if (unlikely(verdict == VERDICT_ISOLATED))
 		return dropped_of(rule, DROP_N6_ISOLATION);
+	if (unlikely(verdict == VERDICT_UE_TO_UE))
+		return dropped_of(rule, DROP_UE_TO_UE);
 	count(rule, flow->length);
 	return verdict;
 }

@@ -45,7 +45,8 @@ enum rule_flag {
 	RULE_SHARED = 1 << 19,	/* QER: rates shared with other rules */
 	RULE_USER_SPACE = 1 << 21,	/* user space forwards the session (non-IP) */
 	RULE_TUNNEL6 = 1 << 20,	/* FAR: the tunnel's peer has an IPv6 address, `peer6` */
-	RULE_HAS_TUNNEL = 1 << 23,	/* the session has a tunnel to the access */
+	RULE_HAS_TUNNEL = 1 << 23,	/* the session's gNB is known */
+	RULE_GNB4 = 1 << 28,	/* uplink: the gNB of the session is `peer4` */
 	/* no rule: `key` selects a candidate list, whose first group is `rest` */
 	RULE_LIST = 1 << 22,
 };
@@ -74,7 +75,7 @@ struct rule {
 	__u8 qfi;
 	__u8 unused;
 	__be32 ue4;		/* for downlink see `nat_cache_lookup` */
-	/* The tunnel's peer. Without a tunnel: see `nat_cache_key`. */
+	/* The tunnel's peer. Without a tunnel: see `nat_cache_key`, or with RULE_GNB4 the sender. */
 	__be32 teid;
 	__be32 peer4;
 };
@@ -98,9 +99,25 @@ struct rule_cold {
 	__u8 bucket_count;
 	__u8 limit_count;
 	__u8 quotas;		/* bit n: limit n is a quota, which stops packets */
-	__u8 unused;
+	__u8 ue_to_ue;		/* packets to and from other UEs: bits of `enum ue_to_ue` */
 	__be32 peer6[4];
+	/* Numbers of the gNB from which packets are accepted, and of another one; 0: any peer. */
+	__u16 gnb;
+	__u16 other_gnb;
+	__u32 other_until;	/* in units of 2^GNB_SHIFT ns */
 };
+#define GNB_SHIFT 24
+
+/* What happens to packets between UEs. */
+enum ue_to_ue {
+	UE_HAIRPIN = 1,		/* they leave to N6 */
+	UE_DENY = 2,
+};
+
+/* Bits of `settings.local_switching`: the programs forward packets between UEs; some network does
+ * not allow that. */
+#define SWITCH_UES 1
+#define LOOK_FOR_UES 2
 
 /* Parameters of a rate, shared by rules with equal rates: see `struct bucket`. */
 struct rate {
@@ -145,7 +162,7 @@ struct service {
 struct sender {
 	__be32 address;
 	__u32 generation;
-	__u32 is_peer;
+	__u32 number;		/* of the peer; 0: it is none */
 	__u32 unused;
 };
 
@@ -261,6 +278,7 @@ enum drop {
 	DROP_N6_ISOLATION,
 	DROP_N3_SOURCE,
 	DROP_NO_QFI,
+	DROP_UE_TO_UE,
 	DROP_REASONS,
 };
 

@@ -108,6 +108,7 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
                 name: "host".into(),
                 pools: vec!["10.98.0.0/24".into()],
                 allocate: false,
+                ..Default::default()
             }];
             KernelDatapath::open(&config).expect("the radio")
         });

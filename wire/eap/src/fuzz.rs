@@ -16,8 +16,15 @@ pub fn packet(bytes: &[u8]) {
     let _ = peer::answer(bytes, network, identity, |_, _| Verdict::Rejected);
     let _ = peer::end(bytes);
     let (rand, autn, xres) = ([1; 16], [2; 16], vec![3; 8]);
-    let vector =
-        Vector { rand, autn, xres, ck_prime: [4; 16], ik_prime: [5; 16], network, identity };
+    let vector = Vector {
+        rand,
+        autn,
+        xres,
+        ck_prime: [4; 16].into(),
+        ik_prime: [5; 16].into(),
+        network,
+        identity,
+    };
     let (mut server, _) = Server::challenge(&vector, bytes.get(1).copied().unwrap_or_default());
     let _ = server.answer(bytes);
 }

@@ -1,10 +1,10 @@
 //! The keys of an authentication (RFC 9048, 3.3 and 3.4; TS 33.501, annex F).
-use martlet_security::constant_time_eq;
 use martlet_security::kdf::kdf;
 use martlet_security::nas_5gs::KAusf;
+use martlet_security::{Zeroize, Zeroizing, constant_time_eq};
 
 /// The keys derived from CK' and IK' for an identity. K_encr and K_re are dropped: 5GS does not use
-/// them.
+/// them. Their memory is overwritten on drop.
 #[derive(Clone)]
 pub struct Keys {
     /// K_aut, the key of AT_MAC.
@@ -13,6 +13,12 @@ pub struct Keys {
     pub msk: [u8; 64],
     /// EMSK.
     pub emsk: [u8; 64],
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        (self.k_aut.zeroize(), self.msk.zeroize(), self.emsk.zeroize());
+    }
 }
 
 impl std::fmt::Debug for Keys {
@@ -25,14 +31,14 @@ impl std::fmt::Debug for Keys {
 const MK: usize = 208;
 
 /// PRF' (RFC 9048, 3.4.1).
-fn prf(key: &[u8], seed: &[u8]) -> [u8; MK] {
-    let mut out = [0; MK];
-    let mut last: Vec<u8> = Vec::new();
+fn prf(key: &[u8], seed: &[u8]) -> Zeroizing<[u8; MK]> {
+    let mut out = Zeroizing::new([0; MK]);
+    let mut last = Zeroizing::new(Vec::new());
     for (n, part) in (1..).zip(out.chunks_mut(32)) {
-        let round = [last.as_slice(), seed, &[n]].concat();
-        let block = kdf(key, &round);
+        let round = Zeroizing::new([last.as_slice(), seed, &[n]].concat());
+        let block = Zeroizing::new(kdf(key, &round));
         part.copy_from_slice(&block[..part.len()]);
-        last = block.to_vec();
+        last = Zeroizing::new(block.to_vec());
     }
     out
 }
@@ -41,10 +47,8 @@ impl Keys {
     /// The keys of a peer. In 5GS its identity is the SUPI: the digits of an IMSI, or the NAI (TS
     /// 33.501, F.2; RFC 9048, 5.3.1.1).
     pub fn derive(ck_prime: &[u8; 16], ik_prime: &[u8; 16], identity: &str) -> Keys {
-        let mk = prf(
-            &[ik_prime.as_slice(), ck_prime].concat(),
-            &[b"EAP-AKA'", identity.as_bytes()].concat(),
-        );
+        let key = Zeroizing::new([ik_prime.as_slice(), ck_prime].concat());
+        let mk = prf(&key, &[b"EAP-AKA'", identity.as_bytes()].concat());
         let mut keys = Keys { k_aut: [0; 32], msk: [0; 64], emsk: [0; 64] };
         keys.k_aut.copy_from_slice(&mk[16..48]);
         keys.msk.copy_from_slice(&mk[80..144]);
@@ -54,7 +58,7 @@ impl Keys {
 
     /// K_AUSF: the first half of EMSK (TS 33.501, 6.1.3.1, step 10).
     pub fn k_ausf(&self) -> KAusf {
-        let mut key = [0; 32];
+        let mut key = Zeroizing::new([0; 32]);
         key.copy_from_slice(&self.emsk[..32]);
         KAusf::new(&key)
     }

@@ -1,7 +1,7 @@
 //! The AUSF's side (RFC 4187, 6; RFC 9048; TS 33.501, 6.1.3.1).
 use crate::keys::Keys;
 use crate::packet::{Attribute, Code, Packet, Subtype};
-use martlet_security::constant_time_eq;
+use martlet_security::{Zeroizing, constant_time_eq};
 
 /// AT_NOTIFICATION: a general failure before the authentication has succeeded (RFC 4187, 10.19).
 const GENERAL_FAILURE: u16 = 16384;
@@ -15,9 +15,9 @@ pub struct Vector<'a> {
     /// XRES.
     pub xres: Vec<u8>,
     /// CK'.
-    pub ck_prime: [u8; 16],
+    pub ck_prime: Zeroizing<[u8; 16]>,
     /// IK'.
-    pub ik_prime: [u8; 16],
+    pub ik_prime: Zeroizing<[u8; 16]>,
     /// The serving network name, sent in AT_KDF_INPUT.
     pub network: &'a str,
     /// The peer's identity in the derivation ([`crate::keys::identity_of`]).
@@ -124,6 +124,11 @@ impl Server {
             }
             _ => failure(self.identifier),
         }
+    }
+
+    /// Refuses a response whatever it contains, with EAP-Failure.
+    pub fn refuse(&self) -> Outcome {
+        Outcome::Failure(Packet::end(Code::Failure, self.identifier).encode())
     }
 
     fn is_right(&self, bytes: &[u8], packet: &Packet) -> bool {

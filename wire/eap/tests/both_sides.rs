@@ -20,7 +20,7 @@ fn the_keys_are_those_of_rfc_9048() {
         };
         let (ck_prime, ik_prime) =
             ck_ik_prime(&array(ck), &array(ik), &Autn::new(&array(autn)), network).unwrap();
-        assert_eq!(hex::encode([ck_prime, ik_prime].concat()), primes);
+        assert_eq!(hex::encode([*ck_prime, *ik_prime].concat()), primes);
         let keys = Keys::derive(&ck_prime, &ik_prime, "0555444333222111");
         assert_eq!(hex::encode(keys.k_aut), mk[32..96]);
         assert_eq!(hex::encode(keys.msk), mk[160..288]);

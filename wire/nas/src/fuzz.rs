@@ -5,6 +5,8 @@ use crate::{
     Nas5gsSecurityHeaderType, Nas5gsmMessage, NasCount, NasSecurityContext, Validate, identifiers,
     inbound, key_change, options, reaction,
 };
+use martlet_security::nas_5gs::{KNasEnc, KNasInt};
+use std::sync::LazyLock;
 
 /// Decodes bytes as a plain message, builds the answer if that fails, and encodes the message
 /// again.
@@ -62,6 +64,11 @@ fn read(message: &Nas5gsMessage) {
             let options = request.extended_protocol_configuration_options.as_ref();
             let _ = options.map(options::Requested::read);
         }
+        Nas5gsMessage::Gsm(_, Nas5gsmMessage::PduSessionModificationRequest(request)) => {
+            let _ = request.requested_qos_rules.as_ref().map(|rules| rules.parse_rules());
+            let flows = request.requested_qos_flow_descriptions.as_ref();
+            let _ = flows.map(|flows| flows.parse_descriptions());
+        }
         Nas5gsMessage::Gsm(_, Nas5gsmMessage::PduSessionEstablishmentAccept(accept)) => {
             let options = accept.extended_protocol_configuration_options.as_ref();
             let _ = options.map(options::Given::read);
@@ -75,47 +82,62 @@ fn read(message: &Nas5gsMessage) {
     }
 }
 
-/// Receives bytes as the AMF and as a UE, with and without a security context, and as the payload
-/// of a message with a correct MAC.
+/// Number of scenarios of [`secured_in`].
+pub const SCENARIOS: u8 = 13;
+
+/// Receives bytes in each scenario of [`secured_in`].
 ///
 /// # Panics
 /// If an answer does not encode.
 pub fn secured(bytes: &[u8]) {
-    let kamf = KAmf::new(&[0x11; 32]);
-    let context = |integrity, ciphering| {
-        NasSecurityContext::from_fresh_kamf(&kamf, integrity, ciphering)
-            .expect("algorithms that go together")
-    };
-    let next = NasCount::new(0x1fe).expect("a COUNT");
-    assert!(
-        key_change::taken(&kamf, 5, next, bytes).is_none(),
-        "a message is authenticated only with the key"
-    );
-    let answered = |received: Result<inbound::Inbound, Box<inbound::Refused>>| {
-        if let Err(refused) = received
-            && let Some(answer) = refused.answer
-        {
-            answer.encode().expect("an answer encodes");
-        }
-    };
-    for exchanged in [false, true] {
-        answered(inbound::from_ue(None, exchanged, bytes));
-        answered(inbound::from_network(None, exchanged, bytes));
+    (0..SCENARIOS).for_each(|scenario| secured_in(scenario, bytes));
+}
+
+/// NAS keys, derived once: derivation would take most of the time of an execution.
+static KEYS: LazyLock<(KNasInt, KNasEnc)> =
+    LazyLock::new(|| (KNasInt::new(&[0x12; 16]), KNasEnc::new(&[0x13; 16])));
+
+fn context(integrity: IntegrityAlgorithm, ciphering: CipheringAlgorithm) -> NasSecurityContext {
+    NasSecurityContext::from_fresh_keys(&KEYS.0, &KEYS.1, integrity, ciphering)
+        .expect("algorithms that go together")
+}
+
+/// Receives bytes as the AMF or as a UE, with or without a security context, or as the payload of a
+/// message with a correct MAC. The scenario is taken modulo [`SCENARIOS`].
+///
+/// # Panics
+/// If an answer does not encode.
+pub fn secured_in(scenario: u8, bytes: &[u8]) {
+    use {CipheringAlgorithm as Nea, IntegrityAlgorithm as Nia};
+    let scenario = scenario % SCENARIOS;
+    let exchanged = scenario % 2 == 1;
+    let received = match scenario / 2 {
+        0 => inbound::from_ue(None, exchanged, bytes),
+        1 => inbound::from_network(None, exchanged, bytes),
         // NIA0 accepts any MAC, so the payload is decoded.
-        let mut open = context(IntegrityAlgorithm::NIA0, CipheringAlgorithm::NEA0);
-        answered(inbound::from_ue(Some(&mut open), exchanged, bytes));
-        answered(inbound::from_network(Some(&mut open), exchanged, bytes));
-        let mut closed = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
-        answered(inbound::from_ue(Some(&mut closed), exchanged, bytes));
-    }
-    for header in [
-        Nas5gsSecurityHeaderType::IntegrityProtected,
-        Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
-    ] {
-        let mut sender = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
-        let mut receiver = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
-        if let Ok(sent) = sender.protect_opaque_payload(bytes.to_vec(), header, Direction::Uplink) {
-            answered(inbound::from_ue(Some(&mut receiver), true, &sent));
+        2 => inbound::from_ue(Some(&mut context(Nia::NIA0, Nea::NEA0)), exchanged, bytes),
+        3 => inbound::from_network(Some(&mut context(Nia::NIA0, Nea::NEA0)), exchanged, bytes),
+        4 => inbound::from_ue(Some(&mut context(Nia::NIA2, Nea::NEA2)), exchanged, bytes),
+        5 => {
+            let header = match exchanged {
+                true => Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
+                false => Nas5gsSecurityHeaderType::IntegrityProtected,
+            };
+            let mut sender = context(Nia::NIA2, Nea::NEA2);
+            let sent = sender.protect_opaque_payload(bytes.to_vec(), header, Direction::Uplink);
+            let Ok(sent) = sent else { return };
+            inbound::from_ue(Some(&mut context(Nia::NIA2, Nea::NEA2)), true, &sent)
         }
+        _ => {
+            let next = NasCount::new(0x1fe).expect("a COUNT");
+            let taken = key_change::taken(&KAmf::new(&[0x11; 32]), 5, next, bytes);
+            assert!(taken.is_none(), "a message is authenticated only with the key");
+            return;
+        }
+    };
+    if let Err(refused) = received
+        && let Some(answer) = refused.answer
+    {
+        answer.encode().expect("an answer encodes");
     }
 }

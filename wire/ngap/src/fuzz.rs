@@ -3,16 +3,22 @@
 use crate::inbound::{self, Fault};
 use crate::transfer;
 
-/// Decodes bytes as a message with each element, and builds the answer to a fault.
+/// Decodes bytes as a message with each element, and builds the answer to a fault, with the
+/// elements in order and in any order.
 ///
 /// # Panics
 /// If a message does not come back from its own bytes, or an answer does not encode: the codec is
 /// then wrong.
 pub fn message(bytes: &[u8]) {
-    let received = match inbound::read(bytes) {
-        Ok(received) => received,
-        Err(fault) => return answer(&fault),
-    };
+    let strict = inbound::read(bytes).map_err(|fault| answer(&fault));
+    let lenient = inbound::read_any_order(bytes).map_err(|fault| answer(&fault));
+    assert!(strict.is_err() || lenient.is_ok(), "what is in order is read in any order");
+    for received in [strict, lenient].into_iter().flatten() {
+        received_message(&received);
+    }
+}
+
+fn received_message(received: &inbound::Received<'_>) {
     let _ = (
         inbound::message_name(&received.pdu),
         inbound::UeIds::of(&received.pdu),

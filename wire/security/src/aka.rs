@@ -7,7 +7,7 @@ use crate::nas_5gs::{
     derive_kamf, derive_kausf, derive_kseaf,
 };
 use crate::tuak::{Bits, Tuak, TuakKey};
-use crate::{Autn, Ck, Ik, Rand, SecurityError, constant_time_eq};
+use crate::{Autn, Ck, Ik, Rand, SecurityError, Zeroizing, constant_time_eq};
 
 /// ABBA of this release: no bidding down between architectures (TS 33.501, A.7.1).
 pub const ABBA: [u8; 2] = [0, 0];
@@ -34,9 +34,9 @@ pub struct Quintet {
     /// XRES, 4 to 16 bytes; 32 with TUAK.
     pub xres: Vec<u8>,
     /// CK.
-    pub ck: [u8; 16],
+    pub ck: Zeroizing<[u8; 16]>,
     /// IK.
-    pub ik: [u8; 16],
+    pub ik: Zeroizing<[u8; 16]>,
     /// AUTN.
     pub autn: Autn,
 }
@@ -51,9 +51,9 @@ pub struct Response {
     /// RES.
     pub res: Vec<u8>,
     /// CK.
-    pub ck: [u8; 16],
+    pub ck: Zeroizing<[u8; 16]>,
     /// IK.
-    pub ik: [u8; 16],
+    pub ik: Zeroizing<[u8; 16]>,
 }
 
 impl Response {
@@ -82,7 +82,7 @@ fn res_star(
     serving_network: &str,
 ) -> Result<[u8; 16], SecurityError> {
     let s = build_s(0x6b, &[serving_network.as_bytes(), rand.as_octets(), res])?;
-    let out = kdf(&[ck.as_slice(), ik].concat(), &s);
+    let out = Zeroizing::new(kdf(&Zeroizing::new([ck.as_slice(), ik].concat()), &s));
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&out[16..]);
     Ok(bytes)
@@ -94,10 +94,10 @@ pub fn ck_ik_prime(
     ik: &[u8; 16],
     autn: &Autn,
     network: &str,
-) -> Result<([u8; 16], [u8; 16]), SecurityError> {
+) -> Result<(Zeroizing<[u8; 16]>, Zeroizing<[u8; 16]>), SecurityError> {
     let s = build_s(0x20, &[network.as_bytes(), &autn.as_octets()[..6]])?;
-    let out = kdf(&[ck.as_slice(), ik].concat(), &s);
-    let (mut ck, mut ik) = ([0; 16], [0; 16]);
+    let out = Zeroizing::new(kdf(&Zeroizing::new([ck.as_slice(), ik].concat()), &s));
+    let (mut ck, mut ik) = (Zeroizing::new([0; 16]), Zeroizing::new([0; 16]));
     ck.copy_from_slice(&out[..16]);
     ik.copy_from_slice(&out[16..]);
     Ok((ck, ik))
@@ -115,9 +115,9 @@ impl std::fmt::Debug for SubscriberKey {
 pub struct NoKey(&'static str);
 
 /// The bytes of hexadecimal digits.
-fn bytes<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], NoKey> {
+fn bytes<const N: usize>(what: &'static str, text: &str) -> Result<Zeroizing<[u8; N]>, NoKey> {
     let digits = text.as_bytes();
-    let mut bytes = [0; N];
+    let mut bytes = Zeroizing::new([0; N]);
     if digits.len() != 2 * N {
         return Err(NoKey(what));
     }
@@ -150,20 +150,23 @@ impl SubscriberKey {
     /// TUAK: K as 32 or 64 hexadecimal digits, TOPc as 64, and its parameters.
     pub fn tuak_from_hex(k: &str, topc: &str, iterations: u8, res: Bits) -> Result<Self, NoKey> {
         let key = match k.len() {
-            64 => TuakKey::Long(bytes("K", k)?),
-            _ => TuakKey::Short(bytes("K", k)?),
+            64 => TuakKey::Long(*bytes("K", k)?),
+            _ => TuakKey::Short(*bytes("K", k)?),
         };
-        Ok(Self::tuak(Tuak::new(key, &bytes("TOPc", topc)?, iterations), res))
+        let topc = bytes::<32>("TOPc", topc)?;
+        Ok(Self::tuak(Tuak::new(key, &topc, iterations), res))
     }
 
     /// K and OPc as 32 hexadecimal digits each.
     pub fn from_hex(k: &str, opc: &str) -> Result<Self, NoKey> {
-        Ok(Self::new(&bytes("K", k)?, &bytes("OPc", opc)?))
+        let (k, opc) = (bytes::<16>("K", k)?, bytes::<16>("OPc", opc)?);
+        Ok(Self::new(&k, &opc))
     }
 
     /// K and OP as 32 hexadecimal digits each.
     pub fn from_hex_op(k: &str, op: &str) -> Result<Self, NoKey> {
-        Ok(Self::from_op(&bytes("K", k)?, &bytes("OP", op)?))
+        let (k, op) = (bytes::<16>("K", k)?, bytes::<16>("OP", op)?);
+        Ok(Self::from_op(&k, &op))
     }
 
     /// The functions of MILENAGE under this key; `None` for a subscriber with TUAK.
@@ -182,8 +185,8 @@ impl SubscriberKey {
                 let vector = milenage.authentication_vector(rand, &sqn, &Amf::new(&amf));
                 Quintet {
                     xres: vector.xres().as_octets().to_vec(),
-                    ck: *vector.ck().as_octets(),
-                    ik: *vector.ik().as_octets(),
+                    ck: Zeroizing::new(*vector.ck().as_octets()),
+                    ik: Zeroizing::new(*vector.ik().as_octets()),
                     autn: vector.autn().clone(),
                 }
             }
@@ -195,7 +198,7 @@ impl SubscriberKey {
                 autn[6..8].copy_from_slice(&amf);
                 autn[8..].copy_from_slice(&mac);
                 Quintet {
-                    xres: out.res,
+                    xres: out.res.clone(),
                     ck: key(&out.ck),
                     ik: key(&out.ik),
                     autn: Autn::new(&autn),
@@ -214,8 +217,8 @@ impl SubscriberKey {
                     sqn: response.sqn().get(),
                     amf: *response.amf().as_octets(),
                     res: response.res().as_octets().to_vec(),
-                    ck: *response.ck().as_octets(),
-                    ik: *response.ik().as_octets(),
+                    ck: Zeroizing::new(*response.ck().as_octets()),
+                    ik: Zeroizing::new(*response.ik().as_octets()),
                 })
             }
             Algorithm::Tuak(tuak, res) => {
@@ -231,7 +234,7 @@ impl SubscriberKey {
                 Ok(Response {
                     sqn: Sqn::new(&sqn).get(),
                     amf,
-                    res: out.res,
+                    res: out.res.clone(),
                     ck: key(&out.ck),
                     ik: key(&out.ik),
                 })
@@ -265,8 +268,8 @@ fn xor(a: &[u8; 6], b: &[u8; 6]) -> [u8; 6] {
 }
 
 /// CK or IK of 128 bits.
-fn key(bytes: &[u8]) -> [u8; 16] {
-    let mut key = [0; 16];
+fn key(bytes: &[u8]) -> Zeroizing<[u8; 16]> {
+    let mut key = Zeroizing::new([0; 16]);
     key.copy_from_slice(bytes);
     key
 }
@@ -325,9 +328,9 @@ pub struct EapVector {
     /// The expected response of the UE.
     pub xres: Vec<u8>,
     /// CK'.
-    pub ck_prime: [u8; 16],
+    pub ck_prime: Zeroizing<[u8; 16]>,
     /// IK'.
-    pub ik_prime: [u8; 16],
+    pub ik_prime: Zeroizing<[u8; 16]>,
 }
 
 /// The vector for EAP-AKA'; as [`vector`].

@@ -46,6 +46,8 @@
 //! );
 //! ```
 pub use oxirush_security::*;
+/// Memory with keys, overwritten on drop.
+pub use zeroize::{Zeroize, Zeroizing};
 
 pub mod aka;
 #[doc(hidden)]

@@ -3,6 +3,8 @@
 //! Bytes are in the permutation's block in the reverse of the specification's order, so that bit 0
 //! of each value is bit 0 of the block (TS 35.231, 6.2).
 
+use zeroize::{Zeroize, Zeroizing};
+
 /// Name of the algorithm in the block (TS 35.231, 6.1).
 const ALGONAME: [u8; 7] = *b"TUAK1.0";
 /// Bytes of the permutation's state.
@@ -63,7 +65,7 @@ impl Bits {
     }
 }
 
-/// The results of f2, f3, f4 and f5.
+/// The results of f2, f3, f4 and f5. Their memory is overwritten on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Outputs {
     /// RES.
@@ -76,12 +78,28 @@ pub struct Outputs {
     pub ak: [u8; 6],
 }
 
-/// TUAK under the key of a subscriber.
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        (self.res.zeroize(), self.ck.zeroize(), self.ik.zeroize(), self.ak.zeroize());
+    }
+}
+
+/// TUAK under the key of a subscriber. Its memory is overwritten on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tuak {
     k: TuakKey,
     topc: [u8; 32],
     iterations: u8,
+}
+
+impl Drop for Tuak {
+    fn drop(&mut self) {
+        match &mut self.k {
+            TuakKey::Short(k) => k.zeroize(),
+            TuakKey::Long(k) => k.zeroize(),
+        }
+        self.topc.zeroize();
+    }
 }
 
 impl std::fmt::Debug for Tuak {
@@ -99,9 +117,9 @@ impl Tuak {
 
     /// K of a subscriber and TOP of the operator, from which TOPc is derived (TS 35.231, 6.2).
     pub fn from_top(k: TuakKey, top: &[u8; 32], iterations: u8) -> Self {
-        let with_top = Tuak::new(k, top, iterations);
-        let out = with_top.permuted(0, None, None);
-        Tuak { topc: reversed(&out[..32]), ..with_top }
+        let mut tuak = Tuak::new(k, top, iterations);
+        tuak.topc = reversed(&tuak.permuted(0, None, None)[..32]);
+        tuak
     }
 
     /// TOPc.
@@ -159,8 +177,8 @@ impl Tuak {
         instance: u8,
         rand: Option<&[u8; 16]>,
         counted: Option<(&[u8; 6], &[u8; 2])>,
-    ) -> [u8; STATE] {
-        let mut block = [0; STATE];
+    ) -> Zeroizing<[u8; STATE]> {
+        let mut block = Zeroizing::new([0; STATE]);
         let mut put = |at: usize, bytes: &[u8]| {
             for (place, octet) in block[at..].iter_mut().zip(bytes.iter().rev()) {
                 *place = *octet;
@@ -190,7 +208,7 @@ impl Tuak {
         put(96, &[0x1f]);
         put(135, &[0x80]);
         for _ in 0..self.iterations {
-            block = keccak_f(&block);
+            keccak_f(&mut block);
         }
         block
     }
@@ -205,15 +223,13 @@ fn reversed<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 /// Keccak's permutation on its state in bytes, lanes in little-endian order.
-fn keccak_f(block: &[u8; STATE]) -> [u8; STATE] {
-    let mut lanes = [0u64; STATE / 8];
+fn keccak_f(block: &mut [u8; STATE]) {
+    let mut lanes = Zeroizing::new([0u64; STATE / 8]);
     for (lane, bytes) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
         *lane = u64::from_le_bytes(*bytes);
     }
     keccak::f1600(&mut lanes);
-    let mut out = [0; STATE];
-    for (bytes, lane) in out.as_chunks_mut::<8>().0.iter_mut().zip(lanes) {
+    for (bytes, lane) in block.as_chunks_mut::<8>().0.iter_mut().zip(lanes.iter()) {
         *bytes = lane.to_le_bytes();
     }
-    out
 }

@@ -6,6 +6,8 @@
 //! - pointers point to locals or to slices that outlive the call; no callee keeps one, except the
 //!   two callbacks of `usrsctp`, which are functions and live for ever;
 //! - results are copied before their buffer is used again.
+#[cfg(feature = "usrsctp")]
+pub(crate) mod interfaces;
 pub(crate) mod kernel;
 #[cfg(feature = "usrsctp")]
 pub(crate) mod packet;

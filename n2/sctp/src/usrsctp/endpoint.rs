@@ -20,12 +20,14 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Receives packets to `port`, only from `peer` if there is one.
+    /// Receives packets to `port`, only from `peer` if there is one. `missing_checksums`: see
+    /// [`crate::Options::missing_checksums`].
     pub(super) fn open(
         receivers: Arc<Receivers>,
         local: IpAddr,
         port: Port,
         peer: Option<SocketAddr>,
+        missing_checksums: bool,
     ) -> Result<Endpoint, SctpError> {
         let receiver = receivers.of(local)?;
         let inner_port =
@@ -33,7 +35,8 @@ impl Endpoint {
                 io::Error::new(io::ErrorKind::AddrInUse, "too many SCTP endpoints in this process")
             })?;
         let endpoint = Endpoint { inner_port, local, port, receiver, _receivers: receivers };
-        endpoint.receiver.raw.add(endpoint.port(), Route { endpoint: inner_port, peer })?;
+        let route = Route { endpoint: inner_port, peer, missing_checksums };
+        endpoint.receiver.raw.add(endpoint.port(), route)?;
         Ok(endpoint)
     }
 

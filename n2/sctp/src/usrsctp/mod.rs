@@ -15,6 +15,7 @@ mod endpoint;
 mod former;
 mod library;
 mod library_socket;
+mod missing_checksum;
 mod port;
 mod raw_socket;
 mod receiver;
@@ -24,5 +25,6 @@ mod stack;
 mod timers;
 
 pub(crate) use former::abort_former;
+pub(crate) use missing_checksum::is_known as omits_checksums;
 pub(crate) use socket::{ListeningSocket, Socket};
 pub(crate) use stack::Stack;

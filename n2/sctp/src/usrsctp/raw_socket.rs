@@ -4,6 +4,7 @@
 //! kernel filter passes only the ports of our endpoints, so that other packets neither wake us nor
 //! are answered with ABORT.
 use super::bundling::{AddressPair, Bundle};
+use super::missing_checksum::{self, LocalAddresses};
 use crate::ffi::{packet, sys};
 use crate::metrics;
 use crate::{IPPROTO_SCTP, SctpError};
@@ -27,6 +28,7 @@ pub(super) struct RawSocket {
     bundle: Mutex<Bundle>,
     /// Notified when a bundle waits to be sent.
     bundle_pending: Notify,
+    local_addresses: LocalAddresses,
 }
 
 /// Both ends of an association, as on the wire.
@@ -43,6 +45,8 @@ pub(super) struct Route {
     pub endpoint: u16,
     /// The only peer, if there is one.
     pub peer: Option<SocketAddr>,
+    /// Whether packets of this machine may have no checksum.
+    pub missing_checksums: bool,
 }
 
 impl RawSocket {
@@ -64,6 +68,7 @@ impl RawSocket {
             routes: Mutex::default(),
             bundle: Mutex::default(),
             bundle_pending: Notify::new(),
+            local_addresses: LocalAddresses::default(),
         };
         // Nothing passes until an endpoint is added.
         raw.filter(&[])?;
@@ -168,12 +173,31 @@ impl RawSocket {
         if route.peer.is_some_and(|peer| peer != from) {
             return Ok(None);
         }
-        if !checksum_is_right(sctp) {
+        let local = if self.local.is_unspecified() { destination } else { self.local };
+        let path = Path { local, remote: from };
+        if !checksum_is_right(sctp) && !self.accepts_missing_checksum(sctp, path, route) {
             metrics::BAD_CHECKSUMS.inc();
             return Ok(None);
         }
-        let local = if self.local.is_unspecified() { destination } else { self.local };
-        Ok(Some((Path { local, remote: from }, route, sctp)))
+        Ok(Some((path, route, sctp)))
+    }
+
+    /// Whether a packet has no checksum, and an interface of this machine explains it.
+    fn accepts_missing_checksum(&self, packet: &[u8], path: Path, route: Route) -> bool {
+        if packet.get(8..HEADER_LEN) != Some(&[0; 4]) {
+            return false;
+        }
+        let accepted = route.missing_checksums
+            && self.local_addresses.explain_missing(
+                path.local,
+                path.remote.ip(),
+                self.socket.as_fd(),
+            );
+        match accepted {
+            true => missing_checksum::accepted(path.remote.ip()),
+            false => missing_checksum::dropped(path.remote.ip()),
+        }
+        accepted
     }
 
     /// The socket, for a task that watches it.

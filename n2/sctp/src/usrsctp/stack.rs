@@ -39,7 +39,8 @@ impl Stack {
             );
         }
         let port = port::reserve(address, port)?;
-        let endpoint = Endpoint::open(self.0.clone(), address, port, None)?;
+        let endpoint =
+            Endpoint::open(self.0.clone(), address, port, None, options.missing_checksums)?;
         let socket = {
             let mut library = library::lock();
             let handle = Handle::new(&mut library, options, MTU_LIMIT as u32)?;
@@ -69,7 +70,14 @@ impl Stack {
         let wanted = local.filter(|local| !local.ip().is_unspecified());
         let route = route(wanted.map(|local| local.ip()), remote.ip())?;
         let port = port::reserve(route.local, local.map_or(0, |local| local.port()))?;
-        let endpoint = Arc::new(Endpoint::open(self.0.clone(), route.local, port, Some(remote))?);
+        let endpoint = Endpoint::open(
+            self.0.clone(),
+            route.local,
+            port,
+            Some(remote),
+            options.missing_checksums,
+        )?;
+        let endpoint = Arc::new(endpoint);
         let peer = addresses::lock()
             .peer(endpoint.inner_port, Path { local: route.local, remote })
             .ok_or(SctpError::Closed)?;

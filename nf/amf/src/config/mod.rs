@@ -30,6 +30,8 @@ pub struct AmfConfig {
     pub equivalent_plmns: Vec<String>,
     /// Relative AMF capacity, 0 to 255, by which gNBs select an AMF.
     pub relative_capacity: u8,
+    /// N1: UEs that deviate from the specifications.
+    pub n1: N1Config,
     /// N2 addresses.
     pub n2: N2Config,
     /// NAS security.
@@ -49,6 +51,14 @@ pub struct AmfConfig {
     /// AMF re-allocation via the (R)AN (TS 23.502, 4.2.2.2.3, step 7B) instead of directly (step
     /// 7A), for UEs whose 5G-GUTI is of this AMF.
     pub reroute_via_ran: bool,
+}
+
+/// How UEs that deviate from the specifications are treated.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N1Config {
+    /// Refuse deviations of UEs that are tolerated otherwise.
+    pub strict: bool,
 }
 
 /// A GUAMI (TS 23.003, 2.10.1).
@@ -193,6 +203,7 @@ impl Default for AmfConfig {
             tais: vec![TaiConfig { plmn: plmn(), tac: 1 }],
             equivalent_plmns: Vec::new(),
             relative_capacity: 255,
+            n1: N1Config::default(),
             n2: N2Config::default(),
             security: SecurityConfig::default(),
             network_name: NetworkNameConfig::default(),

@@ -4,6 +4,7 @@ use crate::n2::{Gnb, Link};
 use crate::procedures::n2::amf_status_indication;
 use crate::{Amf, cut_off, former_associations, metrics};
 use bytes::Bytes;
+use martlet_interop::{N2Quirk, Quirk};
 use martlet_log_limit as log_limit;
 use martlet_nf::Shutdown;
 use martlet_sctp::{Association, Listener, PPID_NGAP, SctpError};
@@ -44,6 +45,9 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
         refused("cut_off", address, "association refused: the database of the set is away");
         return association.abort();
     }
+    if association.omits_checksums() {
+        N2Quirk::OffloadedChecksum.met("amf", address.ip());
+    }
     let gnb = add_gnb(&amf, Link::Sctp(association.clone()), address);
     let shutdown = amf.context.shutdown();
     let mut deadline = tokio::time::Instant::now() + amf.config.n2.setup_timeout();
@@ -77,7 +81,9 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 // Refused, or replaced by another association.
                 Err(SctpError::Closed) => break,
                 Err(error) => {
-                    tracing::warn!(gnb = gnb.label(), %error, "association lost");
+                    if let Some(suppressed) = log_limit::line("association", address.ip()) {
+                        tracing::warn!(gnb = gnb.label(), %error, suppressed, "association lost");
+                    }
                     // The new association of a restarted gNB is accepted by the listener.
                     debug_assert!(!matches!(error, SctpError::NoSuchStream { .. }));
                     break;

@@ -8,6 +8,7 @@ use crate::tables::Route;
 use crate::ue::{Event, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;
+use martlet_interop::{N2Quirk, Quirk};
 use martlet_log_limit as log_limit;
 use martlet_nf::capture;
 use martlet_ngap::error_indication::error_indication;
@@ -26,7 +27,7 @@ impl Amf {
         };
         let handled = received.and_then(|received| {
             if received.out_of_order {
-                deviates(gnb, message_name(&received.pdu));
+                N2Quirk::ElementOrder.met("amf", gnb.label());
             }
             self.dispatch(gnb, &received, data)
         });
@@ -141,21 +142,6 @@ impl Amf {
             }
         }
         Ok(Vec::new())
-    }
-}
-
-/// Counts a message with information elements in another order than TS 38.413, 9.2, has, and logs
-/// the first one of a gNB.
-fn deviates(gnb: &Gnb, message: String) {
-    metrics::ngap_deviation("element_order");
-    if gnb.is_first_deviation() {
-        let gnb = gnb.label();
-        tracing::warn!(
-            gnb,
-            message,
-            "information elements out of order accepted (TS 38.413, 10.3.6); amf.n2.strict \
-             rejects them"
-        );
     }
 }
 

@@ -181,19 +181,20 @@ impl Ue {
                 ul_nas_transport::run(self, inbound).await
             }
             FiveGmmStatus(status) => self.log_5gmm_status(status.fgmm_cause.cause_raw()),
-            // Some UEs send it without a request; it changes nothing.
-            ConfigurationUpdateComplete(_) if inbound.is_verified() && self.is_registered() => {
-                metrics::nas_error("unrequested_configuration_update_complete");
-            }
+            ConfigurationUpdateComplete(_)
+                if inbound.is_verified() && self.is_registered() && self.tolerates_complete() => {}
             _ => {
                 metrics::nas_error("state");
-                let text = inbound.message.to_string();
-                tracing::warn!(
-                    supi = self.label(),
-                    gnb = self.gnb(),
-                    message = text,
-                    "unexpected NAS message"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("nas_state", self.gnb()) {
+                    let text = inbound.message.to_string();
+                    tracing::warn!(
+                        supi = self.label(),
+                        gnb = self.gnb(),
+                        message = text,
+                        suppressed,
+                        "unexpected NAS message"
+                    );
+                }
                 if inbound.is_verified() {
                     let cause = martlet_nas::GmmCause::MessageTypeNotCompatibleWithTheProtocolState;
                     let _ = self.send_5gmm_status(cause).await;

@@ -122,12 +122,15 @@ impl Ue {
             Uplink::Error(_) => {}
             other => {
                 metrics::ngap_error("state");
-                tracing::warn!(
-                    supi = self.label(),
-                    gnb = self.gnb(),
-                    "unexpected NGAP message: {}",
-                    other.name()
-                );
+                if let Some(suppressed) = martlet_log_limit::line("ngap_state", self.gnb()) {
+                    tracing::warn!(
+                        supi = self.label(),
+                        gnb = self.gnb(),
+                        suppressed,
+                        "unexpected NGAP message: {}",
+                        other.name()
+                    );
+                }
             }
         }
         Ok(())

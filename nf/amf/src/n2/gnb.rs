@@ -10,7 +10,7 @@ use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::GlobalRanNodeId;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// A tracking area with the slices that the gNB supports there.
@@ -41,8 +41,6 @@ pub(crate) struct Gnb {
     label: RwLock<String>,
     /// Whether an NG SETUP REQUEST waits for the probe of another association.
     pub(crate) claim: Claim,
-    /// Whether a deviation from the specification was logged.
-    deviates: AtomicBool,
     /// Messages received.
     received: AtomicU64,
     /// Connections of UEs that are not verified yet.
@@ -78,16 +76,10 @@ impl Gnb {
             setup: RwLock::default(),
             label,
             claim: Claim::default(),
-            deviates: AtomicBool::new(false),
             received: AtomicU64::new(0),
             unverified: AtomicUsize::new(0),
             congestion_rejects: AtomicU64::new(0),
         }
-    }
-
-    /// Marks the gNB as one that deviates from the specification; true for the first time.
-    pub fn is_first_deviation(&self) -> bool {
-        !self.deviates.swap(true, Ordering::Relaxed)
     }
 
     /// Counts a received message.
@@ -144,7 +136,6 @@ impl Gnb {
         Some(serde_json::json!({
             "id": setup.id, "name": setup.name, "address": self.address.to_string(),
             "trackingAreas": areas, "unverifiedUes": self.unverified(),
-            "deviates": self.deviates.load(Ordering::Relaxed),
         }))
     }
 

@@ -17,7 +17,12 @@ pub(crate) async fn listen(config: &N2Config) -> Result<(SctpStack, Listener), S
     };
     let stack = SctpStack::open(choice).map_err(|e| StartError(format!("n2.stack: {e}")))?;
     let heartbeat = Duration::from_millis(config.heartbeat_ms.into());
-    let options = Options { streams: config.streams, heartbeat, ..Options::default() };
+    let options = Options {
+        streams: config.streams,
+        heartbeat,
+        missing_checksums: !config.strict,
+        ..Options::default()
+    };
     let (bind, port) = (&config.bind, config.port);
     let listener = stack.listen(bind, port, &options).await.map_err(|e| {
         StartError(format!(

@@ -2,6 +2,7 @@
 //! consumers of its unavailable GUAMIs, as it notifies the gNBs (TS 23.501, 5.21.2.2).
 use crate::Amf;
 use futures_util::future::join_all;
+use martlet_nf::callbacks::check_share;
 use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::common::Guami;
 use martlet_sbi_api::namf_communication::{
@@ -38,6 +39,8 @@ impl StatusSubscriptions {
         if list.len() >= MAX_SUBSCRIPTIONS {
             return Err(Problem::new(403, "UNSPECIFIED").detail("too many subscriptions"));
         }
+        let others = list.iter().map(|(_, other)| other.amf_status_uri.as_str());
+        check_share(&data.amf_status_uri, others, MOST)?;
         *last += 1;
         list.push((last.to_string(), data.clone()));
         Ok(last.to_string())

@@ -2,6 +2,7 @@
 use super::{Stop, Ue, Work, unverified};
 use crate::metrics;
 use bytes::Bytes;
+use martlet_interop::{N1Quirk, Quirk};
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, reaction};
 use martlet_nf::capture;
@@ -140,7 +141,7 @@ impl Ue {
             Err(refused) => {
                 let reason = refused.reason.label();
                 metrics::nas_error(reason);
-                if let Some(suppressed) = martlet_log_limit::line(reason, self.handle.number) {
+                if let Some(suppressed) = martlet_log_limit::line(reason, self.gnb()) {
                     tracing::warn!(
                         supi = self.label(), gnb = self.gnb(), %refused, suppressed,
                         "NAS message discarded"
@@ -175,9 +176,9 @@ impl Ue {
                 self.log_5gmm_status(status.fgmm_cause.cause_raw());
                 Ok(())
             }
-            // Some UEs send it without a request; it changes nothing.
-            ConfigurationUpdateComplete(_) if inbound.is_verified() && self.is_registered() => {
-                metrics::nas_error("unrequested_configuration_update_complete");
+            ConfigurationUpdateComplete(_)
+                if inbound.is_verified() && self.is_registered() && self.tolerates_complete() =>
+            {
                 Ok(())
             }
             _ => {
@@ -206,6 +207,15 @@ impl Ue {
     /// Sends 5GMM STATUS (TS 24.501, 5.4.6).
     pub async fn send_5gmm_status(&mut self, cause: GmmCause) -> Result<(), Stop> {
         self.send_nas(&reaction::status(cause)).await
+    }
+
+    /// Whether CONFIGURATION UPDATE COMPLETE without a command is tolerated; it changes nothing.
+    pub fn tolerates_complete(&self) -> bool {
+        let tolerates = !self.amf.config.n1.strict;
+        if tolerates {
+            N1Quirk::UnrequestedConfigurationUpdateComplete.met("amf", self.gnb());
+        }
+        tolerates
     }
 
     /// 5GMM STATUS of the UE: logged, with no further action (TS 24.501, 5.4.6.2).

@@ -42,13 +42,13 @@ impl Security {
 
     /// A context that was in use, with its next uplink and downlink NAS COUNTs.
     pub fn restored(
-        k_amf: [u8; 32],
+        k_amf: &[u8; 32],
         ngksi: u8,
         ciphering: CipheringAlgorithm,
         integrity: IntegrityAlgorithm,
         counts: (Option<NasCount>, Option<NasCount>),
     ) -> Result<Self, NasError> {
-        let k_amf = KAmf::new(&k_amf);
+        let k_amf = KAmf::new(k_amf);
         let unused = (Some(NasCount::ZERO), Some(NasCount::ZERO));
         let nas =
             NasSecurityContext::restore_from_kamf(&k_amf, integrity, ciphering, counts, unused)?;
@@ -77,9 +77,8 @@ impl Security {
         let count = |direction| self.nas.nas_count(direction, NasConnection::ThreeGpp);
         let (uplink, downlink) = (count(Direction::Uplink), count(Direction::Downlink)?);
         let next = NasCount::new(downlink.get() + 1).ok()?;
-        let (ciphering, k_amf) = (self.nas.ciphering_algorithm(), *self.k_amf());
-        *self = Self::restored(k_amf, self.ngksi, ciphering, self.integrity, (uplink, Some(next)))
-            .ok()?;
+        let (ciphering, counts) = (self.nas.ciphering_algorithm(), (uplink, Some(next)));
+        *self = Self::restored(self.k_amf(), self.ngksi, ciphering, self.integrity, counts).ok()?;
         Some(downlink)
     }
 

@@ -1,4 +1,5 @@
 //! A PDU session of a UE, and the address of its SM context (TS 29.502).
+use martlet_interop::SbiQuirk;
 use martlet_nas::identifiers::Slice;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::common::Dnn;
@@ -14,11 +15,17 @@ pub(crate) struct SmContext {
 
 impl SmContext {
     /// From the `Location` of a created context. `smf` is the root if the location has none.
-    pub fn from_location(location: &str, smf: &ApiRoot) -> Option<Self> {
+    /// `tolerates` says whether the location may be the reference alone
+    /// ([`SbiQuirk::BareSmContextReference`]).
+    pub fn from_location(
+        location: &str,
+        smf: &ApiRoot,
+        tolerates: impl FnOnce(SbiQuirk) -> bool,
+    ) -> Option<Self> {
         let (mut root, path) = ApiRoot::split(location).unwrap_or_else(|| (smf.clone(), location));
-        // free5GC's SMF sends the reference alone instead of a URI (TS 29.502, 6.1.3.2.3.1).
         if !path.is_empty() && !path.contains('/') {
-            return Some(SmContext { root, reference: path.to_string() });
+            return tolerates(SbiQuirk::BareSmContextReference)
+                .then(|| SmContext { root, reference: path.to_string() });
         }
         let (before, rest) = path.split_once("/nsmf-pdusession/")?;
         if !before.is_empty() {
@@ -50,7 +57,7 @@ mod tests {
     #[test]
     fn an_sm_context_address_is_read_from_its_location() {
         let smf = ApiRoot::http("smf:80");
-        let at = |location: &str| SmContext::from_location(location, &smf);
+        let at = |location: &str| SmContext::from_location(location, &smf, |_| true);
         let context = at("http://127.0.0.16:7777/nsmf-pdusession/v1/sm-contexts/42").unwrap();
         assert_eq!(
             (context.root.to_string(), context.reference),

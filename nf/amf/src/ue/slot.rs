@@ -16,7 +16,10 @@ impl Ue {
     pub async fn acquire_slot(&mut self, kind: Kind) -> Result<(), Stop> {
         let amf = self.amf.clone();
         let gnb = self.connection.as_ref().map_or(0, |connection| connection.gnb.number);
-        let mut slot = pin!(amf.concurrency.of(kind).enter(gnb));
+        // The verified UEs of a gNB have a share of their own: a radio without keys delays only
+        // those that begin without a security context, as it does.
+        let share = gnb << 1 | u64::from(self.secured);
+        let mut slot = pin!(amf.concurrency.of(kind).enter(share));
         loop {
             tokio::select! {
                 biased;

@@ -6,6 +6,7 @@ use crate::session_event::SessionEvent;
 use crate::session_table::SessionHandle;
 use crate::set::takeover;
 use crate::shared::Smf;
+use martlet_interop::SbiQuirk;
 use martlet_sbi::Problem;
 
 /// The problem for an unknown SM context.
@@ -16,8 +17,12 @@ fn not_found(reference: &str) -> Problem {
 impl Smf {
     /// Finds a session, and takes it over if it belongs to a failed member of the set.
     async fn find(&self, reference: &str) -> Result<SessionHandle, Problem> {
-        // free5GC's AMF adds this prefix to the reference.
-        let reference = reference.strip_prefix("urn:uuid:").unwrap_or(reference);
+        let reference = match reference.strip_prefix("urn:uuid:") {
+            Some(bare) if self.context.tolerates(SbiQuirk::PrefixedSmContextReference, "AMF") => {
+                bare
+            }
+            _ => reference,
+        };
         let found = match (self.sessions.get(reference), self.itself.upgrade()) {
             (None, Some(smf)) if smf.config.set.is_some() => {
                 // A task of its own: a cancelled request must not lose the context.

@@ -18,6 +18,7 @@ impl SmfPduSession for Smf {
         &self,
         body: Multipart<SmContextCreateData>,
     ) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
+        self.context.check_callback(&body.json.sm_context_status_uri).await?;
         let smf = self
             .itself
             .upgrade()
@@ -32,6 +33,9 @@ impl SmfPduSession for Smf {
         sm_context_ref: &str,
         body: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
+        if let Some(uri) = &body.json.sm_context_status_uri {
+            self.context.check_callback(uri).await?;
+        }
         let (reply, answer) = oneshot::channel();
         self.send(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))
             .await?;

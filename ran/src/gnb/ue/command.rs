@@ -143,6 +143,10 @@ pub(crate) enum Command {
         packet: Bytes,
         reply: Reply<()>,
     },
+    SendNas {
+        message: Box<Nas5gsMessage>,
+        reply: Reply<()>,
+    },
     SendRawNas {
         nas: Vec<u8>,
         reply: Reply<()>,

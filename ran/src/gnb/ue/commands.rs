@@ -142,6 +142,11 @@ impl UeContext {
                 let outcome = self.send_raw_nas(nas).await;
                 reply.done(outcome);
             }
+            Command::SendNas { message, reply } => {
+                self.nas.send_message(&message);
+                self.flush().await;
+                reply.done(Ok(()));
+            }
             Command::SendSessionMessage { psi, message, reply } => {
                 self.nas.send_session_message(psi, &message);
                 self.flush().await;

@@ -225,6 +225,15 @@ impl Ue {
         self.ask(|reply| Command::SendRawNas { nas, reply }).await
     }
 
+    /// Sends a 5GMM message as it is on the existing connection, protected.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn send_nas(&self, message: Nas5gsMessage) -> Result<(), UeError> {
+        let message = Box::new(message);
+        self.ask(|reply| Command::SendNas { message, reply }).await
+    }
+
     /// Sends the last protected NAS message again (replay).
     ///
     /// # Errors

@@ -58,23 +58,21 @@ impl From<Suci> for SupiOrSuci {
     }
 }
 
-checked_string! {
-    /// Generic public subscription identifier, such as `msisdn-491700000000` (TS 29.571, 5.3).
-    pub struct Gpsi, |text| match text.split_once('-') {
-        Some(("msisdn", digits)) =>
-            (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
-        _ => !text.is_empty(),
-    }
+/// Whether a text matches the pattern `^.+$`: one line, not empty.
+fn is_one_line(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['\n', '\r'])
 }
 
 checked_string! {
-    /// Permanent equipment identifier, such as `imeisv-3534900698733153` (TS 29.571, 5.3).
-    pub struct Pei, |text| match text.split_once('-') {
-        Some(("imei", digits)) => digits.len() == 15 && digits.bytes().all(|b| b.is_ascii_digit()),
-        Some(("imeisv", digits)) =>
-            digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_digit()),
-        _ => !text.is_empty(),
-    }
+    /// Generic public subscription identifier, such as `msisdn-491700000000`. Its pattern allows
+    /// any other text, too (TS 29.571, 5.3).
+    pub struct Gpsi, is_one_line
+}
+
+checked_string! {
+    /// Permanent equipment identifier, such as `imeisv-3534900698733153`. Its pattern allows any
+    /// other text, too (TS 29.571, 5.3).
+    pub struct Pei, is_one_line
 }
 
 checked_string! {
@@ -182,6 +180,16 @@ mod tests {
         let either: SupiOrSuci = "suci-0-001-01-0000-0-0-0000000001".parse().unwrap();
         assert!(either.supi().is_none() && either.suci().is_some());
         assert!("suci-0-001".parse::<SupiOrSuci>().is_err());
+    }
+
+    #[test]
+    fn public_and_equipment_identities_are_as_wide_as_their_patterns() {
+        for text in ["msisdn-491700000000", "msisdn-", "extid-a@b.example", "imei-12", "x"] {
+            assert!(text.parse::<Gpsi>().is_ok() && text.parse::<Pei>().is_ok(), "{text}");
+        }
+        for wrong in ["", "a\nb", "\r"] {
+            assert!(wrong.parse::<Gpsi>().is_err() && wrong.parse::<Pei>().is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use martlet_sbi::Compact;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes encoded in base64 (TS 29.571, 5.2, `Bytes`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Compact)]
@@ -47,21 +48,21 @@ impl TryFrom<String> for Base64 {
 }
 
 macro_rules! hexadecimal {
-    ($(#[$meta:meta])* $name:ident) => {
+    ($(#[$meta:meta])* $name:ident $(: $copy:ident)?) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Compact)]
+        #[derive(Clone, $($copy,)? PartialEq, Eq, Hash, Compact)]
         pub struct $name<const N: usize>(pub [u8; N]);
 
         impl<const N: usize> Serialize for $name<N> {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                let mut text = [0; 128];
+                let mut text = Zeroizing::new([0; 128]);
                 // On the stack if they fit.
                 if let Some(text) = text.get_mut(..2 * N)
                     && hex::encode_to_slice(self.0, text).is_ok()
                 {
                     return to.serialize_str(std::str::from_utf8(text).unwrap_or_default());
                 }
-                to.serialize_str(&hex::encode(self.0))
+                to.serialize_str(&Zeroizing::new(hex::encode(self.0)))
             }
         }
 
@@ -102,12 +103,19 @@ macro_rules! hexadecimal {
 
 hexadecimal! {
     /// `N` bytes in hexadecimal digits, most significant first.
-    Hex
+    Hex: Copy
 }
 
 hexadecimal! {
-    /// Like [`Hex`], for keys: its debug output hides the bytes.
+    /// Like [`Hex`], for keys: its debug output hides the bytes, and its memory is overwritten on
+    /// drop.
     SecretHex
+}
+
+impl<const N: usize> Drop for SecretHex<N> {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
 }
 
 impl<const N: usize> fmt::Debug for Hex<N> {
@@ -122,10 +130,17 @@ impl<const N: usize> fmt::Debug for SecretHex<N> {
     }
 }
 
-/// Text that must not appear in logs, such as a key: its debug output hides it.
+/// Text that must not appear in logs, such as a key: its debug output hides it, and its memory is
+/// overwritten on drop.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(transparent)]
 pub struct SecretText(pub String);
+
+impl Drop for SecretText {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -77,11 +77,11 @@ mod tests {
     #[test]
     fn an_identity_that_is_not_readable_is_dropped() {
         use crate::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
-        let data = r#"{"gpsis":["msisdn-","msisdn-491700000000",null],"internalGroupIds":["x"],
+        let data = r#"{"gpsis":["msisdn-","",7,"msisdn-491700000000",null],"internalGroupIds":["x"],
             "nssai":{"defaultSingleNssais":[{"sst":1}],"singleNssais":null}}"#;
         let read: AccessAndMobilitySubscriptionData = serde_json::from_str(data).unwrap();
         let gpsis: Vec<String> = read.gpsis.unwrap().iter().map(ToString::to_string).collect();
-        assert_eq!(gpsis, ["msisdn-491700000000"]);
+        assert_eq!(gpsis, ["msisdn-", "msisdn-491700000000"]);
         assert_eq!(read.internal_group_ids, Some(vec![]));
         let data = r#"{"subscribedSnssaiInfos":{"01":{"dnnInfos":null}}}"#;
         let read: SmfSelectionSubscriptionData = serde_json::from_str(data).unwrap();

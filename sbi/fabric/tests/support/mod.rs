@@ -110,7 +110,7 @@ impl Echo for EchoServer {
 
 /// A client of an authority.
 pub fn client(bindings: &Bindings, authority: &str) -> EchoClient {
-    let policy = CallPolicy { timeout: Duration::from_secs(20) };
+    let policy = CallPolicy { timeout: Duration::from_secs(20), strict: false };
     EchoClient::new(Peer::new(Arc::new(bindings.clone()), ApiRoot::http(authority), "AMF", policy))
 }
 

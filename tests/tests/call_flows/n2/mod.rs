@@ -7,3 +7,4 @@ pub mod ng_reset;
 pub mod ng_setup;
 pub mod overload_control;
 pub mod pdu_session_resource;
+pub mod unchecked_sctp;

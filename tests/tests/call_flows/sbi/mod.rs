@@ -3,4 +3,5 @@ pub mod cancelled_request;
 pub mod malformed;
 pub mod other_makers;
 pub mod overload;
+pub mod proxy;
 pub mod tls;

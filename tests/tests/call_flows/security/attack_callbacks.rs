@@ -1,12 +1,13 @@
 //! A consumer has requests sent to an address of its choice, by naming it in a subscription.
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
-use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem};
+use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem, Request, Transport};
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, SubscriptionData};
 use martlet_sbi_api::namf_event_exposure::*;
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
 use martlet_sbi_http::{ClientLimits, HttpBinding};
 use martlet_tests::{GATEWAY, MetricDelta, TestCore, in_namespace, reaches};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn peer(at: &str) -> Result<Peer> {
@@ -63,4 +64,130 @@ fn attack_subscriptions_send_requests_to_the_oam_port() {
         ue.deregister().await?;
         core.until_all_released().await
     });
+}
+
+/// What consumers name in sessions, policies, charging and data subscriptions, too.
+#[test]
+fn attack_sessions_and_policies_send_requests_to_the_oam_port() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| config.chf.enabled = true).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let refused = MetricDelta::of("martlet_sbi_callbacks_refused_total", &[]);
+        let (supi, uri) = ("imsi-001010000000001", "http://127.0.0.17:9090/stop");
+        let slice = json!({"sst": 1, "sd": "010203"});
+        let network = json!({"mcc": "001", "mnc": "01"});
+        let chargeable = json!({"pduSessionInformation": {
+            "pduSessionID": 1, "dnnId": "internet",
+            "networkSlicingInfo": {"sNSSAI": slice},
+        }});
+        let requests = [
+            (
+                "127.0.0.11",
+                "/nudr-dr/v2/subscription-data/subs-to-notify",
+                json!({
+                    "callbackReference": uri, "monitoredResourceUris": [format!("{supi}/am-data")],
+                }),
+            ),
+            (
+                "127.0.0.11",
+                "/nudr-dr/v2/policy-data/subs-to-notify",
+                json!({
+                    "notificationUri": uri, "monitoredResourceUris": [format!("{supi}/am-data")],
+                }),
+            ),
+            (
+                "127.0.0.14",
+                "/npcf-am-policy-control/v1/policies",
+                json!({
+                    "notificationUri": uri, "supi": supi, "suppFeat": "0",
+                }),
+            ),
+            (
+                "127.0.0.14",
+                "/npcf-smpolicycontrol/v1/sm-policies",
+                json!({
+                    "notificationUri": uri, "supi": supi, "pduSessionId": 2, "dnn": "internet",
+                    "pduSessionType": "IPV4", "sliceInfo": slice,
+                }),
+            ),
+            (
+                "127.0.0.19",
+                "/nchf-convergedcharging/v3/chargingdata",
+                json!({
+                    "notifyUri": uri, "subscriberIdentifier": supi,
+                    "nfConsumerIdentification": {"nodeFunctionality": "SMF"},
+                    "invocationTimeStamp": "2026-01-01T00:00:00Z", "invocationSequenceNumber": 1,
+                    "pDUSessionChargingInformation": chargeable,
+                }),
+            ),
+            (
+                "127.0.0.16",
+                "/nsmf-pdusession/v1/sm-contexts",
+                json!({
+                    "supi": supi, "pduSessionId": 2, "dnn": "internet", "sNssai": slice,
+                    "servingNfId": "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f78",
+                    "servingNetwork": network, "anType": "3GPP_ACCESS",
+                    "smContextStatusUri": uri,
+                }),
+            ),
+        ];
+        let count = requests.len() as f64;
+        for (at, target, body) in requests {
+            let answer = post(&format!("http://{at}:7777"), target, &body).await?;
+            let cause = answer.1["cause"].as_str().unwrap_or_default();
+            ensure!((answer.0, cause) == (403, "REQUEST_NOT_ALLOWED"), "{target}: {answer:?}");
+        }
+        ensure!(refused.get() == count, "{} refused", refused.get());
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
+/// One consumer takes half of the subscriptions to the state of the AMF, and others get the rest.
+#[test]
+fn attack_consumer_takes_all_subscriptions() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            config.sbi.callbacks.allow = vec!["127.0.0.90".into(), "127.0.0.91".into()];
+        })
+        .await?;
+        let communication = AmfCommunicationClient::new(peer("http://127.0.0.17:7777")?);
+        let subscribe = async |host: &str, n: usize| {
+            let amf_status_uri = format!("http://{host}:80/{n}");
+            let status = SubscriptionData { amf_status_uri, guami_list: None };
+            communication.amf_status_change_subscribe(status).await
+        };
+        let mut served = 0;
+        for n in 0..100 {
+            match subscribe("127.0.0.90", n).await {
+                Ok(_) => served += 1,
+                Err(problem) => ensure!(problem.cause() == "QUOTA_EXCEEDED", "{problem}"),
+            }
+        }
+        ensure!(served == 32, "{served} of 100");
+        let other = subscribe("127.0.0.91", 0).await;
+        ensure!(other.is_ok(), "{other:?}");
+        drop(core);
+        Ok(())
+    });
+}
+
+/// Posts JSON to a service. Returns the status and the answer.
+async fn post(at: &str, target: &str, body: &Value) -> Result<(u16, Value)> {
+    let (root, _) = ApiRoot::split(at).context("not an API root")?;
+    let request = Request {
+        operation: None,
+        method: http::Method::POST,
+        target: target.into(),
+        headers: http::HeaderMap::new(),
+        body: martlet_sbi::Body::encoded("application/json", body.to_string().into()),
+        deadline: None,
+    };
+    let answer = HttpBinding::new(ClientLimits::default()).send(&root, request).await;
+    let answer = answer.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+    let encoded = answer.body.to_encoded().ok().flatten();
+    let json = encoded.and_then(|encoded| serde_json::from_slice(&encoded.bytes).ok());
+    Ok((answer.status, json.unwrap_or_default()))
 }

@@ -1,8 +1,7 @@
 //! Attacks by a radio without keys that hears paging (TS 24.501, 4.4.4.3 and 5.6.2): it sends
 //! initial messages with the 5G-S-TMSI of another UE.
-//!
-//! `MARTLET_ATTACK_ROUNDS=1000` repeats each attack 1,000 times.
 use crate::connection::paging::receives;
+use crate::security::{limit, rounds};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::{Guti, NasFGsMobileIdentity};
@@ -13,16 +12,6 @@ use martlet_tests::{
     GATEWAY, MetricDelta, RawGnb, TestCore, in_namespace_within, internet, ping, reaches,
 };
 use std::time::Duration;
-
-/// How often an attack is repeated.
-fn rounds(default: u32) -> u32 {
-    std::env::var("MARTLET_ATTACK_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
-}
-
-/// The time limit of a test with so many rounds.
-fn limit(rounds: u32) -> Duration {
-    Duration::from_secs(120 + u64::from(rounds))
-}
 
 /// A security header with a wrong MAC.
 fn with_wrong_mac(plain: Vec<u8>) -> Vec<u8> {

@@ -1,10 +1,15 @@
-//! Attacks of an unknown sender on N3 who knows or guesses tunnels.
+//! Attacks on N3 of a sender that knows or guesses tunnels: unknown, or another gNB.
+use crate::security::{limit, rounds};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::{Message, PduSessionContainer, decode, g_pdu_header};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, ping, reaches, without_switch};
-use martlet_upf::config::DatapathChoice;
-use std::net::Ipv4Addr;
+use martlet_tests::{
+    GATEWAY, TestCore, in_namespace, in_namespace_within, ping, reaches, sequence_of,
+    without_switch,
+};
+use martlet_upf::config::{DatapathChoice, SourceCheck};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
@@ -72,6 +77,132 @@ fn attack_unknown_sender_sends_gpdus_with_a_known_teid() {
 #[test]
 fn attack_unknown_sender_sends_gpdus_with_a_known_teid_with_xdp() {
     in_namespace(|| known_teid(DatapathChoice::Xdp));
+}
+
+/// The N3 address of a gNB, as its configuration has it.
+fn n3_of(core: &TestCore, gnb: u8) -> Result<IpAddr> {
+    core.gnb_config(gnb).n3.context("an address on N3")
+}
+
+/// Another gNB, whose UEs have sessions of their own, sends in the tunnel of a UE that it does not
+/// serve: its packets wait half a second for a path switch, and are dropped.
+async fn other_gnb(datapath: DatapathChoice, source_check: SourceCheck) -> Result<()> {
+    let core = TestCore::start(Sbi::Local, |config| {
+        without_switch(&mut config.upf);
+        config.upf.datapath = datapath;
+        config.upf.n3.source_check = source_check;
+    })
+    .await?;
+    let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
+    let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+    reaches(&ue, 1, GATEWAY).await?;
+    let forged = g_pdu(uplink_teid(&core)?, &ping(address, GATEWAY, 99))?;
+    let (neighbour, _) = core.ue_with_session(&other, 2).await?;
+    reaches(&neighbour, 1, GATEWAY).await?;
+    // Packets that were in flight have arrived, and the UE is idle once: no gNB serves it then.
+    for is_idle in [false, true] {
+        if is_idle {
+            ue.release_to_idle().await?;
+            core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
+        }
+        while tokio::time::timeout(Duration::from_millis(200), ue.recv_ip()).await.is_ok() {}
+        let sender = UdpSocket::bind((n3_of(&core, 2)?, 0)).await?;
+        let before = (core.upf_forwarded(), drops(&core, "n3_source"));
+        for _ in 0..10 {
+            sender.send_to(&forged, UPF).await?;
+        }
+        if source_check != SourceCheck::Session {
+            let forwarded = || (core.upf_forwarded() >= before.0 + 10).then_some(());
+            let status = || core.status("upf").to_string();
+            return martlet_tests::eventually("they are forwarded", forwarded, status).await;
+        }
+        martlet_tests::eventually(
+            "each packet is counted",
+            || (drops(&core, "n3_source") >= before.1 + 10).then_some(()),
+            || core.status("upf").to_string(),
+        )
+        .await?;
+        ensure!(core.upf_forwarded() == before.0, "{}", core.status("upf"));
+    }
+    reaches(&neighbour, 1, GATEWAY).await?;
+    reaches(&ue, 1, GATEWAY).await
+}
+
+#[test]
+fn attack_other_gnb_sends_in_the_tunnel_of_a_ue() {
+    in_namespace(|| other_gnb(DatapathChoice::Kernel, SourceCheck::Session));
+}
+
+#[test]
+fn attack_other_gnb_sends_in_the_tunnel_of_a_ue_with_xdp() {
+    in_namespace(|| other_gnb(DatapathChoice::Xdp, SourceCheck::Session));
+}
+
+#[test]
+fn other_gnbs_send_where_the_configuration_allows_it() {
+    in_namespace(|| other_gnb(DatapathChoice::Kernel, SourceCheck::Peer));
+    in_namespace(|| other_gnb(DatapathChoice::Xdp, SourceCheck::Peer));
+}
+
+/// A target gNB sends as soon as the UE is there, before the path switch: all of it arrives. So
+/// does what the source gNB still sends afterwards.
+async fn path_switch(datapath: DatapathChoice, n2: bool, rounds: u32) -> Result<()> {
+    let core = start(datapath).await?;
+    let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
+    let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+    reaches(&ue, 1, GATEWAY).await?;
+    while tokio::time::timeout(Duration::from_millis(200), ue.recv_ip()).await.is_ok() {}
+    let teid = uplink_teid(&core)?;
+    let before = drops(&core, "n3_source");
+    let sequences = |first: u16| (first..first + 20).map(|n| ping(address, GATEWAY, n));
+    let senders = [
+        UdpSocket::bind((n3_of(&core, 1)?, 0)).await?,
+        UdpSocket::bind((n3_of(&core, 2)?, 0)).await?,
+    ];
+    for round in 0..rounds {
+        let (to, target, source) = match round % 2 {
+            0 => (&other, &senders[1], &senders[0]),
+            _ => (&gnb, &senders[0], &senders[1]),
+        };
+        // What the source of the previous round sends is no longer accepted.
+        tokio::time::sleep(Duration::from_millis(if round == 0 { 0 } else { 1000 })).await;
+        for packet in sequences(1000) {
+            target.send_to(&g_pdu(teid, &packet)?, UPF).await?;
+        }
+        match n2 {
+            true => ue.handover_to(to).await?,
+            false => ue.xn_handover_to(to).await?,
+        };
+        for packet in sequences(2000) {
+            source.send_to(&g_pdu(teid, &packet)?, UPF).await?;
+        }
+        let mut missing: BTreeSet<u16> = (1000..1020).chain(2000..2020).collect();
+        while !missing.is_empty() {
+            let received = tokio::time::timeout(Duration::from_secs(5), ue.recv_ip()).await;
+            let Ok(received) = received else { break };
+            let number = sequence_of(&received?.1);
+            missing.retain(|n| number != Some(*n));
+        }
+        ensure!(missing.is_empty(), "{round}: no reply to {missing:?}: {}", core.status("upf"));
+    }
+    ensure!(drops(&core, "n3_source") == before, "{}", core.status("upf"));
+    reaches(&ue, 1, GATEWAY).await
+}
+
+#[test]
+fn uplink_before_and_after_a_path_switch_is_not_lost() {
+    let rounds = rounds(2);
+    for datapath in [DatapathChoice::Kernel, DatapathChoice::Xdp] {
+        in_namespace_within(limit(3 * rounds), move || path_switch(datapath, false, rounds));
+    }
+}
+
+#[test]
+fn uplink_before_and_after_an_n2_handover_is_not_lost() {
+    let rounds = rounds(2);
+    for datapath in [DatapathChoice::Kernel, DatapathChoice::Xdp] {
+        in_namespace_within(limit(3 * rounds), move || path_switch(datapath, true, rounds));
+    }
 }
 
 /// Error Indications that a sender gets for tunnels.

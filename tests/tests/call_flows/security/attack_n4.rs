@@ -1,4 +1,5 @@
 //! Attacks of a neighbour on N4: under the identity of the SMF, and as an SMF of its own.
+use crate::security::rounds;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_pfcp::ie::*;
@@ -11,18 +12,18 @@ use tokio::net::UdpSocket;
 
 const UPF: (Ipv4Addr, u16) = (Ipv4Addr::new(127, 0, 0, 8), 8805);
 const SMF: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
-const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
+pub const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
 
 /// A node that speaks PFCP from its own address.
-struct Neighbour(UdpSocket);
+pub struct Neighbour(UdpSocket);
 
 impl Neighbour {
-    async fn open() -> Result<Neighbour> {
+    pub async fn open() -> Result<Neighbour> {
         Ok(Neighbour(UdpSocket::bind((NEIGHBOUR, 8805)).await?))
     }
 
     /// The answer to a request, if there is one.
-    async fn request(&self, packet: Packet) -> Result<Option<Message>> {
+    pub async fn request(&self, packet: Packet) -> Result<Option<Message>> {
         self.0.send_to(&packet.encode(), UPF).await?;
         let mut buffer = [0; 4096];
         match tokio::time::timeout(Duration::from_secs(1), self.0.recv_from(&mut buffer)).await {
@@ -32,7 +33,7 @@ impl Neighbour {
     }
 
     /// Asks for an association; the cause of the answer.
-    async fn associate(&self, sequence: u32, node: Ipv4Addr) -> Result<Option<Cause>> {
+    pub async fn associate(&self, sequence: u32, node: Ipv4Addr) -> Result<Option<Cause>> {
         let request = AssociationSetupRequest {
             node_id: NodeId::Ip(node.into()),
             recovery: RecoveryTimeStamp(0xe000_0000 + sequence),
@@ -61,13 +62,14 @@ async fn second_association(datapath: DatapathChoice, allowed: bool) -> Result<(
     reaches(&ue, 1, GATEWAY).await?;
     let neighbour = Neighbour::open().await?;
     let sessions = || core.status("upf")["sessionCount"].as_u64();
-    for sequence in 1..=10 {
+    let rounds = rounds(10);
+    for sequence in 1..=rounds {
         let cause = neighbour.associate(sequence, SMF).await?;
         ensure!(cause == Some(Cause::REJECTED), "the UPF answers with {cause:?}");
         ensure!(sessions() == Some(1), "{}", core.status("upf"));
     }
     let release = AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF.into()) };
-    neighbour.request(Packet::node(50, release)).await?;
+    neighbour.request(Packet::node(rounds + 1, release)).await?;
     ensure!(sessions() == Some(1), "{}", core.status("upf"));
     reaches(&ue, 1, GATEWAY).await
 }
@@ -113,7 +115,7 @@ fn attack_neighbour_claims_ue_addresses_over_n4() {
 }
 
 /// A session whose downlink goes to the neighbour.
-fn claim_of(ue: Ipv4Addr) -> SessionEstablishmentRequest {
+pub fn claim_of(ue: Ipv4Addr) -> SessionEstablishmentRequest {
     let address = UeIpAddress { is_destination: true, ipv4: Some(ue), ..Default::default() };
     let pdr = CreatePdr {
         pdr_id: PdrId(1),

@@ -1,4 +1,5 @@
 //! Attacks of UEs through their own sessions: on the machine of the core, on N2, and on gNBs.
+use crate::session::ethernet::{of, subscribed};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};
@@ -9,7 +10,7 @@ use martlet_tests::{
     is_installed, ping, reaches, run, without_switch,
 };
 use martlet_upf::UpfConfig;
-use martlet_upf::config::{AllowedService, DatapathChoice, ServiceProtocol};
+use martlet_upf::config::{AllowedService, DatapathChoice, EthernetConfig, ServiceProtocol};
 use martlet_upf::conformance::udp_packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -151,14 +152,19 @@ fn ue_reaches_n2_where_the_configuration_opens_it() {
 }
 
 /// What a listener at all addresses of the machine receives of a UE that tries all of them.
-async fn services_of_the_machine(datapath: DatapathChoice) -> Result<()> {
+async fn services_of_the_machine(datapath: DatapathChoice, by_programs: bool) -> Result<()> {
     core_link().await?;
+    let _host = DataNetworkHost::connect(false).await?;
     let core = TestCore::start(Sbi::Local, |config| {
         with(datapath)(&mut config.upf);
         config.amf.n2.bind.push(CORE.into());
+        if by_programs {
+            // The programs translate, to an address that the machine has for itself, too.
+            config.upf.xdp.nat.addresses = vec![N6_GATEWAY];
+            config.upf.xdp.interfaces = vec!["lo".into(), "dn0".into()];
+        }
     })
     .await?;
-    let _host = DataNetworkHost::connect(false).await?;
     let gnb = core.gnb(1).await?;
     let (ue, address) = core.ue_with_session(&gnb, 1).await?;
     reaches(&ue, 1, GATEWAY).await?;
@@ -206,15 +212,92 @@ async fn services_of_the_machine(datapath: DatapathChoice) -> Result<()> {
 #[test]
 fn attack_ue_reaches_services_of_the_machine() {
     if is_installed("nft") {
-        in_namespace(|| services_of_the_machine(DatapathChoice::Kernel));
+        in_namespace(|| services_of_the_machine(DatapathChoice::Kernel, false));
     }
 }
 
 #[test]
 fn attack_ue_reaches_services_of_the_machine_with_xdp() {
     if is_installed("nft") {
-        in_namespace(|| services_of_the_machine(DatapathChoice::Xdp));
+        in_namespace(|| services_of_the_machine(DatapathChoice::Xdp, false));
     }
+}
+
+/// The inner end of the link of the programs has `accept_local` and `route_localnet`, which would
+/// let packets to the loopback in.
+#[test]
+fn attack_ue_reaches_services_of_the_machine_with_nat_by_programs() {
+    in_namespace(|| services_of_the_machine(DatapathChoice::Xdp, true));
+}
+
+/// A UE of an Ethernet session asks for the machine and sends to it, over IPv4 and IPv6.
+async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
+    let core = TestCore::start(Sbi::Local, |config| {
+        with(datapath)(&mut config.upf);
+        config.smf.dnns.push(martlet_smf::DnnConfig {
+            name: "lan".into(),
+            pool: String::new(),
+            pool6: String::new(),
+            ethernet: true,
+            ..martlet_smf::DnnConfig::default()
+        });
+        config.upf.n6.ethernet =
+            vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+    })
+    .await?;
+    run("ip", &["addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
+    let link = run("ip", &["-o", "link", "show", "test-lan"]).await?;
+    let mac = link.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
+    let bytes = mac.context("a link address")?.split(':').map(|byte| u8::from_str_radix(byte, 16));
+    let mac: Vec<u8> = bytes.collect::<Result<_, _>>()?;
+    core.subscribe(1, |subscriber| {
+        subscriber.slices[0].dnns = vec![subscribed("lan", vec![SessionType::Ethernet])];
+    })?;
+    let gnb = core.gnb(1).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    ue.register().await?;
+    ue.establish_pdu_session(of("lan", martlet_nas::PduSessionTypeValue::Ethernet)).await?;
+    let listener = UdpSocket::bind("[::]:7777")?;
+    listener.set_nonblocking(true)?;
+    let own = [2, 0, 0, 0, 0, 1];
+    let (from, machine) = (Ipv4Addr::new(10, 9, 0, 2), Ipv4Addr::new(10, 9, 0, 1));
+    let frame = |to: &[u8], kind: [u8; 2], payload: Vec<u8>| [to, &own, &kind, &payload].concat();
+    let packet = |to: Ipv4Addr| udp_packet((from, 4000), (to, PORT), b"frame");
+    let arp = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &own, &from.octets(), &[0; 6], &machine.octets()];
+    let six = |to: &str| -> Result<Vec<u8>> { Ok(udp6("fd09::2".parse()?, to.parse()?)) };
+    let frames = [
+        frame(&[0xff; 6], [8, 6], arp.concat()),
+        frame(&mac, [8, 0], packet(machine)),
+        frame(&mac, [8, 0], packet(Ipv4Addr::LOCALHOST)),
+        frame(&mac, [8, 0], packet(Ipv4Addr::new(127, 0, 0, 8))),
+        frame(&mac, [0x86, 0xdd], six("::1")?),
+        frame(&mac, [0x86, 0xdd], six("fd45::1")?),
+        // With a VLAN tag.
+        frame(&mac, [0x81, 0], [vec![0, 0, 8, 0], packet(machine)].concat()),
+    ];
+    let before = drops(&core, "n6_isolation");
+    for frame in &frames {
+        ue.send_ip(1, frame.clone()).await?;
+    }
+    let all = before + frames.len() as u64;
+    martlet_tests::eventually(
+        "each frame is counted",
+        || (drops(&core, "n6_isolation") >= all).then_some(()),
+        || core.status("upf").to_string(),
+    )
+    .await?;
+    tokio::time::sleep(SILENCE).await;
+    let received = listener.recv_from(&mut [0; 64]);
+    ensure!(received.is_err(), "the machine received a frame: {received:?}");
+    let answer = tokio::time::timeout(SILENCE, ue.recv_ip()).await;
+    ensure!(answer.is_err(), "the machine answered: {answer:?}");
+    Ok(())
+}
+
+#[test]
+fn attack_ue_reaches_services_of_the_machine_by_frames() {
+    in_namespace(|| services_by_frames(DatapathChoice::Kernel));
+    in_namespace(|| services_by_frames(DatapathChoice::Xdp));
 }
 
 /// A UDP packet over IPv6 without a checksum. The UPF counts it as dropped before N6.
@@ -327,5 +410,42 @@ fn attack_ue_injects_gtpu_into_another_ues_downlink() {
 fn attack_ue_injects_gtpu_into_another_ues_downlink_with_xdp() {
     if is_installed("nft") {
         in_namespace(|| gtpu_to_the_gnb(DatapathChoice::Xdp));
+    }
+}
+
+/// A UE opens more flows than it may have: another UE still gets one.
+async fn flows_of_one_ue() -> Result<()> {
+    let host = DataNetworkHost::connect(false).await?;
+    let core = TestCore::start(Sbi::Local, |config| {
+        with(DatapathChoice::Kernel)(&mut config.upf);
+        config.upf.n6.nat_flows_per_ue = 20;
+    })
+    .await?;
+    let gnb = core.gnb(1).await?;
+    let (attacker, from) = core.ue_with_session(&gnb, 1).await?;
+    let (other, _) = core.ue_with_session(&gnb, 2).await?;
+    reaches(&attacker, 1, DN_HOST).await?;
+    for port in 1..=200 {
+        attacker.send_ip(1, udp_packet((from, 10_000 + port), (DN_HOST, 9), b"flow")).await?;
+    }
+    let dropped = async || -> Result<u64> {
+        let table = run("nft", &["list", "ruleset"]).await?;
+        let counter = table.split("counter packets ").nth(1).unwrap_or_default();
+        Ok(counter.split(' ').next().unwrap_or_default().parse().unwrap_or(0))
+    };
+    let started = Instant::now();
+    while dropped().await? < 170 {
+        ensure!(started.elapsed() < Duration::from_secs(10), "{} dropped", dropped().await?);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    reaches(&other, 1, DN_HOST).await?;
+    drop(host);
+    Ok(())
+}
+
+#[test]
+fn attack_ue_takes_the_ports_of_nat() {
+    if is_installed("nft") {
+        in_namespace(flows_of_one_ue);
     }
 }

@@ -1,5 +1,6 @@
 //! Attacks by a neighbour on N2 without a gNB (TS 38.413, 8.7.1): it takes the identity of a gNB,
 //! or the room for associations.
+use crate::security::{limit, rounds};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::AllowConfig;
@@ -7,8 +8,8 @@ use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{Cause, CauseMisc};
 use martlet_ran::{Gnb, GnbError, RegistrationType};
 use martlet_tests::{
-    GATEWAY, MetricDelta, PacketFilter, RawGnb, TestCore, cause_of, in_namespace, is_installed,
-    reaches,
+    GATEWAY, MetricDelta, PacketFilter, RawGnb, TestCore, cause_of, in_namespace,
+    in_namespace_within, is_installed, reaches,
 };
 
 /// Expects NG SETUP FAILURE and returns its cause.
@@ -20,7 +21,8 @@ async fn refused(gnb: &RawGnb) -> Result<Cause> {
 
 #[test]
 fn attack_second_ng_setup_takes_a_gnb_identity() {
-    in_namespace(|| async {
+    let rounds = rounds(5);
+    in_namespace_within(limit(rounds * 2), move || async move {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
@@ -29,7 +31,7 @@ fn attack_second_ng_setup_takes_a_gnb_identity() {
             &[("reason", "identity_in_use")],
         );
         let attacker = RawGnb::connect(&core, 2).await?;
-        for _ in 0..5 {
+        for _ in 0..rounds {
             attacker.send(attacker.ng_setup_as(1, "001", 1, 1)).await?;
             let cause = refused(&attacker).await?;
             ensure!(cause == Cause::misc(CauseMisc::unspecified), "{cause:?}");

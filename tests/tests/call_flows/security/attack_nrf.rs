@@ -40,8 +40,10 @@ impl Folder {
     fn holder(&self, name: &str) -> Result<Holder> {
         let file = |end: &str| self.0.join(format!("{name}{end}.pem"));
         let tls = Tls::load(&self.0.join(PkiFile::AUTHORITY), &file(""), &file("-key"))?;
+        let own = tls.own().and_then(|own| own.instance_of(&name.to_ascii_uppercase()));
+        let own = own.context("the certificate has no instance identity")?.to_string();
         let limits = ClientLimits { retries: 0, ..ClientLimits::default() };
-        Ok(Holder(Arc::new(HttpBinding::new(limits).with_tls(Some(tls)))))
+        Ok(Holder(Arc::new(HttpBinding::new(limits).with_tls(Some(tls))), own))
     }
 }
 
@@ -51,8 +53,8 @@ impl Drop for Folder {
     }
 }
 
-/// Who holds the certificate of a function.
-struct Holder(Arc<HttpBinding>);
+/// Who holds the certificate of a function, and the identity of its instance.
+struct Holder(Arc<HttpBinding>, String);
 
 impl Holder {
     fn peer(&self, at: &str) -> Result<Peer> {
@@ -144,24 +146,25 @@ fn attack_certificate_holder_gets_a_token_for_the_keys() {
         let lmf = folder.holder("lmf")?;
         let udm_holder = folder.holder("udm")?;
         // An LMF of its own, which is registered.
+        let own = lmf.1.as_str();
         let registered =
-            lmf.management()?.register_nf_instance(OWN, profile_of(OWN, NfType::Lmf)?).await;
+            lmf.management()?.register_nf_instance(own, profile_of(own, NfType::Lmf)?).await;
         registered.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let udm = lmf.find(NfType::Udm).await?.nf_instance_id.to_string();
 
         let asked = |id: &str, nf_type, target: &str, scope: &str| {
             lmf.token(wanted(id, nf_type, target, scope))
         };
-        expect(asked(OWN, NfType::Lmf, "UDR", "nudr-dr").await?, 400, "unauthorized_client")?;
+        expect(asked(own, NfType::Lmf, "UDR", "nudr-dr").await?, 400, "unauthorized_client")?;
         expect(asked(&udm, NfType::Udm, "UDR", "nudr-dr").await?, 400, "invalid_client")?;
-        expect(asked(OWN, NfType::Udm, "UDR", "nudr-dr").await?, 400, "invalid_client")?;
-        expect(asked(OWN, NfType::Lmf, "UDM", "nudm-secrets").await?, 400, "invalid_scope")?;
-        expect(asked(OWN, NfType::Lmf, "AMF", "nudr-dr").await?, 400, "invalid_scope")?;
-        let all = asked(OWN, NfType::Lmf, "AMF", "namf-comm nudr-dr").await?;
+        expect(asked(own, NfType::Udm, "UDR", "nudr-dr").await?, 400, "invalid_client")?;
+        expect(asked(own, NfType::Lmf, "UDM", "nudm-secrets").await?, 400, "invalid_scope")?;
+        expect(asked(own, NfType::Lmf, "AMF", "nudr-dr").await?, 400, "invalid_scope")?;
+        let all = asked(own, NfType::Lmf, "AMF", "namf-comm nudr-dr").await?;
         expect(all, 400, "invalid_scope")?;
 
         // A token for a service that the LMF uses opens no other one, and no other function.
-        let token = asked(OWN, NfType::Lmf, "AMF", "namf-comm").await?;
+        let token = asked(own, NfType::Lmf, "AMF", "namf-comm").await?;
         let token = token.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         for (at, target) in [(UDR, KEYS), (UDM, "/nudm-sdm/v2/imsi-001010000000001/am-data")] {
             let answer = lmf.send(at, target, Some(&token)).await?;
@@ -174,11 +177,11 @@ fn attack_certificate_holder_gets_a_token_for_the_keys() {
         ensure!(answer.status == 401 && challenge.to_str()?.starts_with("Bearer "), "{answer:?}");
 
         // A UDM of the UDM's certificate has them; targetNfInstanceId alone is enough.
-        let second = "00000000-0000-4000-8000-00000000000b";
-        let mut own = profile_of(second, NfType::Udm)?;
-        own.ipv4_addresses = Some(vec!["127.0.0.12".parse()?]);
+        let second = udm_holder.1.as_str();
+        let mut profile = profile_of(second, NfType::Udm)?;
+        profile.ipv4_addresses = Some(vec!["127.0.0.12".parse()?]);
         let management = udm_holder.management()?;
-        let registered = management.register_nf_instance(second, own).await;
+        let registered = management.register_nf_instance(second, profile).await;
         registered.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let udr = lmf.find(NfType::Udr).await?.nf_instance_id.to_string();
         let request = AccessTokenReq {
@@ -209,14 +212,15 @@ fn attack_pcf_reads_keys_with_its_token() {
         let folder = Folder::new("scopes")?;
         let _core = secured_core(&folder.0).await?;
         let pcf = folder.holder("pcf")?;
-        let mut own = profile_of(OWN, NfType::Pcf)?;
-        own.ipv4_addresses = Some(vec!["127.0.0.14".parse()?]);
-        let registered = pcf.management()?.register_nf_instance(OWN, own).await;
+        let own = pcf.1.as_str();
+        let mut profile = profile_of(own, NfType::Pcf)?;
+        profile.ipv4_addresses = Some(vec!["127.0.0.14".parse()?]);
+        let registered = pcf.management()?.register_nf_instance(own, profile).await;
         registered.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let keys = "nudr-dr:subscription-data:authentication-subscription:read";
-        let refused = pcf.token(wanted(OWN, NfType::Pcf, "UDR", keys)).await?;
+        let refused = pcf.token(wanted(own, NfType::Pcf, "UDR", keys)).await?;
         expect(refused, 400, "invalid_scope")?;
-        let token = pcf.token(wanted(OWN, NfType::Pcf, "UDR", "nudr-dr")).await?;
+        let token = pcf.token(wanted(own, NfType::Pcf, "UDR", "nudr-dr")).await?;
         let token = token.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let answer = pcf.send(UDR, KEYS, Some(&token)).await?;
         let challenge = answer.headers.get(WWW_AUTHENTICATE).context("no WWW-Authenticate")?;
@@ -258,8 +262,8 @@ fn attack_certificate_holder_replaces_the_udm() {
         expect(false_udm, 403, "REQUEST_NOT_ALLOWED")?;
         let mut elsewhere = genuine.clone();
         elsewhere.nf_type = NfType::Lmf;
-        elsewhere.nf_instance_id = OWN.parse().map_err(|_| anyhow::anyhow!("{OWN}"))?;
-        let registered = management.register_nf_instance(OWN, elsewhere).await;
+        elsewhere.nf_instance_id = lmf.1.parse().map_err(|_| anyhow::anyhow!("{}", lmf.1))?;
+        let registered = management.register_nf_instance(&lmf.1, elsewhere).await;
         expect(registered, 403, "REQUEST_NOT_ALLOWED")?;
 
         let profile = management.get_nf_instance(&id, NfInstanceQuery::default()).await;
@@ -270,6 +274,32 @@ fn attack_certificate_holder_replaces_the_udm() {
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;
         core.until_all_released().await
+    });
+}
+
+#[test]
+fn attack_certificate_holder_registers_another_instance() {
+    in_namespace(|| async {
+        let folder = Folder::new("instances")?;
+        let _core = secured_core(&folder.0).await?;
+        let lmf = folder.holder("lmf")?;
+        let management = lmf.management()?;
+        // An identity that no other certificate has registered yet, and that of another function.
+        let pcf = folder.holder("pcf")?.1;
+        for id in [OWN, pcf.as_str()] {
+            let registered =
+                management.register_nf_instance(id, profile_of(id, NfType::Lmf)?).await;
+            expect(registered, 403, "REQUEST_NOT_ALLOWED")?;
+        }
+        let registered =
+            management.register_nf_instance(&lmf.1, profile_of(&lmf.1, NfType::Lmf)?).await;
+        registered.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        // Renewed, it is the same instance.
+        pki::renew(&folder.0, &["lmf".into()], pki::FUNCTION_DAYS)?;
+        ensure!(folder.holder("lmf")?.1 == lmf.1, "the identity has changed");
+        let renewed = folder.holder("lmf")?.management()?;
+        let left = renewed.deregister_nf_instance(&lmf.1).await;
+        left.map_err(|problem| anyhow::anyhow!("{problem}"))
     });
 }
 

@@ -1,6 +1,7 @@
 //! An admitted gNB that knows the AMF UE NGAP ID of a foreign UE asks for its path (TS 38.413,
 //! 8.4.4; TS 33.501, 6.7.3.1).
 use crate::handover::malformed::path_switch;
+use crate::security::{limit, rounds};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::{NeighboursConfig, XnNeighbours};
@@ -8,7 +9,9 @@ use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ie;
 use martlet_ngap::ngap::*;
 use martlet_ran::{Gnb, Ue};
-use martlet_tests::{GATEWAY, MetricDelta, RawGnb, TestCore, eventually, in_namespace, reaches};
+use martlet_tests::{
+    GATEWAY, MetricDelta, RawGnb, TestCore, eventually, in_namespace, in_namespace_within, reaches,
+};
 
 /// A UE with a session at gNB 1, and its AMF UE NGAP ID.
 async fn victim(core: &TestCore) -> Result<(Gnb, Ue, u64)> {
@@ -42,18 +45,22 @@ fn neighbours(gnb: &str, of: &str) -> Vec<NeighboursConfig> {
 
 #[test]
 fn attack_path_switch_of_a_foreign_ue() {
-    in_namespace(|| async {
+    let rounds = rounds(3);
+    in_namespace_within(limit(rounds), move || async move {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let (_gnb, ue, amf_id) = victim(&core).await?;
         let refused =
             MetricDelta::of("martlet_amf_ngap_errors_total", &[("reason", "path_switch")]);
-        let (_attacker, answer) = attack(&core, 2, 7, amf_id).await?;
+        let (attacker, answer) = attack(&core, 2, 7, amf_id).await?;
         ensure!(answer.kind() == Kind::Unsuccessful_PathSwitchRequest, "{answer:?}");
-        ensure!(refused.get() >= 1.0, "not counted");
-        // The UE's downlink stays where it is.
-        for _ in 0..3 {
+        for _ in 1..rounds {
+            attacker.send(path_switch(amf_id, 1)?).await?;
+            let answer = attacker.next().await?;
+            ensure!(answer.kind() == Kind::Unsuccessful_PathSwitchRequest, "{answer:?}");
+            // The UE's downlink stays where it is.
             reaches(&ue, 1, GATEWAY).await?;
         }
+        ensure!(refused.get() >= f64::from(rounds), "{} counted", refused.get());
         ue.deregister().await?;
         core.until_all_released().await
     });

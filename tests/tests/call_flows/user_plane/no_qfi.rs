@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 
 /// A socket at the gNB's address on N3, and the UPF's TEID of the only session.
-async fn beside_the_gnb(core: &TestCore) -> Result<(UdpSocket, IpAddr, u32)> {
+pub async fn beside_the_gnb(core: &TestCore) -> Result<(UdpSocket, IpAddr, u32)> {
     let n3 = core.gnb_config(1).n3.context("an address on N3")?;
     let socket = UdpSocket::bind((n3, 0)).await?;
     socket.connect(core.config().upf.n3.address).await?;

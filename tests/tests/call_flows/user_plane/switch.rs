@@ -21,7 +21,8 @@ fn switch(core: &TestCore) -> Value {
     find(&core.status("upf")).cloned().unwrap_or_default()
 }
 
-async fn on_switch(core: &TestCore, sessions: u64) -> Result<()> {
+/// Waits until so many sessions are on the switch.
+pub async fn on_switch(core: &TestCore, sessions: u64) -> Result<()> {
     let there = || (switch(core)["sessions"]["onSwitch"] == sessions).then_some(());
     eventually("sessions on the switch", there, || switch(core).to_string()).await
 }

@@ -6,15 +6,18 @@
 //! | --- | --- |
 //! | may a UE's packet leave to this destination? | [`Perimeter::permits`] |
 //! | is this sender on N3 a peer? | [`Perimeter::is_peer`] |
+//! | is it the gNB of this session? | [`Perimeter::sender`] |
 //! | the same for tables of other datapaths | [`Perimeter::entries`], [`Perimeter::sources`] |
 mod ranges;
 
+use crate::senders::Senders;
 use martlet_upf_rules::{Flow, Prefix};
 use ranges::Ranges;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
 
 /// What applies to packets to a destination; bits, as `bpf/structs.h` has them.
 pub mod class {
@@ -61,7 +64,35 @@ pub struct Policy {
     pub core: Vec<IpAddr>,
     /// Networks of gNBs and UPFs, beside those that sessions name.
     pub peers: Vec<Prefix>,
+    /// From whom a session's uplink packets are accepted.
+    pub sources: Sources,
 }
+
+/// From whom a session's uplink packets are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sources {
+    /// From the gNBs of the session.
+    #[default]
+    Session,
+    /// From peers.
+    Peers,
+    /// From anyone.
+    Any,
+}
+
+/// What a sender is to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// Its packets are accepted.
+    Accepted,
+    /// It may be the gNB of a path switch in progress: its packets wait.
+    Early,
+    /// Its packets are dropped.
+    Foreign,
+}
+
+/// The number of a peer that has none of its own: the configuration names its network.
+pub const NAMED: u16 = u16::MAX;
 
 /// An address of an interface of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,8 +109,21 @@ pub struct OwnAddress {
 struct State {
     own: BTreeSet<OwnAddress>,
     peers: BTreeSet<IpAddr>,
+    /// Numbers of all peers that have been here, from 1 on. They are not used again, since rules
+    /// of sessions may still have them.
+    numbers: BTreeMap<IpAddr, u16>,
     four: Ranges<u32>,
     six: Ranges<u128>,
+}
+
+impl State {
+    fn add_peer(&mut self, peer: IpAddr) -> bool {
+        let next = u16::try_from(self.numbers.len() + 1).ok().filter(|number| *number < NAMED);
+        if let (false, Some(next)) = (self.numbers.contains_key(&peer), next) {
+            self.numbers.insert(peer, next);
+        }
+        self.peers.insert(peer)
+    }
 }
 
 /// The perimeter.
@@ -164,7 +208,7 @@ impl Perimeter {
         let mut changed = false;
         for (peer, here) in changes {
             changed |= match here {
-                true => state.peers.insert(*peer),
+                true => state.add_peer(*peer),
                 false => state.peers.remove(peer),
             };
         }
@@ -231,10 +275,42 @@ impl Perimeter {
         &self.services
     }
 
-    /// Networks of peers on N3; none while no peer is known.
-    pub fn sources(&self) -> BTreeSet<Prefix> {
-        let peers = self.read().peers.iter().map(|peer| host(*peer)).collect::<Vec<_>>();
-        peers.into_iter().chain(self.policy.peers.iter().copied()).collect()
+    /// Networks of peers on N3 with their numbers; none while no peer is known.
+    pub fn sources(&self) -> BTreeMap<Prefix, u16> {
+        let named = self.policy.peers.iter().map(|network| (*network, NAMED));
+        let state = self.read();
+        let number = |peer| state.numbers.get(peer).copied().unwrap_or(NAMED);
+        let peers = state.peers.iter().map(|peer| (host(*peer), number(peer)));
+        named.chain(peers).collect()
+    }
+
+    /// The number of a peer, by which tables of other datapaths have the gNB of a session; `None`
+    /// if it has none.
+    pub fn number(&self, peer: IpAddr) -> Option<u16> {
+        self.read().numbers.get(&peer).copied()
+    }
+
+    /// From whom a session's uplink packets are accepted.
+    pub fn source_check(&self) -> Sources {
+        self.policy.sources
+    }
+
+    /// What a sender is to a session. `of_access`: in a tunnel from the gNBs of the session.
+    pub fn sender(&self, from: IpAddr, of: &Senders, of_access: bool, now: Instant) -> Sender {
+        let is_accepted = match self.policy.sources {
+            Sources::Any => true,
+            Sources::Session if of_access && of.are_known() => {
+                if of.has(from, now) || self.has_no_peers() {
+                    return Sender::Accepted;
+                }
+                if !self.names_peers() || self.is_peer(from) {
+                    return Sender::Early;
+                }
+                false
+            }
+            Sources::Session | Sources::Peers => self.accepts(from, of.are_known()),
+        };
+        if is_accepted { Sender::Accepted } else { Sender::Foreign }
     }
 
     /// Whether the configuration names networks of peers.

@@ -1,6 +1,7 @@
 //! What UEs reach, and who is a peer.
 use super::*;
 use crate::conformance::udp_packet;
+use martlet_upf_rules::{Action, Far, Tunnel};
 
 fn prefix(text: &str) -> Prefix {
     let (network, length) = text.split_once('/').expect("a network");
@@ -25,6 +26,7 @@ fn perimeter() -> Perimeter {
         gateways: vec!["10.45.0.1".parse().unwrap(), "fd45::1".parse().unwrap()],
         core: vec!["192.168.7.10".parse().unwrap(), "198.51.100.7".parse().unwrap()],
         peers: vec![],
+        sources: Sources::Session,
     });
     let all = [
         own("192.168.7.10/24", false),
@@ -131,6 +133,55 @@ fn gnbs_that_sessions_name_are_peers_and_out_of_reach() {
         Perimeter::new(Policy { peers: vec![prefix("203.0.113.4/31")], ..Policy::default() });
     assert!(named.accepts(gnb, true) && named.accepts(gnb, false) && named.informs(gnb));
     assert!(!named.accepts(unknown, false) && !named.informs(unknown));
+}
+
+#[test]
+fn a_session_accepts_the_gnbs_that_receive_its_downlink() {
+    let address = |text: &str| text.parse::<IpAddr>().unwrap();
+    let [a, b, unknown] = ["203.0.113.5", "203.0.113.6", "203.0.113.7"].map(address);
+    let (now, mut senders) = (Instant::now(), Senders::default());
+    let perimeter = perimeter();
+    let of = |senders: &Senders, from, now| perimeter.sender(from, senders, true, now);
+    assert_eq!(of(&senders, unknown, now), Sender::Accepted, "no gNB is known");
+    perimeter.set_peers(&[(a, true), (b, true)]);
+    assert_eq!((perimeter.number(a), perimeter.number(b)), (Some(1), Some(2)));
+    senders.update(&session_at(a), now);
+    assert_eq!(of(&senders, a, now), Sender::Accepted);
+    assert_eq!(of(&senders, b, now), Sender::Early, "a path switch may be in progress");
+    assert_eq!(of(&senders, unknown, now), Sender::Early, "it may be a new gNB");
+    // Data that a gNB forwards in a handover is not in the tunnel of the session's gNB.
+    assert_eq!(perimeter.sender(b, &senders, false, now), Sender::Accepted);
+    assert_eq!(perimeter.sender(unknown, &senders, false, now), Sender::Foreign);
+    // Packets in flight.
+    senders.update(&session_at(b), now);
+    assert_eq!([a, b].map(|from| of(&senders, from, now)), [Sender::Accepted; 2]);
+    let later = now + crate::senders::PREVIOUS;
+    assert_eq!([a, b].map(|from| of(&senders, from, later)), [Sender::Early, Sender::Accepted]);
+    // Numbers are not used again.
+    perimeter.set_peers(&[(a, false), (unknown, true)]);
+    assert_eq!((perimeter.number(a), perimeter.number(unknown)), (Some(1), Some(3)));
+    let with = |sources, peers| Perimeter::new(Policy { sources, peers, ..Policy::default() });
+    let peers = with(Sources::Peers, Vec::new());
+    peers.set_peers(&[(a, true), (b, true)]);
+    assert_eq!(peers.sender(a, &senders, true, later), Sender::Accepted);
+    assert_eq!(peers.sender(unknown, &senders, true, later), Sender::Foreign);
+    let named = with(Sources::Session, vec![prefix("203.0.113.4/31")]);
+    assert_eq!(named.sender(unknown, &senders, true, later), Sender::Foreign);
+    assert_eq!(named.sender(a, &senders, true, later), Sender::Early);
+    assert_eq!(with(Sources::Any, Vec::new()).sender(a, &senders, true, later), Sender::Accepted);
+}
+
+/// A session with a downlink tunnel to a gNB.
+fn session_at(gnb: IpAddr) -> martlet_upf_rules::Session {
+    let end = martlet_pfcp::ie::FSeid::new(1, gnb);
+    let mut session = martlet_upf_rules::Session::new(1, end, martlet_pfcp::ie::NodeId::Ip(gnb));
+    let far = Far {
+        destination: Some(martlet_pfcp::ie::Interface::Access),
+        tunnel: Some(Tunnel { teid: 1, peer: gnb }),
+        ..Far::new(1, Action::Forward)
+    };
+    session.fars.insert(1, far);
+    session
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::net::Ipv4Addr;
 fn giving() -> Smf {
     let mut smf = Smf::with(|config| {
         let pools = vec!["10.45.0.0/29".into()];
-        config.dnns = vec![DnnConfig { name: "internet".into(), pools, allocate: true }];
+        let name = "internet".into();
+        config.dnns = vec![DnnConfig { name, pools, allocate: true, ..DnnConfig::default() }];
     });
     let answer = smf.associate(1);
     assert!(answer.up_features.unwrap().has(UpFunctionFeatures::UEIP));

@@ -9,8 +9,11 @@ use prost::Message;
 use std::net::SocketAddr;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
+use tonic::{Request, Status, Streaming};
 
 /// Errors of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,9 +44,22 @@ pub enum ClientError {
 /// Flow-control window in bytes: many entries and counters arrive in one response.
 const WINDOW: u32 = 4 << 20;
 
+/// Adds the token to each request.
+#[derive(Clone)]
+struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        Ok(request)
+    }
+}
+
 /// A connection to a switch.
 pub struct Client {
-    rpc: P4RuntimeClient<Channel>,
+    rpc: P4RuntimeClient<InterceptedService<Channel, Bearer>>,
     program: Program,
     device: u64,
     election: m::Uint128,
@@ -69,12 +85,25 @@ impl Client {
     /// # Errors
     /// [`ClientError::OtherProgram`] if the program lacks one of them, or has it with other fields.
     pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
+        Client::connect_with(address, device, None).await
+    }
+
+    /// The same with the token of a switch that wants one.
+    pub async fn connect_with(
+        address: SocketAddr,
+        device: u64,
+        token: Option<&str>,
+    ) -> Result<Client, ClientError> {
+        let value = token.map(|token| format!("Bearer {}", token.trim()).parse()).transpose();
+        let bearer = value.map(Bearer).map_err(|_| {
+            ClientError::Failed("the token of the switch is not text in ASCII".into())
+        })?;
         let endpoint = Channel::from_shared(format!("http://{address}"))
             .map_err(|error| ClientError::Failed(error.to_string()))?
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW);
         let channel = endpoint.connect().await.map_err(|_| ClientError::Absent(address))?;
-        let mut rpc = P4RuntimeClient::new(channel)
+        let mut rpc = P4RuntimeClient::with_interceptor(channel, bearer)
             .max_decoding_message_size(256 << 20)
             .max_encoding_message_size(64 << 20);
         let mut program = martlet_p4c_swx::compile(crate::UPF)

@@ -139,6 +139,13 @@ const OPTIONAL_UE: Word = Word {
     form: Form::Address,
     absent: Absent::Is(0),
 };
+/// The gNB from which packets are accepted; default: any.
+const GNB: Word = Word {
+    word: "gnb",
+    destination: Destination::Argument("gnb"),
+    form: Form::Address,
+    absent: Absent::Is(0),
+};
 const SESSION: Word = argument("session", "session", Form::Number);
 const OF_SESSION: Word = key("session", "session", Form::Number);
 const OF_APPLICATION: Word = key("application", "application", Form::Number);
@@ -170,6 +177,7 @@ pub const KINDS: &[Kind] = &[
             COUNTER,
             METER,
             optional("qfi", 0),
+            GNB,
         ],
     },
     Kind {
@@ -182,6 +190,7 @@ pub const KINDS: &[Kind] = &[
             argument("ue", "ue", Form::Address),
             SESSION,
             METER,
+            GNB,
         ],
     },
     Kind {
@@ -198,6 +207,7 @@ pub const KINDS: &[Kind] = &[
             COUNTER,
             METER,
             optional("qfi", 0),
+            GNB,
         ],
     },
     Kind {
@@ -205,7 +215,7 @@ pub const KINDS: &[Kind] = &[
         help: "as decap-v6, with application filters",
         table: "gtp_decap",
         action: "decap_filtered_v6",
-        words: &[key("teid", "teid", Form::Number), PREFIX, OPTIONAL_UE, SESSION, METER],
+        words: &[key("teid", "teid", Form::Number), PREFIX, OPTIONAL_UE, SESSION, METER, GNB],
     },
     Kind {
         name: "encap",

@@ -515,6 +515,7 @@ mod tests {
     fn rules_are_parsed_and_formatted_alike() {
         for line in [
             "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9 qfi 5",
+            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 gnb 192.168.70.2",
             "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
             "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter \
              8",

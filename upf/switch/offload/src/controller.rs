@@ -6,7 +6,6 @@ use martlet_switch_control::model::{MeterSetting, TableEntry, Update};
 use martlet_upf_config::SwitchConfig;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_kernel::netns;
-use std::net::SocketAddr;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -57,10 +56,7 @@ impl Controller {
         let config = config.clone();
         let work = move || {
             let prepared = netns::enter(config.netns.as_deref()).and_then(|()| {
-                let process = config
-                    .run
-                    .as_ref()
-                    .map(|run| Process::start(run, config.engine, config.address, config.device));
+                let process = config.run.as_ref().map(|run| Process::start(run, &config));
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 Ok((
                     process.transpose()?,
@@ -70,7 +66,7 @@ impl Controller {
             match prepared {
                 Ok((process, runtime)) => {
                     let _ = ready.send(Ok(()));
-                    runtime.block_on(serve(receive, config.address, config.device, process));
+                    runtime.block_on(serve(receive, &config, process));
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
@@ -104,24 +100,17 @@ impl Drop for Controller {
     }
 }
 
-async fn serve(
-    mut jobs: mpsc::Receiver<Job>,
-    address: SocketAddr,
-    device: u64,
-    mut process: Option<Process>,
-) {
+async fn serve(mut jobs: mpsc::Receiver<Job>, config: &SwitchConfig, mut process: Option<Process>) {
     let mut client: Option<Client> = None;
     while let Some((request, answer)) = jobs.recv().await {
         if let (Request::Connect, Some(process)) = (&request, &mut process) {
             process.keep_alive();
         }
-        let reply =
-            match tokio::time::timeout(TIMEOUT, execute(request, &mut client, address, device))
-                .await
-            {
-                Ok(reply) => reply,
-                Err(_) => Reply::Lost(format!("no answer within {TIMEOUT:?}")),
-            };
+        let reply = match tokio::time::timeout(TIMEOUT, execute(request, &mut client, config)).await
+        {
+            Ok(reply) => reply,
+            Err(_) => Reply::Lost(format!("no answer within {TIMEOUT:?}")),
+        };
         if let Reply::Lost(_) = reply {
             client = None;
         }
@@ -129,16 +118,17 @@ async fn serve(
     }
 }
 
-async fn execute(
-    request: Request,
-    client: &mut Option<Client>,
-    address: SocketAddr,
-    device: u64,
-) -> Reply {
+async fn execute(request: Request, client: &mut Option<Client>, config: &SwitchConfig) -> Reply {
     if let Request::Connect = request {
         *client = None;
         let connected = async {
-            let mut client = Client::connect(address, device).await?;
+            let read = |file| {
+                std::fs::read_to_string(file)
+                    .map_err(|error| ClientError::Failed(format!("upf.switch.token_file: {error}")))
+            };
+            let token = config.token_file.as_ref().map(read).transpose()?;
+            let (address, device) = (config.address, config.device);
+            let mut client = Client::connect_with(address, device, token.as_deref()).await?;
             client.lead(None).await?;
             Ok::<_, ClientError>(client)
         };

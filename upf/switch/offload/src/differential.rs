@@ -15,6 +15,7 @@ use martlet_switch_xdp::{Outcome, XdpSwitch};
 use martlet_upf_config::{KernelLimits, N3Config};
 use martlet_upf_datapath::Change;
 use martlet_upf_datapath::conformance::Rig;
+use martlet_upf_datapath::perimeter::Sources;
 use martlet_upf_datapath::random::{
     Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, gnb6, host6, n3_ip6, outer, outer6,
     set_up, without_ttl,
@@ -128,7 +129,7 @@ impl Pair {
         if session.urrs.values().any(|urr| urr.volume_quota.is_some()) {
             return None;
         }
-        let plan = Plan::of(session).ok()?;
+        let plan = Plan::of(session).ok()?.checked(Sources::Any).ok()?;
         let unused = Hop { source: 0, destination: 0 };
         let mut hop = |port, to| self.tables.hop(port, to, unused).expect("there").0;
         let hop = HashMap::from([

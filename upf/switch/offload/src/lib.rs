@@ -7,6 +7,7 @@
 //! | `policy` | selects the sessions to offload |
 //! | `account` | usage of both paths as one |
 //! | `tables`, `neighbours` | a plan as table entries; next hops |
+//! | `isolation` | what UEs may not reach, as table entries |
 //! | `controller`, `process` | the connection to the switch, and its process |
 //! | `state`, `manager` | the path of each session, and moves between paths |
 //! | `poll_backoff` | the interval of counter polls |
@@ -17,6 +18,7 @@ mod account;
 mod controller;
 #[cfg(test)]
 mod differential;
+mod isolation;
 mod manager;
 mod neighbours;
 mod plan;
@@ -74,7 +76,7 @@ impl SwitchDatapath {
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
         let environment = Environment {
             netns: [config.n3.netns.clone(), config.n6.netns.clone()],
-            ues: match locally {
+            ues: match locally || config.ue_to_ue().any() {
                 true => Ues { v4: covering(&config.pools()), v6: covering_v6(&config.pools6()) },
                 false => Ues::default(),
             },
@@ -169,7 +171,9 @@ impl Datapath for SwitchDatapath {
     }
 
     fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
-        lock(&self.state).native.set_peers(changes);
+        let mut state = lock(&self.state);
+        state.native.set_peers(changes);
+        state.renew_isolation();
     }
 
     fn events(&self) -> EventSender {

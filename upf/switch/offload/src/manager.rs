@@ -93,6 +93,7 @@ fn poll(state: &Mutex<State>, hops: &mut Instant) -> Vec<u64> {
     if !state.connected && !state.connect() {
         return Vec::new();
     }
+    state.renew_isolation();
     if !state.poll_all() {
         return Vec::new();
     }

@@ -4,6 +4,7 @@
 //! Packets that the tables cannot distinguish stay with the native UPF, which gets all packets
 //! without a rule. A filter that the switch cannot express is widened and leads to the native UPF.
 use martlet_pfcp::ie::Interface;
+use martlet_upf_datapath::perimeter::Sources;
 use martlet_upf_rules::{
     Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, SessionKind, Side, Tunnel,
     UeAddress,
@@ -73,6 +74,8 @@ pub(super) struct Plan {
 pub(super) struct DirectionPlan {
     /// The TEID of the tunnel from the UE; none for downlink.
     pub teid: Option<u32>,
+    /// The gNB from which uplink packets are accepted; others' go to the native UPF. None: all.
+    pub sender: Option<IpAddr>,
     /// The QER whose bit rate is shared by all rules.
     pub rate: Option<Rate>,
     /// In matching order.
@@ -210,7 +213,23 @@ impl Plan {
     /// All next hops of the plan.
     pub fn nexts(&self) -> BTreeSet<Next> {
         let networks = self.uplink.iter().flat_map(DirectionPlan::versions).map(Next::Network);
-        self.peers().into_iter().map(Next::Gnb).chain(networks).collect()
+        // A sender with an IPv6 address has the number of its next hop.
+        let sender = self.uplink.iter().filter_map(|part| part.sender).filter(IpAddr::is_ipv6);
+        self.peers().into_iter().chain(sender).map(Next::Gnb).chain(networks).collect()
+    }
+
+    /// What a switch may forward, if uplink packets are accepted from there. Where the session's
+    /// gNB is not known, or it has several, they stay with the native UPF.
+    pub fn checked(mut self, sources: Sources) -> Result<Plan, Unsupported> {
+        if sources == Sources::Session {
+            self.uplink = self.uplink.filter(|part| part.sender.is_some());
+        } else if let Some(part) = &mut self.uplink {
+            part.sender = None;
+        }
+        match (&self.uplink, &self.downlink) {
+            (None, None) => Err(Unsupported::NothingForwarded),
+            _ => Ok(self),
+        }
     }
 
     /// The part for packets of one version, if any.
@@ -331,7 +350,12 @@ fn plan_direction(
             return Err(Unsupported::ThreeRates);
         }
     }
-    Ok(DirectionPlan { teid, rate: shared, rules })
+    let mut gnbs = session.access_peers().into_iter().filter(|_| uplink);
+    let sender = match (gnbs.next(), gnbs.next()) {
+        (Some(gnb), None) => Some(gnb),
+        _ => None,
+    };
+    Ok(DirectionPlan { teid, sender, rate: shared, rules })
 }
 
 fn rates_of(session: &Session, pdr: &Pdr, direction: Direction) -> impl Iterator<Item = Rate> {

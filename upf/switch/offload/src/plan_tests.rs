@@ -1,5 +1,6 @@
 use super::*;
 use martlet_pfcp::ie::{FSeid, GateStatus, NodeId, SdfFilter};
+use martlet_upf_datapath::perimeter::Sources;
 use martlet_upf_rules::{BitRate, LocalTunnel};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
@@ -50,6 +51,22 @@ fn session() -> Session {
     session.pdrs.insert(1, pdr(1, 255, true, &[]));
     session.pdrs.insert(2, pdr(2, 255, false, &[]));
     session
+}
+
+#[test]
+fn uplink_packets_are_forwarded_from_the_gnb_of_the_session_alone() {
+    let checked = |session: &Session, sources| {
+        Plan::of(session).and_then(|plan| plan.checked(sources)).unwrap()
+    };
+    let plan = checked(&session(), Sources::Session);
+    assert_eq!(plan.uplink.unwrap().sender, Some(GNB.into()));
+    assert_eq!(checked(&session(), Sources::Peers).uplink.unwrap().sender, None);
+    // While packets wait for the UE, its gNB is not known.
+    let mut waits = session();
+    waits.fars.insert(2, Far::new(2, Action::Buffer { notify: true }));
+    let plan = Plan::of(&waits).unwrap();
+    assert_eq!(plan.clone().checked(Sources::Session), Err(Unsupported::NothingForwarded));
+    assert!(plan.checked(Sources::Any).is_ok());
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! The switch process, which the UPF starts and ends.
-use martlet_upf_config::{SwitchEngine, SwitchRun};
+use martlet_upf_config::{SwitchConfig, SwitchRun};
 use martlet_upf_datapath::OpenError;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,12 +39,7 @@ fn spawn(command: &mut Command) -> Result<Child, OpenError> {
 }
 
 impl Process {
-    pub fn start(
-        run: &SwitchRun,
-        engine: SwitchEngine,
-        address: SocketAddr,
-        device: u64,
-    ) -> Result<Process, OpenError> {
+    pub fn start(run: &SwitchRun, config: &SwitchConfig) -> Result<Process, OpenError> {
         let program = program(run);
         martlet_switch_control::build::check(&program)
             .map_err(|why| OpenError::Switch(format!("{why}; or set upf.switch.run.program")))?;
@@ -54,13 +48,16 @@ impl Process {
             "run",
             "--with-parent",
             "--listen",
-            &address.to_string(),
+            &config.address.to_string(),
             "--device",
-            &device.to_string(),
+            &config.device.to_string(),
         ]);
+        if let Some(token) = &config.token_file {
+            command.arg("--token").arg(token);
+        }
         command.args(["--access", &run.access, "--native-n3", &run.native_n3]);
         command.args(["--core", &run.core, "--native-n6", &run.native_n6]);
-        command.args(["--engine", engine.name()]);
+        command.args(["--engine", config.engine.name()]);
         if let Some(state) = &run.state {
             command.arg("--state").arg(state);
         }

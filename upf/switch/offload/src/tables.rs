@@ -1,6 +1,7 @@
 //! A plan as table entries of the switch, with counters, meters and next hops.
 //!
 //! Numbers are allocated from the highest down: manual rules use the lowest ones.
+use super::isolation::{Isolation, Lookup};
 use super::neighbours::Hop;
 use super::plan::{DirectionPlan, Match, Next, Plan, Rate, Rule, Towards, Version};
 use martlet_p4c_swx::P4Info;
@@ -110,6 +111,12 @@ fn halves(bits: u128) -> [u64; 2] {
     [(bits >> 64) as u64, bits as u64]
 }
 
+/// An IPv6 address as a key under masks, the lower half first: few have the same.
+fn masked_halves(bits: u128) -> Vec<FieldMatch> {
+    let [high, low] = halves(bits);
+    [low, high].map(|half| FieldMatch::Ternary(half, u64::MAX)).to_vec()
+}
+
 /// The UEs' networks: address and mask; for IPv6, of the upper halves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ues {
@@ -129,6 +136,8 @@ pub(super) struct Tables {
     hop_numbers: Free,
     /// By port and address.
     hops: BTreeMap<(u32, IpAddr), (u32, Hop)>,
+    /// What UEs may not reach.
+    isolation: Isolation,
 }
 
 impl Tables {
@@ -146,6 +155,7 @@ impl Tables {
             sessions: Free::below(LAST_SESSION, 1),
             hop_numbers: Free::below(hops, 0),
             hops: BTreeMap::new(),
+            isolation: Isolation::default(),
             info,
             n3,
             burst,
@@ -194,9 +204,36 @@ impl Tables {
             Update { operation: Operation::Modify, entry }
         };
         vec![
-            modify(self.exact("interfaces", &[ACCESS.into()], "access", &all)),
+            modify(match self.isolation.lookup {
+                Lookup::None => self.exact("interfaces", &[ACCESS.into()], "access", &all),
+                lookup => {
+                    let all = [&all[..], &[lookup as u64]].concat();
+                    self.exact("interfaces", &[ACCESS.into()], "access_checked", &all)
+                }
+            }),
             modify(self.exact("interfaces", &[CORE.into()], "core", &[longest.into()])),
         ]
+    }
+
+    /// UEs may reach other destinations. Returns the entries before and after.
+    pub fn isolate(&mut self, isolation: Isolation) -> [Vec<TableEntry>; 2] {
+        let before = self.isolation_entries();
+        self.isolation = isolation;
+        [before, self.isolation_entries()]
+    }
+
+    /// The entries for what UEs may not reach.
+    pub fn isolation_entries(&self) -> Vec<TableEntry> {
+        let Isolation { blocks, blocks_24, hosts, blocks_v6, hosts_v6, .. } = &self.isolation;
+        let action = |whole: bool| if whole { "isolate" } else { "look_closer" };
+        let exact = |table, key: u64, action| self.exact(table, &[key], action, &[]);
+        let four = blocks.iter().map(|(at, whole)| exact("blocks", (*at).into(), action(*whole)));
+        let narrow = blocks_24.iter().map(|at| exact("blocks_24", (*at).into(), "isolate"));
+        let hosts = hosts.iter().map(|at| exact("hosts", (*at).into(), "isolate"));
+        let six = blocks_v6.iter().map(|(at, whole)| exact("blocks_v6", *at, action(*whole)));
+        let hosts_v6 =
+            hosts_v6.iter().map(|at| self.entry("hosts_v6", masked_halves(*at), 1, "isolate", &[]));
+        four.chain(narrow).chain(hosts).chain(six).chain(hosts_v6).collect()
     }
 
     /// The next hop to an address, with its entries if it is new.
@@ -211,9 +248,8 @@ impl Tables {
         }
         let number = self.hop_numbers.take().ok_or(CannotInstall::Exhausted("next hops"))?;
         self.hops.insert((port, to), (number, hop));
-        let entries =
-            [Some(self.hop_entry(number, hop, port)), self.tunnel_entry(number, port, to)];
-        Ok((number, entries.into_iter().flatten().collect()))
+        let tunnel = self.tunnel_entries(number, port, to);
+        Ok((number, [self.hop_entry(number, hop, port)].into_iter().chain(tunnel).collect()))
     }
 
     fn hop_entry(&self, number: u32, hop: Hop, port: u32) -> TableEntry {
@@ -225,20 +261,26 @@ impl Tables {
         )
     }
 
-    /// The endpoints of a tunnel over IPv6. Their number is that of the next hop plus one, since 0
-    /// means none.
-    fn tunnel_entry(&self, number: u32, port: u32, to: IpAddr) -> Option<TableEntry> {
-        let (IpAddr::V6(to), Some(own), ACCESS) = (to, self.n3.1, port) else { return None };
+    /// The endpoints of a tunnel over IPv6, and the number of the gNB as a sender: that of the next
+    /// hop plus one, since 0 means none.
+    fn tunnel_entries(&self, number: u32, port: u32, to: IpAddr) -> Vec<TableEntry> {
+        let (IpAddr::V6(to), Some(own), ACCESS) = (to, self.n3.1, port) else { return Vec::new() };
         let ends = [halves(own.to_bits()), halves(to.to_bits())].concat();
-        Some(self.exact("ipv6_peers", &[u64::from(number) + 1], "tunnel6", &ends))
+        let number = u64::from(number) + 1;
+        let sender = masked_halves(to.to_bits());
+        vec![
+            self.exact("ipv6_peers", &[number], "tunnel6", &ends),
+            self.entry("ipv6_gnbs", sender, 1, "gnb_number", &[number]),
+        ]
     }
 
     /// The entries of all next hops.
     pub fn hop_entries(&self) -> Vec<TableEntry> {
         let of = |((port, to), (number, hop)): (&(u32, IpAddr), &(u32, Hop))| {
-            [Some(self.hop_entry(*number, *hop, *port)), self.tunnel_entry(*number, *port, *to)]
+            let tunnel = self.tunnel_entries(*number, *port, *to);
+            [self.hop_entry(*number, *hop, *port)].into_iter().chain(tunnel)
         };
-        self.hops.iter().flat_map(of).flatten().collect()
+        self.hops.iter().flat_map(of).collect()
     }
 
     /// The changed entry of a next hop with a new link-layer address.
@@ -293,6 +335,15 @@ impl Tables {
             installed.holds.push(self.exact(table, &[*key], holding, &[]));
         }
         let session_meter = self.meter(0, part.rate, installed)?;
+        let gnb = match part.sender {
+            None => 0,
+            Some(IpAddr::V4(gnb)) => gnb.to_bits().into(),
+            Some(gnb) => {
+                self.n3.1.ok_or(CannotInstall::NoN3Address("IPv6"))?;
+                let number = hop.get(&Next::Gnb(gnb)).ok_or(CannotInstall::UnknownHop)?;
+                u64::from(*number) + 1
+            }
+        };
         if part.is_single_entry() {
             let [rule] = &part.rules[..] else { return Err(CannotInstall::EmptyPlan) };
             let qfi = rule.matches.first().and_then(|m| m.qfi).unwrap_or(0);
@@ -302,7 +353,7 @@ impl Tables {
                     let (v6, ue) = of_ue(plan, part);
                     (
                         if v6 { "decap_v6" } else { "decap" },
-                        [&ue[..], &tail, &[qfi.into()]].concat(),
+                        [&ue[..], &tail, &[qfi.into(), gnb]].concat(),
                     )
                 }
                 None => (if over_ipv6(rule) { "encap6" } else { "encap" }, tail),
@@ -354,7 +405,8 @@ impl Tables {
         let (action, arguments) = match part.teid {
             Some(_) => {
                 let (v6, ue) = of_ue(plan, part);
-                (if v6 { "decap_filtered_v6" } else { "decap_filtered" }, [&ue[..], &tail].concat())
+                let action = if v6 { "decap_filtered_v6" } else { "decap_filtered" };
+                (action, [&ue[..], &tail, &[gnb]].concat())
             }
             None => ("encap_filtered", tail.to_vec()),
         };

@@ -35,7 +35,7 @@ fn interface(info: &P4Info) -> String {
 #[test]
 fn all_architectures_have_the_same_tables_counters_and_meters() {
     let pna = described("pna");
-    assert_eq!((pna.tables.len(), pna.counters.len(), pna.meters.len()), (12, 2, 2));
+    assert_eq!((pna.tables.len(), pna.counters.len(), pna.meters.len()), (18, 2, 2));
     for architecture in ["psa", "v1model", "tna"] {
         let other = described(architecture);
         assert_eq!(other.architecture, architecture);

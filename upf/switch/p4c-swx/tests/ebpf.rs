@@ -38,7 +38,7 @@ Switch(P(), C(), D()) main;
 #[test]
 fn the_user_plane_and_a_small_program_compile_to_c() {
     let output = compile_ebpf(program().text()).expect("the user plane");
-    assert_eq!(output.layout.tables.len(), 12);
+    assert_eq!(output.layout.tables.len(), 18);
     for text in [
         "EXACT_TABLE(gtp_decap, 40960, 131072, 64)",
         "MASKED_TABLE_3(applications_v6",

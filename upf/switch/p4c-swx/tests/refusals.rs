@@ -57,7 +57,7 @@ fn the_small_program_and_the_real_one_compile() {
         ["rx m.ingress_port", "extract h.e", "table t", "emit h.e", "tx m.egress_port"]
     );
     let program = compile(user_plane().text()).expect("the user plane");
-    assert_eq!(program.info.tables.len(), 12);
+    assert_eq!(program.info.tables.len(), 18);
 }
 
 #[test]

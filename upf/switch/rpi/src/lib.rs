@@ -17,6 +17,9 @@ pub struct SwitchArgs {
     /// Device ID in P4Runtime
     #[arg(long, global = true, default_value_t = 1)]
     device: u64,
+    /// File of the switch's token, where it wants one
+    #[arg(long, global = true, value_name = "FILE")]
+    token: Option<PathBuf>,
     /// Election ID; replaces a primary controller with a lower one
     #[arg(long, global = true)]
     election: Option<u64>,
@@ -131,7 +134,11 @@ pub fn run(args: SwitchArgs) -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut client = Client::connect(args.switch, args.device).await?;
+        let read = |file: &PathBuf| {
+            std::fs::read_to_string(file).with_context(|| file.display().to_string())
+        };
+        let token = args.token.as_ref().map(read).transpose()?;
+        let mut client = Client::connect_with(args.switch, args.device, token.as_deref()).await?;
         let election = args.election;
         match args.command {
             None | Some(SwitchCommand::Shell) => shell::run(&mut client, election).await,

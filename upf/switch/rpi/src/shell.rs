@@ -135,7 +135,10 @@ mod tests {
             of("rule add de"),
             ["decap ", "decap-filtered ", "decap-v6 ", "decap-filtered-v6 "]
         );
-        assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter ", "qfi "]);
+        assert_eq!(
+            of("rule add decap teid 1 "),
+            ["ue ", "via ", "counter ", "meter ", "qfi ", "gnb "]
+        );
         assert_eq!(of("rule add application protocol t"), ["tcp "]);
         assert!(of("rule add decap teid ").is_empty());
         assert_eq!(candidates("rule add de").0, 9);

@@ -199,7 +199,7 @@ fn measure(
                     "gtp_decap",
                     u64::from(FIRST_TEID + n),
                     "decap",
-                    vec![ue, counter, meter, 1, 0],
+                    vec![ue, counter, meter, 1, 0, 0],
                 ),
                 TunnelOperation::Encapsulation => {
                     let (own, gnb) = (

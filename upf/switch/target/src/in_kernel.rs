@@ -90,7 +90,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
         remembered.poll(move || (0..PORTS).map(|port| counted.port(port).received).sum()),
     );
     let outcome = tokio::select! {
-        outcome = rpc::serve(server, listener, wakeup) => outcome,
+        outcome = rpc::serve(server, listener, wakeup, settings.access.clone()) => outcome,
         error = monitor_peers(&switch, &wired, &mut links) => Err(error),
         () = end => Ok(()),
     };

@@ -1,5 +1,6 @@
 //! Benchmark: rules issued over P4Runtime while packets of another rule pass. Measures the duration
 //! and packet loss.
+use crate::access::Access;
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
 use crate::bench::{FIRST_TEID, FIRST_UE, TunnelOperation, frame, rule};
@@ -80,7 +81,7 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, ProcessEr
     server.begin(Vec::new())?;
     switch.start()?;
     let decap = |n: u32| {
-        let arguments = vec![u64::from(FIRST_UE + n), u64::from(n), 0, 1, 0];
+        let arguments = vec![u64::from(FIRST_UE + n), u64::from(n), 0, 1, 0, 0];
         rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", arguments)
     };
     let hop = rule(
@@ -106,7 +107,7 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, ProcessEr
         let address = listener
             .local_addr()
             .map_err(ProcessError::system("read the address of the listener"))?;
-        tokio::spawn(rpc::serve(server, listener, Arc::default()));
+        tokio::spawn(rpc::serve(server, listener, Arc::default(), Access::default()));
         let mut client = Client::connect(address, 1).await?;
         client.lead(None).await?;
         client.write(&[hop, decap(0)]).await?;

@@ -3,6 +3,7 @@
 //!
 //! `martlet-switch-control` validates changes to the tables; this crate applies each batch
 //! atomically with respect to packets.
+pub mod access;
 mod as_target;
 mod assemble;
 mod assembler;

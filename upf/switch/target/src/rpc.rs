@@ -1,9 +1,12 @@
 //! The P4Runtime server on TCP.
+use crate::access::Access;
 use crate::error::ProcessError;
 use martlet_switch_control::p4runtime::Server;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio_stream::StreamExt;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
 
 /// Flow-control window in bytes: a batch of some thousand updates arrives without a window update
@@ -24,13 +27,18 @@ pub async fn serve(
     server: Server,
     listener: TcpListener,
     wakeup: Arc<Notify>,
+    access: Access,
 ) -> Result<(), ProcessError> {
     let (service, packets) = server.service(wakeup);
+    let (of_connections, of_requests) = (access.clone(), access);
+    let service = InterceptedService::new(service, move |request| of_requests.check(request));
+    let incoming = incoming(listener)
+        .filter(move |stream| stream.as_ref().map_or(true, |stream| of_connections.admits(stream)));
     let served = tonic::transport::Server::builder()
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         .add_service(service)
-        .serve_with_incoming(incoming(listener));
+        .serve_with_incoming(incoming);
     tokio::select! {
         outcome = served => Ok(outcome?),
         () = packets => Ok(()),
@@ -40,7 +48,6 @@ pub async fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio_stream::StreamExt;
 
     #[tokio::test]
     async fn responses_are_not_delayed() {

@@ -1,4 +1,5 @@
 //! The switch process: ports, tables, persistent state, and the P4Runtime server.
+use crate::access::Access;
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
 use crate::error::ProcessError;
@@ -30,6 +31,8 @@ use tokio::sync::Notify;
 pub struct Settings {
     /// Address of the P4Runtime server.
     pub listen: SocketAddr,
+    /// Who may control the switch.
+    pub access: Access,
     /// The N3 wire: the port towards gNBs, and the one towards the native UPF.
     pub n3: Option<(Binding, Binding)>,
     /// The N6 wire: the port towards the data network, and the one towards the native UPF.
@@ -149,7 +152,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     let poll = tokio::spawn(
         remembered.poll(move || (0..PORTS).map(|port| counted.port(port).packets_in).sum()),
     );
-    let served = rpc::serve(server, listener, wakeup(&switch)?);
+    let served = rpc::serve(server, listener, wakeup(&switch)?, settings.access.clone());
     let outcome = tokio::select! {
         outcome = served => outcome,
         () = end => Ok(()),
@@ -205,6 +208,7 @@ pub(crate) async fn listen(
     engine: &str,
     restored: usize,
 ) -> Result<tokio::net::TcpListener, ProcessError> {
+    settings.access.check_listener(settings.listen)?;
     let listener = tokio::net::TcpListener::bind(settings.listen).await;
     let listener = listener
         .map_err(ProcessError::system(format!("listen for P4Runtime at {}", settings.listen)))?;

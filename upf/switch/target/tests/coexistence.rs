@@ -285,3 +285,57 @@ fn peer_stops() {
 fn a_peer_stops_accepting_redirected_frames() {
     in_namespace(peer_stops);
 }
+
+/// What a user of this machine receives of the P4Runtime server after the preface of HTTP/2.
+fn answer_to(user: u32, address: SocketAddr) -> usize {
+    use std::os::unix::process::CommandExt;
+    let script = format!(
+        "exec 3<>/dev/tcp/{}/{}; printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00' \
+         >&3; timeout 5 head -c 9 <&3 | wc -c",
+        address.ip(),
+        address.port()
+    );
+    let mut command = std::process::Command::new("bash");
+    let output = command.args(["-c", &script]).uid(user).gid(user).output().expect("bash runs");
+    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
+}
+
+#[test]
+fn attack_local_user_controls_the_switch() {
+    in_namespace(|| {
+        let (other, admitted) = (65_534, 12_345);
+        let switch = Process::start(&["--engine", "xdp", "--allow-user", "12345"]);
+        assert_eq!(answer_to(other, switch.address), 0, "another user is served");
+        assert_eq!(answer_to(admitted, switch.address), 9, "an admitted user");
+        assert_eq!(answer_to(0, switch.address), 9, "root");
+    });
+}
+
+#[test]
+fn attack_controller_without_the_token() {
+    in_namespace(|| {
+        let file = std::env::temp_dir().join(format!("martlet-token-{}", std::process::id()));
+        std::fs::write(&file, "the secret of the switch\n").expect("a file");
+        let path = file.display().to_string();
+        let switch = Process::start(&["--engine", "xdp", "--token", &path]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            for token in [None, Some("another one"), Some("the secret of the switc")] {
+                let client = Client::connect_with(switch.address, 1, token).await;
+                let why = client.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(why.contains("token"), "{token:?}: {why}");
+            }
+            let token = Some("the secret of the switch");
+            Client::connect_with(switch.address, 1, token).await.expect("a switch");
+        });
+        // Other machines could reach it.
+        let program = env!("CARGO_BIN_EXE_martlet-switch");
+        let output = std::process::Command::new(program)
+            .args(["run", "--once", "--engine", "xdp", "--listen", "0.0.0.0:0"])
+            .output()
+            .expect("it runs");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && message.contains("--token"), "{message}");
+        let _ = std::fs::remove_file(&file);
+    });
+}

@@ -26,6 +26,7 @@ def main():
     entry.action["meter"] = "3"
     entry.action["next_hop"] = "1"
     entry.action["qfi"] = "0"
+    entry.action["gnb"] = "0"
     entry.insert()
     try:
         entry.insert()

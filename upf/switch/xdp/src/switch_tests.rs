@@ -69,7 +69,7 @@ fn change(
 }
 
 fn decap(teid: u64) -> Given<'static> {
-    (teid, "decap", vec![0x0a3c_0001, teid, 0, 1, 0])
+    (teid, "decap", vec![0x0a3c_0001, teid, 0, 1, 0, 0])
 }
 
 fn hold(teid: u64) -> Given<'static> {

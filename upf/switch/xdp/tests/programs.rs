@@ -83,7 +83,7 @@ fn a_batch_that_does_not_fit_is_rolled_back() {
     let decap = |key: u64| Change {
         table: table(&switch, "gtp_decap"),
         before: None,
-        after: Some(entry(&switch, key, "decap", &[0x0a3c_0001, 5, 0, 1, 0])),
+        after: Some(entry(&switch, key, "decap", &[0x0a3c_0001, 5, 0, 1, 0, 0])),
     };
     // One entry more than the table's size.
     let many: Vec<Change> = (0..=131_072).map(|n| decap(0x1000 + n)).collect();
@@ -113,7 +113,7 @@ fn a_batch_that_does_not_fit_is_rolled_back() {
 fn a_meter_passes_its_burst_and_then_its_rate() {
     let Some(switch) = switch() else { return };
     insert(&switch, PORTS);
-    insert(&switch, &[("gtp_decap", 0x1000, "decap", &[0x0a3c_0001, 5, 3, 1, 0])]);
+    insert(&switch, &[("gtp_decap", 0x1000, "decap", &[0x0a3c_0001, 5, 3, 1, 0, 0])]);
     let passed = |n: u32| {
         let one = |_| switch.run_frame(0, &in_tunnel(0x1000)).expect("it runs").0;
         (0..n).map(one).filter(|outcome| *outcome == Outcome::Out(1)).count()
@@ -136,7 +136,7 @@ fn a_meter_passes_its_burst_and_then_its_rate() {
 fn time_per_packet() {
     let Some(switch) = switch() else { return };
     insert(&switch, PORTS);
-    insert(&switch, &[("gtp_decap", 0x1000, "decap", &[0x0a3c_0001, 5, 0, 1, 0])]);
+    insert(&switch, &[("gtp_decap", 0x1000, "decap", &[0x0a3c_0001, 5, 0, 1, 0, 0])]);
     let frame = in_tunnel(0x1000);
     // The cost of copying a frame into the kernel is in both.
     let taken = |bypass| {

@@ -11,6 +11,7 @@ use super::lookup::{CACHED, LIST};
 use super::state::{Entry, FAR, Rate, State};
 use super::usage::{InstalledRule, RuleSlot};
 use crate::loader::types::{self, rule_flag};
+use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::{Change, DatapathError, Usage};
 use martlet_upf_kernel::network_instances::network_instance_of;
 use martlet_upf_rules::{ById, Direction, Session, shared};
@@ -19,9 +20,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// What happens to packets between UEs, as `bpf/structs.h` has it.
+const UE_HAIRPIN: u8 = 1;
+const UE_DENY: u8 = 2;
+
 impl Forwarder {
     /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
     pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.apply_rules(change)?;
+        self.release_early(change.session.seid, Instant::now());
+        Ok(())
+    }
+
+    fn apply_rules(&self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
         if self.programs.tables_failed() {
             return Err(DatapathError::Failed(
@@ -142,6 +153,13 @@ impl Forwarder {
     ) -> Result<ById<LookupKey, u32>, DatapathError> {
         let buckets = self.buckets(state, entry, session, plan, allocation)?;
         let limits_at = self.limits(state, entry, plan, allocation)?;
+        entry.senders.update(session, Instant::now());
+        entry.of_others.set(session.tunnels_of_others().into_iter().collect());
+        let ue_to_ue = match self.ue_to_ue.of(session.network()) {
+            UeToUe::Allow => 0,
+            UeToUe::Hairpin => UE_HAIRPIN,
+            UeToUe::Deny => UE_DENY,
+        };
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
         let mut rules = Vec::with_capacity(plan.rules.len());
         let mut homes = BTreeMap::new();
@@ -166,6 +184,11 @@ impl Forwarder {
                 rule.qfi = network_instance_of(&self.network_instances, instance) as u8;
             }
             (rest.session, rest.limits) = (entry.slot, limits_at);
+            rest.ue_to_ue = ue_to_ue;
+            if !planned.from_network {
+                let of_access = planned.direction == Direction::Uplink;
+                self.set_senders(&entry.senders, of_access, &mut rule, &mut rest);
+            }
             (rest.check_at, rest.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {
                 rule.flags |= rule_flag::RULE_EXACT.0;

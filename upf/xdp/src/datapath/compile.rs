@@ -176,9 +176,6 @@ fn planned(
     if direction == Direction::Downlink && session.asks_for_dns() {
         flags |= r::RULE_DNS.0;
     }
-    if session.has_tunnel() {
-        flags |= r::RULE_HAS_TUNNEL.0;
-    }
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
         rest.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));

@@ -6,7 +6,7 @@ use super::trace::Tracer;
 use super::{Forwarder, lock};
 use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
-use martlet_upf_config::{N3Config, XdpConfig};
+use martlet_upf_config::{N3Config, UeToUeOfNetworks, XdpConfig};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
@@ -35,6 +35,7 @@ impl Forwarder {
         quiet_until: Option<Instant>,
         perimeter: Arc<Perimeter>,
         n3: &N3Config,
+        ue_to_ue: UeToUeOfNetworks,
     ) -> Self {
         let state = Mutex::new(State::new(&programs));
         let (ring, tracer, seen) = (Mutex::new(ring), Mutex::new(tracer), Mutex::default());
@@ -61,6 +62,8 @@ impl Forwarder {
             written: Mutex::default(),
             complaints_per_peer: n3.error_indications_per_peer,
             require_qfi: n3.require_qfi,
+            early: Mutex::default(),
+            ue_to_ue,
             quiet_until,
         }
     }
@@ -249,6 +252,7 @@ impl Forwarder {
 
     /// Adds the programs' counters since the last call to ours.
     pub fn refresh(&self) {
+        self.expire_early(Instant::now());
         // Read under the lock: an earlier reading must not be added later.
         let mut seen = lock(&self.seen);
         let totals = self.lock().totals(&self.programs);

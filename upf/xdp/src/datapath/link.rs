@@ -85,7 +85,7 @@ impl Link {
             .map_err(|(what, error)| failed(&what, error))?;
         if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
             forward()?;
-            if !config.xdp.local_switching {
+            if !config.xdp.local_switching || config.ue_to_ue().any() {
                 without_redirects(&outer);
             }
         }

@@ -37,6 +37,7 @@ mod packet_socket;
 mod ring;
 mod router;
 mod rule_slots;
+mod senders;
 mod shape;
 mod slots;
 mod socket;
@@ -57,9 +58,10 @@ use controller::Controller;
 use link::Link;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_config::{N6Mode, UpfConfig, XdpConfig, XdpMode};
+use martlet_upf_config::{N6Mode, UeToUeOfNetworks, UpfConfig, XdpConfig, XdpMode};
 use martlet_upf_datapath::counters::Counters;
-use martlet_upf_datapath::perimeter::Perimeter;
+use martlet_upf_datapath::early::EarlyPackets;
+use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::telemetry::{
     CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
@@ -119,6 +121,10 @@ struct Forwarder {
     /// What UEs do not reach and who is a peer, and what the programs know of it.
     perimeter: Arc<Perimeter>,
     written: Mutex<WrittenPerimeter>,
+    /// Packets that wait for a path switch.
+    early: Mutex<EarlyPackets>,
+    /// What happens to packets between UEs.
+    ue_to_ue: UeToUeOfNetworks,
     /// Error Indications per second to one peer.
     complaints_per_peer: u32,
     /// Packets without a QFI match no PDR that has QFIs.
@@ -247,12 +253,15 @@ impl XdpDatapath {
             direct: u32::from(direct),
             outer_ifindex: link.outer,
             inner_ifindex: link.inner,
-            local_switching: u32::from(config.xdp.local_switching),
+            local_switching: u32::from(config.xdp.local_switching)
+                | u32::from(config.ue_to_ue().any()) << 1,
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
             transmit: u32::from(ports.iter().all(|(name, _)| martlet_interface::is_hardware(name))),
             require_qfi: u32::from(config.n3.require_qfi),
-            names_peers: u32::from(perimeter.names_peers()),
+            names_peers: u32::from(
+                perimeter.names_peers() && perimeter.source_check() != Sources::Any,
+            ),
             nat: translation,
             ..Default::default()
         };
@@ -330,6 +339,7 @@ impl XdpDatapath {
             Some(restored_by),
             perimeter.clone(),
             &config.n3,
+            config.ue_to_ue(),
         );
         let forwarder = Arc::new(forwarder);
         forwarder.write_perimeter();
@@ -509,6 +519,10 @@ impl Datapath for XdpDatapath {
     fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
         self.forwarder.perimeter.set_peers(changes);
         self.forwarder.write_perimeter();
+    }
+
+    fn perimeter(&self) -> Option<Arc<Perimeter>> {
+        Some(self.forwarder.perimeter.clone())
     }
 
     fn counters(&self) -> Arc<Counters> {

@@ -5,6 +5,8 @@ use martlet_gtpu::{
     DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers,
 };
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::early::EarlyPacket;
+use martlet_upf_datapath::perimeter::Sender;
 use martlet_upf_datapath::signalling::{self, Reply};
 use martlet_upf_kernel::limiter::PeerLimiter;
 use martlet_upf_kernel::router;
@@ -62,7 +64,7 @@ impl Socket {
         &mut self,
         forwarder: &Forwarder,
         pdu: GPdu<'_>,
-        datagram: &[u8],
+        whole: &[u8],
         (from, local): (SocketAddr, IpAddr),
         now: Instant,
     ) {
@@ -73,10 +75,16 @@ impl Socket {
         {
             return;
         }
-        if forwarder.lock().by_teid.contains_key(&pdu.teid) {
+        let sender = forwarder.sender(&forwarder.lock(), pdu.teid, from.ip(), now);
+        if let Some((seid, sender)) = sender {
+            let datagram = whole.to_vec();
+            let packet = EarlyPacket { seid, from, local, datagram, since: now };
+            if sender != Sender::Accepted && forwarder.keep_early(packet, pdu.teid, now) {
+                return;
+            }
             // The kernel reassembled it, or the session is newer than the packet: it is processed
             // like the others.
-            self.wrap(datagram, from, local);
+            wrap(&mut self.frame, whole, from, local);
             let mut out = std::mem::take(&mut self.out);
             forwarder.run(Program::Socket, &self.frame, &mut out);
             self.out = out;
@@ -99,36 +107,35 @@ impl Socket {
             }
         }
     }
+}
 
-    /// A frame as it may have carried a datagram.
-    fn wrap(&mut self, datagram: &[u8], from: SocketAddr, local: IpAddr) {
-        let frame = &mut self.frame;
-        frame.clear();
-        frame.extend(LINK_MAC);
-        frame.extend(LINK_MAC);
-        let udp = 8 + datagram.len();
-        match (from.ip(), local) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => {
-                frame.extend([8, 0, 0x45, 0]);
-                frame.extend(((20 + udp) as u16).to_be_bytes());
-                // The checksum is not verified.
-                frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-                frame.extend(from.octets());
-                frame.extend(to.octets());
-            }
-            (IpAddr::V6(from), IpAddr::V6(to)) => {
-                frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
-                frame.extend((udp as u16).to_be_bytes());
-                frame.extend([17, 64]);
-                frame.extend(from.octets());
-                frame.extend(to.octets());
-            }
-            _ => return,
+/// A frame as it may have carried a datagram.
+pub(super) fn wrap(frame: &mut Vec<u8>, datagram: &[u8], from: SocketAddr, local: IpAddr) {
+    frame.clear();
+    frame.extend(LINK_MAC);
+    frame.extend(LINK_MAC);
+    let udp = 8 + datagram.len();
+    match (from.ip(), local) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            frame.extend([8, 0, 0x45, 0]);
+            frame.extend(((20 + udp) as u16).to_be_bytes());
+            // The checksum is not verified.
+            frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+            frame.extend(from.octets());
+            frame.extend(to.octets());
         }
-        frame.extend(from.port().to_be_bytes());
-        frame.extend(martlet_gtpu::PORT.to_be_bytes());
-        frame.extend((udp as u16).to_be_bytes());
-        frame.extend([0, 0]);
-        frame.extend(datagram);
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+            frame.extend((udp as u16).to_be_bytes());
+            frame.extend([17, 64]);
+            frame.extend(from.octets());
+            frame.extend(to.octets());
+        }
+        _ => return,
     }
+    frame.extend(from.port().to_be_bytes());
+    frame.extend(martlet_gtpu::PORT.to_be_bytes());
+    frame.extend((udp as u16).to_be_bytes());
+    frame.extend([0, 0]);
+    frame.extend(datagram);
 }

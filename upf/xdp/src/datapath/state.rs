@@ -9,6 +9,7 @@ use crate::loader::Programs;
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_board::governor::CLASSES;
 use martlet_upf_datapath::Usage;
+use martlet_upf_datapath::senders::Senders;
 use martlet_upf_rules::{ById, Direction, Session, Tunnel, UeAddress};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::offset_of;
@@ -34,6 +35,10 @@ pub(super) struct Entry {
     pub incarnation: u32,
     /// In the table of sessions.
     pub slot: u32,
+    /// Its gNBs.
+    pub senders: Senders,
+    /// See [`Session::tunnels_of_others`].
+    pub of_others: LazyBox<Vec<u32>>,
     pub rules: Vec<InstalledRule>,
     /// Replaced rules, with the time from which packets could no longer find them.
     pub old_rules: LazyBox<Vec<(Instant, InstalledRule)>>,
@@ -245,6 +250,8 @@ impl Entry {
             seid: session.seid,
             incarnation,
             slot,
+            senders: Senders::default(),
+            of_others: LazyBox::default(),
             rules: Vec::new(),
             old_rules: LazyBox::default(),
             lookup_keys: ById::new(),

@@ -62,7 +62,7 @@ impl Drop for Thread {
 }
 
 /// The tunnel of a packet, or of the end of some (TS 29.281, 5.1).
-fn teid_of(datagram: &[u8]) -> Option<u32> {
+pub(super) fn teid_of(datagram: &[u8]) -> Option<u32> {
     let header = datagram.first_chunk::<8>().filter(|header| matches!(header[1], 254 | 255))?;
     Some(u32::from_be_bytes([header[4], header[5], header[6], header[7]]))
 }

@@ -75,7 +75,7 @@ impl Programs {
         }
         let classes = perimeter.entries().into_iter().map(|(p, class)| (p, class.into())).collect();
         update("perimeter", &self.perimeter.classes, &written.classes, &classes)?;
-        let sources = perimeter.sources().into_iter().map(|prefix| (prefix, 1)).collect();
+        let sources = perimeter.sources().into_iter().map(|(p, n)| (p, n.into())).collect();
         update("sources", &self.perimeter.sources, &written.sources, &sources)?;
         for service in perimeter.services().difference(&written.services) {
             self.write_service(service)?;

@@ -13,6 +13,7 @@ use crate::n2::{Connection, Gnb, Location, Reporting, downlink};
 use crate::served::{Tai, plmn_to_ngap};
 use crate::ue::{Event, Reported, Ue};
 use martlet_nas::Plmn;
+use martlet_nf::callbacks::check_share;
 use martlet_ngap::helpers;
 use martlet_ngap::ngap::*;
 use martlet_sbi::Problem;
@@ -140,6 +141,8 @@ impl Amf {
             return Err(Problem::new(503, "NF_CONGESTION")
                 .detail("too many subscriptions; raise amf.limits.max_ues"));
         }
+        let others = list.1.iter().map(|other| other.uri.as_str());
+        check_share(&asked.event_notify_uri, others, self.config.limits.max_ues)?;
         list.0 += 1;
         let id = list.0;
         let max = asked.options.as_ref().and_then(|options| options.max_reports);

@@ -10,6 +10,7 @@ use crate::ue::positioning::{MAX_SUBSCRIPTIONS, Subscription, of_routing};
 use crate::ue::{Stop, Ue};
 use crate::{Amf, metrics};
 use bytes::Bytes;
+use martlet_nf::callbacks::check_share;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, extract_ngap_ies};
 use martlet_sbi::{Multipart, Problem, content_type};
@@ -69,6 +70,7 @@ impl NonUeSubscriptions {
                 Problem::new(403, "UNSPECIFIED").detail("too many subscriptions to NRPPa messages")
             );
         }
+        check_share(&data.n2_notify_callback_uri, list.iter().map(|it| it.uri.as_str()), MAX_LMFS)?;
         *next += 1;
         let id = next.to_string();
         list.push(Subscription {

@@ -14,6 +14,7 @@ use martlet_nas::{
     GmmCause, Nas5gsMessage, NasAdditionalInformation, NasDlNasTransport, NasPayloadContainer,
     NasPayloadContainerType, NasUlNasTransport, PayloadContainerKind,
 };
+use martlet_nf::callbacks::check_share;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::common::RefToBinaryData;
 use martlet_sbi_api::namf_communication::{
@@ -88,6 +89,8 @@ pub(crate) fn subscribe(
             Problem::new(403, "UNSPECIFIED").detail("too many subscriptions to the UE's messages")
         );
     }
+    let others = known.subscriptions.iter().map(|(.., other)| other.as_str());
+    check_share(&uri, others, MAX_SUBSCRIPTIONS)?;
     known.next += 1;
     let id = known.next.to_string();
     known.subscriptions.push((id.clone(), class, uri));

@@ -49,6 +49,7 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     request.access_type = Some(AccessType::ThreeGppAccess);
     request.pei = ue.identity.pei.clone();
     request.user_loc = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
+    request.time_zone = ue.amf.config.network_name.time_zone.clone();
     request.serving_plmn = Some(plmn_to_sbi(ue.guami().plmn).into());
     request.rat_type = Some(RatType::Nr);
     request.serv_area_res = access.and_then(|access| access.service_area_restriction.clone());

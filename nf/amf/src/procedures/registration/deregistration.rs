@@ -33,11 +33,14 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
     if ue.is_registered() && !inbound.is_verified() {
         // Not authenticated: another UE may have sent it (TS 24.501, 4.4.4.3).
         metrics::nas_error("unprotected");
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            "unprotected deregistration request discarded"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("deregistration", ue.gnb()) {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                suppressed,
+                "unprotected deregistration request discarded"
+            );
+        }
         return procedure.failed("not_verified");
     }
     let switch_off = request.de_registration_type.switch_off();

@@ -172,10 +172,12 @@ fn request(ue: &Ue, complete: &NasSecurityModeComplete) -> Option<NasRegistratio
         Ok(_) => None,
         Err(error) => {
             metrics::nas_error("malformed");
-            tracing::warn!(
-                supi = ue.label(), gnb = ue.gnb(), %error,
-                "repeated request is malformed"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("repeated_request", ue.gnb()) {
+                tracing::warn!(
+                    supi = ue.label(), gnb = ue.gnb(), %error, suppressed,
+                    "repeated request is malformed"
+                );
+            }
             None
         }
     }

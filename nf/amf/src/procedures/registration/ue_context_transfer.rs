@@ -28,6 +28,7 @@ use martlet_sbi_api::common::{
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nsmf_pdusession;
+use martlet_security::Zeroizing;
 use std::time::{Duration, Instant};
 
 const NAS: &str = "nas";
@@ -167,8 +168,8 @@ fn reference(id: &str) -> RefToBinaryData {
 fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &'static str> {
     let supi = context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("no SUPI")?;
     let keys = context.seaf_data.ok_or("no keys")?;
-    let mut k_amf = [0; 32];
-    hex::decode_to_slice(&keys.key_amf.key_val.0, &mut k_amf)
+    let mut k_amf = Zeroizing::new([0; 32]);
+    hex::decode_to_slice(&keys.key_amf.key_val.0, &mut *k_amf)
         .map_err(|_| "K_AMF is not 64 hexadecimal digits")?;
     let ngksi = Some(keys.ng_ksi.ksi).filter(|ksi| *ksi < 7 && keys.ng_ksi.tsc == ScType::Native);
     let ngksi = ngksi.ok_or("ngKSI is not native")?;
@@ -195,7 +196,7 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
     let (inbound, derived) = if changed {
         (None, Some((KAmf::new(&k_amf), ngksi)))
     } else {
-        let mut security = security(k_amf, ngksi, mm)?;
+        let mut security = security(&k_amf, ngksi, mm)?;
         let Some(nas) = nas else {
             ue.security = Some(security);
             let allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi);
@@ -214,7 +215,7 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
 }
 
 /// The current keys and NAS COUNTs.
-fn security(k_amf: [u8; 32], ngksi: u8, mm: &MmContext) -> Result<Security, &'static str> {
+fn security(k_amf: &[u8; 32], ngksi: u8, mm: &MmContext) -> Result<Security, &'static str> {
     let mode = mm.nas_security_mode.as_ref().ok_or("no algorithms")?;
     let counted = |count: Option<u32>| count.map_or(Ok(NasCount::ZERO), NasCount::new);
     let counts = (counted(mm.nas_uplink_count), counted(mm.nas_downlink_count));
@@ -234,7 +235,8 @@ fn sessions(
 ) -> Result<(), &'static str> {
     for session in list.into_iter().flatten() {
         let root = ue.amf.context.api_root().clone();
-        let context = SmContext::from_location(&session.sm_context_ref, &root)
+        // Another AMF checked it.
+        let context = SmContext::from_location(&session.sm_context_ref, &root, |_| true)
             .ok_or("a session has no SM context")?;
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);

@@ -136,7 +136,8 @@ async fn establish(
         .post_sm_contexts(body)
         .await
         .map_err(|problem| refused(ue, psi, problem))?;
-    let Some(context) = SmContext::from_location(&created.location, &root) else {
+    let tolerates = |quirk| ue.amf.context.tolerates(quirk, &root.authority);
+    let Some(context) = SmContext::from_location(&created.location, &root, tolerates) else {
         tracing::error!(
             supi = ue.label(),
             location = created.location,

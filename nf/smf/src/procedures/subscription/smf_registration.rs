@@ -3,6 +3,7 @@
 use crate::session::Session;
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
+use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_uecm::{
     FeaturesQuery, SmfDeregistrationQuery, SmfRegistration, UdmUeContextManagementClient,
@@ -23,6 +24,7 @@ pub async fn register(session: &Session) -> Result<(), Problem> {
         session.plmn.clone(),
     );
     registration.dnn = Some(session.dnn.clone());
+    registration.registration_time = Some(DateTime::now());
     let id = session.id.to_string();
     udm(session).await?.registration(&session.supi, &id, registration).await.map(|_| ())
 }

@@ -11,6 +11,7 @@ use super::poll_backoff::PollBackoff;
 use super::tables::{Installed, Tables, Ues};
 use martlet_upf_config::{OffloadPolicy, SwitchConfig, network};
 use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
 use martlet_upf_datapath::{Change, Datapath, DatapathError, EventSender, Usage};
 use martlet_upf_kernel::network_instances::network_instance_of;
@@ -89,6 +90,10 @@ pub(super) struct State {
     longest: u16,
     /// Network instances with their own interface on N6, which only the native UPF supports.
     network_instances: Vec<Vec<u8>>,
+    /// What UEs may not reach, and who sends on N3; as the native UPF has it, and its generation in
+    /// the tables.
+    perimeter: Option<Arc<Perimeter>>,
+    isolated: Option<u64>,
     /// No session moves to the switch any more.
     ended: bool,
 }
@@ -109,6 +114,7 @@ impl State {
         environment: Environment,
     ) -> State {
         let (events, counters) = (native.events(), native.counters());
+        let perimeter = native.perimeter();
         let Environment { netns, ues, longest, network_instances } = environment;
         State {
             native,
@@ -129,6 +135,8 @@ impl State {
             ues,
             longest,
             network_instances,
+            perimeter,
+            isolated: None,
             ended: false,
         }
     }
@@ -165,7 +173,8 @@ impl State {
     /// See [`Datapath::apply`].
     pub fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
-        let plan = Plan::of(session);
+        let sources = self.perimeter.as_ref().map_or(Sources::Any, |p| p.source_check());
+        let plan = Plan::of(session).and_then(|plan| plan.checked(sources));
         let wanted = plan.as_ref().is_ok_and(|plan| self.wants(session, plan));
         let unchanged = |known: &Known| {
             let same = known.plan.as_ref().ok() == plan.as_ref().ok() && wanted;

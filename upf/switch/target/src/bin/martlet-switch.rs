@@ -1,5 +1,6 @@
 //! The switch process. `martlet switch run` starts it.
 use clap::{Parser, Subcommand, ValueEnum};
+use martlet_switch_target::access::Access;
 use martlet_switch_target::bench::{self, Bench, TunnelOperation};
 use martlet_switch_target::ports::Binding;
 use martlet_switch_target::serve::{Settings, serve};
@@ -46,6 +47,12 @@ struct Run {
     /// Address of the P4Runtime server
     #[arg(long, default_value = "127.0.0.1:9559")]
     listen: SocketAddr,
+    /// File of a token that each request has to have, for controllers on other machines
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+    /// User ID that may control the switch, beside root and that of this process
+    #[arg(long, value_name = "UID")]
+    allow_user: Vec<u32>,
     /// Port towards gNBs: an interface (xdp:IF or packet:IF selects how frames are received), or
     /// capture files, pcap:IN,OUT
     #[arg(long, requires = "native_n3")]
@@ -122,6 +129,7 @@ fn run(arguments: &Run) -> Result<(), ProcessError> {
         |peer: &Option<Binding>, native: &Option<Binding>| Some((peer.clone()?, native.clone()?));
     let settings = Settings {
         listen: arguments.listen,
+        access: Access::new(arguments.allow_user.clone(), arguments.token.as_deref())?,
         n3: wire(&arguments.access, &arguments.native_n3),
         n6: wire(&arguments.core, &arguments.native_n6),
         state: arguments.state.clone(),

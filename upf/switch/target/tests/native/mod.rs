@@ -106,7 +106,7 @@ impl Testbed {
         config.dnns = vec![DnnConfig {
             name: "internet".into(),
             pools: vec!["10.32.0.0/11".into()],
-            allocate: false,
+            ..DnnConfig::default()
         }];
         config.switch.native = native;
         config.switch.address = LISTEN.parse().expect("an address");

@@ -1,0 +1,26 @@
+//! Quirks on N2.
+use crate::{Interface, quirks};
+
+quirks! {
+    /// Deviations of gNBs.
+    pub enum N2Quirk on Interface::N2 {
+        /// Information elements out of order.
+        ElementOrder {
+            name: "element_order",
+            deviation: "information elements in another order than the tables of TS 38.413, 9.2",
+            clause: "TS 38.413, 10.3.6",
+            vendors: "PacketRusher",
+            handling: "decoded in any order; refused: ERROR INDICATION, falsely constructed message",
+            refused_by: "amf.n2.strict",
+        },
+        /// Packets without a checksum over an interface that offloads it.
+        OffloadedChecksum {
+            name: "offloaded_checksum",
+            deviation: "SCTP packets with the checksum 0 over an interface that offloads it",
+            clause: "RFC 9260, 6.8",
+            vendors: "the kernel's SCTP on the same machine",
+            handling: "accepted from this machine alone, by the user-space stack; refused: dropped",
+            refused_by: "amf.n2.strict",
+        },
+    }
+}

@@ -1,0 +1,80 @@
+//! Quirks on the service-based interface.
+use crate::{Interface, quirks};
+
+quirks! {
+    /// Deviations of network functions.
+    pub enum SbiQuirk on Interface::Sbi {
+        /// The API root in apiPrefix.
+        AbsoluteApiPrefix {
+            name: "absolute_api_prefix",
+            deviation: "`apiPrefix` of an NF profile is the whole API root",
+            clause: "TS 29.510, 6.1.6.2.3",
+            vendors: "free5GC",
+            handling: "used as the API root; refused: the service is not called",
+            refused_by: "sbi.strict",
+        },
+        /// A bare reference as location.
+        BareSmContextReference {
+            name: "bare_sm_context_reference",
+            deviation: "the `Location` of an SM context is its reference alone",
+            clause: "TS 29.502, 6.1.3.2.3.1",
+            vendors: "free5GC's SMF",
+            handling: "used with the SMF's API root; refused: the session is not established",
+            refused_by: "sbi.strict",
+        },
+        /// A prefix before the reference.
+        PrefixedSmContextReference {
+            name: "prefixed_sm_context_reference",
+            deviation: "`urn:uuid:` before the reference of an SM context that the SMF assigned",
+            clause: "TS 29.502, 6.1.3.3.2",
+            vendors: "free5GC's AMF",
+            handling: "the prefix is ignored; refused: 404 CONTEXT_NOT_FOUND",
+            refused_by: "sbi.strict",
+        },
+        /// List elements that are not of their type.
+        UnreadableElement {
+            name: "unreadable_element",
+            deviation: "elements of lists in subscription data that are not of their type",
+            clause: "TS 29.571, 5.3",
+            vendors: "free5GC's data",
+            handling: "dropped where nothing needs them; refused: the response is not valid",
+            refused_by: "sbi.strict",
+        },
+        /// null for a list.
+        NullList {
+            name: "null_list",
+            deviation: "`null` for a list that is not nullable",
+            clause: "TS 29.500, 5.2.4",
+            vendors: "free5GC",
+            handling: "an empty list; refused: the message is not valid",
+            refused_by: "sbi.strict",
+        },
+        /// No heartbeats.
+        NoHeartbeats {
+            name: "no_heartbeats",
+            deviation: "an NF instance registers without `heartBeatTimer`, and sends no heartbeats",
+            clause: "TS 29.510, 5.2.2.3.2",
+            vendors: "free5GC up to 3.4",
+            handling: "stays registered with `nrf.interop.no_heartbeats`; refused: suspended",
+            refused_by: "nrf.interop.no_heartbeats: false",
+        },
+        /// The former version of Nudm_SDM.
+        SdmVersion1 {
+            name: "sdm_v1",
+            deviation: "`nudm-sdm/v1` in place of v2",
+            clause: "TS 29.503, 6.1.1",
+            vendors: "free5GC's SMF up to 1.2.4",
+            handling: "served with `udm.sdm_v1`; refused: 404",
+            refused_by: "udm.sdm_v1: false",
+        },
+        /// Subscriptions to nothing.
+        EmptySubscription {
+            name: "empty_subscription",
+            deviation: "an SDM subscription without `monitoredResourceUris` or `callbackReference`",
+            clause: "TS 29.503, 6.1.6.2.3",
+            vendors: "free5GC's AMF",
+            handling: "accepted with `udm.empty_subscriptions`, never notified; refused: 400",
+            refused_by: "udm.empty_subscriptions: false",
+        },
+    }
+}

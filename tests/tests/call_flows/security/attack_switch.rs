@@ -1,0 +1,109 @@
+//! Attacks on a UPF with a programmable switch: flows that the switch forwards are checked as those
+//! of the native UPF.
+use crate::user_plane::switch::on_switch;
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_gtpu::{PduSessionContainer, g_pdu_header};
+use martlet_tests::{
+    GATEWAY, SwitchWiring, TestCore, eventually, in_namespace, ping, reaches, run, switch_program,
+};
+use martlet_upf::config::{DatapathChoice, DnnConfig, SwitchEngine, UeToUe};
+use martlet_upf::conformance::udp_packet;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use tokio::net::UdpSocket;
+
+/// The address of N4 on a link of its own, which the data network routes to.
+const CORE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// A host of the data network.
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+/// How long something may take to arrive that must not.
+const SILENCE: Duration = Duration::from_millis(500);
+
+fn drops(core: &TestCore, reason: &str) -> u64 {
+    core.status("upf")["drops"][reason].as_u64().unwrap_or(0)
+}
+
+async fn counted(core: &TestCore, reason: &str, due: u64) -> Result<()> {
+    let is_counted = || (drops(core, reason) >= due).then_some(());
+    eventually("each packet is counted", is_counted, || core.status("upf").to_string()).await
+}
+
+async fn flows_on_the_switch(engine: SwitchEngine) -> Result<()> {
+    let core = TestCore::start(Sbi::Local, |config| {
+        config.upf.datapath = DatapathChoice::Switch;
+        config.upf.switch.engine = engine;
+        config.upf.n6.deny = vec!["10.77.0.0/16".parse().expect("a network")];
+        config.upf.dnns = vec![DnnConfig {
+            name: "internet".into(),
+            ue_to_ue: UeToUe::Deny,
+            ..DnnConfig::default()
+        }];
+    })
+    .await?;
+    // The machine behind the switch's next hop has the address.
+    run("ip", &["addr", "add", "10.77.0.1/32", "dev", "dn"]).await?;
+    let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
+    let (ue, from) = core.ue_with_session(&gnb, 1).await?;
+    let (neighbour, to) = core.ue_with_session(&other, 2).await?;
+    reaches(&ue, 1, HOST).await?;
+    reaches(&neighbour, 1, HOST).await?;
+    on_switch(&core, 2).await?;
+    reaches(&ue, 1, HOST).await?;
+    while tokio::time::timeout(SILENCE, ue.recv_ip()).await.is_ok() {}
+    let listener = UdpSocket::bind((CORE, 7777)).await?;
+
+    // An address of the core, and another UE.
+    let before = (drops(&core, "n6_isolation"), drops(&core, "ue_to_ue"));
+    for _ in 0..5 {
+        ue.send_ip(1, udp_packet((from, 4000), (CORE, 7777), b"core")).await?;
+        ue.send_ip(1, udp_packet((from, 4000), (Ipv4Addr::BROADCAST, 7777), b"all")).await?;
+        ue.send_ip(1, udp_packet((from, 4000), (to, 7777), b"neighbour")).await?;
+    }
+    counted(&core, "n6_isolation", before.0 + 10).await?;
+    counted(&core, "ue_to_ue", before.1 + 5).await?;
+    let mut buffer = [0; 64];
+    let received = tokio::time::timeout(SILENCE, listener.recv_from(&mut buffer)).await;
+    ensure!(received.is_err(), "the core received {received:?}");
+    let received = tokio::time::timeout(SILENCE, neighbour.recv_ip()).await;
+    ensure!(received.is_err(), "the other UE received {received:?}");
+
+    // Another gNB sends in the tunnel of the session.
+    let status = core.status("upf");
+    let sessions = status["sessions"].as_array().context("sessions")?;
+    let of_ue = sessions.iter().find(|session| session["ue"][0] == from.to_string());
+    let teid = of_ue.and_then(|s| s["localTeids"][0].as_str()).context("a TEID")?;
+    let teid = u32::from_str_radix(teid.trim_start_matches("0x"), 16)?;
+    let packet = ping(from, HOST, 99);
+    let header = g_pdu_header(teid, Some(PduSessionContainer::uplink(1)), packet.len());
+    let forged = [header.context("a header")?.as_slice(), &packet].concat();
+    let sender = UdpSocket::bind((SwitchWiring::gnb(2), 0)).await?;
+    let before = drops(&core, "n3_source");
+    for _ in 0..5 {
+        sender.send_to(&forged, (Ipv4Addr::new(192, 168, 70, 1), 2152)).await?;
+    }
+    counted(&core, "n3_source", before + 5).await?;
+    let received = tokio::time::timeout(SILENCE, ue.recv_ip()).await;
+    ensure!(received.is_err(), "the packet of the other gNB was answered: {received:?}");
+    on_switch(&core, 2).await?;
+    reaches(&ue, 1, HOST).await?;
+    reaches(&ue, 1, GATEWAY).await
+}
+
+#[test]
+fn attack_flows_on_a_switch_reach_the_core_and_other_ues() {
+    if switch_program().is_none() {
+        martlet_tests::skip("martlet-switch is not built; cargo build -p martlet-switch-target");
+        return;
+    }
+    in_namespace(|| flows_on_the_switch(SwitchEngine::Swx));
+}
+
+#[test]
+fn attack_flows_on_a_switch_in_xdp_reach_the_core_and_other_ues() {
+    if switch_program().is_none() {
+        martlet_tests::skip("martlet-switch is not built; cargo build -p martlet-switch-target");
+        return;
+    }
+    in_namespace(|| flows_on_the_switch(SwitchEngine::Xdp));
+}
