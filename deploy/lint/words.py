@@ -59,8 +59,8 @@ class Rules:
 
 
 def is_allowed(allowed, path, text):
-    """Whether a file, or the exact text, is one of the allowed."""
-    return text in allowed or any(fnmatch.fnmatch(path, pattern) for pattern in allowed)
+    """Whether a file or a text matches one of the allowed globs."""
+    return any(fnmatch.fnmatchcase(it, pattern) for pattern in allowed for it in (path, text))
 
 
 def comment_text(comment):

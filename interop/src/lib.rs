@@ -13,7 +13,7 @@
 //! assert_eq!(martlet_interop::status("amf")[0]["peer"], "192.0.2.1");
 //! ```
 //!
-//! The memory is bounded: beyond [`MOST_PEERS`] pairs of quirk and peer, further peers are counted
+//! The memory is bounded: beyond [`MAX_PEERS`] pairs of quirk and peer, further peers are counted
 //! together.
 #![forbid(unsafe_code)]
 mod n1;
@@ -35,9 +35,9 @@ use std::fmt::{Display, Write};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Pairs of quirk and peer that are counted apart.
-pub const MOST_PEERS: usize = 1024;
+pub const MAX_PEERS: usize = 1024;
 
-/// The peer of the quirks beyond [`MOST_PEERS`].
+/// The peer of the quirks beyond [`MAX_PEERS`].
 const OTHERS: &str = "others";
 
 /// An interface of the core.
@@ -132,7 +132,7 @@ static MET: Mutex<BTreeMap<(Key, String), u64>> = Mutex::new(BTreeMap::new());
 fn count(key: Key, peer: String) -> bool {
     let mut met = MET.lock().unwrap_or_else(PoisonError::into_inner);
     let mut entry = (key, peer);
-    if met.len() >= MOST_PEERS && !met.contains_key(&entry) {
+    if met.len() >= MAX_PEERS && !met.contains_key(&entry) {
         entry.1 = OTHERS.into();
     }
     let count = met.entry(entry).or_default();
@@ -244,12 +244,12 @@ mod tests {
 
     #[test]
     fn peers_are_counted_apart_up_to_a_limit() {
-        for peer in 0..MOST_PEERS + 10 {
+        for peer in 0..MAX_PEERS + 10 {
             TestQuirk::One.met("test", peer);
         }
         TestQuirk::One.met("test", 0);
         let listed = status("test");
-        assert!(listed.len() <= MOST_PEERS + 1);
+        assert!(listed.len() <= MAX_PEERS + 1);
         let of = |peer: &str| listed.iter().find(|entry| entry["peer"] == peer).unwrap();
         assert_eq!((&of("0")["count"], &of("0")["interface"]), (&json!(2), &json!("n4")));
         assert_eq!(of(OTHERS)["count"], 10);

@@ -86,18 +86,18 @@ pub fn is_allowed(allow: &[String], authority: &str) -> bool {
 pub fn check_share<'a>(
     uri: &str,
     others: impl Iterator<Item = &'a str>,
-    most: usize,
+    max: usize,
 ) -> Result<(), Problem> {
     let consumer = authority(uri);
     let own = others.filter(|other| authority(other) == consumer).count();
-    if consumer.is_none() || own < most.div_ceil(2) {
+    if consumer.is_none() || own < max.div_ceil(2) {
         return Ok(());
     }
     if let Some(suppressed) = martlet_log_limit::line("subscriptions_of_a_consumer", 0) {
         tracing::warn!(uri, own, suppressed, "subscription refused: the consumer has too many");
     }
     Err(Problem::new(403, "QUOTA_EXCEEDED")
-        .detail(format!("the consumer has {own} subscriptions, half of the limit of {most}")))
+        .detail(format!("the consumer has {own} subscriptions, half of the limit of {max}")))
 }
 
 /// The refusal of a callback URI.
@@ -197,7 +197,7 @@ mod tests {
     fn a_consumer_has_at_most_half_of_the_subscriptions() {
         let uri = |n: usize| format!("http://127.0.0.9:80/{n}");
         let held: Vec<String> = (0..2).map(uri).chain(["http://127.0.0.8/x".into()]).collect();
-        let check = |uri, most| check_share(uri, held.iter().map(String::as_str), most);
+        let check = |uri, max| check_share(uri, held.iter().map(String::as_str), max);
         assert!(check("http://127.0.0.9/new", 5).is_ok());
         assert_eq!(check("http://127.0.0.9/new", 4).unwrap_err().cause(), "QUOTA_EXCEEDED");
         assert!(check("http://127.0.0.8/new", 4).is_ok());

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 /// How long a packet waits.
 const WAIT: Duration = Duration::from_millis(500);
 /// Packets that wait in all, for one session, and from one sender.
-const MOST: usize = 1024;
-const MOST_OF_ONE: usize = 256;
+const MAX_ENTRIES: usize = 1024;
+const MAX_OF_ONE: usize = 256;
 /// Those of a sender to which no session has a tunnel, for one session.
-const MOST_OF_UNKNOWN: usize = 64;
+const MAX_OF_UNKNOWN: usize = 64;
 
 /// A datagram that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl EarlyPackets {
     pub fn push(&mut self, packet: EarlyPacket, is_peer: bool) -> bool {
         let of_session = self.0.iter().filter(|other| other.seid == packet.seid).count();
         let of_sender = self.0.iter().filter(|other| other.from.ip() == packet.from.ip()).count();
-        let most = if is_peer { MOST_OF_ONE } else { MOST_OF_UNKNOWN };
-        let fits = self.0.len() < MOST && of_session < most && of_sender < MOST_OF_ONE;
+        let max = if is_peer { MAX_OF_ONE } else { MAX_OF_UNKNOWN };
+        let fits = self.0.len() < MAX_ENTRIES && of_session < max && of_sender < MAX_OF_ONE;
         if fits {
             self.0.push_back(packet);
         }

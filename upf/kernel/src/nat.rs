@@ -50,15 +50,15 @@ fn table_of(interface: &str) -> String {
 
 /// Limits the flows of each UE, so that one does not take the ports of all. Not every kernel can
 /// count connections.
-fn limit_flows(interface: &str, pools: &[String], most: u32) {
-    if most == 0 {
+fn limit_flows(interface: &str, pools: &[String], max: u32) {
+    if max == 0 {
         return;
     }
     let (table, pools) = (table_of(interface), pools.join(", "));
     let rules = format!(
         "table ip upf_{table} {{\nset ues {{ type ipv4_addr; size 65536; flags dynamic; }}\nchain \
          forward {{\ntype filter hook forward priority 0; policy accept\nip saddr {{ {pools} }} \
-         ct state new add @ues {{ ip saddr ct count over {most} }} counter drop\n}}\n}}\n"
+         ct state new add @ues {{ ip saddr ct count over {max} }} counter drop\n}}\n}}\n"
     );
     if let Some(Err(error)) = run(&["nft", "-f", "-"].map(String::from), &rules) {
         tracing::warn!(%error, "upf.n6.nat_flows_per_ue not set: a UE may take all ports");

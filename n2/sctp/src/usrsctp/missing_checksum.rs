@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// How long the list of local addresses is used.
 const VALIDITY: Duration = Duration::from_secs(5);
 /// Peers that are remembered.
-const MOST: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 
 static PEERS: Mutex<BTreeSet<IpAddr>> = Mutex::new(BTreeSet::new());
 
@@ -46,7 +46,7 @@ impl LocalAddresses {
 /// Remembers a peer whose packets have no checksum, and logs the first one.
 pub(super) fn accepted(peer: IpAddr) {
     let mut peers = PEERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if peers.len() < MOST && peers.insert(peer) {
+    if peers.len() < MAX_ENTRIES && peers.insert(peer) {
         tracing::info!(
             %peer,
             "SCTP packets without a checksum accepted: the peer's stack leaves it to an interface \

@@ -40,7 +40,7 @@ impl StatusSubscriptions {
             return Err(Problem::new(403, "UNSPECIFIED").detail("too many subscriptions"));
         }
         let others = list.iter().map(|(_, other)| other.amf_status_uri.as_str());
-        check_share(&data.amf_status_uri, others, MOST)?;
+        check_share(&data.amf_status_uri, others, MAX_SUBSCRIPTIONS)?;
         *last += 1;
         list.push((last.to_string(), data.clone()));
         Ok(last.to_string())

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Most blocks of one prefix, and entries of one table.
-const MOST_OF_ONE: u32 = 4096;
-const MOST: usize = 4000;
+const MAX_OF_ONE: u32 = 4096;
+const MAX_ENTRIES: usize = 4000;
 /// Groups and reserved addresses, which the program knows.
 const GROUPS: u32 = 0xe000_0000;
 
@@ -47,9 +47,9 @@ impl Isolation {
             isolation.add(prefix);
         }
         let four = [isolation.blocks.len(), isolation.blocks_24.len(), isolation.hosts.len()];
-        if four.iter().any(|entries| *entries > 2 * MOST) {
+        if four.iter().any(|entries| *entries > 2 * MAX_ENTRIES) {
             isolation.lookup = Lookup::Native;
-        } else if isolation.blocks_v6.len() > MOST || isolation.hosts_v6.len() > MOST {
+        } else if isolation.blocks_v6.len() > MAX_ENTRIES || isolation.hosts_v6.len() > MAX_ENTRIES {
             isolation.lookup = isolation.lookup.max(Lookup::WithoutV6);
         }
         if isolation.lookup == Lookup::Native {
@@ -102,7 +102,7 @@ impl Isolation {
             blocks.entry(at & 0xffff_0000).or_insert(false);
         };
         match length {
-            0..=15 if 1 << (16 - length) > MOST_OF_ONE => self.lookup = Lookup::Native,
+            0..=15 if 1 << (16 - length) > MAX_OF_ONE => self.lookup = Lookup::Native,
             0..=16 => {
                 let blocks = (0..1u32 << (16 - length)).map(|n| (first + (n << 16), true));
                 self.blocks.extend(blocks);

@@ -3,7 +3,7 @@ use crate::error::{CompileError, Position};
 use std::path::Path;
 
 /// Maximum number of included files, and of bytes of the whole text.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// Why a program could not be read.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl std::fmt::Display for SourceError {
             SourceError::Read(file, error) => write!(f, "cannot read {file}: {error}"),
             SourceError::TooLarge(file) => write!(
                 f,
-                "{file}: the program exceeds {MOST_FILES} files or {} bytes: does a file include \
+                "{file}: the program exceeds {MAX_FILES} files or {} bytes: does a file include \
                  itself?",
                 crate::lexer::LONGEST
             ),
@@ -59,7 +59,7 @@ impl Source {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file)
             .map_err(|error| SourceError::Read(name.clone(), error))?;
-        if self.files.len() == MOST_FILES || self.text.len() + text.len() > crate::lexer::LONGEST {
+        if self.files.len() == MAX_FILES || self.text.len() + text.len() > crate::lexer::LONGEST {
             return Err(SourceError::TooLarge(name));
         }
         let number = self.files.len();
