@@ -21,7 +21,8 @@ impl Senders {
         if peers.is_empty() || peers == self.current {
             return;
         }
-        self.previous = std::mem::replace(&mut self.current, peers);
+        let before = std::mem::replace(&mut self.current, peers);
+        self.previous = before.iter().copied().filter(|gnb| !self.current.contains(gnb)).collect();
         self.until = Some(now + PREVIOUS);
     }
 

@@ -26,6 +26,7 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
         let core = TestCore::start(Sbi::Local, |config| {
             config.upf.n3.restoration_s = 0;
             config.upf.n3.allow = vec!["0.0.0.0/0".parse().expect("a network")];
+            config.upf.n3.source_check = martlet_upf::config::SourceCheck::Peer;
         })
         .await?;
         let bystander = Bystander::at(&core).await?;
