@@ -14,6 +14,7 @@ mod former_associations;
 mod lease;
 mod metrics;
 mod n2;
+mod operator;
 mod persisted;
 mod procedures;
 mod served;
@@ -34,7 +35,7 @@ pub use config::{
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
-use martlet_sbi::{Route, trace};
+use martlet_sbi::{BoxFuture, Problem, Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
@@ -231,6 +232,13 @@ impl NetworkFunction for Amf {
         shutdown.wait().await;
         services::unavailable(&self).await;
         Ok(())
+    }
+
+    fn ask(
+        self: &Arc<Self>,
+        question: &str,
+    ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+        operator::answer(self, question)
     }
 
     fn ready(&self) -> Result<(), String> {

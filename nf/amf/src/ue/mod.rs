@@ -17,8 +17,8 @@ mod wait;
 
 pub(crate) use context::{AmPolicy, Due, Idle, Reallocation, Reported, Subscription, Ue};
 pub(crate) use event::{
-    Event, HandoverAnswer, InitialMessage, ReallocationAnswer, Transfer, TransferAnswer, UeHandle,
-    Work,
+    Event, HandoverAnswer, InitialMessage, OperatorRequest, ReallocationAnswer, Transfer,
+    TransferAnswer, UeHandle, Work,
 };
 pub(crate) use nas::{NasTimer, Protection, count};
 pub(crate) use next_hop::NextHop;
