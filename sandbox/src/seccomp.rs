@@ -11,7 +11,7 @@ use std::fmt;
 /// The lists by name. `base` is what the C library and the runtime call, and is part of every
 /// filter; `programs` is for a function that runs other programs. The others come from profile
 /// runs, see `sandbox/profile.py`.
-pub const FILTERS: [(&str, &str); 13] = [
+pub const FILTERS: [(&str, &str); 14] = [
     ("base", include_str!("../filters/base.txt")),
     ("programs", include_str!("../filters/programs.txt")),
     ("nrf", include_str!("../filters/nrf.txt")),
@@ -25,6 +25,7 @@ pub const FILTERS: [(&str, &str); 13] = [
     ("amf", include_str!("../filters/amf.txt")),
     ("lmf", include_str!("../filters/lmf.txt")),
     ("upf", include_str!("../filters/upf.txt")),
+    ("oam", include_str!("../filters/oam.txt")),
 ];
 
 /// Older system calls, and their replacements on newer architectures.
