@@ -402,9 +402,13 @@ fn ues_sessions_events_and_requests_over_the_api() {
 }
 
 #[test]
-fn a_split_core_has_the_same_api_and_outlives_it() {
+fn a_split_core_has_the_same_api() {
+    in_namespace(|| ues_over_the_api(&["--split"]));
+}
+
+#[test]
+fn a_core_outlives_its_api() {
     in_namespace(|| async {
-        ues_over_the_api(&["--split"]).await?;
         let site = api_site("api-killed")?;
         let core = site.start(&["--split"])?;
         kill(&core, "oam")?;

@@ -52,7 +52,7 @@ impl From<AccessError> for Failure {
                 "The UE did not answer",
                 detail,
             ),
-            AccessError::Refused { status: 400..500, detail } => Failure::new(
+            AccessError::Refused { status: 400..=499, detail } => Failure::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "refused",
                 "The core refused",
