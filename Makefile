@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
@@ -98,6 +98,16 @@ oracles: packages-test
 	@test -x $(PYTHON_ORACLES)/bin/python || python3 -m venv $(PYTHON_ORACLES)
 	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml, p4runtime_sh' 2>/dev/null || \
 		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3 p4runtime-shell==0.0.6
+	@$(PYTHON_ORACLES)/bin/python -c 'import schemathesis, openapi_spec_validator, openapi_python_client' 2>/dev/null || \
+		$(PYTHON_ORACLES)/bin/pip install --quiet schemathesis==4.32.5 openapi-spec-validator==0.9.0 openapi-python-client==0.29.1
+
+console-tools: packages-test
+	@mkdir -p target/console-tools && cp console/tests/package.json console/tests/package-lock.json target/console-tools/
+	@test -d target/console-tools/node_modules/playwright-core || (cd target/console-tools && npm ci --silent --no-audit --no-fund)
+
+schemathesis: oracles ## Send random requests to the northbound API for SECONDS (600)
+	MARTLET_SCHEMATHESIS_SECONDS=$(if $(filter 30,$(SECONDS)),600,$(SECONDS)) MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python \
+		$(CARGO) test --workspace --locked --test processes $(RUNNER) -- --nocapture openapi_is_valid
 
 # Repeats failed tests alone and reports them as unsteady.
 STEADY = deploy/test/steady.py
@@ -122,7 +132,7 @@ SWITCH_XDP_SELECTION = user_plane::switch:: session::pdu_session_establishment::
 	handover::n2_handover:: handover::xn_handover::
 
 # `make call-flows-all` has the whole matrix of datapaths and bindings.
-test: packages-test oracles ## Run all tests, in stages that all run, and list their results (uses root)
+test: packages-test oracles console-tools ## Run all tests, in stages that all run, and list their results (uses root)
 	CARGO="$(CARGO)" AS_ROOT="$(AS_ROOT)" MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python \
 		SWITCH_SELECTION="$(SWITCH_SELECTION)" SWITCH_XDP_SELECTION="$(SWITCH_XDP_SELECTION)" \
 		deploy/test/stages.sh

@@ -4,6 +4,7 @@
 mod command;
 mod config_args;
 mod log;
+mod northbound;
 mod oam_client;
 #[cfg(test)]
 mod pages;

@@ -12,6 +12,37 @@ use std::path::PathBuf;
 /// Sections that concern every function.
 const SHARED: [&str; 5] = ["state_dir", "network", "sbi", "fabric", "oam"];
 
+/// What a reload did.
+#[derive(Debug, Default)]
+pub struct Reloaded {
+    /// What was applied, in words.
+    pub applied: Vec<String>,
+    /// Keys that need a restart.
+    pub restart: Vec<String>,
+}
+
+impl std::fmt::Display for Reloaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let or_nothing = |texts: &[String], separator: &str| match texts.is_empty() {
+            true => "nothing".to_string(),
+            false => texts.join(separator),
+        };
+        write!(
+            f,
+            "configuration reloaded; applied: {}; restart needed for: {}",
+            or_nothing(&self.applied, "; "),
+            or_nothing(&self.restart, ", ")
+        )
+    }
+}
+
+/// The keys that differ between two files, and those of them that need a restart.
+pub fn difference(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
+    let changed = changed(&leaves(before), &leaves(after));
+    let restart = changed.iter().filter(|path| !is_reloaded(path)).cloned().collect();
+    (changed, restart)
+}
+
 /// Values by path.
 type Leaves = BTreeMap<String, String>;
 
@@ -41,7 +72,7 @@ impl Reloader {
     ///
     /// # Errors
     /// The configuration is wrong.
-    pub fn reload(&mut self) -> Result<String> {
+    pub fn reload(&mut self) -> Result<Reloaded> {
         let config = Config::load(self.file.as_deref())?;
         let text = self.file.as_deref().map(text_of).transpose()?.unwrap_or_default();
         let written = leaves(&text);
@@ -65,15 +96,7 @@ impl Reloader {
         // Changes that need a restart are reported until there is one.
         self.running.retain(|path, _| !is_reloaded(path));
         self.running.extend(written.into_iter().filter(|(path, _)| is_reloaded(path)));
-        let or_nothing = |texts: Vec<String>, separator: &str| match texts.is_empty() {
-            true => "nothing".to_string(),
-            false => texts.join(separator),
-        };
-        Ok(format!(
-            "configuration reloaded; applied: {}; restart needed for: {}",
-            or_nothing(words, "; "),
-            or_nothing(restart, ", ")
-        ))
+        Ok(Reloaded { applied: words, restart })
     }
 
     fn concerns(&self, path: &str) -> bool {
@@ -129,17 +152,17 @@ mod tests {
         let mut reloader = Reloader::new(Some(file.clone()), vec![("pcf", apply)], None);
         let mut smf = Reloader::new(Some(file.clone()), Vec::new(), Some("smf"));
         let nothing = "configuration reloaded; applied: nothing; restart needed for: nothing";
-        assert_eq!(reloader.reload().unwrap(), nothing);
+        assert_eq!(reloader.reload().unwrap().to_string(), nothing);
         write("amf: { name: two }\npcf: { default_5qi: 8, max_am_policies: 9 }\n");
         let expected = "configuration reloaded; applied: pcf: policies; restart needed for: \
                         amf.name, pcf.max_am_policies";
-        assert_eq!(reloader.reload().unwrap(), expected);
+        assert_eq!(reloader.reload().unwrap().to_string(), expected);
         // Another function has nothing to do with it.
-        assert_eq!(smf.reload().unwrap(), nothing);
+        assert_eq!(smf.reload().unwrap().to_string(), nothing);
         // It is reported until there is a restart, and an invalid file changes nothing.
         let again = "configuration reloaded; applied: nothing; restart needed for: amf.name, \
                      pcf.max_am_policies";
-        assert_eq!(reloader.reload().unwrap(), again);
+        assert_eq!(reloader.reload().unwrap().to_string(), again);
         write("amf: { nmae: two }\n");
         assert!(reloader.reload().unwrap_err().to_string().contains("did you mean name?"));
         let _ = std::fs::remove_file(&file);

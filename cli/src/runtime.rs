@@ -4,6 +4,7 @@ use anyhow::Result;
 use martlet_nf::{Ready, ShutdownTrigger};
 use sd_notify::NotifyState;
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Runs a future on this thread alone. A call between two functions of the process then wakes no
@@ -88,12 +89,13 @@ fn watchdog() -> Option<Duration> {
 }
 
 /// Reloads the configuration on each SIGHUP. A wrong configuration changes nothing.
-pub fn on_hangup(mut reloader: Reloader) -> Result<()> {
+pub fn on_hangup(reloader: Arc<Mutex<Reloader>>) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            match reloader.reload() {
+            let reloaded = reloader.lock().unwrap_or_else(PoisonError::into_inner).reload();
+            match reloaded {
                 Ok(done) => tracing::info!("{done}"),
                 Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
             }

@@ -1,5 +1,5 @@
 //! What each network function needs of the machine: capabilities, system calls, files.
-use crate::config::{Config, FUNCTIONS};
+use crate::config::{API_FUNCTION, Config, PROCESSES};
 use martlet_context_store::ContextStoreConfig;
 use martlet_sandbox::{
     Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
@@ -62,7 +62,7 @@ pub fn policy(name: &str, config: &Config, files: &Files) -> Policy {
             Capability::CAP_NET_BIND_SERVICE,
         ]),
         files: file_access(name, config, files),
-        filters: FUNCTIONS.into_iter().filter(|function| is(function)).collect(),
+        filters: PROCESSES.into_iter().filter(|function| is(function)).collect(),
         ..Policy::default()
     };
     policy.locks_memory = HAVE_KEYS.into_iter().any(is);
@@ -139,6 +139,15 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     access.write.extend(oam.listen.map(|_| folder_of(&oam.token_file)));
     access.write.extend(files.pcap.clone());
     access.write.extend(written(name, config).iter().map(|file| folder_of(file)));
+    if is(API_FUNCTION) && config.oam.api.enabled {
+        let api = &config.oam.api;
+        access.write.push(folder_of(&config.api_socket()));
+        access.read.extend(api.certificate.iter().chain(&api.key).cloned());
+        // The API changes the configuration, where the permissions of its folder allow it.
+        access.write.extend(files.config.as_deref().map(folder_of));
+        // It copies the databases of the functions for a backup.
+        access.write.extend(written("core", config).iter().map(|file| folder_of(file)));
+    }
     if is("lmf") {
         let user_plane = &config.lmf.user_plane;
         access.read.extend(user_plane.certificate.clone());

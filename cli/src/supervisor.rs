@@ -9,7 +9,7 @@ use crate::log::{LogArgs, LogFormat};
 use crate::oam_client::{self, Endpoint};
 use crate::{runtime, trim};
 use anyhow::{Context, Result, bail};
-use martlet::config::{Config, database_name};
+use martlet::config::{API_FUNCTION, Config, database_name};
 use martlet::core::{FabricManager, Sbi, function_names};
 use martlet_nf::oam::OamServer;
 use martlet_nf::{NotReady, Shutdown};
@@ -71,7 +71,8 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
 
     forward_hangup(running.clone())?;
     let mut watchers = JoinSet::new();
-    for name in function_names(&config) {
+    let api = config.oam.api.enabled.then_some(API_FUNCTION);
+    for name in function_names(&config).chain(api) {
         watchers.spawn(watch(name, command.clone(), running.clone(), shutdown.clone()));
     }
     let poll = tokio::spawn(poll_status(config.clone(), statuses, readiness, started));

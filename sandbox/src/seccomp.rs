@@ -12,7 +12,7 @@ use std::fmt;
 /// The lists by name. `base` is what the C library and the runtime call, and is part of every
 /// filter; `programs` is for a function that runs other programs; `supervisor` is for the process
 /// that starts functions. The others come from profile runs, see `sandbox/profile.py`.
-pub const FILTERS: [(&str, &str); 14] = [
+pub const FILTERS: [(&str, &str); 15] = [
     ("base", include_str!("../filters/base.txt")),
     ("programs", include_str!("../filters/programs.txt")),
     ("supervisor", include_str!("../filters/supervisor.txt")),
@@ -27,6 +27,7 @@ pub const FILTERS: [(&str, &str); 14] = [
     ("amf", include_str!("../filters/amf.txt")),
     ("lmf", include_str!("../filters/lmf.txt")),
     ("upf", include_str!("../filters/upf.txt")),
+    ("oam", include_str!("../filters/oam.txt")),
 ];
 
 /// Older system calls, and their replacements on newer architectures.

@@ -74,39 +74,49 @@ fn key_file(config: &Config) -> Option<PathBuf> {
 
 /// Makes a consistent copy of each database while a core may run.
 pub fn backup(args: &BackupArgs) -> Result<()> {
-    let config = args.config.load()?;
-    let files = files(&config)?;
+    let (config, file) = (args.config.load()?, args.config.file());
+    let copied = copy(&config, file.as_deref(), &args.folder)?;
+    let has_key = copied.iter().any(|name| name == KEY);
+    if !has_key {
+        eprintln!(
+            "note: the operator's key is not in a file: keep the value of {KEY_VARIABLE} with this \
+             backup"
+        );
+    }
+    let databases = copied.iter().filter(|name| name.ends_with(".db")).count();
+    println!(
+        "{databases} databases{} in {}",
+        if has_key { " and the operator's key" } else { "" },
+        args.folder.display()
+    );
+    Ok(())
+}
+
+/// Copies databases, key and configuration into a new folder. Returns the names of the copies.
+pub fn copy(config: &Config, file: Option<&Path>, folder: &Path) -> Result<Vec<String>> {
+    let files = files(config)?;
     ensure!(
         files[0].0.exists(),
         "there is no database {}: select the core's configuration with -c or MARTLET_CONFIG",
         files[0].0.display()
     );
-    let folder = &args.folder;
     std::fs::DirBuilder::new().mode(0o700).create(folder).with_context(|| {
         format!("{}: the folder must not exist, and the one around it must", folder.display())
     })?;
-    let mut databases = 0;
-    for (file, name) in files.iter().filter(|(file, _)| file.exists()) {
-        martlet_store::connection::copy_sqlite(file, &folder.join(name))?;
-        databases += 1;
+    let mut copied = Vec::new();
+    for (file, name) in files.into_iter().filter(|(file, _)| file.exists()) {
+        martlet_store::connection::copy_sqlite(&file, &folder.join(&name))?;
+        copied.push(name);
     }
-    let key = key_file(&config).filter(|file| file.exists());
-    match &key {
-        Some(key) => copy_new(key, &folder.join(KEY))?,
-        None => eprintln!(
-            "note: the operator's key is not in a file: keep the value of {KEY_VARIABLE} with this \
-             backup"
-        ),
+    if let Some(key) = key_file(config).filter(|file| file.exists()) {
+        copy_new(&key, &folder.join(KEY))?;
+        copied.push(KEY.to_string());
     }
-    if let Some(file) = args.config.file() {
-        copy_new(&file, &folder.join(CONFIGURATION))?;
+    if let Some(file) = file {
+        copy_new(file, &folder.join(CONFIGURATION))?;
+        copied.push(CONFIGURATION.to_string());
     }
-    println!(
-        "{databases} databases{} in {}",
-        if key.is_some() { " and the operator's key" } else { "" },
-        folder.display()
-    );
-    Ok(())
+    Ok(copied)
 }
 
 /// Puts the files of a backup in the places that the configuration names.

@@ -1,5 +1,5 @@
 //! The commands of `martlet`, one file each.
-mod backup;
+pub mod backup;
 mod capture;
 mod charging;
 mod check;

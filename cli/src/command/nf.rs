@@ -2,22 +2,24 @@
 use super::capture::CaptureArgs;
 use crate::config_args::ConfigArgs;
 use crate::reload::Reloader;
-use crate::{runtime, trim};
+use crate::{northbound, runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
-use martlet::config::{Config, FUNCTIONS};
+use martlet::config::{API_FUNCTION, Config, PROCESSES};
 use martlet::core::{Sbi, fabric_environment, secure_environment, start_function, status_entry};
 use martlet::sandbox::{self, Files};
 use martlet::ue_history;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
-use std::sync::Arc;
+use martlet_sandbox::Entered;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// Starts one network function.
 #[derive(Args)]
 pub struct NfArgs {
     /// Name of the function
-    #[arg(value_parser = FUNCTIONS)]
+    #[arg(value_parser = PROCESSES)]
     name: String,
     #[command(flatten)]
     config: ConfigArgs,
@@ -40,6 +42,9 @@ pub fn run(args: NfArgs) -> Result<()> {
     args.capture.create()?;
     let files = Files { config: file.clone(), pcap: args.capture.pcap.clone() };
     let entered = sandbox::enter(&args.name, &config, &files);
+    if args.name == API_FUNCTION {
+        return runtime::block_on(api(config, file, args.supervisor, entered));
+    }
     args.capture.start(Some(&args.name))?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, &format!("martlet-{}", args.name))?;
     if args.supervisor.is_none() {
@@ -76,7 +81,8 @@ pub fn run(args: NfArgs) -> Result<()> {
             .asking(running.ask.into_iter().collect());
         let oam = oam.ready_when(running.ready.clone());
         let reloads = running.reload.into_iter().map(|reload| (name, reload)).collect();
-        runtime::on_hangup(Reloader::new(file, reloads, Some(name)))?;
+        let reloader = Reloader::new(file, reloads, Some(name));
+        runtime::on_hangup(Arc::new(Mutex::new(reloader)))?;
         runtime::notify_readiness(running.ready);
         trim::after_start();
         entered.seal();
@@ -87,4 +93,39 @@ pub fn run(args: NfArgs) -> Result<()> {
         oam.abort();
         Ok(outcome?)
     })
+}
+
+/// Runs the function of the API in this process.
+async fn api(
+    config: Config,
+    file: Option<PathBuf>,
+    supervisor: Option<u32>,
+    entered: Entered,
+) -> Result<()> {
+    anyhow::ensure!(config.oam.api.enabled, "the API is off: set oam.api.enabled");
+    let (trigger, shutdown) = Shutdown::new();
+    runtime::on_signal(trigger)?;
+    if let Some(supervisor) = supervisor {
+        runtime::exit_with_parent(supervisor)?;
+    }
+    let status = Arc::new(move || {
+        let (pid, rights) = (std::process::id(), martlet_sandbox::rights());
+        let process = serde_json::json!({"pid": pid, "rights": rights});
+        let nf = serde_json::json!({"name": API_FUNCTION, "process": process});
+        serde_json::json!({"mode": "alone", "pid": pid, "nfs": [nf]})
+    });
+    let oam = OamServer::bind(&config.oam_endpoint(Some(API_FUNCTION)), status).await?;
+    let access = Arc::new(northbound::SplitAccess::new(&config, file));
+    let api = northbound::start(&config, access).await?;
+    runtime::notify_readiness(Arc::new(|| Ok(())));
+    trim::after_start();
+    entered.seal();
+    runtime::protect_memory()?;
+    tracing::info!(socket = %api.socket.display(), address = ?api.address, "API ready");
+    tokio::select! {
+        () = oam.run() => {}
+        () = shutdown.wait() => {}
+    }
+    drop(api);
+    Ok(())
 }

@@ -4,7 +4,7 @@ use crate::config_args::ConfigArgs;
 use crate::log::LogArgs;
 use crate::reload::Reloader;
 use crate::supervisor::{self, FunctionCommand};
-use crate::{runtime, trim};
+use crate::{northbound, runtime, trim};
 use anyhow::Result;
 use clap::Args;
 use martlet::config::Config;
@@ -15,7 +15,7 @@ use martlet_nf::Shutdown;
 use martlet_nf::oam::{OamServer, StatusSource};
 use martlet_sandbox::Entered;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Starts the core.
@@ -81,18 +81,33 @@ async fn one_process(
     let environment = secure_environment(&config, "core", sbi, config.sbi.listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
     let status = with_rights(core.status_source());
-    let oam = OamServer::bind(&config.oam_endpoint(None), status).await?;
+    let oam = OamServer::bind(&config.oam_endpoint(None), status.clone()).await?;
+    let reloader = Reloader::new(file.clone(), core.reload_sources(), None);
+    let reloader = Arc::new(Mutex::new(reloader));
+    let api = match config.oam.api.enabled {
+        true => {
+            let asks = core.ask_sources();
+            let access =
+                northbound::LocalAccess::new(&config, file, status, asks, reloader.clone());
+            Some(northbound::start(&config, Arc::new(access)).await?)
+        }
+        false => None,
+    };
     let oam = oam.asking(core.ask_sources()).ready_when(core.ready_source());
-    runtime::on_hangup(Reloader::new(file, core.reload_sources(), None))?;
+    runtime::on_hangup(reloader)?;
     runtime::notify_readiness(core.ready_source());
     trim::after_start();
     entered.seal();
     runtime::protect_memory()?;
     let ms = started.elapsed().as_millis() as u64;
     tracing::info!(oam = %oam.socket().display(), ms, ?sbi, "core ready");
+    if let Some(api) = &api {
+        tracing::info!(socket = %api.socket.display(), address = ?api.address, "API ready");
+    }
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;
     oam.abort();
+    drop(api);
     outcome
 }
 

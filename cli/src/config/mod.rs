@@ -12,7 +12,7 @@ mod security;
 
 pub use fabric::FabricSection;
 pub use network::NetworkSection;
-pub use oam::{FUNCTIONS, OamSection};
+pub use oam::{API_FUNCTION, FUNCTIONS, OamSection, PROCESSES};
 pub use paths::{CONFIG_VARIABLE, SERVICE_CONFIG, SERVICE_STATE, database_name, find};
 pub use sbi::{PkiFile, SbiSection};
 pub use security::SecuritySection;
@@ -183,6 +183,11 @@ impl Config {
     /// The OAM endpoint of the core, or of a function in a process of its own.
     pub fn oam_endpoint(&self, function: Option<&str>) -> OamEndpoint {
         self.oam.endpoint(&self.fabric, function)
+    }
+
+    /// The socket of the API.
+    pub fn api_socket(&self) -> PathBuf {
+        self.oam.api_socket(&self.fabric)
     }
 
     /// The unix sockets of the SBI, unless it uses TCP.

@@ -5,6 +5,7 @@ use crate::ue_history::HistoryConfig;
 use martlet_config::Finding;
 use martlet_nf::oam::OamEndpoint;
 use martlet_nf::traces::TracesConfig;
+use martlet_oam::ApiConfig;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,13 @@ use std::path::PathBuf;
 /// The network functions in start order. Each one starts after those that it depends on.
 pub const FUNCTIONS: [&str; 11] =
     ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
+
+/// The name of the function that serves the API. It has no SBI, and no function depends on it.
+pub const API_FUNCTION: &str = "oam";
+
+/// The names of all processes of a split core.
+pub const PROCESSES: [&str; 12] =
+    ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf", API_FUNCTION];
 
 /// Section `oam`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -33,6 +41,8 @@ pub struct OamSection {
     pub history: HistoryConfig,
     /// Export of OpenTelemetry spans.
     pub traces: TracesConfig,
+    /// The northbound API and the console: the function `oam`.
+    pub api: ApiConfig,
 }
 
 impl OamSection {
@@ -43,6 +53,9 @@ impl OamSection {
             .into_iter()
             .map(|(name, wrong)| Finding::new(name, wrong).within("traces"))
             .collect();
+        let wrong =
+            |error: martlet_oam::ConfigError| Finding::new(error.key, error.message).within("api");
+        findings.extend(self.api.check().into_iter().map(wrong));
         // Maximum length of sun_path, unix(7).
         let is_too_long =
             |name: &&str| self.endpoint(fabric, Some(name)).socket.as_os_str().len() > 107;
@@ -54,6 +67,12 @@ impl OamSection {
             ));
         }
         findings
+    }
+
+    /// The socket of the API.
+    pub fn api_socket(&self, fabric: &FabricSection) -> PathBuf {
+        let beside = || self.endpoint(fabric, None).socket.with_file_name("api.sock");
+        self.api.socket.clone().unwrap_or_else(beside)
     }
 
     /// The endpoint of the core, or of a function in a process of its own.
@@ -89,6 +108,12 @@ fn port_of(core: SocketAddr, function: Option<&str>) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_processes_are_those_of_the_functions_and_the_api() {
+        assert_eq!(PROCESSES[..FUNCTIONS.len()], FUNCTIONS);
+        assert_eq!(PROCESSES[FUNCTIONS.len()..], [API_FUNCTION]);
+    }
 
     #[test]
     fn functions_have_sockets_and_ports_of_their_own() {

@@ -101,6 +101,9 @@ impl Config {
             &mut self.fabric.socket,
             &mut self.oam.socket,
             &mut self.oam.token_file,
+            &mut self.oam.api.socket,
+            &mut self.oam.api.certificate,
+            &mut self.oam.api.key,
             &mut self.upf.xdp.pin,
             &mut self.upf.telemetry.captures,
         ];

@@ -1,7 +1,9 @@
 //! The program `martlet`, with all functions in one process or one process each: start, shutdown,
 //! crash recovery, NF sets, and its commands.
 mod amf_selection;
+mod api;
 mod chaos;
+mod console;
 mod core_dump;
 mod crash_loop;
 mod crash_recovery;

@@ -15,6 +15,7 @@ mod former_associations;
 mod lease;
 mod metrics;
 mod n2;
+mod operator;
 mod persisted;
 mod procedures;
 mod served;
@@ -36,7 +37,7 @@ pub use n2::prepare_raw_socket;
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
-use martlet_sbi::{Route, trace};
+use martlet_sbi::{BoxFuture, Problem, Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
@@ -240,6 +241,13 @@ impl NetworkFunction for Amf {
         shutdown.wait().await;
         services::unavailable(&self).await;
         Ok(())
+    }
+
+    fn ask(
+        self: &Arc<Self>,
+        question: &str,
+    ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+        operator::answer(self, question)
     }
 
     fn ready(&self) -> Result<(), NotReady> {

@@ -36,16 +36,30 @@ pub(crate) struct Summary {
 impl Summary {
     /// For `martlet status`; `None` before the UE is authenticated.
     pub fn status(&self) -> Option<serde_json::Value> {
-        let state = match (self.registered, self.gnb.is_some()) {
+        let supi = self.supi.as_ref()?;
+        Some(serde_json::json!({
+            "supi": supi, "state": self.state(), "gnb": self.gnb, "sessions": self.sessions,
+        }))
+    }
+
+    /// The state of registration and connection.
+    pub fn state(&self) -> &'static str {
+        match (self.registered, self.gnb.is_some()) {
             (true, true) => "registered, connected",
             (true, false) => "registered, idle",
             (false, true) => "registering",
             (false, false) => "deregistered",
-        };
-        let supi = self.supi.as_ref()?;
-        Some(serde_json::json!({
-            "supi": supi, "state": state, "gnb": self.gnb, "sessions": self.sessions,
-        }))
+        }
+    }
+
+    /// All that an operator sees; `None` before the UE is authenticated.
+    pub fn describe(&self) -> Option<serde_json::Value> {
+        let mut ue = self.status()?;
+        ue["cell"] = serde_json::json!(self.cell);
+        ue["canBePaged"] = self.can_be_paged.into();
+        ue["lpp"] = self.lpp.into();
+        ue["lcsUpp"] = self.lcs_upp.into();
+        Some(ue)
     }
 }
 
@@ -148,6 +162,11 @@ impl Tables {
     /// The last summary of a UE.
     pub fn summary(&self, number: u64) -> Option<Summary> {
         self.state().ues.get(&number).map(|entry| entry.summary.clone())
+    }
+
+    /// Passes the summary of each UE to `visit`, in no order.
+    pub fn each(&self, mut visit: impl FnMut(&Summary)) {
+        self.state().ues.values().for_each(|ue| visit(&ue.summary));
     }
 
     /// Stores the summary of a UE.

@@ -40,7 +40,7 @@ pub use config::{
 
 use addresses::Pools;
 use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
-use martlet_sbi::Route;
+use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
@@ -121,6 +121,16 @@ impl NetworkFunction for Smf {
             ended = self.n4.run(&self.sessions, shutdown.clone()) => ended,
             Err(ended) = set::lease::watch(&self, &shutdown) => Err(ended),
         }
+    }
+
+    /// `smf/sessions/SUPI`: the sessions of a UE with their N4 sessions.
+    fn ask(
+        self: &Arc<Self>,
+        question: &str,
+    ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+        let supi = question.strip_prefix("smf/sessions/")?;
+        let sessions = self.sessions.describe(supi);
+        Some(Box::pin(std::future::ready(Ok(serde_json::json!(sessions)))))
     }
 
     fn ready(&self) -> Result<(), NotReady> {

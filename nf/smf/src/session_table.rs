@@ -156,6 +156,31 @@ impl SessionTable {
         tables.by_reference.get(reference).map(|entry| entry.handle.clone())
     }
 
+    /// The sessions of a UE as an operator sees them: identity, reference, and N4 sessions.
+    pub fn describe(&self, supi: &str) -> Vec<serde_json::Value> {
+        let tables = self.tables();
+        let of_ue = (1..=15).filter_map(|id| tables.by_identity.get(&(supi.to_string(), id)));
+        let described = of_ue.filter_map(|reference| {
+            let entry = tables.by_reference.get(reference)?;
+            let n4 = |session: UpfSession| {
+                serde_json::json!({
+                    "upf": session.upf.to_string(),
+                    "seid": format!("{:#018x}", session.seid),
+                    "teid": format!("{:#010x}", session.teid),
+                    "address": session.address.to_string(),
+                })
+            };
+            let path = entry.path.map(|path| match path.has_two_upfs() {
+                true => vec![n4(path.access()), n4(path.anchor())],
+                false => vec![n4(path.anchor())],
+            });
+            Some(serde_json::json!({
+                "id": entry.identity.1, "reference": reference.to_string(), "upfs": path,
+            }))
+        });
+        described.collect()
+    }
+
     /// Sets the UPFs of a session.
     pub fn set_path(&self, reference: u64, path: UserPlanePath) {
         if let Some(entry) = self.tables().by_reference.get_mut(&reference) {

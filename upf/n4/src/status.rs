@@ -187,6 +187,44 @@ impl N4 {
         })
     }
 
+    /// Sessions by their SEIDs in hexadecimal digits, with rules, usage and the engine that applies
+    /// them. Unknown ones are left out.
+    pub fn describe_sessions(&self, seids: &[&str]) -> Value {
+        let number = |text: &&str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+        let seids: Vec<u64> = seids.iter().filter_map(number).take(MOST_SESSIONS).collect();
+        let traffic = self.datapath.traffic(&seids);
+        let described = seids.iter().zip(traffic).filter_map(|(seid, traffic)| {
+            let context = self.sessions.get(seid)?;
+            let session = context.session();
+            let mut json = self.session_status(context);
+            let volume = |v: martlet_upf_datapath::telemetry::Volume| {
+                json!({"bytes": v.bytes, "packets": v.packets})
+            };
+            json["engine"] = self.datapath.name().into();
+            json["uplink"] = volume(traffic.uplink);
+            json["downlink"] = volume(traffic.downlink);
+            json["drops"] = crate::top::drops(traffic.drops.iter().copied());
+            let rule = |pdr: &martlet_upf_rules::Pdr| {
+                let far = session.fars.get(&pdr.far);
+                json!({
+                    "pdr": pdr.id,
+                    "precedence": pdr.precedence,
+                    "source": format!("{:?}", pdr.source),
+                    "filters": pdr.filters.len(),
+                    "qfis": pdr.qfis,
+                    "far": pdr.far,
+                    "action": far.map(|far| format!("{:?}", far.action)),
+                    "destination": far.and_then(|far| far.destination).map(|d| format!("{d:?}")),
+                    "qers": pdr.qers,
+                    "urrs": pdr.urrs,
+                })
+            };
+            json["rules"] = session.pdrs.values().map(rule).collect();
+            Some(json)
+        });
+        described.collect()
+    }
+
     /// Sessions and associations.
     pub fn counts(&self) -> (usize, usize) {
         (self.sessions.len(), self.associations.len())

@@ -158,6 +158,11 @@ impl UpfHandle {
                 "renew" => Some(n4.renew(None)),
                 "capture" => Some(n4.capture(false)),
                 "capture/end" => Some(n4.capture(true)),
+                _ if question.starts_with("sessions/") => {
+                    let seids: Vec<&str> =
+                        question.trim_start_matches("sessions/").split(',').collect();
+                    Some(Ok(n4.describe_sessions(&seids)))
+                }
                 _ if question.starts_with("capture/begin/") => {
                     Some(n4.begin_capture(question.trim_start_matches("capture/begin/")))
                 }

@@ -1,6 +1,7 @@
 //! The task of a UE: it takes one event after the other and runs the procedure for it.
 use crate::metrics;
 use crate::n2::uplink::Uplink;
+use crate::operator;
 use crate::procedures::connection::{
     an_release, initial_ue_message, n1_n2_message_transfer, service_request, ue_context_release,
     ul_nas_transport,
@@ -152,6 +153,13 @@ impl Ue {
                 | Event::SubscriptionsChanged
                 | Event::Taken,
             ) => {}
+            Work::Event(Event::Operator(request, answer)) => {
+                // A caller that has timed out is not served any more.
+                if !answer.is_closed() {
+                    let done = operator::run(self, request).await;
+                    let _ = answer.send(done);
+                }
+            }
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
                     self.idle = Some(Idle::Deregistered(Instant::now()));

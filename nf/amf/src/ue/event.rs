@@ -85,6 +85,17 @@ pub(crate) type HandoverAnswer = oneshot::Sender<Result<Multipart<UeContextCreat
 /// Receives whether the target AMF takes a rerouted registration (TS 29.518, 5.2.2.3.5).
 pub(crate) type ReallocationAnswer = oneshot::Sender<Result<(), Problem>>;
 
+/// What an operator requests of a UE's task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OperatorRequest {
+    /// Release of the UE context at the gNB: the UE enters CM-IDLE.
+    Release,
+    /// Deregistration, with signalling to a UE that is connected or answers the paging.
+    Deregister,
+    /// Paging of an idle UE.
+    Page,
+}
+
 /// An event for a UE's task.
 pub(crate) enum Event {
     /// A message with an identity of this UE; not verified yet.
@@ -138,6 +149,8 @@ pub(crate) enum Event {
     Taken,
     /// The context limit is reached: release this deregistered context.
     Evicted,
+    /// A request of the operator.
+    Operator(OperatorRequest, oneshot::Sender<Result<serde_json::Value, Problem>>),
 }
 
 /// Work that a UE's task runs next.

@@ -20,8 +20,8 @@ pub(crate) use context::{
     AmPolicy, Due, Idle, InitialMessages, Reallocation, Reported, Subscription, Ue,
 };
 pub(crate) use event::{
-    Event, HandoverAnswer, InitialMessage, ReallocationAnswer, Transfer, TransferAnswer, UeHandle,
-    Work,
+    Event, HandoverAnswer, InitialMessage, OperatorRequest, ReallocationAnswer, Transfer,
+    TransferAnswer, UeHandle, Work,
 };
 pub(crate) use nas::{NasTimer, Protection, count};
 pub(crate) use next_hop::NextHop;

@@ -6,8 +6,10 @@
 //! the [`Token`], except for metrics and health, which monitoring reads. A request that a web page
 //! may have caused is refused: one with an `Origin`, or with a `Host` that is neither an address
 //! nor configured. GET changes nothing: what reaches a function (`/ask/…`) is POST.
+mod argument;
 mod token;
 
+pub use argument::{read_argument, write_argument};
 pub use token::Token;
 
 use crate::{AskSource, Ready};

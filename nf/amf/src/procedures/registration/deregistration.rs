@@ -100,6 +100,29 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     ue_context_release::run(ue, Cause::nas(CauseNas::deregister));
 }
 
+/// Notifies a UE that the operator deregisters. Pages it first if it is idle. Returns whether it
+/// answered.
+pub(crate) async fn by_operator(ue: &mut Ue) -> bool {
+    if ue.connection.is_none() && ue.can_be_paged() {
+        paging::run(ue).await;
+    }
+    if ue.connection.is_none() {
+        return false;
+    }
+    match by_network(ue, false).await {
+        Ok(()) => true,
+        Err(stop) => {
+            tracing::info!(
+                supi = ue.label(),
+                why = stop.label(),
+                "UE not notified of its deregistration"
+            );
+            ue.handle_stop(stop).await;
+            false
+        }
+    }
+}
+
 /// DEREGISTRATION REQUEST to the UE, and its answer (TS 24.501, 5.5.2.3).
 async fn by_network(ue: &mut Ue, re_registration: bool) -> Result<(), Stop> {
     let procedure = Procedure::start("network_deregistration");

@@ -1,0 +1,116 @@
+//! The function `oam`: the northbound API and the console. In one process it has a thread and a
+//! runtime of its own, so that its work takes no time of the core's thread.
+mod access;
+mod configuration;
+mod event_tail;
+
+pub use access::{LocalAccess, SplitAccess};
+
+use anyhow::{Context, Result, anyhow};
+use martlet::config::Config;
+use martlet_oam::{CoreAccess, Oam, api, poll, server};
+use martlet_store::Store;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// Threads for calls that block.
+const BLOCKING_THREADS: usize = 4;
+
+/// The running function. Dropping it ends it.
+pub struct Northbound {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    /// The socket of the API.
+    pub socket: PathBuf,
+    /// The address over TCP.
+    pub address: Option<SocketAddr>,
+}
+
+impl Drop for Northbound {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts the function in a thread, and prints the one-time password of the first administrator.
+pub async fn start(config: &Config, access: Arc<dyn CoreAccess>) -> Result<Northbound> {
+    let (stop, stopped) = oneshot::channel();
+    let (ready, started) = oneshot::channel();
+    let config = config.clone();
+    let work = move || run(&config, access, ready, stopped);
+    let thread = std::thread::Builder::new().name("oam".into()).spawn(work)?;
+    let bound = started.await.map_err(|_| anyhow!("the thread of the API ended"))?;
+    let Bound { socket, address, password } = bound.context("the API cannot start")?;
+    if let Some(password) = password {
+        // Once, and not in the log, which others may read.
+        eprintln!(
+            "First administrator of the console: user {}, one-time password {password}",
+            martlet_oam::accounts::FIRST_ADMINISTRATOR
+        );
+    }
+    Ok(Northbound { stop: Some(stop), thread: Some(thread), socket, address })
+}
+
+/// What the thread says once it listens.
+struct Bound {
+    socket: PathBuf,
+    address: Option<SocketAddr>,
+    password: Option<String>,
+}
+
+fn run(
+    config: &Config,
+    access: Arc<dyn CoreAccess>,
+    ready: oneshot::Sender<Result<Bound>>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let opened = open(config, access).and_then(|opened| {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let builder = builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
+        Ok((opened, builder.build()?))
+    });
+    let ((oam, password), runtime) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return drop(ready.send(Err(error))),
+    };
+    runtime.block_on(async {
+        let server = match server::Server::bind(&endpoint(config)).await {
+            Ok(server) => server,
+            Err(error) => return drop(ready.send(Err(error.into()))),
+        };
+        let (socket, address) = (server.socket().to_path_buf(), server.address());
+        let _ = ready.send(Ok(Bound { socket, address, password }));
+        let polling = tokio::spawn(poll::run(oam.clone()));
+        tokio::select! {
+            () = server.run(api::router(oam)) => {}
+            _ = stopped => {}
+        }
+        polling.abort();
+    });
+    // Calls that block end by themselves; readers of events are dropped.
+    runtime.shutdown_background();
+}
+
+/// Opens the store, which may block.
+fn open(config: &Config, access: Arc<dyn CoreAccess>) -> Result<(Arc<Oam>, Option<String>)> {
+    let key_file = Some(&config.udr.key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
+    let store = Store::open_at(&config.database(), key_file.as_deref())?;
+    let hosts = config.oam.hosts.clone();
+    Ok(Oam::new(config.oam.api.clone(), hosts, access, Arc::new(store))?)
+}
+
+fn endpoint(config: &Config) -> server::Endpoint {
+    let api = &config.oam.api;
+    server::Endpoint {
+        socket: config.api_socket(),
+        users: config.oam.users.clone(),
+        listen: api.listen,
+        tls: api.certificate.clone().zip(api.key.clone()),
+    }
+}

@@ -1,0 +1,487 @@
+//! The northbound API of a running core: accounts, roles, subscribers, UEs, events, and attacks.
+use crate::site::*;
+use anyhow::{Context, Result, ensure};
+use martlet_lab::CoreProcess;
+use martlet_ran::PduSessionRequest;
+use martlet_tests::in_namespace;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// The address of the API in these tests.
+pub const ADDRESS: &str = "127.0.0.1:9080";
+
+/// A site whose core serves the API over TCP, too.
+pub fn api_site(name: &str) -> Result<Site> {
+    let site = Site::new(name)?;
+    let config = std::fs::read_to_string(site.config())?;
+    let api = format!("oam: {{ api: {{ enabled: true, listen: \"{ADDRESS}\" }},");
+    std::fs::write(site.config(), config.replace("oam: {", &api))?;
+    Ok(site)
+}
+
+/// The one-time password of the first administrator, which the core prints.
+pub fn first_password(site: &Site) -> Result<String> {
+    let log = std::fs::read_to_string(site.0.join("core.log"))?;
+    let line = log.lines().find(|line| line.contains("one-time password")).context("a password")?;
+    Ok(line.rsplit(' ').next().context("a word")?.to_string())
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    head: String,
+    pub body: Value,
+}
+
+impl Response {
+    fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
+
+    fn tag(&self) -> Result<String> {
+        Ok(self.header("etag").context("an ETag")?.to_string())
+    }
+
+    pub fn expect(self, status: u16) -> Result<Self> {
+        ensure!(self.status == status, "{} instead of {status}: {}", self.status, self.body);
+        Ok(self)
+    }
+}
+
+/// A caller of the API.
+#[derive(Default, Clone)]
+pub struct Caller {
+    socket: Option<std::path::PathBuf>,
+    headers: Vec<(String, String)>,
+}
+
+impl Caller {
+    /// Over the unix socket.
+    pub fn socket(site: &Site) -> Self {
+        Caller { socket: Some(site.0.join("api.sock")), headers: Vec::new() }
+    }
+
+    /// Over TCP, not signed in.
+    fn tcp() -> Self {
+        Caller::default()
+    }
+
+    pub fn with(&self, name: &str, value: &str) -> Self {
+        let mut other = self.clone();
+        other.headers.push((name.into(), value.into()));
+        other
+    }
+
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String> {
+        let text = body.map(Value::to_string).unwrap_or_default();
+        let mut request = format!("{method} /api/v1{path} HTTP/1.1\r\nconnection: close\r\n");
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            request += &format!("host: {ADDRESS}\r\n");
+        }
+        for (name, value) in &self.headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        if body.is_some() {
+            request += "content-type: application/json\r\n";
+        }
+        request += &format!("content-length: {}\r\n\r\n{text}", text.len());
+        let mut answer = String::new();
+        match &self.socket {
+            Some(socket) => {
+                let mut stream = UnixStream::connect(socket)?;
+                stream.write_all(request.as_bytes())?;
+                stream.read_to_string(&mut answer)?;
+            }
+            None => {
+                let mut stream = std::net::TcpStream::connect(ADDRESS)?;
+                stream.write_all(request.as_bytes())?;
+                stream.read_to_string(&mut answer)?;
+            }
+        }
+        Ok(answer)
+    }
+
+    pub fn request(&self, method: &str, path: &str, body: Option<Value>) -> Result<Response> {
+        let answer = self.send(method, path, body.as_ref())?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+        let status = head.split(' ').nth(1).context("a status")?.parse()?;
+        let body = serde_json::from_str(body).unwrap_or_default();
+        Ok(Response { status, head: head.into(), body })
+    }
+
+    pub fn get(&self, path: &str) -> Result<Value> {
+        Ok(self.request("GET", path, None)?.expect(200)?.body)
+    }
+
+    pub fn post(&self, path: &str, body: Value) -> Result<Response> {
+        self.request("POST", path, Some(body))
+    }
+
+    /// Signs in; the caller then has the cookie and the CSRF token.
+    fn sign_in(&self, user: &str, password: &str) -> Result<Self> {
+        let body = json!({"user": user, "password": password});
+        let response = self.post("/session", body)?.expect(200)?;
+        let cookie = response.header("set-cookie").context("a cookie")?.to_string();
+        ensure!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+        let cookie = cookie.split(';').next().unwrap_or_default().to_string();
+        let csrf = response.body["csrf_token"].as_str().context("a token")?.to_string();
+        Ok(self.with("cookie", &cookie).with("x-csrf-token", &csrf))
+    }
+
+    fn change_password(&self, old: &str, new: &str) -> Result<()> {
+        let body = json!({"old": old, "new": new});
+        self.request("PUT", "/session/password", Some(body))?.expect(204)?;
+        Ok(())
+    }
+}
+
+fn subscriber(n: u64) -> Value {
+    json!({
+        "supi": format!("imsi-{:015}", 1_010_000_000_000 + n), "key": KEY, "opc": OPC,
+        "slices": [{"sst": 1, "default": true, "dnns": [{"name": "internet", "default": true}]}],
+    })
+}
+
+#[test]
+fn first_administrator_roles_tokens_and_the_audit_log() {
+    in_namespace(|| async {
+        let site = api_site("api-accounts")?;
+        let core = site.start(&[])?;
+        let password = first_password(&site)?;
+        ensure!(Caller::tcp().request("GET", "/ues", None)?.status == 401, "no user is signed in");
+        let wrong = json!({"user": "admin", "password": "not the password"});
+        Caller::tcp().post("/session", wrong)?.expect(401)?;
+
+        // The one-time password opens nothing but its own change.
+        let admin = Caller::tcp().sign_in("admin", &password)?;
+        admin.request("GET", "/ues", None)?.expect(403)?;
+        let weak = json!({"old": password, "new": "short"});
+        let refused = admin.request("PUT", "/session/password", Some(weak))?.expect(400)?;
+        ensure!(refused.body["remedy"].is_string(), "{}", refused.body);
+        admin.change_password(&password, "a correct horse battery")?;
+        admin.get("/ues")?;
+        // Without the CSRF token a session changes nothing.
+        let without = Caller { headers: vec![admin.headers[0].clone()], ..Caller::default() };
+        without.post("/subscribers", subscriber(7))?.expect(403)?;
+
+        let add = |name: &str, role: &str| -> Result<Caller> {
+            let body = json!({"name": name, "role": role, "password": "first passphrase"});
+            admin.post("/users", body)?.expect(201)?;
+            let caller = Caller::tcp().sign_in(name, "first passphrase")?;
+            caller.change_password("first passphrase", "another passphrase")?;
+            Ok(caller)
+        };
+        let (viewer, operator) = (add("vera", "viewer")?, add("otto", "operator")?);
+        viewer.get("/subscribers")?;
+        for (path, body) in [("/subscribers", subscriber(7)), ("/users", json!({}))] {
+            viewer.post(path, body)?.expect(403)?;
+        }
+        operator.post("/subscribers", subscriber(7))?.expect(201)?;
+        for path in ["/users", "/tokens", "/audit", "/configuration"] {
+            operator.request("GET", path, None)?.expect(403)?;
+        }
+
+        // A token has its scopes and no more, not even of its own user.
+        let body = json!({"name": "ci", "scopes": ["read"], "days": 1});
+        let made = admin.post("/tokens", body)?.expect(201)?.body;
+        let text = made["token"].as_str().context("a token")?;
+        let token = Caller::tcp().with("authorization", &format!("Bearer {text}"));
+        token.get("/subscribers")?;
+        token.post("/subscribers", subscriber(8))?.expect(403)?;
+        token.request("GET", "/users", None)?.expect(403)?;
+        let bad = Caller::tcp().with("authorization", &format!("Bearer {text}x"));
+        bad.request("GET", "/subscribers", None)?.expect(401)?;
+
+        // The session of a removed user ends.
+        admin.request("DELETE", "/users/vera", None)?.expect(204)?;
+        viewer.request("GET", "/subscribers", None)?.expect(401)?;
+        admin.request("DELETE", "/users/admin", None)?.expect(409)?;
+
+        let audit = admin.get("/audit?limit=1000")?;
+        ensure!(audit["intact"] == true, "{audit}");
+        let text = audit.to_string();
+        for what in ["session.start", "user.create", "user.remove", "subscriber.create"] {
+            ensure!(text.contains(what), "{what} is not in {text}");
+        }
+        for secret in [KEY, OPC, "passphrase", "argon2", &password] {
+            ensure!(!text.contains(secret), "the audit log has a secret");
+        }
+
+        // Eleven wrong passwords lock the user out, with the right one, too.
+        for _ in 0..10 {
+            let wrong = json!({"user": "otto", "password": "not the password"});
+            ensure!([401, 429].contains(&Caller::tcp().post("/session", wrong)?.status));
+        }
+        let right = json!({"user": "otto", "password": "another passphrase"});
+        let locked = Caller::tcp().post("/session", right)?.expect(429)?;
+        ensure!(locked.header("retry-after").is_some(), "{locked:?}");
+        core.stop()
+    });
+}
+
+#[test]
+fn subscribers_with_conflicts_pages_idempotency_and_imports() {
+    in_namespace(|| async {
+        let site = api_site("api-subscribers")?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let supi = "/subscribers/imsi-001010000000007";
+        let once = api.with("idempotency-key", "a-key-of-this-test");
+        once.post("/subscribers", subscriber(7))?.expect(201)?;
+        let again = once.post("/subscribers", subscriber(7))?.expect(201)?;
+        ensure!(again.header("idempotent-replay") == Some("true"), "{again:?}");
+        once.post("/subscribers", subscriber(8))?.expect(422)?;
+        api.post("/subscribers", subscriber(7))?.expect(409)?;
+
+        let mut wrong = subscriber(9);
+        wrong["slices"][0]["dnns"][0]["ambr_uplink"] = "fast".into();
+        let refused = api.post("/subscribers", wrong)?.expect(400)?;
+        ensure!(refused.header("content-type") == Some("application/problem+json"));
+        ensure!(refused.body["field"] == "slices.dnns.ambr_uplink", "{}", refused.body);
+
+        let read = api.request("GET", supi, None)?.expect(200)?;
+        ensure!(!read.body.to_string().contains(KEY), "the key is shown");
+        let tag = read.tag()?;
+        let msisdn = |number: &str| Some(json!({"msisdn": number}));
+        api.request("PATCH", supi, msisdn("491700000007"))?.expect(428)?;
+        let changed = api.with("if-match", &tag).request("PATCH", supi, msisdn("491700000007"))?;
+        let changed = changed.expect(200)?;
+        ensure!(changed.body["msisdn"] == "491700000007");
+        // A stale edit overwrites nothing.
+        api.with("if-match", &tag).request("PATCH", supi, msisdn("491700000008"))?.expect(412)?;
+        ensure!(api.get(supi)?["msisdn"] == "491700000007");
+
+        let all: Vec<Value> = (20..60).map(subscriber).collect();
+        let import = |dry_run| {
+            let text = Value::from(all.clone()).to_string();
+            json!({"format": "martlet", "text": text, "dry_run": dry_run, "replace": true})
+        };
+        let ended = |started: Value| -> Result<Value> {
+            let give_up = Instant::now() + Duration::from_secs(20);
+            loop {
+                let id = started["id"].as_str().context("a job")?;
+                let job = api.get(&format!("/jobs/{id}"))?;
+                if job["state"] != "running" {
+                    return Ok(job);
+                }
+                ensure!(Instant::now() < give_up, "{job}");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        };
+        let before = api.get("/subscribers")?["total"].clone();
+        let dry = ended(api.post("/subscriber-imports", import(true))?.expect(202)?.body)?;
+        ensure!(dry["result"]["new"] == 40, "{dry}");
+        ensure!(api.get("/subscribers")?["total"] == before, "a dry run changed something");
+        let done = ended(api.post("/subscriber-imports", import(false))?.expect(202)?.body)?;
+        ensure!(done["state"] == "succeeded", "{done}");
+
+        let batch = json!({"name": "spring", "count": 5, "template": {
+            "supi": "imsi-001010000001000", "slices": subscriber(1)["slices"]}});
+        let made = api.post("/sim-batches", batch)?.expect(201)?.body;
+        ensure!(made["sims"].as_array().is_some_and(|sims| sims.len() == 5), "{made}");
+        ensure!(!api.get("/sim-batches")?.to_string().contains("opc"), "keys are shown again");
+
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = api.get(&format!("/subscribers?limit=7{cursor}"))?;
+            let items = page["items"].as_array().context("items")?;
+            seen.extend(items.iter().map(|item| item["supi"].to_string()));
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        ensure!(seen.len() as u64 == api.get("/subscribers")?["total"].as_u64().unwrap_or(0));
+        ensure!(seen.is_sorted(), "{seen:?}");
+
+        let tag = api.request("GET", supi, None)?.tag()?;
+        api.with("if-match", &tag).request("DELETE", supi, None)?.expect(204)?;
+        api.request("GET", supi, None)?.expect(404)?;
+        core.stop()
+    });
+}
+
+/// Lines of the events until one contains a text.
+fn events_until(stream: UnixStream, text: &str) -> Result<Vec<String>> {
+    stream.set_read_timeout(Some(Duration::from_secs(15)))?;
+    let mut lines = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line.with_context(|| format!("waiting for {text} in {lines:#?}"))?;
+        let found = line.contains(text);
+        lines.push(line);
+        if found {
+            return Ok(lines);
+        }
+    }
+    anyhow::bail!("{text} is not in {lines:#?}")
+}
+
+fn subscribe(site: &Site, after: Option<&str>) -> Result<UnixStream> {
+    let mut stream = UnixStream::connect(site.0.join("api.sock"))?;
+    let after = after.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+    let path = "/api/v1/events?kinds=ue,gnb,alarm";
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n{after}\r\n")?;
+    Ok(stream)
+}
+
+async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
+    let name = if arguments.is_empty() { "api-ues" } else { "api-split" };
+    let site = api_site(name)?;
+    let core: CoreProcess = site.start(arguments)?;
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while !site.0.join("api.sock").exists() {
+        ensure!(Instant::now() < give_up, "no API");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let api = Caller::socket(&site);
+    let reader = subscribe(&site, None)?;
+    let gnb = gnb().await?;
+    let ue = ue(&gnb, 1)?;
+    ue.register().await?;
+    let request =
+        PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    ue.establish_pdu_session(request).await?;
+    let supi = "imsi-001010000000001";
+    let lines = tokio::task::spawn_blocking(move || events_until(reader, supi)).await??;
+    ensure!(lines.iter().any(|line| line.starts_with("event: gnb")), "{lines:#?}");
+    // A reader resumes after its last event.
+    let id = lines.iter().find_map(|line| line.strip_prefix("id: ")).context("an identity")?;
+    let resumed = subscribe(&site, Some(id))?;
+    tokio::task::spawn_blocking(move || events_until(resumed, supi)).await??;
+    let foreign = subscribe(&site, Some("0-1"))?;
+    tokio::task::spawn_blocking(move || events_until(foreign, "event: reset")).await??;
+
+    let page = api.get("/ues?search=0000000001")?;
+    ensure!(page["items"][0]["state"] == "registered, connected", "{page}");
+    let sessions = api.get(&format!("/ues/{supi}/sessions"))?;
+    let rules = &sessions[0]["user_plane"][0]["rules"];
+    ensure!(rules.as_array().is_some_and(|rules| rules.len() >= 2), "{sessions}");
+    ensure!(api.get("/gnbs")?[0]["connected_ues"] == 1);
+    let history = api.get(&format!("/ues/{supi}/history"))?;
+    ensure!(history.to_string().contains("registered"), "{history}");
+    let overview = api.get("/overview")?;
+    ensure!(overview["now"]["gnbs"] == 1, "{overview}");
+
+    let post = |what: &'static str| {
+        let api = api.clone();
+        tokio::task::spawn_blocking(move || api.post(&format!("/ues/{supi}/{what}"), json!({})))
+    };
+    post("release").await??.expect(200)?;
+    let idle = api.get(&format!("/ues/{supi}"))?;
+    ensure!(idle["state"] == "registered, idle", "{idle}");
+    post("release").await??.expect(409)?;
+    ue.service_request().await?;
+    post("deregistration").await??.expect(200)?;
+    // The AMF may have removed the context already.
+    let gone = api.request("GET", &format!("/ues/{supi}"), None)?;
+    ensure!(gone.status == 404 || gone.body["state"] == "deregistered", "{gone:?}");
+    // A UE that was refused has a history.
+    let refused = crate::site::ue(&gnb, 77)?;
+    ensure!(refused.register().await.is_err(), "the subscriber does not exist");
+    let give_up = Instant::now() + Duration::from_secs(5);
+    loop {
+        let history = api.get("/ues/imsi-001010000000077/history")?.to_string();
+        if history.contains("failed") {
+            break;
+        }
+        ensure!(Instant::now() < give_up, "{history}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let id = api.get("/gnbs")?[0]["id"].as_str().context("an identity")?.to_string();
+    api.post(&format!("/gnbs/{id}/release"), json!({}))?.expect(200)?;
+    core.stop()
+}
+
+#[test]
+fn ues_sessions_events_and_requests_over_the_api() {
+    in_namespace(|| ues_over_the_api(&[]));
+}
+
+#[test]
+fn a_split_core_has_the_same_api() {
+    in_namespace(|| ues_over_the_api(&["--split"]));
+}
+
+#[test]
+fn a_core_outlives_its_api() {
+    in_namespace(|| async {
+        let site = api_site("api-killed")?;
+        let core = site.start(&["--split"])?;
+        kill(&core, "oam")?;
+        let gnb = gnb().await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        core.stop()
+    });
+}
+
+#[test]
+fn a_policy_is_changed_over_the_api_and_the_rest_needs_a_restart() {
+    in_namespace(|| async {
+        let site = api_site("api-configuration")?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let read = api.request("GET", "/configuration", None)?.expect(200)?;
+        let text = read.body["text"].as_str().context("a text")?.to_string();
+        let changed = format!("{text}pcf: {{ default_5qi: 8 }}\nsmf: {{ max_sessions: 77 }}\n");
+        let body = || Some(json!({"text": changed}));
+        let checked = api.post("/configuration/check", json!({"text": changed}))?.expect(200)?;
+        ensure!(checked.body["restart"] == json!(["smf.max_sessions"]), "{}", checked.body);
+        let wrong = json!({"text": format!("{text}pcf: {{ defualt_5qi: 8 }}\n")});
+        let refused = api.post("/configuration/check", wrong)?.expect(400)?;
+        ensure!(refused.body["detail"].to_string().contains("defualt_5qi"), "{}", refused.body);
+        let write = api.with("if-match", &read.tag()?);
+        let done = write.request("PUT", "/configuration", body())?.expect(200)?;
+        ensure!(done.body["applied"].to_string().contains("pcf"), "{}", done.body);
+        ensure!(api.get("/policies")?["default_5qi"] == 8);
+        write.request("PUT", "/configuration", body())?.expect(412)?;
+
+        let folder = site.0.join("backup");
+        let made = api.post("/backups", json!({"folder": folder}))?.expect(202)?.body;
+        let give_up = Instant::now() + Duration::from_secs(20);
+        let id = made["id"].as_str().context("a job")?;
+        while api.get(&format!("/jobs/{id}"))?["state"] != "succeeded" {
+            ensure!(Instant::now() < give_up, "{}", api.get(&format!("/jobs/{id}"))?);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        ensure!(folder.join("subscribers.db").exists() && folder.join("operator.key").exists());
+        api.post("/backups", json!({"folder": "../x"}))?.expect(400)?;
+        core.stop()
+    });
+}
+
+/// A page of another site, also one whose name leads to this machine by DNS rebinding, reads and
+/// changes nothing, not even in the browser of a user who is signed in.
+#[test]
+fn attack_web_page_asks_the_api() {
+    in_namespace(|| async {
+        let site = api_site("api-web")?;
+        let core = site.start(&[])?;
+        let password = first_password(&site)?;
+        let admin = Caller::tcp().sign_in("admin", &password)?;
+        admin.change_password(&password, "a correct horse battery")?;
+        let own = admin.with("origin", &format!("http://{ADDRESS}"));
+        own.request("GET", "/ues", None)?.expect(200)?;
+        for origin in ["https://evil.example", "null", "http://127.0.0.1:9090"] {
+            let page = admin.with("origin", origin);
+            page.request("GET", "/ues", None)?.expect(403)?;
+            page.post("/subscribers", subscriber(7))?.expect(403)?;
+        }
+        admin.with("sec-fetch-site", "cross-site").request("GET", "/ues", None)?.expect(403)?;
+        for host in ["evil.example", "evil.example:9080"] {
+            admin.with("host", host).request("GET", "/ues", None)?.expect(421)?;
+        }
+        // The page itself may not be framed, and takes scripts from its origin alone.
+        let mut stream = std::net::TcpStream::connect(ADDRESS)?;
+        write!(stream, "GET / HTTP/1.1\r\nhost: {ADDRESS}\r\nconnection: close\r\n\r\n")?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page)?;
+        let head = page.to_lowercase();
+        ensure!(head.contains("script-src 'self'") && head.contains("frame-ancestors 'none'"));
+        ensure!(!head.contains("unsafe-inline"), "{page}");
+        core.stop()
+    });
+}

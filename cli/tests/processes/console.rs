@@ -1,0 +1,145 @@
+//! The console in a real Chromium, with a live core and simulated UEs.
+use crate::api::{ADDRESS, Caller, api_site, first_password};
+use crate::site::*;
+use anyhow::{Context, Result, bail, ensure};
+use martlet_ran::PduSessionRequest;
+use martlet_tests::{GATEWAY, in_namespace_within, reaches, skip};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+/// Longest time of the whole test.
+const LONGEST: Duration = Duration::from_secs(240);
+
+/// The folder with playwright-core and axe-core, which `make console-tools` fills.
+fn tools() -> PathBuf {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/console-tools");
+    std::env::var_os("MARTLET_CONSOLE_TOOLS").map_or(default.into(), PathBuf::from)
+}
+
+/// A datapath that traces packets, and the gNB's cell, so that a UE has a position.
+const CONFIGURATION: &str =
+    "upf: { datapath: xdp, xdp: { sessions: 1024, rules: 4096, filters: 1024 } }
+lmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: 12.0991 }] }
+";
+
+#[test]
+fn main_ways_of_an_operator_in_chromium() {
+    let is_there = tools().join("node_modules/playwright-core").is_dir();
+    if !is_there || !Path::new("/usr/bin/chromium").exists() {
+        return skip("the console in Chromium: `make console-tools` installs what it needs");
+    }
+    in_namespace_within(LONGEST, || async {
+        let site = api_site("console")?;
+        let config = std::fs::read_to_string(site.config())?;
+        std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
+        let core = site.start(&[])?;
+        let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {
+            Some(folder) => PathBuf::from(folder),
+            None => site.0.join("screenshots"),
+        };
+        std::fs::create_dir_all(&screenshots)?;
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../console/tests/console.mjs");
+        let mut node = tokio::process::Command::new("node")
+            .arg(script)
+            .args([tools().as_os_str(), ADDRESS.as_ref(), screenshots.as_os_str()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut to = node.stdin.take().context("standard input")?;
+        let mut from = BufReader::new(node.stdout.take().context("standard output")?).lines();
+        to.write_all(format!("{}\n", first_password(&site)?).as_bytes()).await?;
+        let gnb = gnb().await?;
+        let first = ue(&gnb, 1)?;
+        let api = Caller::socket(&site);
+        while let Some(line) = from.next_line().await? {
+            println!("{line}");
+            let Some(request) = line.strip_prefix("do ") else { continue };
+            let mut answer = "done".to_string();
+            match request {
+                "edit" => {
+                    let path = "/subscribers/imsi-001010000001000";
+                    let patch = Some(json!({"msisdn": "491700000001"}));
+                    api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
+                }
+                "register" => {
+                    first.register().await?;
+                    let dnn = Some("internet".into());
+                    let session = PduSessionRequest { dnn, ..PduSessionRequest::default() };
+                    first.establish_pdu_session(session).await?;
+                }
+                "refuse" => {
+                    // A SIM with another K.
+                    let config = martlet_ran::UeConfig::new(
+                        "001010000000002",
+                        2,
+                        [7; 16],
+                        martlet_ran::OperatorKey::Opc([7; 16]),
+                    )?;
+                    let other = gnb.new_ue(config)?;
+                    ensure!(other.register().await.is_err(), "the keys differ");
+                }
+                "traffic" => {
+                    for _ in 0..5 {
+                        tokio::time::sleep(Duration::from_millis(300)).await;
+                        reaches(&first, 1, GATEWAY).await?;
+                    }
+                }
+                "folder" => answer = site.0.join("console-backup").display().to_string(),
+                other => bail!("the script asks for {other}"),
+            }
+            to.write_all(format!("{answer}\n").as_bytes()).await?;
+        }
+        let status = node.wait().await?;
+        ensure!(status.success(), "the script failed; screenshots: {}", screenshots.display());
+        ensure!(site.0.join("console-backup/subscribers.db").exists(), "no backup");
+        core.stop()
+    });
+}
+
+/// The description is valid OpenAPI 3.1, and the core answers accordingly: a client that was
+/// generated from it works, and random requests get no 500.
+#[test]
+fn openapi_is_valid_and_random_requests_get_no_500() {
+    let python = std::env::var("MARTLET_PYTHON")
+        .unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/oracles/bin/python").into());
+    let has = |module: &str| {
+        let import = format!("import {module}");
+        let run = std::process::Command::new(&python).args(["-c", &import]).output();
+        run.is_ok_and(|output| output.status.success())
+    };
+    if !has("schemathesis") || !has("openapi_spec_validator") {
+        return skip("OpenAPI and Schemathesis: `make oracles` installs them");
+    }
+    in_namespace_within(LONGEST, || async move {
+        let site = api_site("openapi")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let many = "enabled: true, requests_per_minute: 1000000,";
+        std::fs::write(site.config(), config.replace("enabled: true,", many))?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let user =
+            json!({"name": "robot", "role": "administrator", "password": "first passphrase"});
+        api.post("/users", user)?.expect(201)?;
+        let body = json!({"name": "test", "days": 1, "user": "robot",
+            "scopes": ["read", "subscribers", "network", "administration"]});
+        let made = api.post("/tokens", body)?.expect(201)?.body;
+        let token = made["token"].as_str().context("a token")?.to_string();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../console/tests/openapi.py");
+        let seconds = std::env::var("MARTLET_SCHEMATHESIS_SECONDS").unwrap_or("12".into());
+        let output = tokio::process::Command::new(&python)
+            .args([script, &format!("http://{ADDRESS}"), &token, &seconds])
+            .output()
+            .await?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        println!("{text}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{text}\n{error}");
+        let answer: Result<_> = api.get("/overview");
+        answer.context("the core answers after it")?;
+        core.stop()
+    });
+}

@@ -1,0 +1,68 @@
+// Requests to /api/v1, and its events.
+
+let csrf = null;
+
+export class Problem extends Error {
+  constructor(problem) { super(problem.detail ?? problem.title); Object.assign(this, problem); }
+}
+
+export async function call(method, path, body, headers = {}) {
+  const options = { method, headers: { accept: "application/json", ...headers }, credentials: "same-origin" };
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["content-type"] ??= method === "PATCH" && headers["if-match"] ? "application/merge-patch+json" : "application/json";
+  }
+  if (method !== "GET" && csrf) options.headers["x-csrf-token"] = csrf;
+  let response;
+  try {
+    response = await fetch(`/api/v1${path}`, options);
+  } catch {
+    throw new Problem({ status: 0, title: "The core does not answer", detail: "The core does not answer." });
+  }
+  const text = await response.text();
+  const value = text ? JSON.parse(text) : null;
+  if (!response.ok) {
+    if (response.status === 401 && path !== "/session") window.dispatchEvent(new Event("signed-out"));
+    throw new Problem(value ?? { status: response.status, detail: response.statusText });
+  }
+  return { value, tag: response.headers.get("etag") };
+}
+
+export const get = async (path) => (await call("GET", path)).value;
+export const post = async (path, body, headers) => (await call("POST", path, body ?? {}, headers)).value;
+
+export async function session() {
+  const value = await get("/session");
+  csrf = value.csrf_token ?? null;
+  return value;
+}
+
+export async function signIn(user, password) {
+  const value = (await call("POST", "/session", { user, password })).value;
+  csrf = value.csrf_token ?? null;
+  return value;
+}
+
+// The browser resumes with Last-Event-ID by itself.
+export function events(kinds, handlers) {
+  const source = new EventSource(`/api/v1/events?kinds=${kinds.join(",")}`);
+  for (const kind of kinds) {
+    source.addEventListener(kind, (event) => handlers[kind]?.(JSON.parse(event.data)));
+  }
+  source.addEventListener("reset", () => handlers.reset?.());
+  return () => source.close();
+}
+
+// Waits until a job has ended, and passes on its progress.
+export async function job(started, progress, isOver = () => false) {
+  let current = started;
+  while (current.state === "running" && !isOver()) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    current = await get(`/jobs/${current.id}`);
+    progress?.(current);
+  }
+  if (current.state === "failed") throw new Problem({ status: 409, detail: current.error });
+  return current;
+}
+
+export const key = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;

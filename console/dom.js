@@ -1,0 +1,84 @@
+// Elements without markup in strings: text is always text.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set(["svg", "path", "rect", "circle", "ellipse", "line", "text", "g", "image", "title", "polyline"]);
+
+export function h(tag, attributes = {}, ...children) {
+  const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value") element.value = value;
+    else if (name === "checked") element.checked = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  add(element, children);
+  return element;
+}
+
+function add(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === false) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+}
+
+export function fill(element, ...children) {
+  element.replaceChildren();
+  add(element, children);
+  return element;
+}
+
+export function say(text) {
+  const status = document.getElementById("status");
+  status.textContent = text;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => { status.textContent = ""; }, 6000);
+}
+
+export function field(name, label, attributes = {}, hint) {
+  const tag = attributes.options ? "select" : attributes.rows ? "textarea" : "input";
+  const { options, ...rest } = attributes;
+  const control = h(tag, { id: `f-${name}`, name, ...rest },
+    (options ?? []).map(([value, text]) => h("option", { value }, text)));
+  if (attributes.value !== undefined) control.value = attributes.value;
+  const error = h("span", { id: `e-${name}`, class: "error", hidden: true });
+  control.setAttribute("aria-describedby", `e-${name}`);
+  return h("label", { for: `f-${name}` }, label, hint && h("span", { class: "soft" }, hint), control, error);
+}
+
+// Shows a problem of the API at its field; returns whether there is one.
+export function showProblem(form, problem, at) {
+  for (const error of form.querySelectorAll(".error")) { error.hidden = true; error.textContent = ""; }
+  for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
+  const text = [problem.detail, problem.remedy].filter(Boolean).join(": ");
+  const last = (problem.field ?? "").split(".").pop().replace(/\[.*\]/, "");
+  const control = form.elements?.[problem.field] ?? form.elements?.[last];
+  const error = control && form.querySelector(`#e-${CSS.escape(control.name)}`);
+  if (error) {
+    error.textContent = text; error.hidden = false;
+    control.setAttribute("aria-invalid", "true"); control.focus();
+    return true;
+  }
+  fill(at, h("p", { class: "error", role: "alert" }, problem.field ? `${problem.field}: ${text}` : text));
+  return false;
+}
+
+export function time(seconds) {
+  return new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19);
+}
+
+export function rate(bits) {
+  const units = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"];
+  let n = bits; let unit = 0;
+  while (n >= 1000 && unit < units.length - 1) { n /= 1000; unit += 1; }
+  return `${n < 10 ? n.toFixed(1) : Math.round(n)} ${units[unit]}`;
+}
+
+export function table(caption, heads, rows, empty) {
+  if (!rows.length) return h("p", { class: "soft" }, `${caption}: ${empty}`);
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    h("table", {}, h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+}

@@ -1,0 +1,88 @@
+// Users, API tokens, the audit log, backup, certificates and version.
+import { call, get, job, post } from "../api.js";
+import { field, fill, h, say, showProblem, table, time } from "../dom.js";
+import { T } from "../text.js";
+
+const ROLES = ["viewer", "operator", "administrator"];
+const SCOPES = ["read", "subscribers", "network", "administration"];
+
+export async function administration(at, _, context) {
+  if (!context.may("administration")) { fill(at, h("p", {}, T.onlyAdministrators)); return; }
+  const version = await get("/version");
+  fill(at, h("div", { class: "grid wide" }, await users(), await tokens(), await backup(), await certificates()),
+    await audit(), h("p", { class: "soft" }, `${T.version} ${version.version}`));
+}
+
+async function users() {
+  const listed = h("div"); const problem = h("div");
+  async function show() {
+    const all = await get("/users");
+    fill(listed, table(T.users, [T.name, T.role, ""], all.map((user) => [user.name,
+      h("select", { "aria-label": `${T.role}: ${user.name}`, value: user.role, onchange: async (event) => {
+        try { await call("PATCH", `/users/${user.name}`, { role: event.target.value }); say(T.done); } catch (error) { say(error.detail); }
+        show();
+      } }, ROLES.map((role) => h("option", { value: role, selected: role === user.role }, role))),
+      h("button", { class: "danger", "aria-label": `${T.remove}: ${user.name}`, onclick: async () => {
+        if (!confirm(`${T.remove}: ${user.name}?`)) return;
+        try { await call("DELETE", `/users/${user.name}`); } catch (error) { say(error.detail); }
+        show();
+      } }, T.remove)]), T.nothing));
+  }
+  const form = h("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      await post("/users", { name: form.elements.name.value, role: form.elements.role.value, password: form.elements.password.value });
+      form.reset(); fill(problem); say(T.done); await show();
+    } catch (error) { showProblem(form, error, problem); }
+  } }, field("name", T.name, { required: true, autocomplete: "off" }), field("role", T.role, { options: ROLES.map((r) => [r, r]) }),
+  field("password", T.firstPassword, { type: "password", autocomplete: "new-password", required: true }), problem,
+  h("div", { class: "buttons" }, h("button", { class: "main" }, T.addUser)));
+  await show();
+  return h("section", {}, h("h2", {}, T.users), listed, form);
+}
+
+async function tokens() {
+  const listed = h("div"); const problem = h("div"); const made = h("div", { role: "status" });
+  async function show() {
+    const all = await get("/tokens");
+    fill(listed, table(T.tokens, [T.name, T.user, T.scopes, T.expires, ""], all.map((token) => [token.name, token.user, token.scopes.join(", "), time(token.expires),
+      h("button", { class: "danger", "aria-label": `${T.remove}: ${token.name}`, onclick: async () => { await call("DELETE", `/tokens/${token.id}`); show(); } }, T.remove)]), T.nothing));
+  }
+  const form = h("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    const scopes = SCOPES.filter((scope) => form.elements[`scope-${scope}`].checked);
+    try {
+      const answer = await post("/tokens", { name: form.elements["token-name"].value, scopes, days: Number(form.elements.days.value) });
+      fill(made, h("p", { class: "warn" }, T.tokenMade), h("pre", { tabindex: 0 }, answer.token)); fill(problem); await show();
+    } catch (error) { showProblem(form, error, problem); }
+  } }, field("token-name", T.name, { required: true }), field("days", T.days, { type: "number", min: 1, max: 366, value: 90 }),
+  h("fieldset", {}, h("legend", {}, T.scopes), SCOPES.map((scope) => h("label", { class: "check" },
+    h("input", { type: "checkbox", name: `scope-${scope}`, checked: scope === "read" }), scope))), problem, made,
+  h("div", { class: "buttons" }, h("button", { class: "main" }, T.addToken)));
+  await show();
+  return h("section", {}, h("h2", {}, T.tokens), listed, form);
+}
+
+async function backup() {
+  const told = h("div", { role: "status" });
+  const form = h("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      const ended = await job(await post("/backups", { folder: form.elements.folder.value }));
+      fill(told, T.backupMade(ended.result.folder));
+    } catch (error) { showProblem(form, error, told); }
+  } }, field("folder", T.backupFolder, { required: true, value: "/var/backups/martlet" }), told,
+  h("div", { class: "buttons" }, h("button", { class: "main" }, T.makeBackup)));
+  return h("section", {}, h("h2", {}, T.backup), form);
+}
+
+async function certificates() {
+  const all = await get("/certificates");
+  return h("section", {}, h("h2", {}, T.certificates), table(T.certificates, [T.name, ""], all.map((c) => [c.file, h("span", { class: c.days < 30 ? "bad" : null }, T.validFor(c.days))]), T.nothing));
+}
+
+async function audit() {
+  const page = await get("/audit?limit=50");
+  return h("section", {}, h("h2", {}, T.audit), h("p", { class: page.intact ? "good" : "bad" }, page.intact ? T.intact : T.notIntact),
+    table(T.audit, [T.when, T.who, T.what, T.target], page.items.map((entry) => [time(entry.at), `${entry.who} (${entry.via})`, entry.what, entry.target]), T.nothing));
+}

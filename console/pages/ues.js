@@ -1,0 +1,135 @@
+// All UEs, and the page of one: state, procedures with causes, messages, sessions, rules, position.
+import { get, post } from "../api.js";
+import { cause } from "../causes.js";
+import { field, fill, h, say, table } from "../dom.js";
+import { rows } from "../table.js";
+import { T } from "../text.js";
+
+const STATES = ["registered, connected", "registered, idle", "registering", "deregistered"];
+
+export async function ues(at, [supi], context) {
+  if (supi) return one(at, supi, context);
+  const count = h("p", { class: "soft", "aria-live": "polite" });
+  const list = rows({
+    label: T.pages.ues, heads: [T.supi, T.state, T.gnb, T.sessions], path: "/ues",
+    cells: (ue) => [h("a", { href: `#/ues/${encodeURIComponent(ue.supi)}` }, ue.supi), ue.state, ue.gnb ?? "–", ue.sessions.join(", ") || "–"],
+    count: (all, shown) => { count.textContent = T.ueCount(all, shown); },
+  });
+  const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
+    field("search", T.search, { type: "search" }, T.searchHint),
+    field("state", T.state, { options: [["", T.anyState], ...STATES.map((s) => [s, s])] }),
+    field("gnb", T.gnb, {}), h("button", { class: "main" }, T.search));
+  const look = h("form", { class: "inline", onsubmit: (event) => {
+    event.preventDefault();
+    const digits = look.elements.imsi.value.replace(/\D/g, "");
+    if (digits) location.hash = `#/ues/imsi-${digits}`;
+  } }, field("imsi", T.lookUp, { inputmode: "numeric" }, T.imsi), h("button", {}, T.search));
+  const problem = h("div");
+  const load = async () => {
+    const filter = ["search", "state", "gnb"].filter((name) => form.elements[name].value.trim())
+      .map((name) => `&${name}=${encodeURIComponent(form.elements[name].value.trim())}`).join("");
+    try { await list.load(filter); fill(problem); } catch (error) {
+      fill(problem, h("p", { class: "error", role: "alert" }, [error.detail, error.remedy].filter(Boolean).join(": ")));
+    }
+  };
+  form.elements.state.addEventListener("change", load);
+  let timer = null;
+  form.elements.search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 250); });
+  fill(at, form, problem, count, list.view, look);
+  await load();
+  let due = null;
+  const soon = () => { due ??= setTimeout(() => { due = null; load(); }, 500); };
+  context.onLeave(() => clearTimeout(due));
+  context.events(["ue"], { ue: soon, reset: soon });
+}
+
+async function one(at, supi, context) {
+  const state = h("div"); const sessions = h("div"); const history = h("div"); const ladder = h("div");
+  const outcome = h("div", { role: "status" });
+  fill(at, h("h2", {}, supi), state, outcome, h("h2", {}, T.sessions), sessions,
+    h("h2", {}, T.history), history, h("h2", {}, T.ladder), ladder);
+  const act = (name, label, danger) => h("button", { class: danger ? "danger" : null, onclick: async () => {
+    if (danger && !confirm(T.confirmDeregister(supi))) return;
+    fill(outcome, T.done.slice(0, 0));
+    try {
+      const done = await post(`/ues/${supi}/${name}`);
+      if (name === "location") fill(outcome, position(done)); else { fill(outcome, done.done); say(done.done); }
+    } catch (problem) { fill(outcome, h("p", { class: "error" }, problem.detail)); }
+    load();
+  } }, label);
+
+  async function load() {
+    try {
+      const ue = await get(`/ues/${supi}`);
+      fill(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
+        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, `${ue.lpp} / ${ue.lcs_upp}`)),
+      context.may("network") && h("div", { class: "buttons" }, act("release", T.release), act("paging", T.page),
+        act("location", T.locate), act("deregistration", T.deregister, true)));
+    } catch (problem) {
+      fill(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
+    }
+    const found = await get(`/ues/${supi}/sessions`).catch(() => []);
+    fill(sessions, found.length ? found.map(session) : h("p", { class: "soft" }, T.nothing));
+    const { items } = await get(`/ues/${supi}/history?last=200`).catch((problem) => ({ items: [], problem }));
+    fill(history, items.length ? h("ol", { class: "timeline", "aria-label": `${T.historyOf} ${supi}` }, items.slice().reverse().map(event))
+      : h("p", { class: "soft" }, T.noHistory));
+    fill(ladder, items.length ? [h("p", { class: "soft" }, T.ladderHint), drawLadder(items.slice(-25))] : null);
+  }
+
+  await load();
+  let due = null;
+  context.onLeave(() => clearTimeout(due));
+  context.events(["ue"], { ue(data) {
+    if (data.supi === supi) due ??= setTimeout(() => { due = null; load(); }, 300);
+  } });
+}
+
+function event(entry) {
+  const more = Object.entries(entry.more ?? {}).filter(([name]) => name !== "log.line");
+  const why = cause(entry);
+  return h("li", {}, h("time", {}, new Date(entry.ms).toISOString().slice(0, 23).replace("T", " ")), " ",
+    h("strong", {}, `${(entry.nf ?? "").toUpperCase()}: ${entry.what}`), " ",
+    h("span", { class: "soft" }, more.map(([name, value]) => `${name}=${value}`).join(" ")),
+    why && h("div", { class: "cause" }, h("div", {}, `${T.why}: ${why[0]}`), h("div", {}, `${T.remedy}: ${why[1]}`)));
+}
+
+function session(s) {
+  const rules = s.user_plane.flatMap((n4) => n4.rules.map((rule) => [n4.engine, rule.pdr, rule.precedence,
+    rule.source, rule.qfis.join(", ") || "–", rule.filters, `${rule.action ?? "–"} → ${rule.destination ?? "–"}`]));
+  return h("section", { class: "card" }, h("h3", {}, `PDU session ${s.id}: ${s.addresses.join(", ") || T.unknown}`),
+    h("dl", {}, s.upfs.flatMap((upf) => [h("dt", {}, "UPF"), h("dd", {}, `${upf.upf}, SEID ${upf.seid}, TEID ${upf.teid}`)]),
+      s.user_plane.flatMap((n4) => [h("dt", {}, T.uplink), h("dd", {}, `${n4.uplink.packets} packets, ${n4.uplink.bytes} bytes`),
+        h("dt", {}, T.downlink), h("dd", {}, `${n4.downlink.packets} packets, ${n4.downlink.bytes} bytes`)])),
+    table(T.rules, [T.engine, "PDR", "Precedence", "Source", "QFI", "Filters", "Action"], rules, T.nothing));
+}
+
+export function position(location) {
+  const shape = location.locationEstimate ?? {};
+  const point = shape.point ?? {};
+  const ellipse = shape.uncertaintyEllipse;
+  return h("dl", {}, h("dt", {}, T.position), h("dd", {}, `${point.lat?.toFixed(6)}, ${point.lon?.toFixed(6)}`),
+    ellipse && [h("dt", {}, "Ellipse"), h("dd", {}, `${ellipse.semiMajor} m × ${ellipse.semiMinor} m, ${ellipse.orientationMajor}°`)]);
+}
+
+// Functions as columns, and an arrow between the functions of consecutive events.
+function drawLadder(items) {
+  const names = [...new Set(["ue", ...items.map((item) => item.nf ?? "?")])];
+  const x = (name) => 70 + names.indexOf(name) * 220;
+  const height = 50 + items.length * 26;
+  let before = "ue";
+  const arrows = items.map((item, n) => {
+    const y = 48 + n * 26; const to = item.nf ?? "?";
+    const from = before === to ? "ue" : before;
+    before = to;
+    const bad = cause(item);
+    return h("g", {}, h("path", { class: bad ? "line bad" : "line", d: `M${x(from)} ${y} H${x(to)}` }),
+      h("circle", { class: bad ? "node bad" : "node", cx: x(to), cy: y, r: 5 }),
+      h("text", { x: Math.min(x(from), x(to)) + 12, y: y - 4 }, item.what.slice(0, 60)));
+  });
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": T.ladder },
+    h("svg", { class: "picture ladder", width: 200 + names.length * 220, height, viewBox: `0 0 ${200 + names.length * 220} ${height}`, role: "img",
+      "aria-label": items.map((item) => `${item.nf}: ${item.what}`).join("; ") },
+    names.map((name) => h("g", {}, h("text", { x: x(name) - 20, y: 18 }, name.toUpperCase()),
+      h("path", { class: "line", d: `M${x(name)} 26 V${height}` }))), arrows));
+}
+

@@ -1,0 +1,267 @@
+//! The configuration: slices, data networks, policies, the file, and the plan of the map.
+use crate::caller::Caller;
+use crate::core_access::{AppliedConfiguration, Configuration};
+use crate::page::{self, Body};
+use crate::problem::{Failure, ProblemDetails};
+use crate::state::Oam;
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Kind of the context of the plan in the store.
+const PLAN: &str = "oam-plan";
+/// Maximum length of the image of a plan in bytes, as a data URL.
+const MAX_IMAGE: usize = 4 << 20;
+
+/// The configuration.
+#[derive(Serialize, ToSchema)]
+pub struct ConfigurationView {
+    /// The file; absent for the defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// Its text. A secret value is shown as `(hidden)`.
+    text: String,
+    /// All values, with those of the defaults and without secrets.
+    #[schema(value_type = Object)]
+    values: Value,
+}
+
+/// A changed configuration.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigurationText {
+    /// The text of the file. A value `(hidden)` stays as it is.
+    text: String,
+}
+
+/// What a change does.
+#[derive(Serialize, ToSchema)]
+pub struct ChangeReport {
+    /// Changed keys.
+    changed: Vec<String>,
+    /// What the running functions applied, in words.
+    applied: Vec<String>,
+    /// Keys that need a restart.
+    restart: Vec<String>,
+}
+
+/// The plan of the map: an image, and two points of it with their positions.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Name.
+    name: String,
+    /// The image as a data URL: PNG or JPEG.
+    image: String,
+    /// Two points.
+    references: Vec<Reference>,
+}
+
+/// A point of the image and its position.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Pixels from the left.
+    x: f64,
+    /// Pixels from the top.
+    y: f64,
+    /// Degrees north.
+    latitude: f64,
+    /// Degrees east.
+    longitude: f64,
+}
+
+async fn read(oam: &Oam) -> Result<Configuration, Failure> {
+    Ok(oam.core_blocking(|core| core.configuration()).await??)
+}
+
+/// List slices
+///
+/// Of AMF, NSSF and SMF.
+#[utoipa::path(
+    get, path = "/slices", tag = "network",
+    responses(
+        (status = 200, body = Object, description = "the slices of each function"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the caller may not read"),
+    )
+)]
+pub async fn slices(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
+    let values = read(&oam).await?.values;
+    Ok(Json(json!({
+        "network": values["network"]["slices"], "amf": values["amf"]["plmns"],
+        "nssf": values["nssf"]["slices"], "smf": values["smf"]["slices"],
+    })))
+}
+
+/// List data networks
+#[utoipa::path(
+    get, path = "/data-networks", tag = "network",
+    responses(
+        (status = 200, body = Object, description = "the data networks with their usage"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the caller may not read"),
+    )
+)]
+pub async fn data_networks(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
+    let values = read(&oam).await?.values;
+    let usage = oam.monitor.overview().data_networks;
+    Ok(Json(json!({"networks": values["smf"]["dnns"], "usage": usage})))
+}
+
+/// List policies
+///
+/// Of the PCF: flows, defaults and rules.
+#[utoipa::path(
+    get, path = "/policies", tag = "network",
+    responses(
+        (status = 200, body = Object, description = "the section pcf"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the caller may not read"),
+    )
+)]
+pub async fn policies(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
+    Ok(Json(read(&oam).await?.values["pcf"].clone()))
+}
+
+/// Show the configuration
+#[utoipa::path(
+    get, path = "/configuration", tag = "administration",
+    responses(
+        (status = 200, body = ConfigurationView, description = "the configuration",
+            headers(("ETag" = String, description = "for If-Match"))),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the caller is no administrator"),
+    )
+)]
+pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
+    let Configuration { file, text, values } = read(&oam).await?;
+    let tag = oam.tag(&text.clone().into());
+    let file = file.map(|file| file.display().to_string());
+    let mut response = Json(ConfigurationView { file, text, values }).into_response();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+fn report(applied: AppliedConfiguration) -> Json<ChangeReport> {
+    let AppliedConfiguration { changed, applied, restart } = applied;
+    Json(ChangeReport { changed, applied, restart })
+}
+
+/// Change the configuration
+///
+/// The text is checked as a whole. What the running functions can apply is applied, and what needs
+/// a restart is said.
+#[utoipa::path(
+    put, path = "/configuration", tag = "administration", request_body = ConfigurationText,
+    params(("If-Match" = String, Header, description = "the ETag that was read, or *")),
+    responses(
+        (status = 200, body = ChangeReport, description = "changed"),
+        (status = 412, body = ProblemDetails, content_type = "application/problem+json",
+            description = "it was changed meanwhile"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the configuration has errors, each with its line"),
+    )
+)]
+pub async fn change(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(body): Body<ConfigurationText>,
+) -> Result<Json<ChangeReport>, Failure> {
+    let wanted = page::if_match(&headers)?;
+    let before = read(&oam).await?;
+    if !page::matches(&wanted, &oam.tag(&before.text.into())) {
+        return Err(Failure::stale());
+    }
+    let applied =
+        oam.core_blocking(move |core| core.change_configuration(&body.text, true)).await??;
+    let after = json!({
+        "changed": applied.changed, "applied": applied.applied, "restart": applied.restart,
+    });
+    oam.record(&caller, "configuration.change", "file", Value::Null, after).await?;
+    Ok(report(applied))
+}
+
+/// Check a configuration
+///
+/// Nothing is changed.
+#[utoipa::path(
+    post, path = "/configuration/check", tag = "administration", request_body = ConfigurationText,
+    responses(
+        (status = 200, body = ChangeReport, description = "what would change"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the configuration has errors, each with its line"),
+    )
+)]
+pub async fn check(
+    State(oam): State<Arc<Oam>>,
+    Body(body): Body<ConfigurationText>,
+) -> Result<Json<ChangeReport>, Failure> {
+    let checked = oam.core_blocking(move |core| core.change_configuration(&body.text, false));
+    Ok(report(checked.await??))
+}
+
+/// Show the plan of the map
+#[utoipa::path(
+    get, path = "/plan", tag = "network",
+    responses(
+        (status = 200, body = Plan, description = "the plan"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "there is none"),
+    )
+)]
+pub async fn plan(State(oam): State<Arc<Oam>>) -> Result<Json<Plan>, Failure> {
+    let text = oam.store(|store| Ok(store.context("", PLAN, "plan")?)).await?;
+    let plan = text.and_then(|text| serde_json::from_str(&text).ok());
+    plan.map(Json).ok_or_else(|| Failure::not_found("there is no plan"))
+}
+
+/// Set the plan of the map
+#[utoipa::path(
+    put, path = "/plan", tag = "network", request_body = Plan,
+    responses(
+        (status = 204, description = "set"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "a field is wrong"),
+    )
+)]
+pub async fn set_plan(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+    Body(plan): Body<Plan>,
+) -> Result<StatusCode, Failure> {
+    let is_image = ["data:image/png;base64,", "data:image/jpeg;base64,"]
+        .iter()
+        .any(|start| plan.image.starts_with(start));
+    if !is_image || plan.image.len() > MAX_IMAGE {
+        return Err(Failure::field("image", "not a PNG or JPEG of 3 MB at most", "write another"));
+    }
+    if plan.name.len() > 100 {
+        return Err(Failure::field("name", "too long", "write 100 bytes at most"));
+    }
+    let [one, other] = plan.references.as_slice() else {
+        return Err(Failure::field("references", "not two points", "write two"));
+    };
+    let is_on_earth = |r: &Reference| r.latitude.abs() <= 85.0 && r.longitude.abs() <= 180.0;
+    let is_apart = (one.x - other.x).hypot(one.y - other.y) >= 1.0
+        && (one.latitude - other.latitude).hypot(one.longitude - other.longitude) > 1e-7;
+    if !is_on_earth(one) || !is_on_earth(other) || !is_apart {
+        return Err(Failure::field(
+            "references",
+            "the points are the same, or not on the earth",
+            "write two points that are apart, in pixels and in degrees",
+        ));
+    }
+    let (name, text) = (plan.name.clone(), json!(plan).to_string());
+    oam.store(move |store| Ok(store.put_context("", PLAN, "plan", &text)?)).await?;
+    oam.record(&caller, "plan.set", name, Value::Null, Value::Null).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,277 @@
+//! Subscribers as the API writes and reads them. Keys are written and never read back.
+use crate::problem::Failure;
+use martlet_store::{Secret, Subscriber};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use zeroize::Zeroizing;
+
+fn default_rate() -> String {
+    martlet_store::DEFAULT_AMBR.into()
+}
+fn default_types() -> Vec<String> {
+    vec!["IPV4".into()]
+}
+fn default_modes() -> Vec<u8> {
+    vec![1]
+}
+fn nine() -> u8 {
+    9
+}
+fn eight() -> u8 {
+    8
+}
+
+/// A data network of a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataNetworkSubscription {
+    /// DNN.
+    #[schema(example = "internet")]
+    pub name: String,
+    /// Whether it is used for requests without a DNN.
+    #[serde(default)]
+    pub default: bool,
+    /// Allowed session types; the first is the default: `IPV4`, `IPV6`, `IPV4V6`, `ETHERNET`,
+    /// `UNSTRUCTURED`.
+    #[serde(default = "default_types")]
+    pub session_types: Vec<String>,
+    /// Session AMBR uplink.
+    #[serde(default = "default_rate")]
+    #[schema(example = "100 Mbps")]
+    pub ambr_uplink: String,
+    /// Session AMBR downlink.
+    #[serde(default = "default_rate")]
+    #[schema(example = "100 Mbps")]
+    pub ambr_downlink: String,
+    /// 5QI of the default flow.
+    #[serde(default = "nine")]
+    #[schema(minimum = 1)]
+    pub five_qi: u8,
+    /// ARP priority level.
+    #[serde(default = "eight")]
+    #[schema(minimum = 1, maximum = 15)]
+    pub arp_priority: u8,
+    /// Static IPv4 address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub static_ipv4: Option<String>,
+    /// An address of the static /64 prefix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub static_ipv6: Option<String>,
+    /// Allowed SSC modes; the first is the default.
+    #[serde(default = "default_modes")]
+    pub ssc_modes: Vec<u8>,
+    /// Framed routes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub framed_routes: Vec<String>,
+    /// User plane security policy: `{"integrity": "required", "ciphering": "preferred"}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub up_security: Option<Value>,
+}
+
+/// A slice of a subscriber.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SliceSubscription {
+    /// Slice or service type.
+    #[schema(example = 1)]
+    pub sst: u8,
+    /// Slice differentiator: six hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "0000a7", pattern = "^[0-9a-fA-F]{6}$")]
+    pub sd: Option<String>,
+    /// Whether it is used for requests without an S-NSSAI.
+    #[serde(default)]
+    pub default: bool,
+    /// Data networks.
+    pub dnns: Vec<DataNetworkSubscription>,
+}
+
+/// A subscriber as it is read: without keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SubscriberView {
+    /// `imsi-` and 14 or 15 digits.
+    #[schema(example = "imsi-001010000000001")]
+    pub supi: String,
+    /// MSISDN in digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "491700000001")]
+    pub msisdn: Option<String>,
+    /// `5G_AKA` or `EAP_AKA_PRIME`.
+    #[serde(default = "five_g_aka")]
+    pub authentication_method: String,
+    /// UE AMBR uplink.
+    pub ambr_uplink: String,
+    /// UE AMBR downlink.
+    pub ambr_downlink: String,
+    /// Slices.
+    pub slices: Vec<SliceSubscription>,
+    /// Service area restriction: `{"allowed": [TAC]}` or `{"not_allowed": [TAC]}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub service_area: Option<Value>,
+}
+
+fn five_g_aka() -> String {
+    "5G_AKA".into()
+}
+
+/// A subscriber as it is written. A change without keys keeps them.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "supi": "imsi-001010000000001", "key": "00112233445566778899aabbccddeeff",
+    "opc": "ffeeddccbbaa99887766554433221100",
+    "slices": [{"sst": 1, "default": true, "dnns": [{"name": "internet", "default": true}]}]
+}))]
+pub struct SubscriberBody {
+    /// `imsi-` and 14 or 15 digits.
+    #[schema(pattern = "^imsi-[0-9]{14,15}$")]
+    pub supi: String,
+    /// MSISDN in digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[0-9]{5,15}$")]
+    pub msisdn: Option<String>,
+    /// K: 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, write_only, pattern = "^[0-9a-fA-F]{32}$")]
+    pub key: Option<Zeroizing<String>>,
+    /// OPc: 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, write_only, pattern = "^[0-9a-fA-F]{32}$")]
+    pub opc: Option<Zeroizing<String>>,
+    /// OP, from which OPc is derived, in place of `opc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, write_only, pattern = "^[0-9a-fA-F]{32}$")]
+    pub op: Option<Zeroizing<String>>,
+    /// `5G_AKA` or `EAP_AKA_PRIME`.
+    #[serde(default = "five_g_aka")]
+    pub authentication_method: String,
+    /// UE AMBR uplink.
+    #[serde(default = "default_rate")]
+    pub ambr_uplink: String,
+    /// UE AMBR downlink.
+    #[serde(default = "default_rate")]
+    pub ambr_downlink: String,
+    /// Slices.
+    pub slices: Vec<SliceSubscription>,
+    /// Service area restriction: `{"allowed": [TAC]}` or `{"not_allowed": [TAC]}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub service_area: Option<Value>,
+}
+
+fn key(name: &str, text: &str) -> Result<Secret, Failure> {
+    Secret::from_hex(text)
+        .ok_or_else(|| Failure::field(name, "not a key", "write 32 hexadecimal digits"))
+}
+
+/// Reads JSON into a type of the store. An error names the field.
+fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Failure> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        Failure::field(&path, error.inner().to_string(), "see /api/v1/openapi.json")
+    })
+}
+
+impl SubscriberBody {
+    /// The subscriber, checked. What the body does not have, such as keys, is that of `existing`.
+    pub fn subscriber(&self, existing: Option<&Subscriber>) -> Result<Subscriber, Failure> {
+        let k = match (&self.key, existing) {
+            (Some(text), _) => key("key", text)?,
+            (None, Some(existing)) => existing.key.clone(),
+            (None, None) => {
+                return Err(Failure::field("key", "K is missing", "write 32 hexadecimal digits"));
+            }
+        };
+        let opc = match (&self.opc, &self.op, existing) {
+            (Some(_), Some(_), _) => {
+                return Err(Failure::field("op", "OPc is there too", "write one of opc and op"));
+            }
+            (Some(text), None, _) => key("opc", text)?,
+            (None, Some(text), _) => Secret(martlet_security::aka::opc(&k.0, &key("op", text)?.0)),
+            (None, None, Some(existing)) => existing.opc.clone(),
+            (None, None, None) => {
+                return Err(Failure::field("opc", "OPc is missing", "write opc or op"));
+            }
+        };
+        let mut value = json!({
+            "supi": self.supi, "key": k, "opc": opc,
+            "authentication_method": self.authentication_method,
+            "ambr_uplink": self.ambr_uplink, "ambr_downlink": self.ambr_downlink,
+            "slices": self.slices, "msisdn": self.msisdn, "service_area": self.service_area,
+        });
+        if let Value::Object(members) = &mut value {
+            members.retain(|_, member| !member.is_null());
+        }
+        let mut subscriber: Subscriber = read(value)?;
+        if let Some(existing) = existing {
+            subscriber.amf = existing.amf;
+            subscriber.sqn = existing.sqn;
+            subscriber.tuak = existing.tuak.clone();
+        }
+        subscriber.check().map_err(martlet_store::StoreError::from)?;
+        Ok(subscriber)
+    }
+}
+
+/// All but keys and the sequence number.
+pub fn view(subscriber: &Subscriber) -> Result<SubscriberView, Failure> {
+    let value = serde_json::to_value(subscriber);
+    let view = value.and_then(serde_json::from_value::<SubscriberView>);
+    view.map_err(|error| Failure::unavailable(format!("a subscriber cannot be shown: {error}")))
+}
+
+/// What an entity tag is made of: all but the sequence number, which each authentication advances.
+pub fn tagged(subscriber: &Subscriber) -> Value {
+    let value = serde_json::to_value(Subscriber { sqn: 0, ..subscriber.clone() });
+    value.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(change: impl FnOnce(&mut Value)) -> Result<Subscriber, Failure> {
+        let mut value = json!({
+            "supi": "imsi-001010000000001", "key": "00112233445566778899aabbccddeeff",
+            "opc": "ffeeddccbbaa99887766554433221100",
+            "slices": [{"sst": 1, "default": true, "dnns": [{"name": "internet"}]}],
+        });
+        change(&mut value);
+        let body: SubscriberBody = serde_json::from_value(value).unwrap();
+        body.subscriber(None)
+    }
+
+    #[test]
+    fn a_wrong_field_is_named_with_its_remedy() {
+        let field = |change: fn(&mut Value)| {
+            let failure = body(change).unwrap_err();
+            assert!(failure.problem().remedy.is_some());
+            failure.problem().field.clone().unwrap()
+        };
+        assert_eq!(field(|v| v["key"] = "12".into()), "key");
+        assert_eq!(field(|v| v["supi"] = "imsi-1".into()), "supi");
+        assert_eq!(field(|v| v["slices"][0]["sd"] = "x".into()), "slices[0].sd");
+        assert_eq!(
+            field(|v| v["slices"][0]["dnns"][0]["session_types"] = json!(["IPX"])),
+            "slices[0].dnns[0].session_types[0]"
+        );
+        assert_eq!(
+            field(|v| v["slices"][0]["dnns"][0]["five_qi"] = 0.into()),
+            "slices.dnns.five_qi"
+        );
+    }
+
+    #[test]
+    fn keys_are_not_read_back_and_stay_with_a_change() {
+        let subscriber = body(|_| {}).unwrap();
+        let shown = serde_json::to_string(&view(&subscriber).unwrap()).unwrap();
+        assert!(!shown.contains("0011") && !shown.contains("ffee"), "{shown}");
+        let view: Value = serde_json::from_str(&shown).unwrap();
+        let changed: SubscriberBody = serde_json::from_value(view).unwrap();
+        let changed = changed.subscriber(Some(&subscriber)).unwrap();
+        assert_eq!((changed.key.clone(), changed.opc.clone()), (subscriber.key, subscriber.opc));
+    }
+}

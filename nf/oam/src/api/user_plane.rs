@@ -1,0 +1,250 @@
+//! The user plane: counters, drops, tables, traces and captures; and charging.
+use super::subscribers::check_supi;
+use crate::caller::Caller;
+use crate::jobs::{Job, Running};
+use crate::page::Body;
+use crate::problem::{Failure, ProblemDetails};
+use crate::state::Oam;
+use axum::Json;
+use axum::extract::{Path, State};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+
+/// Packets that a trace collects.
+const MAX_PACKETS: usize = 2000;
+/// Time between two looks at the UPF's traced packets.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// A trace.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceRequest {
+    /// Duration in seconds.
+    #[schema(minimum = 1, maximum = 600, example = 10)]
+    seconds: u64,
+    /// Whether forwarded packets are shown, too.
+    #[serde(default)]
+    forwarded: bool,
+    /// Only packets of a UE with this address.
+    #[serde(default)]
+    ue: Option<String>,
+}
+
+/// A capture of N6 in a pcap file of the UPF.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureRequest {
+    /// Duration in seconds.
+    #[schema(minimum = 1, maximum = 3600, example = 60)]
+    seconds: u64,
+    /// Bytes of each packet.
+    #[serde(default = "snap")]
+    #[schema(minimum = 64, maximum = 2048)]
+    snap: u32,
+    /// Maximum number of packets.
+    #[serde(default = "packets")]
+    packets: u64,
+    /// Maximum size of the file in bytes.
+    #[serde(default = "bytes")]
+    bytes: u64,
+}
+
+fn snap() -> u32 {
+    2048
+}
+fn packets() -> u64 {
+    1_000_000
+}
+fn bytes() -> u64 {
+    1 << 28
+}
+
+/// The quota of a subscriber.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Quota {
+    /// Bytes that are left; absent: unlimited.
+    #[serde(default)]
+    bytes: Option<u64>,
+}
+
+/// Show the user plane
+///
+/// Counters, drops by reason, fill of the tables, first sessions, latency, board and governor.
+#[utoipa::path(
+    get, path = "/user-plane", tag = "user plane",
+    responses(
+        (status = 200, body = Object, description = "the UPF of this core"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "no UPF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the UPF does not answer"),
+    )
+)]
+pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
+    let mut top = oam.core.ask("upf", "upf/top".into()).await?;
+    let status = oam.core.status().await;
+    let upf = crate::monitor::of(&status, "upf").cloned().unwrap_or_default();
+    top["details"] = upf["datapathDetails"].clone();
+    top["associations"] = upf["associations"].clone();
+    Ok(Json(top))
+}
+
+/// Trace packets
+///
+/// A job; its result has the packets, each with the reason of its drop and the rules. Events
+/// `packet` show them while it runs.
+#[utoipa::path(
+    post, path = "/traces", tag = "user plane", request_body = TraceRequest,
+    responses(
+        (status = 202, body = Job, description = "the job"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the request is wrong"),
+    )
+)]
+pub async fn trace(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+    Body(request): Body<TraceRequest>,
+) -> Result<(StatusCode, Json<Job>), Failure> {
+    if !(1..=600).contains(&request.seconds) {
+        return Err(Failure::field("seconds", "out of range", "write 1 to 600"));
+    }
+    let (shared, total) = (oam.clone(), Some(request.seconds));
+    oam.record(
+        &caller,
+        "trace.start",
+        request.ue.as_deref().unwrap_or("all UEs"),
+        Value::Null,
+        json!({"seconds": request.seconds}),
+    )
+    .await?;
+    let job = oam.jobs.start("trace", &caller.name, total, |running| async move {
+        traced(&shared, request, running).await
+    })?;
+    Ok((StatusCode::ACCEPTED, Json(job)))
+}
+
+async fn traced(oam: &Oam, request: TraceRequest, running: Running) -> Result<Value, Failure> {
+    let question = if request.forwarded { "upf/trace/all" } else { "upf/trace" };
+    let start = Instant::now();
+    let (mut packets, mut missed) = (Vec::new(), 0);
+    while start.elapsed().as_secs() < request.seconds && packets.len() < MAX_PACKETS {
+        let batch = oam.core.ask("upf", question.into()).await?;
+        missed += batch["missed"].as_u64().unwrap_or(0);
+        for packet in batch["packets"].as_array().into_iter().flatten() {
+            let is_of = |ue: &String| {
+                packet["ue"].as_array().into_iter().flatten().any(|address| {
+                    address.as_str().is_some_and(|a| a.split('/').next() == Some(ue.as_str()))
+                })
+            };
+            if request.ue.as_ref().is_none_or(is_of) && packets.len() < MAX_PACKETS {
+                oam.events.push("packet", packet);
+                packets.push(packet.clone());
+            }
+        }
+        running.change(|job| {
+            job.done = start.elapsed().as_secs();
+            job.result = json!({"packets": packets, "missed": missed});
+        });
+        tokio::time::sleep(INTERVAL).await;
+    }
+    Ok(json!({"packets": packets, "missed": missed}))
+}
+
+/// Capture N6
+///
+/// A job; the file is in the folder `upf.telemetry.captures` of the UPF.
+#[utoipa::path(
+    post, path = "/captures", tag = "user plane", request_body = CaptureRequest,
+    responses(
+        (status = 202, body = Job, description = "the job"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the request is wrong, or the datapath cannot capture"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the UPF does not answer"),
+    )
+)]
+pub async fn capture(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+    Body(request): Body<CaptureRequest>,
+) -> Result<(StatusCode, Json<Job>), Failure> {
+    if !(1..=3600).contains(&request.seconds) {
+        return Err(Failure::field("seconds", "out of range", "write 1 to 3600"));
+    }
+    if !(64..=2048).contains(&request.snap) {
+        return Err(Failure::field("snap", "out of range", "write 64 to 2048"));
+    }
+    let CaptureRequest { seconds, snap, packets, bytes } = request;
+    let question = format!("upf/capture/begin/{snap}/{packets}/{bytes}/{seconds}");
+    let begun = oam.core.ask("upf", question).await?;
+    oam.record(&caller, "capture.start", "N6", Value::Null, begun.clone()).await?;
+    let shared = oam.clone();
+    let job = oam.jobs.start("capture", &caller.name, Some(seconds), |running| async move {
+        let start = Instant::now();
+        let mut status = begun;
+        while start.elapsed().as_secs() <= seconds {
+            running.change(|job| {
+                (job.done, job.result) = (start.elapsed().as_secs(), status.clone());
+            });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            match shared.core.ask("upf", "upf/capture".into()).await {
+                Ok(now) => status = now,
+                // It has ended by itself.
+                Err(_) => break,
+            }
+        }
+        Ok(status)
+    })?;
+    Ok((StatusCode::ACCEPTED, Json(job)))
+}
+
+/// Show charging
+///
+/// Accounts and the latest records. There is nothing without a CHF (`chf.enabled`).
+#[utoipa::path(
+    get, path = "/charging", tag = "network",
+    responses(
+        (status = 200, body = Object, description = "accounts and records"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "no CHF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the CHF does not answer"),
+    )
+)]
+pub async fn charging(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
+    Ok(Json(oam.core.ask("chf", "charging".into()).await?))
+}
+
+/// Set the quota of a subscriber
+#[utoipa::path(
+    put, path = "/charging/{supi}", tag = "network", request_body = Quota,
+    params(("supi" = String, Path, example = "imsi-001010000000001")),
+    responses(
+        (status = 200, body = Object, description = "the account"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "no CHF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the CHF does not answer"),
+    )
+)]
+pub async fn set_charging(
+    State(oam): State<Arc<Oam>>,
+    Path(supi): Path<String>,
+    caller: Caller,
+    Body(quota): Body<Quota>,
+) -> Result<Json<Value>, Failure> {
+    check_supi(&supi)?;
+    let bytes = quota.bytes.map_or("unlimited".to_string(), |bytes| bytes.to_string());
+    let before = oam.core.ask("chf", format!("charging/{supi}")).await?;
+    let after = oam.core.ask("chf", format!("charging/{supi}/{bytes}")).await?;
+    let account = |value: &Value| value["accounts"].clone();
+    oam.record(&caller, "charging.set", supi, account(&before), account(&after)).await?;
+    Ok(Json(after))
+}

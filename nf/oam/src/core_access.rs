@@ -1,0 +1,158 @@
+//! What the function needs of the core that it belongs to.
+use crate::problem::Failure;
+use http::StatusCode;
+use martlet_store::Subscriber;
+use serde_json::Value;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+/// A future of [`CoreAccess`].
+pub type CoreFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Why the core did not do what was requested.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AccessError {
+    /// No function of the core serves the request, or its process does not answer.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The function refused.
+    #[error("{detail}")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// Why.
+        detail: String,
+    },
+    /// This core cannot do it.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl From<AccessError> for Failure {
+    fn from(error: AccessError) -> Self {
+        match error {
+            AccessError::Unavailable(detail) => Failure::unavailable(detail),
+            AccessError::Refused { status: 404, detail } => Failure::not_found(detail),
+            AccessError::Refused { status: 400, detail } => {
+                Failure::new(StatusCode::BAD_REQUEST, "refused", "The core refused", detail)
+            }
+            AccessError::Refused { status: 409, detail } => Failure::conflict(detail),
+            AccessError::Refused { status: 501, detail } | AccessError::Unsupported(detail) => {
+                Failure::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "unsupported",
+                    "This core cannot do that",
+                    detail,
+                )
+            }
+            AccessError::Refused { status: 504, detail } => Failure::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "no-answer",
+                "The UE did not answer",
+                detail,
+            ),
+            AccessError::Refused { status: 400..=499, detail } => Failure::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "refused",
+                "The core refused",
+                detail,
+            ),
+            AccessError::Refused { detail, .. } => {
+                Failure::new(StatusCode::BAD_GATEWAY, "refused", "The core refused", detail)
+            }
+        }
+    }
+}
+
+/// The configuration file.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    /// The file; `None` for the defaults.
+    pub file: Option<PathBuf>,
+    /// Its text.
+    pub text: String,
+    /// All values, with those of the defaults. Secrets are removed.
+    pub values: Value,
+}
+
+/// What became of a changed configuration.
+#[derive(Debug, Clone, Default)]
+pub struct AppliedConfiguration {
+    /// Keys that were changed in the file.
+    pub changed: Vec<String>,
+    /// What the running functions applied, in words.
+    pub applied: Vec<String>,
+    /// Keys that need a restart.
+    pub restart: Vec<String>,
+}
+
+/// Subscribers of a file.
+#[derive(Debug, Default)]
+pub struct ImportedSubscribers {
+    /// The subscribers.
+    pub subscribers: Vec<Subscriber>,
+    /// Fields that Martlet cannot represent.
+    pub lost: Vec<String>,
+}
+
+/// The core: its functions, files and commands.
+pub trait CoreAccess: Send + Sync + 'static {
+    /// The status of all functions, as `martlet status --json` shows it.
+    fn status(&self) -> CoreFuture<'_, Value>;
+
+    /// A request for a function, such as `locate/imsi-001010000000001`.
+    fn ask<'a>(
+        &'a self,
+        function: &'a str,
+        question: String,
+    ) -> CoreFuture<'a, Result<Value, AccessError>>;
+
+    /// The recorded events of a UE in order of time. Blocks.
+    ///
+    /// # Errors
+    /// The history is off, or cannot be read.
+    fn history(&self, supi: &str) -> Result<Vec<Value>, AccessError>;
+
+    /// Events of all UEs after a position, and the next position. Blocks.
+    fn events_after(&self, position: u64) -> (Vec<Value>, u64);
+
+    /// Reads subscribers of another core's or Martlet's format. Blocks.
+    ///
+    /// # Errors
+    /// The text is not of the format, or a subscriber is wrong.
+    fn read_subscribers(
+        &self,
+        format: &str,
+        text: &str,
+    ) -> Result<ImportedSubscribers, AccessError>;
+
+    /// Copies databases, key and configuration into a new folder. Returns what it has. Blocks.
+    ///
+    /// # Errors
+    /// This core has no files, or they cannot be copied.
+    fn back_up(&self, folder: &Path) -> Result<Vec<String>, AccessError>;
+
+    /// The configuration. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn configuration(&self) -> Result<Configuration, AccessError>;
+
+    /// Checks a configuration, and with `write` replaces the file and reloads what the running
+    /// functions can apply. Blocks.
+    ///
+    /// # Errors
+    /// The first error has all lines of the check.
+    fn change_configuration(
+        &self,
+        text: &str,
+        write: bool,
+    ) -> Result<AppliedConfiguration, AccessError>;
+
+    /// The version of the program.
+    fn version(&self) -> String;
+
+    /// Certificates and the days that they are still valid, of files in PEM. Blocks.
+    fn certificates(&self) -> Vec<Value>;
+}

@@ -1,0 +1,72 @@
+//! Idempotency keys: a POST with `Idempotency-Key` that is sent again gets the response of the
+//! first one, and nothing is done twice.
+use crate::caller::Caller;
+use crate::problem::Failure;
+use crate::state::Oam;
+use aws_lc_rs::digest::{SHA256, digest};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::Method;
+use http_body_util::BodyExt;
+use std::sync::Arc;
+
+/// Maximum length of a response that is kept in bytes.
+const MAX_RESPONSE: usize = 64 << 10;
+/// Responses of these paths have secrets, which are not kept.
+const SECRET: [&str; 3] = ["/api/v1/sim-batches", "/api/v1/tokens", "/api/v1/session"];
+
+/// Serves a request with an idempotency key once.
+pub async fn once(State(oam): State<Arc<Oam>>, request: Request, next: Next) -> Response {
+    let key = request.headers().get("idempotency-key").cloned();
+    let Some(key) = key.filter(|_| *request.method() == Method::POST) else {
+        return next.run(request).await;
+    };
+    match serve(&oam, key.as_bytes(), request, next).await {
+        Ok(response) => response,
+        Err(failure) => failure.into_response(),
+    }
+}
+
+async fn serve(oam: &Oam, key: &[u8], request: Request, next: Next) -> Result<Response, Failure> {
+    if !(8..=128).contains(&key.len()) {
+        return Err(Failure::field(
+            "Idempotency-Key",
+            "the key is too short or too long",
+            "write 8 to 128 characters, such as a UUID",
+        ));
+    }
+    let caller = request.extensions().get::<Caller>();
+    let name = caller.map(|caller| caller.name.clone()).unwrap_or_default();
+    let key = format!("{name} {}", String::from_utf8_lossy(key));
+    let path = request.uri().path().to_string();
+    let uri = request.uri().to_string();
+    let (parts, body) = request.into_parts();
+    let mut whole_body = Request::new(body);
+    // The limit of the body is there.
+    *whole_body.extensions_mut() = parts.extensions.clone();
+    let bytes = crate::page::read_bytes(whole_body, &()).await?;
+    let mut whole = uri.into_bytes();
+    whole.push(0);
+    whole.extend_from_slice(&bytes);
+    if let Some(response) = oam.replays.begin(&key, digest(&SHA256, &whole).as_ref())? {
+        return Ok(response);
+    }
+    let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
+    let status = response.status();
+    if !status.is_success() {
+        oam.replays.end(&key, None);
+        return Ok(response);
+    }
+    if SECRET.iter().any(|secret| path.starts_with(secret)) {
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let collected = body.collect().await;
+    let bytes = collected.map_err(|_| Failure::unavailable("the response ended early"))?.to_bytes();
+    if bytes.len() <= MAX_RESPONSE {
+        oam.replays.end(&key, Some((parts.status, parts.headers.clone(), bytes.clone())));
+    }
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}

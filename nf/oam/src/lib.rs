@@ -1,0 +1,50 @@
+//! Operation and maintenance: the northbound API at `/api/v1` and the console in the browser.
+//!
+//! The function has no rights of its own. It reads the status of the other functions and sends
+//! them requests through [`CoreAccess`], which the program implements for one process and for one
+//! process for each function. Subscribers, accounts and the audit log are in the store.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`api`] | the operations, each declared once with its OpenAPI 3.1 description |
+//! | [`accounts`] | users, API tokens and sessions |
+//! | [`authentication`] | who calls, and what the caller may do |
+//! | [`audit`] | the append-only log of changes |
+//! | [`events`] | the ring of events, read as Server-Sent Events with resume |
+//! | [`caller`] | how a request arrived, and who sent it |
+//! | [`poll`] | the task that polls the core |
+//! | [`monitor`] | figures of the core, alarms, and events from their differences |
+//! | [`server`] | the unix socket, and TCP with or without TLS |
+//!
+//! # Errors
+//! Each refusal is a problem of RFC 9457 ([`problem::Failure`]) that names the field and the
+//! remedy.
+#![forbid(unsafe_code)]
+
+pub mod accounts;
+pub mod api;
+pub mod audit;
+pub mod authentication;
+pub mod caller;
+mod config;
+mod console;
+mod core_access;
+mod event_stream;
+pub mod events;
+mod idempotency;
+mod jobs;
+mod metrics;
+pub mod monitor;
+mod page;
+pub mod poll;
+pub mod problem;
+mod replays;
+pub mod server;
+mod state;
+mod throttle;
+
+pub use config::{ApiConfig, ConfigError};
+pub use core_access::{
+    AccessError, AppliedConfiguration, Configuration, CoreAccess, CoreFuture, ImportedSubscribers,
+};
+pub use state::{Oam, StartError};

@@ -1,0 +1,469 @@
+//! Figures of the core, alarms, and events from their differences. One poll serves all viewers.
+use crate::accounts;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use utoipa::ToSchema;
+
+/// Points of the series: five minutes at one a second.
+const POINTS: usize = 300;
+/// Share of an address pool from which an alarm is raised.
+const POOL_ALARM: f64 = 0.9;
+/// Days before the end of a certificate from which an alarm is raised.
+const CERTIFICATE_ALARM_DAYS: i64 = 30;
+
+/// How serious an alarm is (ITU-T X.733).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// May become a fault.
+    Warning,
+    /// Concerns a part, without loss of service.
+    Minor,
+    /// Service is impaired.
+    Major,
+    /// Service is lost.
+    Critical,
+}
+
+/// An alarm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Alarm {
+    /// Identity; the same while the cause lasts.
+    #[schema(example = "gnb-lost:00101-000001")]
+    pub id: String,
+    /// How serious it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+    /// Seconds since 1970.
+    pub since: u64,
+    /// Who has acknowledged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_by: Option<String>,
+}
+
+/// Throughput and usage of a data network.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct DataNetworkFigures {
+    /// Name.
+    pub name: String,
+    /// Addresses in use.
+    pub used: u64,
+    /// Addresses of the pool.
+    pub of: u64,
+}
+
+/// A UPF in the overview.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct UpfFigures {
+    /// N4 address.
+    pub n4: String,
+    /// Whether it is associated.
+    pub associated: bool,
+}
+
+/// A function in the overview.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct FunctionFigures {
+    /// Name, such as `amf`.
+    #[schema(example = "amf")]
+    pub name: String,
+    /// Whether it answers.
+    pub running: bool,
+    /// Restarts after crashes.
+    pub restarts: u64,
+    /// Authority of its services.
+    pub authority: String,
+}
+
+/// The figures of the core at one moment.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct Overview {
+    /// Seconds since 1970.
+    pub at: u64,
+    /// gNBs after NG setup.
+    pub gnbs: u64,
+    /// UE contexts.
+    pub ue_contexts: u64,
+    /// Registered UEs.
+    pub ues_registered: u64,
+    /// Connected UEs.
+    pub ues_connected: u64,
+    /// PDU sessions.
+    pub sessions: u64,
+    /// Bits per second from UEs.
+    pub uplink_bps: f64,
+    /// Bits per second to UEs.
+    pub downlink_bps: f64,
+    /// Dropped packets per second.
+    pub drops_per_s: f64,
+    /// Dropped packets by reason, since the start of the UPF.
+    pub drops: BTreeMap<String, u64>,
+    /// The UPF's datapath in this core; empty if there is none.
+    pub datapath: String,
+    /// Functions.
+    pub functions: Vec<FunctionFigures>,
+    /// UPFs of the SMF.
+    pub upfs: Vec<UpfFigures>,
+    /// Data networks.
+    pub data_networks: Vec<DataNetworkFigures>,
+    /// Names and identities of the gNBs.
+    pub gnb_names: Vec<String>,
+    /// Subscribers.
+    pub subscribers: u64,
+    /// Raised alarms.
+    pub alarms: u64,
+}
+
+/// A point of the series.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct Point {
+    /// Seconds since 1970.
+    pub at: u64,
+    /// Registered UEs.
+    pub registered: u64,
+    /// Connected UEs.
+    pub connected: u64,
+    /// PDU sessions.
+    pub sessions: u64,
+    /// Bits per second from UEs.
+    pub uplink_bps: f64,
+    /// Bits per second to UEs.
+    pub downlink_bps: f64,
+    /// Dropped packets per second.
+    pub drops_per_s: f64,
+}
+
+#[derive(Default)]
+struct State {
+    overview: Overview,
+    series: VecDeque<Point>,
+    alarms: BTreeMap<String, Alarm>,
+    /// gNBs that were there once, by identity.
+    known_gnbs: BTreeMap<String, String>,
+    bytes: Option<(std::time::Instant, u64, u64, u64)>,
+}
+
+/// Figures and alarms.
+#[derive(Default)]
+pub struct Monitor(Mutex<State>);
+
+impl Monitor {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The latest figures.
+    pub fn overview(&self) -> Overview {
+        self.state().overview.clone()
+    }
+
+    /// The series of the last minutes.
+    pub fn series(&self) -> Vec<Point> {
+        self.state().series.iter().cloned().collect()
+    }
+
+    /// The raised alarms, the most serious first.
+    pub fn alarms(&self) -> Vec<Alarm> {
+        let mut alarms: Vec<_> = self.state().alarms.values().cloned().collect();
+        alarms.sort_by_key(|alarm| (std::cmp::Reverse(alarm.severity), alarm.since));
+        alarms
+    }
+
+    /// Acknowledges an alarm. Returns it.
+    pub fn acknowledge(&self, id: &str, by: &str) -> Option<Alarm> {
+        let mut state = self.state();
+        // A gNB that was taken away for good has no alarm any more.
+        if let Some(gnb) = id.strip_prefix("gnb-lost:") {
+            state.known_gnbs.remove(gnb);
+        }
+        let alarm = state.alarms.get_mut(id)?;
+        alarm.acknowledged_by = Some(by.to_string());
+        Some(alarm.clone())
+    }
+
+    /// Takes a status. Returns the events that it causes.
+    pub fn take(&self, status: &Value, certificates: &[Value]) -> Vec<(&'static str, Value)> {
+        let mut state = self.state();
+        let mut events = Vec::new();
+        let before = std::mem::take(&mut state.overview);
+        let mut now = figures(status);
+        rates(&mut state, status, &mut now);
+        gnb_events(&mut state, status, &mut events);
+        for function in &now.functions {
+            let was = before.functions.iter().find(|f| f.name == function.name);
+            if was.is_some_and(|was| was.running != function.running) {
+                events.push((
+                    "function",
+                    json!({
+                        "name": function.name, "running": function.running,
+                    }),
+                ));
+            }
+        }
+        let raised = alarms(&state, status, &now, certificates);
+        let ids: BTreeSet<_> = raised.iter().map(|alarm| alarm.id.clone()).collect();
+        for alarm in raised {
+            if !state.alarms.contains_key(&alarm.id) {
+                events.push(("alarm", json!({"raised": true, "alarm": alarm})));
+                state.alarms.insert(alarm.id.clone(), alarm);
+            }
+        }
+        let cleared: Vec<_> =
+            state.alarms.keys().filter(|id| !ids.contains(*id)).cloned().collect();
+        for id in cleared {
+            if let Some(alarm) = state.alarms.remove(&id) {
+                events.push(("alarm", json!({"raised": false, "alarm": alarm})));
+            }
+        }
+        now.alarms = state.alarms.len() as u64;
+        if state.series.len() >= POINTS {
+            state.series.pop_front();
+        }
+        state.series.push_back(Point {
+            at: now.at,
+            registered: now.ues_registered,
+            connected: now.ues_connected,
+            sessions: now.sessions,
+            uplink_bps: now.uplink_bps,
+            downlink_bps: now.downlink_bps,
+            drops_per_s: now.drops_per_s,
+        });
+        state.overview = now;
+        events
+    }
+}
+
+/// The status of a function.
+pub fn of<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
+    let nfs = status["nfs"].as_array()?;
+    nfs.iter().find(|nf| nf["name"] == name).map(|nf| &nf["status"])
+}
+
+fn figures(status: &Value) -> Overview {
+    let mut now = Overview { at: accounts::now(), ..Overview::default() };
+    for nf in status["nfs"].as_array().into_iter().flatten() {
+        now.functions.push(FunctionFigures {
+            name: nf["name"].as_str().unwrap_or_default().into(),
+            running: true,
+            restarts: 0,
+            authority: nf["authority"].as_str().unwrap_or_default().into(),
+        });
+    }
+    for process in status["processes"].as_array().into_iter().flatten() {
+        let name = process["name"].as_str().unwrap_or_default();
+        let running = process["state"] == "running";
+        let restarts = process["restarts"].as_u64().unwrap_or(0);
+        match now.functions.iter_mut().find(|function| function.name == name) {
+            Some(function) => (function.running, function.restarts) = (running, restarts),
+            None => now.functions.push(FunctionFigures {
+                name: name.into(),
+                running,
+                restarts,
+                authority: String::new(),
+            }),
+        }
+    }
+    if let Some(amf) = of(status, "amf") {
+        let gnbs = amf["gnbs"].as_array().cloned().unwrap_or_default();
+        now.gnbs = gnbs.len() as u64;
+        now.gnb_names = gnbs.iter().take(64).map(gnb_name).collect();
+        let number = |name: &str| amf["ues"][name].as_u64().unwrap_or(0);
+        now.ue_contexts = number("contexts");
+        (now.ues_registered, now.ues_connected) = (number("registered"), number("connected"));
+    }
+    if let Some(smf) = of(status, "smf") {
+        now.sessions = smf["sessions"].as_u64().unwrap_or(0);
+        let upf = |upf: &Value| UpfFigures {
+            n4: upf["n4"].as_str().unwrap_or_default().into(),
+            associated: upf["associated"] == true,
+        };
+        now.upfs = smf["upfs"].as_array().into_iter().flatten().map(upf).collect();
+        let network = |(name, usage): (&String, &Value)| DataNetworkFigures {
+            name: name.clone(),
+            used: usage["used"].as_u64().unwrap_or(0),
+            of: usage["of"].as_u64().unwrap_or(0),
+        };
+        now.data_networks =
+            smf["addresses"].as_object().into_iter().flatten().map(network).collect();
+    }
+    if let Some(upf) = of(status, "upf") {
+        now.datapath = upf["datapath"].as_str().unwrap_or_default().into();
+        let drop = |(name, n): (&String, &Value)| Some((name.clone(), n.as_u64()?));
+        now.drops = upf["drops"].as_object().into_iter().flatten().filter_map(drop).collect();
+    }
+    now.subscribers =
+        of(status, "udr").and_then(|udr| udr["subscribers"].as_u64()).unwrap_or_default();
+    now
+}
+
+fn gnb_name(gnb: &Value) -> String {
+    gnb["name"].as_str().or(gnb["id"].as_str()).unwrap_or_default().to_string()
+}
+
+fn rates(state: &mut State, status: &Value, now: &mut Overview) {
+    let Some(upf) = of(status, "upf") else { return };
+    let counter = |name: &str| upf["counters"][name].as_u64().unwrap_or(0);
+    let (up, down) = (counter("uplink_bytes"), counter("downlink_bytes"));
+    let drops = now.drops.values().sum::<u64>();
+    let at = std::time::Instant::now();
+    if let Some((before, b_up, b_down, b_drops)) = state.bytes {
+        let seconds = at.duration_since(before).as_secs_f64().max(0.001);
+        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+        (now.uplink_bps, now.downlink_bps) = (8.0 * rate(up, b_up), 8.0 * rate(down, b_down));
+        now.drops_per_s = rate(drops, b_drops);
+    }
+    state.bytes = Some((at, up, down, drops));
+}
+
+/// Which gNBs came and which were lost.
+fn gnb_events(state: &mut State, status: &Value, events: &mut Vec<(&'static str, Value)>) {
+    let Some(amf) = of(status, "amf") else { return };
+    let mut present = BTreeSet::new();
+    for gnb in amf["gnbs"].as_array().into_iter().flatten() {
+        let Some(id) = gnb["id"].as_str() else { continue };
+        present.insert(id.to_string());
+        let is_lost = state.alarms.contains_key(&format!("gnb-lost:{id}"));
+        if state.known_gnbs.insert(id.into(), gnb_name(gnb)).is_none() || is_lost {
+            events.push(("gnb", json!({"id": id, "name": gnb_name(gnb), "connected": true})));
+        }
+    }
+    for (id, name) in &state.known_gnbs {
+        if !present.contains(id) && !state.alarms.contains_key(&format!("gnb-lost:{id}")) {
+            events.push(("gnb", json!({"id": id, "name": name, "connected": false})));
+        }
+    }
+}
+
+fn alarms(state: &State, status: &Value, now: &Overview, certificates: &[Value]) -> Vec<Alarm> {
+    let mut raised = Vec::new();
+    let mut raise = |id: String, severity, what: String, remedy: &str| {
+        raised.push(Alarm {
+            id,
+            severity,
+            what,
+            remedy: remedy.into(),
+            since: now.at,
+            acknowledged_by: None,
+        });
+    };
+    for function in now.functions.iter().filter(|function| !function.running) {
+        raise(
+            format!("function-down:{}", function.name),
+            Severity::Critical,
+            format!("the process of the {} does not run", function.name.to_uppercase()),
+            "the supervisor restarts it; see its log for the reason",
+        );
+    }
+    for upf in now.upfs.iter().filter(|upf| !upf.associated) {
+        raise(
+            format!("upf-lost:{}", upf.n4),
+            Severity::Critical,
+            format!("the SMF has no association with the UPF at {}", upf.n4),
+            "check that the UPF runs, and that smf.upfs has its address",
+        );
+    }
+    let amf = of(status, "amf").cloned().unwrap_or_default();
+    let gnbs = amf["gnbs"].as_array().cloned().unwrap_or_default();
+    for (id, name) in &state.known_gnbs {
+        if !gnbs.iter().any(|gnb| gnb["id"] == id.as_str()) {
+            raise(
+                format!("gnb-lost:{id}"),
+                Severity::Major,
+                format!("the gNB {name} ({id}) has no association any more"),
+                "check its power and its link; acknowledge the alarm if it was taken away",
+            );
+        }
+    }
+    for gnb in gnbs.iter().filter(|gnb| gnb["deviates"] == true) {
+        let id = gnb["id"].as_str().unwrap_or_default();
+        raise(
+            format!("gnb-deviates:{id}"),
+            Severity::Warning,
+            format!("messages of the gNB {} deviate from the specification", gnb_name(gnb)),
+            "see the log of the AMF for the message; update the gNB",
+        );
+    }
+    for network in &now.data_networks {
+        if network.of > 0 && network.used as f64 >= POOL_ALARM * network.of as f64 {
+            raise(
+                format!("pool-full:{}", network.name),
+                Severity::Major,
+                format!(
+                    "{} of {} addresses of {} are used",
+                    network.used, network.of, network.name
+                ),
+                "enlarge smf.dnns.pool of the data network",
+            );
+        }
+    }
+    if let Some(failure) = of(status, "udr").and_then(|udr| udr["failure"].as_str()) {
+        raise(
+            "store-failed".into(),
+            Severity::Critical,
+            format!("the subscriber database does not answer: {failure}"),
+            "check the disk or the PostgreSQL server",
+        );
+    }
+    for certificate in certificates {
+        let days = certificate["days"].as_i64().unwrap_or(i64::MAX);
+        let file = certificate["file"].as_str().unwrap_or_default();
+        if days < CERTIFICATE_ALARM_DAYS {
+            raise(
+                format!("certificate-expires:{file}"),
+                if days < 0 { Severity::Critical } else { Severity::Warning },
+                format!("the certificate {file} is valid for {days} days"),
+                "renew it: `martlet pki renew`, or the certificate of oam.api",
+            );
+        }
+    }
+    raised
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(gnbs: Value, used: u64) -> Value {
+        json!({"nfs": [
+            {"name": "amf", "status": {"gnbs": gnbs,
+                "ues": {"contexts": 3, "registered": 2, "connected": 1}}},
+            {"name": "smf", "status": {"sessions": 2, "addresses":
+                {"internet": {"used": used, "of": 100}},
+                "upfs": [{"n4": "127.0.0.8:8805", "associated": true}]}},
+        ]})
+    }
+
+    #[test]
+    fn a_lost_gnb_is_an_event_and_an_alarm_until_it_is_back() {
+        let monitor = Monitor::default();
+        let gnb = json!([{"id": "00101-000001", "name": "roof"}]);
+        let kinds = |events: Vec<(&'static str, Value)>| -> Vec<&'static str> {
+            events.into_iter().map(|(kind, _)| kind).collect()
+        };
+        assert_eq!(kinds(monitor.take(&status(gnb.clone(), 1), &[])), ["gnb"]);
+        assert_eq!(kinds(monitor.take(&status(gnb.clone(), 1), &[])), [""; 0]);
+        assert_eq!(kinds(monitor.take(&status(json!([]), 1), &[])), ["gnb", "alarm"]);
+        assert_eq!(monitor.alarms()[0].id, "gnb-lost:00101-000001");
+        assert_eq!(kinds(monitor.take(&status(json!([]), 1), &[])), [""; 0], "told once");
+        assert_eq!(kinds(monitor.take(&status(gnb, 1), &[])), ["gnb", "alarm"]);
+        assert!(monitor.alarms().is_empty());
+        let overview = monitor.overview();
+        assert_eq!((overview.gnbs, overview.ues_registered, overview.sessions), (1, 2, 2));
+    }
+
+    #[test]
+    fn a_full_pool_and_a_certificate_are_alarms() {
+        let monitor = Monitor::default();
+        let certificate = json!({"file": "amf.pem", "days": 3});
+        monitor.take(&status(json!([]), 95), &[certificate]);
+        let ids: Vec<_> = monitor.alarms().into_iter().map(|alarm| alarm.id).collect();
+        assert_eq!(ids, ["pool-full:internet", "certificate-expires:amf.pem"]);
+        let alarm = monitor.acknowledge("pool-full:internet", "eva").unwrap();
+        assert_eq!(alarm.acknowledged_by.as_deref(), Some("eva"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Cursor pagination, entity tags, and bodies with the place of an error.
+use crate::problem::Failure;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+/// Maximum number of items on a page.
+pub const MAX_LIMIT: usize = 1000;
+/// Number of items on a page if the request has none.
+pub const DEFAULT_LIMIT: usize = 100;
+
+/// The number of items on a page.
+pub fn limit(requested: Option<usize>) -> Result<usize, Failure> {
+    match requested {
+        None => Ok(DEFAULT_LIMIT),
+        Some(limit) if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
+        Some(_) => Err(Failure::field("limit", "the limit is out of range", "write 1 to 1000")),
+    }
+}
+
+/// Writes the position after which the next page begins.
+pub fn write_cursor(position: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(position)
+}
+
+/// Reads a cursor; the beginning if there is none.
+pub fn read_cursor(cursor: Option<&str>) -> Result<String, Failure> {
+    let Some(cursor) = cursor else { return Ok(String::new()) };
+    let wrong = || Failure::field("cursor", "not a cursor", "send `next` of the page before");
+    if cursor.len() > 256 {
+        return Err(wrong());
+    }
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong())?;
+    match text.chars().all(|c| c.is_ascii_graphic()) {
+        true => Ok(text),
+        false => Err(wrong()),
+    }
+}
+
+/// The entity tag that the caller has read. `*` matches every version.
+pub fn if_match(headers: &HeaderMap) -> Result<String, Failure> {
+    let value = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok());
+    value.map(str::to_string).ok_or_else(Failure::precondition_required)
+}
+
+/// Whether the entity tag of `If-Match` is the current one.
+pub fn matches(wanted: &str, current: &str) -> bool {
+    wanted.trim() == "*" || wanted.split(',').any(|tag| tag.trim() == current)
+}
+
+/// A JSON body. An error names the field.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let kind = request.headers().get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let media_type = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if !matches!(media_type.as_str(), "application/json" | "application/merge-patch+json") {
+            return Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "media-type",
+                "The body is not JSON",
+                "the body has another media type",
+            )
+            .remedy("send Content-Type: application/json"));
+        }
+        let bytes = read_bytes(request, state).await?;
+        let mut from = serde_json::Deserializer::from_slice(&bytes);
+        let value = serde_path_to_error::deserialize(&mut from).map_err(|error| {
+            let path = error.path().to_string();
+            let field = if path == "." { "body" } else { &path };
+            // The texts of serde_json name types and keys, not the values of the body, except for
+            // short scalars; keys of subscribers have types of their own that hide them.
+            Failure::field(field, in_words(error.inner()), "see /api/v1/openapi.json")
+        })?;
+        from.end().map_err(|_| {
+            Failure::field("body", "there is more than one value", "send one JSON value")
+        })?;
+        Ok(Body(value))
+    }
+}
+
+/// What is wrong with a JSON text, without its values.
+fn in_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let is_about_values = text.starts_with("invalid value") || text.starts_with("invalid type");
+    match (is_about_values, text.find("expected")) {
+        (true, Some(at)) => text[at..].to_string(),
+        _ => text,
+    }
+}
+
+/// The bytes of a body within the limit.
+pub async fn read_bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
+    Bytes::from_request(request, state).await.map_err(|rejection| {
+        let too_large = rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
+        match too_large {
+            true => Failure::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                "The body is too large",
+                "the body is larger than this request allows",
+            )
+            .remedy("send it in parts"),
+            false => Failure::field("body", "the body ended early", "send it again"),
+        }
+    })
+}
+
+/// The parameters of a query. An error is a problem.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let query = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        let axum::extract::Query(value) = query.map_err(|rejection: QueryRejection| {
+            let text = rejection.body_text();
+            let text = text.trim_start_matches("Failed to deserialize query string: ");
+            Failure::field("query", text, "see /api/v1/openapi.json")
+        })?;
+        Ok(Query(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_opaque_and_checked() {
+        let cursor = write_cursor("imsi-001010000000001");
+        assert_eq!(read_cursor(Some(&cursor)).unwrap(), "imsi-001010000000001");
+        assert_eq!(read_cursor(None).unwrap(), "");
+        for wrong in ["%", "a b", &"A".repeat(300), &write_cursor("\n")] {
+            assert!(read_cursor(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_entity_tag_of_a_list_matches() {
+        assert!(matches("\"a\", \"b\"", "\"b\"") && matches("*", "\"c\""));
+        assert!(!matches("\"a\"", "\"b\""));
+    }
+}

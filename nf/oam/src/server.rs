@@ -1,0 +1,220 @@
+//! The listeners: a unix socket for admitted users, and TCP with or without TLS.
+use crate::caller::Peer;
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::{Error, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tower::ServiceExt;
+
+/// Maximum number of connections of each listener. More are closed at once.
+const MAX_CONNECTIONS: usize = 256;
+/// Time for a TLS handshake, and for the headers of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where the function listens.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The unix socket.
+    pub socket: PathBuf,
+    /// User IDs that may use it, besides root and the user of the process.
+    pub users: Vec<u32>,
+    /// The TCP address.
+    pub listen: Option<SocketAddr>,
+    /// Certificates and key in PEM, for TLS.
+    pub tls: Option<(PathBuf, PathBuf)>,
+}
+
+/// Bound listeners.
+pub struct Server {
+    socket: UnixListener,
+    path: SocketPath,
+    users: Vec<u32>,
+    tcp: Option<(TcpListener, Option<TlsAcceptor>)>,
+}
+
+/// Removes the socket on drop.
+struct SocketPath(PathBuf);
+
+impl Drop for SocketPath {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Server {
+    /// Binds the listeners.
+    ///
+    /// # Errors
+    /// The error says what to change in the configuration.
+    pub async fn bind(endpoint: &Endpoint) -> std::io::Result<Server> {
+        let named = |key: &str, error: Error| {
+            Error::new(error.kind(), format!("{error}; change `oam.api.{key}`"))
+        };
+        let socket = bind_socket(&endpoint.socket, &endpoint.users).await;
+        let socket = socket.map_err(|error| named("socket", error))?;
+        let path = SocketPath(endpoint.socket.clone());
+        let mut tcp = None;
+        if let Some(address) = endpoint.listen {
+            let tls = endpoint.tls.as_ref().map(|(certificate, key)| acceptor(certificate, key));
+            let tls = tls.transpose().map_err(|error| named("certificate", error))?;
+            let listener = TcpListener::bind(address).await;
+            tcp = Some((listener.map_err(|error| named("listen", error))?, tls));
+        }
+        Ok(Server { socket, path, users: endpoint.users.clone(), tcp })
+    }
+
+    /// The path of the socket.
+    pub fn socket(&self) -> &Path {
+        &self.path.0
+    }
+
+    /// The address over TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.tcp.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
+    }
+
+    /// Serves until the future is dropped.
+    pub async fn run(self, router: Router) {
+        let Server { socket, path: _path, users, tcp } = self;
+        let over_tcp = async {
+            match tcp {
+                Some((listener, tls)) => serve_tcp(listener, tls, router.clone()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = serve_socket(socket, users, router.clone()) => {}
+            () = over_tcp => {}
+        }
+    }
+}
+
+fn acceptor(certificate: &Path, key: &Path) -> std::io::Result<TlsAcceptor> {
+    let wrong = |file: &Path, error: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::InvalidData, format!("{}: {error}", file.display()))
+    };
+    let certificates = CertificateDer::pem_file_iter(certificate)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+        .map_err(|error| wrong(certificate, &error))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
+    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(certificate, &error))?
+        .with_no_client_auth()
+        .with_single_cert(certificates, private)
+        .map_err(|error| wrong(certificate, &error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Binds the socket for its owner, or for all if other users are configured: who connects is
+/// checked by the user that the kernel reports.
+async fn bind_socket(path: &Path, users: &[u32]) -> std::io::Result<UnixListener> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    let listener = match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            // A killed process leaves its socket behind; a running one accepts connections.
+            if UnixStream::connect(path).await.is_ok() {
+                return Err(Error::new(ErrorKind::AddrInUse, "another core uses it"));
+            }
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)?
+        }
+        other => other?,
+    };
+    let mode = if users.is_empty() { 0o600 } else { 0o666 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    Ok(listener)
+}
+
+async fn serve_socket(listener: UnixListener, users: Vec<u32>, router: Router) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Some(stream) = next(&mut connections, listener.accept()).await.map(|(s, _)| s) else {
+            continue;
+        };
+        let uid = stream.peer_cred().map(|credentials| credentials.uid()).ok();
+        let own = nix::unistd::geteuid().as_raw();
+        let admitted = uid.filter(|uid| *uid == 0 || *uid == own || users.contains(uid));
+        let Some(uid) = admitted else {
+            tracing::debug!(?uid, "API connection refused: see oam.users");
+            crate::metrics::REFUSED.with_label_values(&["user"]).inc();
+            continue;
+        };
+        connections.spawn(serve_connection(stream, Peer::Socket { uid }, router.clone()));
+    }
+}
+
+async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Some((stream, address)) = next(&mut connections, listener.accept()).await else {
+            continue;
+        };
+        let (router, tls) = (router.clone(), tls.clone());
+        let _ = stream.set_nodelay(true);
+        connections.spawn(async move {
+            let peer = Peer::Tcp { address, is_secure: tls.is_some() };
+            match tls {
+                None => serve_connection(stream, peer, router).await,
+                Some(tls) => match tokio::time::timeout(HEADER_TIMEOUT, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => serve_connection(stream, peer, router).await,
+                    outcome => tracing::debug!(%address, ?outcome, "TLS handshake failed"),
+                },
+            }
+        });
+    }
+}
+
+/// The next connection within [`MAX_CONNECTIONS`]; `None` when one ended instead, when one was
+/// closed, and 20 ms after an error.
+async fn next<S, A>(
+    connections: &mut JoinSet<()>,
+    accepted: impl Future<Output = std::io::Result<(S, A)>>,
+) -> Option<(S, A)> {
+    let accepted = tokio::select! {
+        accepted = accepted => accepted,
+        Some(_) = connections.join_next() => return None,
+    };
+    match accepted {
+        Ok(accepted) => (connections.len() < MAX_CONNECTIONS).then_some(accepted),
+        Err(error) => {
+            tracing::debug!(%error, "API connection not accepted");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            None
+        }
+    }
+}
+
+async fn serve_connection<S>(stream: S, peer: Peer, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(peer);
+        request.map(Body::new)
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(64 << 10);
+    let served = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "API connection ended with an error");
+    }
+}

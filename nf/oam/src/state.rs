@@ -1,0 +1,173 @@
+//! The state of the function.
+use crate::accounts::{self, Sessions};
+use crate::audit::{Audit, Change};
+use crate::caller::Caller;
+use crate::config::ApiConfig;
+use crate::core_access::CoreAccess;
+use crate::events::Events;
+use crate::jobs::Jobs;
+use crate::monitor::Monitor;
+use crate::problem::Failure;
+use crate::replays::Replays;
+use crate::throttle::Throttle;
+use aws_lc_rs::hmac;
+use martlet_store::Store;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Password hashes that are computed at the same time: each takes 19 MiB.
+const HASHES: usize = 1;
+
+/// Why the function does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A value of the configuration cannot be used.
+    #[error("oam.api.{0}")]
+    Config(#[from] crate::config::ConfigError),
+    /// The store does not answer.
+    #[error("the accounts cannot be read: {0}")]
+    Accounts(String),
+    /// No random numbers.
+    #[error("no random numbers")]
+    Random,
+}
+
+/// The function's state, shared by all requests.
+pub struct Oam {
+    /// The configuration.
+    pub config: ApiConfig,
+    /// Host names of this machine.
+    pub hosts: Vec<String>,
+    /// The core.
+    pub core: Arc<dyn CoreAccess>,
+    /// Sessions of the console.
+    pub sessions: Sessions,
+    /// Rate limits and lockouts.
+    pub throttle: Throttle,
+    /// Events for readers.
+    pub events: Events,
+    /// Figures and alarms.
+    pub monitor: Monitor,
+    /// Jobs.
+    pub jobs: Jobs,
+    /// Responses to requests with idempotency keys.
+    pub replays: Replays,
+    audit: Audit,
+    store: Arc<Store>,
+    tags: hmac::Key,
+    hashes: Semaphore,
+}
+
+impl Oam {
+    /// Makes the state, and the first administrator if there is no user yet: the second value is
+    /// its one-time password. Blocks.
+    ///
+    /// # Errors
+    /// The configuration is wrong, or the store does not answer.
+    pub fn new(
+        config: ApiConfig,
+        hosts: Vec<String>,
+        core: Arc<dyn CoreAccess>,
+        store: Arc<Store>,
+    ) -> Result<(Arc<Oam>, Option<String>), StartError> {
+        if let Some(error) = config.check().into_iter().next() {
+            return Err(error.into());
+        }
+        let mut key = [0; 32];
+        accounts::fill(&mut key).map_err(|_| StartError::Random)?;
+        let first = match config.listen.is_some() {
+            true => accounts::make_first_administrator(&store)
+                .map_err(|failure| StartError::Accounts(failure.problem().detail.clone()))?,
+            false => None,
+        };
+        let oam = Oam {
+            throttle: Throttle::new(
+                config.requests_per_minute,
+                config.lockout_failures,
+                Duration::from_secs(config.lockout_min * 60),
+            ),
+            events: Events::new(config.events),
+            config,
+            hosts,
+            core,
+            sessions: Sessions::default(),
+            monitor: Monitor::default(),
+            jobs: Jobs::default(),
+            replays: Replays::default(),
+            audit: Audit::default(),
+            store,
+            tags: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            hashes: Semaphore::new(HASHES),
+        };
+        Ok((Arc::new(oam), first))
+    }
+
+    /// Runs a call of the store on a thread that may block.
+    pub async fn store<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Store) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let store = self.store.clone();
+        blocking(move || call(&store)).await
+    }
+
+    /// The same for a call that hashes a password.
+    pub async fn store_with_hash<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Store) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let _permit = self.hashes.acquire().await;
+        self.store(call).await
+    }
+
+    /// Runs a call of the core on a thread that may block.
+    pub async fn core_blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&dyn CoreAccess) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let core = self.core.clone();
+        blocking(move || Ok(call(&*core))).await
+    }
+
+    /// Records a change in the audit log.
+    pub async fn record(
+        self: &Arc<Self>,
+        caller: &Caller,
+        what: &'static str,
+        target: impl Into<String>,
+        before: Value,
+        after: Value,
+    ) -> Result<(), Failure> {
+        let change = Change {
+            who: caller.name.clone(),
+            via: caller.via.word(),
+            what,
+            target: target.into(),
+            before,
+            after,
+        };
+        tracing::info!(who = change.who, what, target = change.target, "changed over the API");
+        let (oam, most) = (self.clone(), self.config.audit_entries);
+        self.store(move |store| oam.audit.append(store, change, most)).await
+    }
+
+    /// The audit log.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// The entity tag of a value. Another process gives it another one.
+    pub fn tag(&self, value: &Value) -> String {
+        let tag = hmac::sign(&self.tags, value.to_string().as_bytes());
+        format!("\"{}\"", hex::encode(&tag.as_ref()[..12]))
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(call).await;
+    done.unwrap_or_else(|_| Err(Failure::unavailable("the request was cancelled")))
+}

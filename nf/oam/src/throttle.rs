@@ -1,0 +1,132 @@
+//! Rate limits of callers, and the lockout after failed sign-ins. Memory is bounded.
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Callers that are remembered. Beyond them the longest idle ones are forgotten.
+const MAX_CALLERS: usize = 4096;
+
+/// Tokens of a caller, and its failed sign-ins.
+#[derive(Debug, Clone)]
+struct Caller {
+    /// Requests that it may send now.
+    tokens: f64,
+    refilled: Instant,
+    failures: u32,
+    failed_at: Instant,
+}
+
+/// Limits by caller: an address or the name of a user.
+pub struct Throttle {
+    callers: Mutex<HashMap<String, Caller>>,
+    per_minute: f64,
+    max_failures: u32,
+    lockout: Duration,
+}
+
+impl Throttle {
+    /// Limits of the requests within a minute, and of failures before a lockout.
+    pub fn new(per_minute: u32, max_failures: u32, lockout: Duration) -> Self {
+        let per_minute = f64::from(per_minute);
+        Throttle { callers: Mutex::default(), per_minute, max_failures, lockout }
+    }
+
+    fn callers(&self) -> MutexGuard<'_, HashMap<String, Caller>> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, name: &str, now: Instant, then: impl FnOnce(&mut Caller) -> T) -> T {
+        let mut callers = self.callers();
+        if callers.len() >= MAX_CALLERS && !callers.contains_key(name) {
+            let idle = callers.iter().min_by_key(|(_, caller)| caller.refilled);
+            if let Some(idle) = idle.map(|(name, _)| name.clone()) {
+                callers.remove(&idle);
+            }
+        }
+        then(callers.entry(name.to_string()).or_insert(Caller {
+            tokens: self.per_minute,
+            refilled: now,
+            failures: 0,
+            failed_at: now,
+        }))
+    }
+
+    /// Takes a request. An error is the number of seconds until the next one is admitted.
+    pub fn admit(&self, name: &str, now: Instant) -> Result<(), u64> {
+        self.with(name, now, |caller| {
+            let elapsed = now.saturating_duration_since(caller.refilled).as_secs_f64();
+            let refilled = caller.tokens + elapsed * self.per_minute / 60.0;
+            (caller.tokens, caller.refilled) = (refilled.min(self.per_minute), now);
+            if caller.tokens < 1.0 {
+                return Err((60.0 / self.per_minute).ceil() as u64);
+            }
+            caller.tokens -= 1.0;
+            Ok(())
+        })
+    }
+
+    /// Whether a name is not locked out. An error is the number of seconds of the rest.
+    pub fn may_sign_in(&self, name: &str, now: Instant) -> Result<(), u64> {
+        self.with(name, now, |caller| {
+            if caller.failures < self.max_failures {
+                return Ok(());
+            }
+            let elapsed = now.saturating_duration_since(caller.failed_at);
+            match self.lockout.checked_sub(elapsed).filter(|rest| !rest.is_zero()) {
+                Some(rest) => Err(rest.as_secs() + 1),
+                None => {
+                    caller.failures = 0;
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    /// Counts a failed sign-in.
+    pub fn failed(&self, name: &str, now: Instant) {
+        self.with(name, now, |caller| {
+            caller.failures = caller.failures.saturating_add(1);
+            caller.failed_at = now;
+        });
+    }
+
+    /// Forgets the failed sign-ins.
+    pub fn succeeded(&self, name: &str, now: Instant) {
+        self.with(name, now, |caller| caller.failures = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_beyond_the_rate_wait() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let now = Instant::now();
+        assert!((0..60).all(|_| throttle.admit("a", now).is_ok()));
+        assert_eq!(throttle.admit("a", now), Err(1));
+        assert_eq!(throttle.admit("b", now), Ok(()));
+        assert_eq!(throttle.admit("a", now + Duration::from_secs(2)), Ok(()));
+    }
+
+    #[test]
+    fn failed_sign_ins_lock_out_for_a_time() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let now = Instant::now();
+        (0..3).for_each(|_| throttle.failed("a", now));
+        assert!(throttle.may_sign_in("a", now).is_err());
+        assert!(throttle.may_sign_in("a", now + Duration::from_secs(61)).is_ok());
+        throttle.failed("a", now);
+        throttle.succeeded("a", now);
+        assert!(throttle.may_sign_in("a", now).is_ok());
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let now = Instant::now();
+        (0..2 * MAX_CALLERS).for_each(|n| drop(throttle.admit(&n.to_string(), now)));
+        assert_eq!(throttle.callers().len(), MAX_CALLERS);
+    }
+}
