@@ -1,7 +1,7 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help build release release-switch release-lab install dist dist-test arm64 helm-test demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
-	packages-test packages-guest packages-lab packages-channels packages-dist lab-upf oracles
+	packages-test packages-guest packages-lab packages-channels packages-dist packages-arm64 packages-helm lab-upf oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -17,7 +17,7 @@ SETS ?= 2000
 PREFIX ?= /usr/local
 
 help: ## Show what there is to make
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 packages-build:
 	@bash deploy/install/packages.sh build
@@ -35,11 +35,15 @@ packages-channels:
 	@bash deploy/install/packages.sh channels
 packages-dist:
 	@bash deploy/install/packages.sh dist
+packages-arm64:
+	@bash deploy/install/packages.sh arm64
+packages-helm:
+	@bash deploy/install/packages.sh helm
 
 build: packages-switch ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
-release: packages-build ## Build target/release/martlet
+release: packages-build ## Build target/release/martlet, as `make demo` does
 	$(CARGO) build --release --locked -p martlet
 
 release-switch: packages-switch ## Build target/release/martlet-switch, the programmable switch (needs DPDK)
@@ -51,9 +55,9 @@ release-lab: packages-build ## Build target/release/martlet-lab, the experiments
 # The switch and the lab are installed where they have been built.
 install: release ## Install martlet with manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
-	install -d "$(DESTDIR)$(PREFIX)/bin"
 	for program in martlet martlet-switch martlet-lab martlet-lcs; do \
-		[ ! -x "target/release/$$program" ] || install -m 755 "target/release/$$program" "$(DESTDIR)$(PREFIX)/bin/"; \
+		[ ! -x "target/release/$$program" ] || DESTDIR="$(DESTDIR)" \
+			deploy/install/program.sh "target/release/$$program" "$(PREFIX)/bin"; \
 	done
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
 	install -d $(addprefix "$(DESTDIR)$(PREFIX)"/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
@@ -63,11 +67,13 @@ install: release ## Install martlet with manual pages and completions, libmartle
 	target/release/martlet completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/martlet.fish"
 
 # FROM=target/debug packs the programs of another build, which is not built then.
-FROM = target/release
-dist: packages-dist ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
-ifeq ($(FROM),target/release)
-	$(MAKE) release release-switch release-lab
-	$(CARGO) build --release --locked -p martlet-fabric-c
+FROM = target/dist
+dist: packages-dist packages-switch ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
+ifeq ($(FROM),target/dist)
+	$(CARGO) build --profile dist --locked -p martlet
+	$(CARGO) build --profile dist --locked -p martlet-switch-target
+	$(CARGO) build --profile dist --locked -p martlet-lab -p martlet-lab-endpoint
+	$(CARGO) build --profile dist --locked -p martlet-fabric-c
 endif
 	CARGO="$(CARGO)" deploy/dist/make.sh "$(FROM)"
 
@@ -75,6 +81,13 @@ dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, u
 	$(AS_ROOT) deploy/deb/test.sh dist
 	$(AS_ROOT) deploy/deb/boot.sh dist
 	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
+
+arm64: packages-arm64 ## Build all but the DPDK switch for arm64 (target/aarch64-unknown-linux-gnu/release), and run its unit tests under qemu-user
+	CARGO="$(CARGO)" deploy/arm64/build.sh build
+	CARGO="$(CARGO)" deploy/arm64/build.sh test
+
+helm-test: packages-helm ## Check the Helm chart: helm lint, its schema, Kubernetes' schemas, the rendered manifests (builds helm with Go)
+	deploy/helm/test.sh
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
