@@ -12,19 +12,16 @@ target=aarch64-unknown-linux-gnu
 sysroot=$PWD/target/arm64/sysroot
 deploy/arm64/sysroot.sh "$sysroot"
 # The toolchain has to have the standard library of arm64.
-libraries=$(rustc --print sysroot)/lib/rustlib/$target/lib
-if [ ! -d "$libraries" ] && command -v rustup > /dev/null; then rustup target add "$target"; fi
-if [ ! -d "$libraries" ]; then
+standard=$(rustc --print sysroot)/lib/rustlib/$target/lib
+if [ ! -d "$standard" ] && command -v rustup > /dev/null; then rustup target add "$target"; fi
+if [ ! -d "$standard" ]; then
     echo "build.sh: Rust has no standard library for $target: install it with rustup, or" \
         "libstd-rust-web-dev:arm64" >&2
     exit 1
 fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-L native=$sysroot/usr/lib/aarch64-linux-gnu
-    -L native=$sysroot/lib/aarch64-linux-gnu"
-CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS=$(
-    tr -s '\n ' ' ' <<< "$CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS"
-)
+libraries="-L native=$sysroot/usr/lib/aarch64-linux-gnu -L native=$sysroot/lib/aarch64-linux-gnu"
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS=$libraries
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L $sysroot"
 export CFLAGS_aarch64_unknown_linux_gnu="-idirafter $sysroot/usr/include"
 export USRSCTP_LIB_DIR=$sysroot/usr/lib/aarch64-linux-gnu

@@ -1,5 +1,5 @@
-//! Databases of each earlier schema are migrated, with their subscribers. The tables of each version
-//! are in `schemas`; a released one is never changed.
+//! Databases of each earlier schema are migrated, with their subscribers. The tables of each
+//! version are in `schemas`; a released one is never changed.
 use martlet_store::testing::TestPostgres;
 use martlet_store::*;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn files_of_each_schema_are_migrated() {
     store.add(&[subscriber(1)], false).unwrap();
     drop(store);
     let schemas = schemas("sqlite");
-    // Whoever adds a migration adds a file with the tables that it makes.
+    // A new migration needs a file with its tables.
     assert_eq!(schemas.len(), SCHEMA_VERSION);
     for (n, schema) in (1u32..).zip(&schemas) {
         let file = folder.join(format!("{n}.db"));

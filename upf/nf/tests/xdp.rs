@@ -81,8 +81,8 @@ fn the_xdp_datapath_conforms_between_plain_veths() {
     }
 }
 
-/// As many sessions as an SMF has by default, each with two URRs for both directions, fit the tables
-/// of the defaults.
+/// As many sessions as an SMF has by default, each with two URRs for both directions, fit the
+/// default tables.
 #[test]
 fn default_tables_hold_60000_sessions_with_two_urrs() {
     in_namespace(|| {
