@@ -145,10 +145,15 @@ def metrics():
             if inline := re.match(r"\s*,\s*" + STRING, after):
                 help_text, after = literal(inline[1]), after[inline.end() :]
             elif re.match(r"\s*,\s*help\b", after):
-                help_text = literal(re.findall(r"let help\s*=\s*" + STRING, before)[-1])
+                texts = re.findall(r"let help\s*=\s*" + STRING, before, re.S)
+                help_text = literal(texts[-1])
             if not help_text or name in found:
                 continue
-            labels = re.match(r"[^\"]*?&\[([^\]]*)\]", after)
+            labels = re.match(r"[^\"]*?\[([^\]]*)\]", after)
+            named = re.match(r"\s*,\s*&?(labels|LABELS)\b", after)
+            if named:
+                lists = re.findall(named[1] + r"\b[^=;]*=\s*&?\[([^\]]*)\]", before)
+                labels = [None, lists[-1]] if lists else labels
             one = re.findall(r"^\s*,\s*" + STRING, after)
             labels = re.findall(STRING, labels[1]) if labels else one
             kind = "counter" if name.endswith("_total") else "gauge"

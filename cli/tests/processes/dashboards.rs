@@ -19,6 +19,7 @@ martlet_amf_procedures_waiting{procedure="x"} 0
 martlet_udr_store_failures_total{reason="x"} 0
 martlet_sbi_http_refused_total{reason="x"} 0
 martlet_sbi_http_retries_total{reason="x"} 0
+martlet_smf_n4_total{event="x"} 0
 martlet_upf_dropped_packets_total{reason="x"} 0
 "#;
 

@@ -66,8 +66,19 @@ fn the_xdp_datapath_conforms_in_generic_mode() {
 /// Links of containers: the other end has neither GRO nor complete checksums, and is in a network
 /// namespace that the UPF does not see.
 #[test]
-fn the_xdp_datapath_conforms_between_plain_veths() {
-    for (name, check) in checks::<SocketRig>() {
+fn the_xdp_datapath_forwards_between_plain_veths() {
+    // Not the whole suite: what a gNB sends back to itself keeps its incomplete checksum.
+    const CHECKS: [&str; 5] = [
+        "uplink packets lose their tunnel",
+        "downlink packets get their tunnel and QoS flow",
+        "echo is answered",
+        "packets are buffered and released in order",
+        "end markers follow the last packet",
+    ];
+    let chosen = checks::<SocketRig>().into_iter().filter(|(name, _)| CHECKS.contains(name));
+    let chosen: Vec<_> = chosen.collect();
+    assert_eq!(chosen.len(), CHECKS.len());
+    for (name, check) in chosen {
         in_namespace(move || {
             eprintln!("{name}");
             let mut rig = PeersRig::plain(between_peers(XdpMode::Auto));
