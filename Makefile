@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-channels packages-dist lab-upf oracles
 
@@ -18,7 +18,7 @@ SETS ?= 2000
 PREFIX ?= /usr/local
 
 help: ## Show what there is to make
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 packages-build:
 	@bash deploy/install/packages.sh build
@@ -38,11 +38,15 @@ packages-channels:
 	@bash deploy/install/packages.sh channels
 packages-dist:
 	@bash deploy/install/packages.sh dist
+packages-arm64:
+	@bash deploy/install/packages.sh arm64
+packages-helm:
+	@bash deploy/install/packages.sh helm
 
 build: packages-switch ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
-release: packages-build ## Build target/release/martlet
+release: packages-build ## Build target/release/martlet, as `make demo` does
 	$(CARGO) build --release --locked -p martlet
 
 release-switch: packages-switch ## Build target/release/martlet-switch, the programmable switch (needs DPDK)
@@ -54,9 +58,9 @@ release-lab: packages-build ## Build target/release/martlet-lab, the experiments
 # The switch and the lab are installed where they have been built.
 install: release ## Install martlet with manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
-	install -d "$(DESTDIR)$(PREFIX)/bin"
 	for program in martlet martlet-switch martlet-lab martlet-lcs; do \
-		[ ! -x "target/release/$$program" ] || install -m 755 "target/release/$$program" "$(DESTDIR)$(PREFIX)/bin/"; \
+		[ ! -x "target/release/$$program" ] || DESTDIR="$(DESTDIR)" \
+			deploy/install/program.sh "target/release/$$program" "$(PREFIX)/bin"; \
 	done
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
 	install -d $(addprefix "$(DESTDIR)$(PREFIX)"/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
@@ -66,11 +70,13 @@ install: release ## Install martlet with manual pages and completions, libmartle
 	target/release/martlet completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/martlet.fish"
 
 # FROM=target/debug packs the programs of another build, which is not built then.
-FROM = target/release
-dist: packages-dist ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
-ifeq ($(FROM),target/release)
-	$(MAKE) release release-switch release-lab
-	$(CARGO) build --release --locked -p martlet-fabric-c
+FROM = target/dist
+dist: packages-dist packages-switch ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
+ifeq ($(FROM),target/dist)
+	$(CARGO) build --profile dist --locked -p martlet
+	$(CARGO) build --profile dist --locked -p martlet-switch-target
+	$(CARGO) build --profile dist --locked -p martlet-lab -p martlet-lab-endpoint
+	$(CARGO) build --profile dist --locked -p martlet-fabric-c
 endif
 	CARGO="$(CARGO)" deploy/dist/make.sh "$(FROM)"
 
@@ -84,6 +90,13 @@ interop: ## Run other vendors' programs (PROGRAMS=DIR) against a core, and write
 	$(if $(filter target/release,$(FROM)),$(CARGO) build --release --locked -p martlet)
 	$(AS_ROOT) deploy/interop/run.py --martlet "$(FROM)/martlet" --write docs/interop.md \
 		$(if $(PROGRAMS),--programs "$(PROGRAMS)")
+
+arm64: packages-arm64 ## Build all but the DPDK switch for arm64 (target/aarch64-unknown-linux-gnu/release), and run its unit tests under qemu-user
+	CARGO="$(CARGO)" deploy/arm64/build.sh build
+	CARGO="$(CARGO)" deploy/arm64/build.sh test
+
+helm-test: packages-helm ## Check the Helm chart: helm lint, its schema, Kubernetes' schemas, the rendered manifests (builds helm with Go)
+	deploy/helm/test.sh
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet

@@ -148,6 +148,8 @@ impl Running {
     fn started(&self, name: &'static str, pid: Option<u32>) {
         self.change(name, |process| process.pid = pid);
         RUNNING.with_label_values(&[name]).set(1);
+        // A counter that exists from the start shows its first event as an increase.
+        RESTARTS.with_label_values(&[name]).inc_by(0);
     }
 
     /// A process has ended, by itself if there is a text.

@@ -2,6 +2,7 @@
 //! the key and what to write instead.
 #![forbid(unsafe_code)]
 
+mod environment;
 mod finding;
 mod lines;
 mod read;
@@ -10,6 +11,7 @@ mod reference;
 mod renamed;
 mod shape;
 
+pub use environment::with_environment;
 pub use finding::{Finding, Report};
 pub use lines::Lines;
 pub use read::{Reading, read, read_all, read_file, text_of};

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes what `make dist` delivers: packages, image, SBOMs, licences, checksums.
 #
-#     deploy/dist/make.sh [FROM [TO]]     FROM: cargo's output folder (target/release); TO: dist
+#     deploy/dist/make.sh [FROM [TO]]     FROM: cargo's output folder (target/dist); TO: dist
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-from=${1:-target/release}
+from=${1:-target/dist}
 to=${2:-dist}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH

@@ -145,10 +145,15 @@ def metrics():
             if inline := re.match(r"\s*,\s*" + STRING, after):
                 help_text, after = literal(inline[1]), after[inline.end() :]
             elif re.match(r"\s*,\s*help\b", after):
-                help_text = literal(re.findall(r"let help\s*=\s*" + STRING, before)[-1])
+                texts = re.findall(r"let help\s*=\s*" + STRING, before, re.S)
+                help_text = literal(texts[-1])
             if not help_text or name in found:
                 continue
-            labels = re.match(r"[^\"]*?&\[([^\]]*)\]", after)
+            labels = re.match(r"[^\"]*?\[([^\]]*)\]", after)
+            named = re.match(r"\s*,\s*&?(labels|LABELS)\b", after)
+            if named:
+                lists = re.findall(named[1] + r"\b[^=;]*=\s*&?\[([^\]]*)\]", before)
+                labels = [None, lists[-1]] if lists else labels
             one = re.findall(r"^\s*,\s*" + STRING, after)
             labels = re.findall(STRING, labels[1]) if labels else one
             kind = "counter" if name.endswith("_total") else "gauge"
@@ -217,6 +222,51 @@ def log_events():
     return "\n".join(out)
 
 
+# Causes: their numbers from the codec, their uses from the sources.
+
+CAUSES = (
+    ("GmmCause", "nf/amf/src", "5GMM causes of the AMF (TS 24.501, annex A and 9.11.3.2)"),
+    ("GsmCause", "nf/smf/src", "5GSM causes of the SMF (TS 24.501, annex B and 9.11.4.2)"),
+)
+
+
+def cause_names(name):
+    """Number and name in the specification of each variant of a cause, from the NAS codec."""
+    command = ["cargo", "metadata", "--format-version", "1", "--locked"]
+    metadata = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    packages = json.loads(metadata)["packages"]
+    manifest = next(one["manifest_path"] for one in packages if one["name"] == "oxirush-nas")
+    text = read(os.path.join(os.path.dirname(manifest), "src/nas_5gs/ie.rs"))
+    block = re.search(r"\npub enum " + name + r" \{(.*?)\n\}", text, re.S)[1]
+    variants = re.finditer(r"/// #\d+ (.*?)\.?\n(?:\s*///.*\n)*\s+(\w+) = (\d+),", block)
+    return {found[2]: (int(found[3]), found[1]) for found in variants}
+
+
+def causes():
+    """Which causes the functions send, and where."""
+    out = [
+        "# Causes",
+        "",
+        "The causes of rejections that the functions send, generated from the sources, with the",
+        "files that send them. `martlet ue SUPI history` shows the cause of each procedure.",
+        "",
+    ]
+    for name, folder, title in CAUSES:
+        names, used = cause_names(name), {}
+        for path, text in sources():
+            if path.startswith(folder):
+                for match in re.finditer(name + r"::([A-Z]\w+)", text):
+                    used.setdefault(match[1], set()).add(path[len(folder) + 1 :])
+        out += [f"## {title}", "", "| # | cause | where |", "| --- | --- | --- |"]
+        for variant in sorted((one for one in used if one in names), key=names.get):
+            files = ", ".join(f"[{path}](../../{folder}/{path})" for path in sorted(used[variant]))
+            number, text = names[variant]
+            out.append(f"| {number} | {cell(text)} | {files} |")
+        out.append("")
+        assert len(used) > 10, f"only {len(used)} causes of {name} were read"
+    return "\n".join(out)
+
+
 def output_of(program, *words):
     return subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
 
@@ -248,6 +298,7 @@ def main():
         "docs/reference/commands.md": commands(program),
         "docs/reference/metrics.md": metrics(),
         "docs/reference/log-events.md": log_events(),
+        "docs/reference/causes.md": rewritten("docs/reference/causes.md", causes(), pages),
         "docs/reference/martlet.schema.json": schema_text,
     }
     for page in pages:

@@ -9,6 +9,8 @@
 #   packages.sh channels         and to build the TLS libraries in C
 #   packages.sh dist             and to make and test the Debian packages
 #   packages.sh fuzz             and to run the fuzz targets with their coverage
+#   packages.sh arm64            and to build for arm64, and run its tests in an emulator
+#   packages.sh helm             to check the Helm chart
 set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
@@ -26,6 +28,9 @@ channels="$channels tshark tcpdump openssl"
 dist="dpkg-dev help2man python3 python3-yaml binutils git debootstrap lintian crun iproute2 curl"
 # llvm has the program that names covered functions.
 fuzz="llvm perl python3"
+arm64="gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
+helm="python3 python3-venv python3-yaml"
+command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || helm="$helm golang-go"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
@@ -36,8 +41,11 @@ lab) wanted="$build $switch $demo $lab" ;;
 channels) wanted="$build $demo $channels" ;;
 dist) wanted="$build $switch $dist" ;;
 fuzz) wanted="$build $fuzz" ;;
+arm64) wanted="$build $arm64" ;;
+helm) wanted="$helm" ;;
 *)
-    echo "packages.sh: write build, switch, demo, test, guest, lab, channels, dist or fuzz" >&2
+    echo "packages.sh: write build, switch, demo, test, guest, lab, channels, dist, fuzz, arm64" \
+        "or helm" >&2
     exit 2
     ;;
 esac

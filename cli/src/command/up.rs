@@ -75,10 +75,11 @@ async fn one_process(
     let history_file = config.oam.history.file(&config.udr.path, None);
     let _history =
         history_file.map(|file| ue_history::open(&file, &config.oam.history)).transpose()?;
-    if sbi != Sbi::Local || config.sbi.listen {
+    if sbi != Sbi::Local || config.sbi.has_remote_consumers() {
         config.sbi.warn_if_open();
     }
-    let environment = secure_environment(&config, "core", sbi, config.sbi.listen, shutdown)?;
+    let listen = config.sbi.has_remote_consumers();
+    let environment = secure_environment(&config, "core", sbi, listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
     let status = with_rights(core.status_source());
     let oam = OamServer::bind(&config.oam_endpoint(None), status.clone()).await?;

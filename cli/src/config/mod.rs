@@ -19,7 +19,7 @@ pub use security::SecuritySection;
 
 use anyhow::Result;
 use martlet_amf::{GuamiConfig, PlmnConfig, TaiConfig};
-use martlet_config::{Finding, Lines, Report, read_all, text_of};
+use martlet_config::{Finding, Lines, Report, read_all, text_of, with_environment};
 use martlet_nf::oam::OamEndpoint;
 use martlet_sbi_api::common::{Sd, Snssai};
 use martlet_sbi_http::LocalSockets;
@@ -110,7 +110,13 @@ impl Config {
         more: impl FnOnce(&Config) -> Vec<Finding>,
     ) -> Result<Config> {
         let (name, text) = match file {
-            Some(file) => (file.display().to_string(), text_of(file)?),
+            Some(file) => {
+                let name = file.display().to_string();
+                let text =
+                    with_environment(&name, &text_of(file)?, |name| std::env::var(name).ok());
+                let text = text.map_err(|report| wrong(report.lines))?;
+                (name, text)
+            }
             None => ("defaults".to_string(), DEFAULTS.to_string()),
         };
         let reading = read_all::<Config>(&name, &text, DEFAULTS);
@@ -122,6 +128,10 @@ impl Config {
         let lines = if file.is_some() { &reading.lines } else { &Lines::default() };
         config.apply_network(lines);
         config.apply_strict();
+        // The table has room for three PDRs of each session.
+        if lines.has("upf.xdp.sessions") && !lines.has("upf.xdp.rules") {
+            config.upf.xdp.rules = config.upf.xdp.sessions.saturating_mul(3).min(1 << 26);
+        }
         config.resolve_paths(file);
         change(&mut config);
         let mut findings = config.check();

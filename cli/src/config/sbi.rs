@@ -6,6 +6,7 @@ use martlet_config::Finding;
 use martlet_nf::CommonConfig;
 use martlet_sbi_http::{LocalSockets, ServerLimits};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,6 +72,9 @@ pub struct SbiSection {
     /// Functions that this core does not start, since external ones are registered with its NRF:
     /// another vendor's, or those of another machine.
     pub external: Vec<String>,
+    /// `host:port` at which others reach a function, by its name, where that differs from its
+    /// address here: the DNS name of a container or of a load balancer.
+    pub advertise: BTreeMap<String, String>,
     /// Address of the NRF, or a list: with several, functions register with each, and use another
     /// one when one does not answer.
     pub nrf: NrfAddresses,
@@ -121,6 +125,7 @@ impl Default for SbiSection {
             callbacks: CallbacksSection::default(),
             pki: String::new(),
             external: Vec::new(),
+            advertise: BTreeMap::new(),
             nrf: NrfAddresses::one(at(10)),
             udr: at(11),
             udm: at(12),
@@ -151,7 +156,10 @@ impl SbiSection {
             _ => self.nrf.first(),
         };
         let common = CommonConfig::at(bind, self.nrf.first());
+        let nrf = self.advertise.get("nrf").map(|nrf| format!("http://{nrf}"));
         let common = CommonConfig {
+            advertise: self.advertise.get(name).cloned(),
+            nrf: nrf.unwrap_or(common.nrf),
             further_nrfs: self.nrf.further().iter().map(|nrf| format!("http://{nrf}")).collect(),
             timeout_ms: self.timeout_ms,
             heartbeat_s: self.heartbeat_s,
@@ -181,7 +189,13 @@ impl SbiSection {
     /// Whether functions in processes of their own are reached through unix sockets instead of
     /// TCP, which is open to each user of this machine unless certificates protect it.
     pub fn uses_sockets(&self) -> bool {
-        self.pki.is_empty() && !self.listen && self.external.is_empty()
+        self.pki.is_empty() && !self.has_remote_consumers()
+    }
+
+    /// Whether all functions in one process listen: for functions of other processes and machines,
+    /// or because it is configured.
+    pub fn has_remote_consumers(&self) -> bool {
+        self.listen || !self.external.is_empty() || !self.advertise.is_empty()
     }
 
     /// Warns if functions listen over TCP without certificates.
@@ -282,6 +296,20 @@ impl SbiSection {
                 format!("there is no function {name}; write one of {}", FUNCTIONS.join(", "));
             findings.push(Finding::new(format!("external[{n}]"), message));
         }
+        for (name, reached) in &self.advertise {
+            let path = format!("advertise.{name}");
+            if !FUNCTIONS.contains(&name.as_str()) {
+                let message =
+                    format!("there is no function {name}; write one of {}", FUNCTIONS.join(", "));
+                findings.push(Finding::new(path.clone(), message));
+            }
+            if !is_authority(reached) {
+                let message = format!(
+                    "{reached:?} is no host and port: write for example amf-0.example.org:7777"
+                );
+                findings.push(Finding::new(path, message));
+            }
+        }
         let all = [
             ("nrf", self.nrf.first()),
             ("udr", self.udr),
@@ -302,20 +330,17 @@ impl SbiSection {
                 ));
             }
             if address.ip().is_unspecified() {
-                findings.push(Finding::new(
-                    *name,
-                    "the address is part of URIs for other functions: write one that they can \
-                     reach",
-                ));
+                if !self.advertise.contains_key(*name) {
+                    findings.push(Finding::new(
+                        *name,
+                        "the address is part of URIs for other functions: write one that they \
+                         can reach, or theirs in sbi.advertise",
+                    ));
+                } else if self.pki.is_empty() {
+                    findings.push(Finding::new(*name, without_authentication(*address)));
+                }
             } else if self.pki.is_empty() && !address.ip().is_loopback() {
-                findings.push(Finding::new(
-                    *name,
-                    format!(
-                        "{address} can be reached from other machines without authentication: set \
-                         sbi.pki to a folder and make its files with `martlet pki init`, or write \
-                         `pki: {WITHOUT_PKI}` if the network is protected otherwise"
-                    ),
-                ));
+                findings.push(Finding::new(*name, without_authentication(*address)));
             }
         }
         if self.timeout_ms == 0 {
@@ -330,6 +355,23 @@ impl SbiSection {
         }
         findings
     }
+}
+
+/// What is wrong with an address for other machines without `sbi.pki`.
+fn without_authentication(address: SocketAddr) -> String {
+    format!(
+        "{address} can be reached from other machines without authentication: set sbi.pki to a \
+         folder and make its files with `martlet pki init`, or write `pki: {WITHOUT_PKI}` if the \
+         network is protected otherwise"
+    )
+}
+
+/// Whether a text is the authority of a URI: a host and a port.
+fn is_authority(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ['.', '-'].contains(&c);
+    let is_host = text.parse::<SocketAddr>().is_ok() || host.chars().all(is_name);
+    !host.is_empty() && is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
 #[cfg(test)]
@@ -375,5 +417,34 @@ mod tests {
         let fabric = FabricSection { socket: Some(socket), ..FabricSection::default() };
         let check = |listen| SbiSection { listen, ..SbiSection::default() }.check(&fabric).len();
         assert_eq!((check(false), check(true)), (1, 0));
+    }
+
+    #[test]
+    fn functions_are_reached_at_their_advertised_names() {
+        let name = |name: &str, at: &str| (name.to_string(), at.to_string());
+        let section = SbiSection {
+            pki: "pki".into(),
+            advertise: [name("nrf", "core:7710"), name("amf", "amf-0.amf:7777")].into(),
+            nrf: "0.0.0.0:7710".parse().unwrap(),
+            amf: "0.0.0.0:7777".parse().unwrap(),
+            ..SbiSection::default()
+        };
+        assert_eq!(section.check(&FabricSection::default()), []);
+        let amf = section.of("amf");
+        assert_eq!(
+            (amf.authority().as_str(), amf.nrf.as_str()),
+            ("amf-0.amf:7777", "https://core:7710")
+        );
+        assert!(amf.bind.ip().is_unspecified());
+        assert_eq!(section.of("smf").authority(), "127.0.0.16:7777");
+        // Without a name others would get 0.0.0.0.
+        let unnamed = SbiSection { advertise: BTreeMap::new(), ..section.clone() };
+        assert_eq!(unnamed.check(&FabricSection::default()).len(), 2);
+        let open = SbiSection { pki: String::new(), ..section.clone() };
+        assert_eq!(open.check(&FabricSection::default()).len(), 2);
+        let wrong =
+            [name("nfr", "core:1"), name("amf", "a b:1"), name("udr", "x"), name("smf", "x:0")];
+        let wrong = SbiSection { advertise: wrong.into(), ..SbiSection::default() };
+        assert_eq!(wrong.check(&FabricSection::default()).len(), 4);
     }
 }

@@ -57,6 +57,33 @@ fn split_core_with_pki_starts_with_a_upf() {
     });
 }
 
+/// Functions that listen at all addresses, and are reached by a name, as in containers.
+#[test]
+fn functions_are_reached_by_their_advertised_names() {
+    in_namespace(|| async {
+        let site = Site::new("pki-names")?;
+        let functions = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "lmf", "smf", "amf"];
+        let with = |text: &dyn Fn(usize, &str) -> String| {
+            let each = functions.iter().enumerate().map(|(n, name)| text(n, name));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let names = with(&|n, name| format!("{name}: \"localhost:{}\"", 7710 + n));
+        let addresses = with(&|n, name| format!("{name}: \"0.0.0.0:{}\"", 7710 + n));
+        let all = format!("advertise: {{ {names} }}, {addresses}");
+        set_sbi(&site, &all)?;
+        let folder = site.0.join("pki");
+        pki_succeeds(&["init", "-c", &text(&site.config()), "--out", &text(&folder)])?;
+        set_sbi(&site, &format!("pki: {folder:?}, {all}"))?;
+        let core = site.start(&["--split", "--sbi", "http"])?;
+        let gnb = gnb().await?;
+        registration_cycle(&ue(&gnb, 1)?).await?;
+        let status = core.status()?.to_string();
+        ensure!(status.contains("localhost:7718") && !status.contains("0.0.0.0"), "{status}");
+        gnb.shutdown().await;
+        core.stop()
+    });
+}
+
 /// A function that was started alone, as on a machine of its own.
 struct Function(Child);
 

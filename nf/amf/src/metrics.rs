@@ -182,6 +182,10 @@ pub(crate) fn dropped(what: &str) {
 
 /// Changes the number of gNBs.
 pub(crate) fn gnbs(change: i64) {
+    // Counters that exist before their first event show it as an increase.
+    for counter in [&TAKEN_OVER, &OVERLOADS] {
+        LazyLock::force(counter);
+    }
     GNBS.add(change);
 }
 

@@ -24,6 +24,7 @@ static CONNECTIONS: LazyLock<IntGauge> = LazyLock::new(|| {
 
 /// Counts a finished location request.
 pub fn request(carrier: &str, result: &str) {
+    LazyLock::force(&CONNECTIONS);
     REQUESTS.with_label_values(&[carrier, result]).inc();
 }
 

@@ -248,6 +248,18 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
             find(path, format!("{value} is above the maximum: write {max} or less"));
         }
     }
+    // A session has a PDR for each direction.
+    let needed = xdp.sessions.saturating_mul(2);
+    if (1..needed).contains(&xdp.rules) && xdp.sessions <= 1 << 24 {
+        find(
+            "xdp.rules",
+            format!(
+                "{} PDRs are too few for {} sessions with two each: write {needed} or more, or \
+                 leave the key out for three per session",
+                xdp.rules, xdp.sessions
+            ),
+        );
+    }
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
         find(
             "xdp.ring",

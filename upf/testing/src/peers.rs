@@ -37,6 +37,21 @@ impl Drop for Peer {
 impl Peer {
     /// Creates a link `NAMEa`; its other end `NAMEb` is in a namespace of its own.
     pub fn connect(name: &str, ours: Ipv4Addr, theirs: Ipv4Addr) -> Peer {
+        let peer = Peer::connect_plain(name, ours, theirs);
+        // Redirected packets are accepted only with GRO; and programs do not complete partial
+        // checksums.
+        let device = format!("{name}b");
+        peer.within(move || {
+            martlet_interface::set_feature(&device, Feature::GenericReceive, true)
+                .expect("receive offload");
+            martlet_interface::set_feature(&device, Feature::TransmitChecksums, false)
+                .expect("checksum offload cannot be disabled");
+        });
+        peer
+    }
+
+    /// The same as the kernel makes it: without GRO, and with checksum offload.
+    pub fn connect_plain(name: &str, ours: Ipv4Addr, theirs: Ipv4Addr) -> Peer {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let netns = format!(
             "martlet-{name}-{}-{}",
@@ -51,15 +66,6 @@ impl Peer {
         run("ip", &format!("-n {netns} addr add {theirs}/24 dev {name}b"));
         run("ip", &format!("-n {netns} link set {name}b up"));
         run("ip", &format!("-n {netns} link set lo up"));
-        // Redirected packets are accepted only with GRO; and programs do not complete partial
-        // checksums.
-        let device = format!("{name}b");
-        peer.within(move || {
-            martlet_interface::set_feature(&device, Feature::GenericReceive, true)
-                .expect("receive offload");
-            martlet_interface::set_feature(&device, Feature::TransmitChecksums, false)
-                .expect("checksum offload cannot be disabled");
-        });
         peer
     }
 
@@ -100,8 +106,24 @@ impl PeersRig {
         config: &UpfConfig,
         open: impl FnOnce(&UpfConfig) -> Result<Opened, OpenError>,
     ) -> PeersRig {
-        let access = Peer::connect("n3", N3, GNB);
-        let network = Peer::connect("n6", Ipv4Addr::new(10, 98, 0, 1), HOST);
+        PeersRig::over(config, open, Peer::connect)
+    }
+
+    /// The same over links as the kernel makes them.
+    pub fn plain(
+        config: &UpfConfig,
+        open: impl FnOnce(&UpfConfig) -> Result<Opened, OpenError>,
+    ) -> PeersRig {
+        PeersRig::over(config, open, Peer::connect_plain)
+    }
+
+    fn over(
+        config: &UpfConfig,
+        open: impl FnOnce(&UpfConfig) -> Result<Opened, OpenError>,
+        connect: fn(&str, Ipv4Addr, Ipv4Addr) -> Peer,
+    ) -> PeersRig {
+        let access = connect("n3", N3, GNB);
+        let network = connect("n6", Ipv4Addr::new(10, 98, 0, 1), HOST);
         run("ip", &format!("-n {} route add 10.45.0.0/16 via 10.98.0.1", network.0));
         let gnb = access.within(|| UdpSocket::bind((GNB, 2152)).expect("the gNB's port"));
         gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");

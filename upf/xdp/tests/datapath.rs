@@ -5,7 +5,7 @@ use common::{open_datapath, peers_rig, socket_rig};
 use martlet_upf_config::UpfConfig;
 use martlet_upf_config::{DatapathChoice, N6Mode, XdpMode};
 use martlet_upf_datapath::conformance::{
-    Rig, checks, g_pdu, packets_without_qfi_are_dropped, session, udp_packet,
+    Rig, checks, g_pdu, measure, packets_without_qfi_are_dropped, session, udp_packet,
 };
 use martlet_upf_datapath::{Change, DatapathError};
 use martlet_upf_testing::in_namespace;
@@ -62,6 +62,68 @@ fn the_xdp_datapath_conforms_in_native_mode() {
 #[test]
 fn the_xdp_datapath_conforms_in_generic_mode() {
     conforms_between_peers(XdpMode::Generic);
+}
+
+/// Links of containers: the other end has neither GRO nor complete checksums, and is in a network
+/// namespace that the UPF does not see.
+#[test]
+fn the_xdp_datapath_forwards_between_plain_veths() {
+    // Not the whole suite: what a gNB sends back to itself keeps its incomplete checksum.
+    const CHECKS: [&str; 5] = [
+        "uplink packets lose their tunnel",
+        "downlink packets get their tunnel and QoS flow",
+        "echo is answered",
+        "packets are buffered and released in order",
+        "end markers follow the last packet",
+    ];
+    let chosen = checks::<SocketRig>().into_iter().filter(|(name, _)| CHECKS.contains(name));
+    let chosen: Vec<_> = chosen.collect();
+    assert_eq!(chosen.len(), CHECKS.len());
+    for (name, check) in chosen {
+        in_namespace(move || {
+            eprintln!("{name}");
+            let mut rig = PeersRig::plain(&between_peers(XdpMode::Auto), open_datapath);
+            let status = rig.datapath().details().to_string();
+            // Before Linux 6.3 the kernel does not tell.
+            if kernel_is_at_least(6, 3) {
+                assert!(status.contains("generic") && !status.contains("native"), "{status}");
+                check(&mut rig);
+            }
+        });
+    }
+}
+
+/// As many sessions as an SMF has by default, each with two URRs for both directions, fit the
+/// default tables.
+#[test]
+fn default_tables_hold_60000_sessions_with_two_urrs() {
+    in_namespace(|| {
+        let defaults = UpfConfig::default().xdp;
+        let mut config = on_loopback();
+        (config.xdp.sessions, config.xdp.rules) = (defaults.sessions, defaults.rules);
+        config.xdp.filters = defaults.filters;
+        let mut rig = socket_rig(config);
+        for n in 0..60_000u32 {
+            let ue = Ipv4Addr::from_bits(UE.to_bits() + n);
+            let mut session = session(&rig, u64::from(n) + 1, n + 7, ue);
+            measure(&mut session, Some(1 << 40), None);
+            let mut second = session.urrs[&1].clone();
+            second.id = 2;
+            session.urrs.insert(2, second);
+            session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1, 2]);
+            let applied = rig.datapath().apply(&Change::to(&session));
+            applied.unwrap_or_else(|error| panic!("session {n}: {error}"));
+        }
+        let tables = rig.datapath().details()["tables"].clone();
+        assert_eq!(tables["rules"]["used"], 120_000, "{tables}");
+    });
+}
+
+/// Whether the kernel has at least this version.
+fn kernel_is_at_least(major: u32, minor: u32) -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
 /// Tables have their configured size. However full they are and however fast rules change, a

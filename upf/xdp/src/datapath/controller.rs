@@ -27,8 +27,7 @@ impl Controller {
     pub fn attach(
         programs: &Programs,
         link: Vec<(Program, String, u32)>,
-        ports: &[(String, u32)],
-        mode: Option<Mode>,
+        ports: &[(String, u32, Option<Mode>)],
         pin: Option<&Path>,
         restoration: Duration,
     ) -> Result<Arc<Controller>, XdpError> {
@@ -36,7 +35,7 @@ impl Controller {
         let pins = pin.map(Pins::open).transpose()?;
         if let Some(pins) = &pins {
             let names =
-                ports.iter().map(|(name, _)| name).chain(link.iter().map(|(_, name, _)| name));
+                ports.iter().map(|(name, ..)| name).chain(link.iter().map(|(_, name, _)| name));
             pins.keep_only(&names.map(String::as_str).collect::<Vec<_>>());
         }
         for (program, name, ifindex) in &link {
@@ -48,12 +47,12 @@ impl Controller {
             };
             attached.push((*program, attachment));
         }
-        for (name, ifindex) in ports {
+        for (name, ifindex, mode) in ports {
             let attachment = match &pins {
                 Some(pins) => {
-                    programs.attach_pinned(Program::Port, (name, *ifindex), mode, pins)?
+                    programs.attach_pinned(Program::Port, (name, *ifindex), *mode, pins)?
                 }
-                None => programs.attach(Program::Port, *ifindex, mode)?,
+                None => programs.attach(Program::Port, *ifindex, *mode)?,
             };
             tracing::info!(
                 interface = name,

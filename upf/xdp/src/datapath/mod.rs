@@ -34,6 +34,7 @@ mod lookup;
 mod nat;
 mod non_ip;
 mod packet_socket;
+mod port_mode;
 mod ring;
 mod router;
 mod rule_slots;
@@ -58,7 +59,7 @@ use controller::Controller;
 use link::Link;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_config::{N6Mode, UeToUeOfNetworks, UpfConfig, XdpConfig, XdpMode};
+use martlet_upf_config::{N6Mode, UeToUeOfNetworks, UpfConfig, XdpConfig};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
@@ -229,12 +230,19 @@ impl XdpDatapath {
         let gtpu = Arc::new(Gtpu::open(&config.n3, config.xdp.socket_buffer)?);
         let (n3_ip4, n3_ip6) = config.n3.addresses();
         let ports = ports(config)?;
+        let with_mode = |(name, ifindex): (String, u32)| {
+            let mode = port_mode::of_port(&name, ifindex, config.xdp.mode);
+            (name, ifindex, mode)
+        };
+        let ports: Vec<_> = ports.into_iter().map(with_mode).collect();
         let link = Link::open(config)?;
         let translation = translation(config);
         // Where programs translate, the kernel does not.
         let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
         // In generic mode, frames may have checksums that their sender left to the interface.
-        let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
+        let generic = |(name, _, mode): &(String, u32, Option<Mode>)| {
+            *mode == Some(Mode::Generic) || name == "lo"
+        };
         let direct = config.xdp.direct
             && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
         let network_instances = NetworkInstances::open(config)?;
@@ -256,8 +264,10 @@ impl XdpDatapath {
             local_switching: u32::from(config.xdp.local_switching)
                 | u32::from(config.ue_to_ue().any()) << 1,
             n6_mtu: u32::from(config.n6.mtu),
-            bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
-            transmit: u32::from(ports.iter().all(|(name, _)| martlet_interface::is_hardware(name))),
+            bounce: u32::from(ports.iter().any(generic)),
+            transmit: u32::from(
+                ports.iter().all(|(name, ..)| martlet_interface::is_hardware(name)),
+            ),
             require_qfi: u32::from(config.n3.require_qfi),
             names_peers: u32::from(
                 perimeter.names_peers() && perimeter.source_check() != Sources::Any,
@@ -276,11 +286,6 @@ impl XdpDatapath {
         };
         let text = |error: XdpError| OpenError::Programs(error.to_string());
         let programs = Programs::load(settings, &sizes).map_err(text)?;
-        let mode = match config.xdp.mode {
-            XdpMode::Auto => None,
-            XdpMode::Native => Some(Mode::Native),
-            XdpMode::Generic => Some(Mode::Generic),
-        };
         let (outer, inner) = link::names(config);
         let mut ends =
             vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
@@ -289,14 +294,8 @@ impl XdpDatapath {
             ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
         }
         let restoration = Duration::from_secs(config.n3.restoration_s);
-        let controller = Controller::attach(
-            &programs,
-            ends,
-            &ports,
-            mode,
-            config.xdp.pin.as_deref(),
-            restoration,
-        );
+        let controller =
+            Controller::attach(&programs, ends, &ports, config.xdp.pin.as_deref(), restoration);
         let controller = controller.map_err(text)?;
         let mut modes = Vec::new();
         for (ifindex, mode) in controller.modes() {
@@ -304,14 +303,15 @@ impl XdpDatapath {
                 programs.allow_port(ifindex).map_err(text)?;
             }
             let name =
-                ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
+                ports.iter().find(|(_, known, _)| *known == ifindex).map(|(name, ..)| name.clone());
             modes.push((name.unwrap_or_default(), mode));
         }
         let burst = config.xdp.error_indications_per_second;
         programs.buckets.write(0, complaints(burst));
         let mut ring = Ring::open(&programs).map_err(text)?;
         let inner_end = (link::names(config).1, link.inner);
-        let live: Vec<(String, u32)> = ports.iter().cloned().chain([inner_end]).collect();
+        let named = |(name, ifindex, _): &(String, u32, Option<Mode>)| (name.clone(), *ifindex);
+        let live: Vec<(String, u32)> = ports.iter().map(named).chain([inner_end]).collect();
         ring.open_sockets(&programs, &live, config.xdp.sockets);
         let tracer = trace::Tracer::open(&programs).map_err(text)?;
         let frames = Arc::new(PacketSocket::open()?);
@@ -319,7 +319,8 @@ impl XdpDatapath {
         let limits = config.xdp.clone();
         let lowest = config.governor.lowest.clone();
         let network_instance_names = config.n6.network_instance_names();
-        let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
+        let batching =
+            Batching::new(ports.iter().map(|(name, ifindex, _)| (name.as_str(), *ifindex)));
         let inner = link.inner;
         let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
         let mut ends = vec![inner];

@@ -17,6 +17,7 @@ mod socket;
 mod table;
 mod telemetry;
 mod traffic;
+mod veth;
 
 pub use attach::{Attachment, Mode};
 pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
@@ -31,6 +32,7 @@ pub use socket::Receiver;
 pub use table::Table;
 pub use telemetry::{SessionDrops, TraceRequest};
 pub use traffic::{Received, Traffic};
+pub(crate) use veth::sends_redirected;
 
 use cells::Cells;
 use libbpf_rs::MapHandle;

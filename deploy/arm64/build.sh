@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds for arm64 (aarch64-unknown-linux-gnu) with Debian's cross compiler, and runs unit tests
+# under qemu-user. All but the switch on DPDK, whose libraries come from the machine itself.
+#
+#     deploy/arm64/build.sh build     target/aarch64-unknown-linux-gnu/release/{martlet,martlet-lab}
+#     deploy/arm64/build.sh test      unit tests (dev profile)
+#     deploy/arm64/build.sh run …     any command of cargo in the same environment
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+CARGO=${CARGO:-cargo}
+target=aarch64-unknown-linux-gnu
+sysroot=$PWD/target/arm64/sysroot
+deploy/arm64/sysroot.sh "$sysroot"
+# The toolchain has to have the standard library of arm64.
+standard=$(rustc --print sysroot)/lib/rustlib/$target/lib
+if [ ! -d "$standard" ] && command -v rustup > /dev/null; then rustup target add "$target"; fi
+if [ ! -d "$standard" ]; then
+    echo "build.sh: Rust has no standard library for $target: install it with rustup, or" \
+        "libstd-rust-web-dev:arm64" >&2
+    exit 1
+fi
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+libraries="-L native=$sysroot/usr/lib/aarch64-linux-gnu -L native=$sysroot/lib/aarch64-linux-gnu"
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS=$libraries
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L $sysroot"
+export CFLAGS_aarch64_unknown_linux_gnu="-idirafter $sysroot/usr/include"
+export USRSCTP_LIB_DIR=$sysroot/usr/lib/aarch64-linux-gnu
+export PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_SYSROOT_DIR=$sysroot
+export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig
+export QEMU_LD_PREFIX=$sysroot
+
+# Crates whose unit tests need no rights and no system calls that qemu-user lacks (BPF, SCTP,
+# namespaces).
+unit=(nas ngap security pfcp gtpu per lpp nrppa lcsupp eap sbi sbi-api config log-limit outage
+    upf-rules upf-n4 lcs-protocol lcs-position store fabric p4c-swx nrf udm ausf pcf nssf chf)
+case "${1:-build}" in
+    build)
+        "$CARGO" build --release --locked --target "$target" -p martlet
+        "$CARGO" build --release --locked --target "$target" -p martlet-lab -p martlet-lab-endpoint
+        "$CARGO" build --release --locked --target "$target" -p martlet-fabric-c
+        ;;
+    test)
+        packages=()
+        for crate in "${unit[@]}"; do packages+=(-p "martlet-$crate"); done
+        "$CARGO" test --locked --target "$target" --lib "${packages[@]}"
+        ;;
+    run) "$CARGO" "${@:2}" ;;
+    *)
+        echo "build.sh: write build, test or run" >&2
+        exit 2
+        ;;
+esac

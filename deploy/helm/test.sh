@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Checks the chart: `helm lint`, the schema of the values, the manifests of the values in `ci`
+# against Kubernetes' schemas, and that `rendered` is up to date. A test of `martlet` reads the
+# configurations in `rendered` (cli/tests/helm.rs).
+#
+#     deploy/helm/test.sh             check
+#     deploy/helm/test.sh --write     write `rendered`
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+tools=$PWD/target/helm
+helm=$tools/bin/helm
+if [ ! -x "$helm" ]; then
+    echo "Martlet builds helm 3.22 with Go, and installs kubernetes-validate from PyPI, in $tools."
+    GOBIN=$tools/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+fi
+if [ ! -x "$tools/python/bin/python" ]; then
+    python3 -m venv "$tools/python"
+    "$tools/python/bin/pip" install --quiet kubernetes-validate==1.37.0
+fi
+chart=deploy/helm
+failed=0
+for values in "$chart"/ci/*.yaml; do
+    name=$(basename "$values" .yaml)
+    "$helm" lint --strict --quiet "$chart" -f "$values"
+    "$helm" template core "$chart" --namespace 5g --kube-version 1.30.0 -f "$values" \
+        > "$tools/$name.yaml"
+    "$tools/python/bin/python" "$chart/check.py" "$tools/$name.yaml"
+    if [ "${1:-}" = --write ]; then
+        cp "$tools/$name.yaml" "$chart/rendered/$name.yaml"
+    elif ! diff -u "$chart/rendered/$name.yaml" "$tools/$name.yaml"; then
+        echo "helm: rendered/$name.yaml is old: run deploy/helm/test.sh --write" >&2
+        failed=1
+    fi
+done
+# What the schema has to refuse.
+while read -r wrong; do
+    if "$helm" template core "$chart" --set "$wrong" > /dev/null 2>&1; then
+        echo "helm: the schema accepts $wrong" >&2
+        failed=1
+    fi
+done <<'WRONG'
+network.plmn=1
+amf.replicas=0
+amf.set=1024
+amf.n2.network=multus
+database.kind=sqlite
+database.external.parameters=sslmode=prefer
+upf.datapath=dpdk
+smf.dnns[0].name=internet,smf.dnns[0].pools[0]=10.45.0.0
+imagee.tag=1
+WRONG
+[ "$failed" = 0 ] && echo "helm: all is well"
