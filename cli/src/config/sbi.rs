@@ -425,7 +425,7 @@ mod tests {
         let section = SbiSection {
             pki: "pki".into(),
             advertise: [name("nrf", "core:7710"), name("amf", "amf-0.amf:7777")].into(),
-            nrf: "0.0.0.0:7710".parse().unwrap(),
+            nrf: NrfAddresses::one("0.0.0.0:7710".parse().unwrap()),
             amf: "0.0.0.0:7777".parse().unwrap(),
             ..SbiSection::default()
         };

@@ -481,7 +481,7 @@ fn null_list(_: &OperationInfo, response: Response) -> Response {
 
 /// As free5GC's functions up to 3.4: no heartbeats.
 async fn no_heartbeats(core: &TestCore) -> Result<bool> {
-    let IpAddr::V4(at) = core.config().sbi.nrf.ip() else { bail!("IPv4 is needed") };
+    let IpAddr::V4(at) = core.config().sbi.nrf.first().ip() else { bail!("IPv4 is needed") };
     let nrf = NfManagementClient::new(crate::security::scas::peer(at.octets()[3])?);
     let id: NfInstanceId = "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f80".parse()?;
     let mut profile = NfProfile::new(id.clone(), NfType::Ausf, NfStatus::Registered);

@@ -191,7 +191,7 @@ impl N4 {
     /// them. Unknown ones are left out.
     pub fn describe_sessions(&self, seids: &[&str]) -> Value {
         let number = |text: &&str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
-        let seids: Vec<u64> = seids.iter().filter_map(number).take(MOST_SESSIONS).collect();
+        let seids: Vec<u64> = seids.iter().filter_map(number).take(MAX_SESSIONS).collect();
         let traffic = self.datapath.traffic(&seids);
         let described = seids.iter().zip(traffic).filter_map(|(seid, traffic)| {
             let context = self.sessions.get(seid)?;

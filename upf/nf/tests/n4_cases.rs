@@ -3,7 +3,6 @@
 //! `kernel` and `xdp` alike. `docs/n4.md` has the features and which cases are about them.
 #[path = "n4_cases/associations.rs"]
 mod associations;
-mod common;
 #[path = "n4_cases/forwarding.rs"]
 mod forwarding;
 #[path = "n4_cases/lab.rs"]
@@ -18,6 +17,7 @@ use common::rig::config;
 use lab::Lab;
 use martlet_upf::config::{DatapathChoice, ForwardingPolicyConfig, PredefinedRuleConfig};
 use martlet_upf::{UpfConfig, start};
+use martlet_upf_testing as common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A case: its name, and what is played.

@@ -7,6 +7,7 @@
 //! | [`peers`] | gNB and host have namespaces of their own, at the ends of links |
 //!
 //! A test gives a rig the function that opens its datapath, so this crate depends on none.
+pub mod ip4;
 pub mod peers;
 pub mod rig;
 

@@ -308,7 +308,7 @@ fn in_two(port: u16, id: u16) -> [Vec<u8>; 2] {
         packet[2..4].copy_from_slice(&length.to_be_bytes());
         packet[4..6].copy_from_slice(&id.to_be_bytes());
         packet[6..8].copy_from_slice(&(more | (from / 8) as u16).to_be_bytes());
-        crate::common::links::ip4::set_checksum(&mut packet);
+        crate::common::ip4::set_checksum(&mut packet);
         packet
     };
     [part(0, 32, 0x2000), part(32, 64, 0)]
@@ -425,7 +425,7 @@ fn segment(flags: u8, payload: &[u8]) -> Vec<u8> {
     packet.extend(HOST.octets());
     packet.extend([0x23, 0x28, 0, 80, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, flags, 0xff, 0, 0, 0, 0, 0]);
     packet.extend(payload);
-    crate::common::links::ip4::set_checksum(&mut packet);
+    crate::common::ip4::set_checksum(&mut packet);
     packet
 }
 

@@ -197,18 +197,4 @@ pub fn udp4(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u
     packet
 }
 
-pub mod ip4 {
-    /// Sets the checksum of an IPv4 header.
-    pub fn set_checksum(packet: &mut [u8]) {
-        packet[10..12].fill(0);
-        let header = usize::from(packet[0] & 0x0f) * 4;
-        let words = packet[..header]
-            .chunks_exact(2)
-            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-        let mut sum: u32 = words.sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    }
-}
+pub use martlet_upf_testing::ip4;
