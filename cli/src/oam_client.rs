@@ -154,11 +154,21 @@ pub async fn ask_any(
     let mut outcome = Err(anyhow!("no OAM endpoint is configured"));
     for endpoint in endpoints {
         outcome = send(endpoint, Method::POST, path, timeout).await;
-        if !matches!(&outcome, Ok((404, body)) if body.is_null()) {
-            break;
+        match &outcome {
+            Ok((404, body)) if body.is_null() => {}
+            // A function alone has a socket of its own, and there is no core's.
+            Err(error) if is_absent(error) => {}
+            _ => break,
         }
     }
     outcome
+}
+
+/// Whether nothing listens at an endpoint.
+fn is_absent(error: &anyhow::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    matches!(kind, Some(ConnectionRefused | NotFound))
 }
 
 /// Whether a process is ready. The error says what is missing.

@@ -27,15 +27,34 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     page.split(&start).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
+/// The words of a line; a text in quotation marks belongs to one word.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quote, mut open) = (Vec::new(), None, false);
+    for character in line.chars() {
+        match quote {
+            Some(mark) if character == mark => quote = None,
+            None if character == '\'' || character == '"' => quote = Some(character),
+            None if character.is_whitespace() => open = false,
+            _ => {
+                if !open {
+                    words.push(String::new());
+                    open = true;
+                }
+                words.last_mut().expect("a word is open").push(character);
+            }
+        }
+    }
+    words
+}
+
 /// The commands `martlet …` of a block of shell commands, as words, without comments, pipes and
 /// redirections.
 fn commands(block: &str) -> Vec<Vec<String>> {
     let joined = block.replace("\\\n", " ");
     let command = |line: &str| {
-        let words = line.split_whitespace().skip_while(|word| *word == "sudo");
-        let ends = |word: &&str| !["|", ">", "&", "&&", ";", "#"].contains(word);
-        let words: Vec<_> =
-            words.take_while(ends).map(|word| word.replace(['\'', '"'], "")).collect();
+        let words = words(line).into_iter().skip_while(|word| word == "sudo");
+        let ends = |word: &String| !["|", ">", "&", "&&", ";", "#"].contains(&word.as_str());
+        let words: Vec<_> = words.take_while(ends).collect();
         (words.first()? == "martlet").then_some(words)
     };
     joined.lines().filter_map(command).collect()

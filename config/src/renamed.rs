@@ -61,6 +61,7 @@ const UPF: &[Row] = &[
     ("upf.n6.exits[]", "upf.n6.network_instances[]", ""),
     ("upf.kernel.complaints_per_second", "upf.kernel.error_indications_per_second", ""),
     ("upf.xdp.complaints_per_second", "upf.xdp.error_indications_per_second", ""),
+    ("upf.governor.least_rate", "upf.governor.min_rate", ""),
     ("upf.board.simulated.batching_spares", "upf.board.simulated.batching_saving", ""),
 ];
 

@@ -150,6 +150,13 @@ pub fn status(nf: &str) -> Vec<Value> {
     entry.collect()
 }
 
+/// Whether a peer of a function deviates from the specifications. `peer` is written as for
+/// [`Quirk::met`].
+pub fn deviates(nf: &str, peer: &str) -> bool {
+    let met = MET.lock().unwrap_or_else(PoisonError::into_inner);
+    met.keys().any(|((of, ..), met)| of == nf && met == peer)
+}
+
 /// The table of an interface as Markdown.
 pub fn markdown<Q: Quirk>() -> String {
     let mut text =

@@ -28,9 +28,10 @@ fn hide(text: &str) -> Result<(String, Vec<String>), AccessError> {
             Some(_) => (part(1), part(2)),
             None => (part(3), part(4)),
         };
+        let blanks = &value[value.trim_end().len()..];
         secrets.push(value.trim_end().to_string());
         let (open, close) = if found.get(1).is_some() { ("\"", "\"") } else { ("", "") };
-        format!("{before}{open}(hidden {}){close}", secrets.len())
+        format!("{before}{open}(hidden {}){close}{blanks}", secrets.len())
     });
     Ok((hidden.into_owned(), secrets))
 }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
@@ -21,6 +22,8 @@ pub struct Relay {
     /// Time in each direction.
     delay: Duration,
     task: Mutex<Option<AbortHandle>>,
+    /// A thread of its own: tests block theirs while they start a core.
+    runtime: Option<Runtime>,
 }
 
 impl Relay {
@@ -37,6 +40,7 @@ impl Relay {
             folder: folder.to_path_buf(),
             delay,
             task: Mutex::default(),
+            runtime: Some(Builder::new_multi_thread().worker_threads(1).enable_all().build()?),
         };
         relay.restore()?;
         Ok(relay)
@@ -64,9 +68,11 @@ impl Relay {
     /// Relays again.
     pub fn restore(&self) -> Result<()> {
         self.cut();
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        let _guard = runtime.enter();
         let listener = UnixListener::bind(self.folder.join(SOCKET))?;
         let (server, delay) = (self.server.clone(), self.delay);
-        let task = tokio::spawn(async move {
+        let task = runtime.spawn(async move {
             // Dropped with this task: all connections end.
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
@@ -117,5 +123,8 @@ async fn relay(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin
 impl Drop for Relay {
     fn drop(&mut self) {
         self.cut();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }

@@ -64,7 +64,10 @@ async fn core(test: &str, config: PcfConfig) -> Core {
         ..Default::default()
     };
     start::<Udr>(udr, &common(11), &environment).await.unwrap();
-    start::<Pcf>(config, &common(14), &environment).await.unwrap();
+    // Callbacks of AMF and SMF, which are not registered here.
+    let callbacks_allow = vec![at(16).to_string(), at(17).to_string()];
+    let of_pcf = CommonConfig { callbacks_allow, ..common(14) };
+    start::<Pcf>(config, &of_pcf, &environment).await.unwrap();
     // Registrations with the NRF complete in the background.
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     let peer = Peer::new(

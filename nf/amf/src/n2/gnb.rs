@@ -136,6 +136,8 @@ impl Gnb {
         Some(serde_json::json!({
             "id": setup.id, "name": setup.name, "address": self.address.to_string(),
             "trackingAreas": areas, "unverifiedUes": self.unverified(),
+            "deviates": martlet_interop::deviates("amf", &self.label())
+                || martlet_interop::deviates("amf", &self.address.ip().to_string()),
         }))
     }
 

@@ -31,8 +31,10 @@ fn four_areas(config: &mut Config) {
 }
 
 /// The UPF knows the networks of gNBs: it takes a UE's packets from a gNB that no session has named
-/// yet, before the path switch.
+/// yet, before the path switch. A UPF that the path leaves is never told of the target gNB, so the
+/// check by session would drop its packets.
 fn knows_gnbs(config: &mut martlet_upf::UpfConfig) {
+    config.n3.source_check = martlet_upf::config::SourceCheck::Peer;
     config.n3.allow = vec!["127.0.0.0/8".parse().expect("a network")];
 }
 

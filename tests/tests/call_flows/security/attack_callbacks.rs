@@ -59,7 +59,8 @@ fn attack_subscriptions_send_requests_to_the_oam_port() {
             let sdm = UdmSubscriberDataManagementClient::new(udm.clone());
             expect_refusal(sdm.subscribe(supi, subscription).await)?;
         }
-        ensure!(refused.get() == 6.0, "{} refused", refused.get());
+        // Other tests of this process may count, too.
+        ensure!(refused.get() >= 6.0, "{} refused", refused.get());
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;
         core.until_all_released().await
@@ -138,7 +139,7 @@ fn attack_sessions_and_policies_send_requests_to_the_oam_port() {
             let cause = answer.1["cause"].as_str().unwrap_or_default();
             ensure!((answer.0, cause) == (403, "REQUEST_NOT_ALLOWED"), "{target}: {answer:?}");
         }
-        ensure!(refused.get() == count, "{} refused", refused.get());
+        ensure!(refused.get() >= count, "{} refused", refused.get());
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;
         core.until_all_released().await

@@ -549,7 +549,7 @@ mod tests {
     #[test]
     fn omitted_words_have_defaults() {
         let entry = read("decap teid 1 ue 10.60.0.1 via 1").unwrap();
-        assert_eq!(entry.call.arguments, [0x0a3c_0001, 42, 0, 1, 0]);
+        assert_eq!(entry.call.arguments, [0x0a3c_0001, 42, 0, 1, 0, 0]);
     }
 
     #[test]

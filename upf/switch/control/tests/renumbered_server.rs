@@ -105,8 +105,8 @@ async fn a_server_with_other_numbers_is_driven_by_its_names() {
     let entry = TableEntry {
         table,
         key: Key { fields: vec![FieldMatch::Exact(0x1000)], priority: 0 },
-        // ue, counter, meter, next_hop, qfi
-        call: Call { action, arguments: vec![0x0a3c_0001, 5, 3, 1, 9] },
+        // ue, counter, meter, next_hop, qfi, gnb
+        call: Call { action, arguments: vec![0x0a3c_0001, 5, 3, 1, 9, 0] },
         metadata: vec![],
     };
     let update = Update { operation: Operation::Insert, entry: entry.clone() };
@@ -128,7 +128,7 @@ async fn a_server_without_a_table_or_with_another_field_is_refused() {
         ),
         ("decap.qfi of it differs", |info| {
             let decap = info.actions.iter_mut().find(|action| action.alias == "decap").unwrap();
-            decap.parameters.last_mut().unwrap().bits = 6;
+            decap.parameters.iter_mut().find(|one| one.name == "qfi").unwrap().bits = 6;
         }),
         ("rules of it has 1024 elements", |info| {
             info.counters.iter_mut().find(|one| one.alias == "rules").unwrap().size = 1024;
