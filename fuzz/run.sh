@@ -47,7 +47,8 @@ for target in "${targets[@]}"; do
     words=dictionaries/$(dictionary "$target").dict
     [ ! -f "$words" ] || options+=(-dict="$words")
     echo "== $target, $seconds s"
-    if ! "${cargo[@]}" fuzz run "$target" -- "${options[@]}" -print_final_stats=1 > "$log" 2>&1; then
+    if ! "${cargo[@]}" fuzz run "$target" -- "${options[@]}" -print_final_stats=1 \
+        > "$log" 2>&1; then
         failed+=("$target")
     fi
     grep -E '^(==|SUMMARY|thread|Done)|panicked|^error|stat::average_exec_per_sec' "$log" || true

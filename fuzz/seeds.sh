@@ -126,12 +126,14 @@ printf '%s' '{"supi":"imsi-001010000000001","key":"465b5ce8b199b49faa5f0a2ee238a
 printf '\x00\x01\x02\x03AMF\x00' | text sbi_compact short
 
 # A document and a patch; a flow description and a packet.
-printf '%s\n%s' '{"a":{"b":[1,2]},"sqn":"000000000020"}' '[{"op":"test","path":"/sqn","value":"0000'\
+printf '%s\n%s' '{"a":{"b":[1,2]},"sqn":"000000000020"}' '[{"op":"test","path":"/sqn","value":"00'\
+'00'\
 '00000020"},{"op":"replace","path":"/sqn","value":"000000000021"},{"op":"add","path":"/a/b/-","value'\
 '":3},{"op":"copy","from":"/a","path":"/c"},{"op":"move","from":"/c","path":"/d"},{"op":"remove","pa'\
 'th":"/d"}]' |
     text json_patch all
-printf 'permit out 17 from 10.0.0.0/8 53,1000-2000 to assigned\n\x45\x00\x00\x1c\x00\x00\x00\x00\x40'\
+printf 'permit out 17 from 10.0.0.0/8 53,1000-2000 to assigned\n\x45\x00\x00\x1c\x00\x00'\
+'\x00\x00\x40'\
 '\x11\x00\x00\x0a\x2d\x00\x01\x0a\x2d\x00\x02\x00\x35\x04\x00\x00\x08\x00\x00' |
     text sdf_filter udp
 printf 'permit out ip from !2001:db8::/32 to any' | text sdf_filter ipv6

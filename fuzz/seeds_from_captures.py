@@ -18,7 +18,7 @@ import sys
 FOLDER = pathlib.Path(__file__).parent / "seeds"
 # The longest input, and inputs of a target.
 LONGEST = 2048
-MOST = 160
+MAX_CHOSEN = 160
 # Types of fuzz/targets/bodies/mod.rs, by the service's path and method.
 BODIES = [
     (0, r"PUT /nnrf-nfm/v1/nf-instances/"),
@@ -159,7 +159,7 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for target, found in sorted(seeds.of.items()):
         chosen = sorted(found.values(), key=lambda data: (len(data), data))
-        step = max(1, -(-len(chosen) // MOST))
+        step = max(1, -(-len(chosen) // MAX_CHOSEN))
         chosen = chosen[::step]
         lines = "".join(data.hex() + "\n" for data in chosen)
         (FOLDER / f"{target}.hex").write_text(lines)

@@ -242,7 +242,7 @@ mod tests {
                 name: "one",
                 deviation: "does one",
                 clause: "TS 1",
-                vendors: "nobody",
+                vendors: "no vendor",
                 handling: "nothing",
                 refused_by: "strict",
             },
@@ -266,6 +266,6 @@ mod tests {
     #[test]
     fn the_table_is_markdown() {
         let text = markdown::<TestQuirk>();
-        assert!(text.ends_with("| `one` | does one | TS 1 | nobody | nothing | `strict` |\n"));
+        assert!(text.ends_with("| `one` | does one | TS 1 | no vendor | nothing | `strict` |\n"));
     }
 }

@@ -10,7 +10,7 @@ quirks! {
             deviation: "information elements in another order than the tables of TS 38.413, 9.2",
             clause: "TS 38.413, 10.3.6",
             vendors: "PacketRusher",
-            handling: "decoded in any order; refused: ERROR INDICATION, falsely constructed message",
+            handling: "decoded in any order; refused: ERROR INDICATION, falsely constructed",
             refused_by: "amf.n2.strict",
         },
         /// Packets without a checksum over an interface that offloads it.

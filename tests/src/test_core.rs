@@ -12,8 +12,8 @@ use martlet_store::{Secret, Store, Subscriber};
 use martlet_upf::config::{DatapathChoice, SwitchEngine};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Once};
 
 /// The gateway of the default address pool: the UPF's N6 interface, which answers echo requests.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);

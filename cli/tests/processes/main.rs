@@ -19,10 +19,10 @@ mod nf_sets;
 mod oam;
 mod outages;
 mod pki;
-mod redundancy;
-mod relay;
 #[path = "../../../upf/nf/src/tests/queries.rs"]
 mod queries;
+mod redundancy;
+mod relay;
 mod remote_call;
 mod rolling;
 mod sandbox;

@@ -86,8 +86,8 @@ pub fn without_secrets(value: Value) -> Value {
 }
 
 impl Audit {
-    /// Appends an entry, and removes the oldest one beyond `most`.
-    pub fn append(&self, store: &Store, change: Change, most: u64) -> Result<(), Failure> {
+    /// Appends an entry, and removes the oldest one beyond `max_entries`.
+    pub fn append(&self, store: &Store, change: Change, max_entries: u64) -> Result<(), Failure> {
         let _one_at_a_time = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let head = head(store)?;
         let entry = AuditEntry {
@@ -105,7 +105,7 @@ impl Audit {
         store.put_context("", ENTRY, &key(entry.number), &text)?;
         let head = Head { number: entry.number, hash: hash(&text) };
         store.put_context("", HEAD, "last", &to_text(&head)?)?;
-        if let Some(oldest) = entry.number.checked_sub(most) {
+        if let Some(oldest) = entry.number.checked_sub(max_entries) {
             store.remove_context("", ENTRY, &key(oldest))?;
         }
         Ok(())

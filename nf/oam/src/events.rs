@@ -64,10 +64,10 @@ impl Events {
     }
 
     /// The latest events of these kinds; all if there is none.
-    pub fn latest(&self, kinds: &[String], most: usize) -> Vec<Event> {
+    pub fn latest(&self, kinds: &[String], limit: usize) -> Vec<Event> {
         let is_wanted = |event: &&Event| is_wanted(event, kinds);
         let mut latest: Vec<Event> =
-            self.ring().iter().rev().filter(is_wanted).take(most).cloned().collect();
+            self.ring().iter().rev().filter(is_wanted).take(limit).cloned().collect();
         latest.reverse();
         latest
     }

@@ -149,8 +149,8 @@ impl Oam {
             after,
         };
         tracing::info!(who = change.who, what, target = change.target, "changed over the API");
-        let (oam, most) = (self.clone(), self.config.audit_entries);
-        self.store(move |store| oam.audit.append(store, change, most)).await
+        let (oam, max_entries) = (self.clone(), self.config.audit_entries);
+        self.store(move |store| oam.audit.append(store, change, max_entries)).await
     }
 
     /// The audit log.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 /// Datagrams at a time; as `bpf/maps.h` has it.
-const MOST: usize = 4096;
+const MAX_FRAGMENTED: usize = 4096;
 
 /// What the fragments of a datagram have in common.
 type Datagram = (IpAddr, IpAddr, u32, u8);
@@ -32,7 +32,7 @@ impl Fragments {
         if self.ports.insert(key, ports).is_none() {
             self.order.push_back(key);
         }
-        while self.order.len() > MOST {
+        while self.order.len() > MAX_FRAGMENTED {
             if let Some(oldest) = self.order.pop_front() {
                 self.ports.remove(&oldest);
             }
@@ -71,10 +71,13 @@ mod tests {
         assert_eq!(join(&mut fragments, 1, 5), Some((9000, 7000)));
         assert_eq!(join(&mut fragments, 2, 5), None);
         // The table is bounded, and forgets the oldest.
-        for id in 2..2 + MOST as u16 {
+        for id in 2..2 + MAX_FRAGMENTED as u16 {
             join(&mut fragments, id, 0);
         }
-        assert_eq!((fragments.ports.len(), fragments.order.len()), (MOST, MOST));
+        assert_eq!(
+            (fragments.ports.len(), fragments.order.len()),
+            (MAX_FRAGMENTED, MAX_FRAGMENTED)
+        );
         assert_eq!(join(&mut fragments, 1, 5), None);
         assert_eq!(join(&mut fragments, 2, 5), Some((9000, 7000)));
     }

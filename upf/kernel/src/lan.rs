@@ -90,12 +90,7 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
 }
 
 impl<S> Lan<S> {
-    fn new(
-        name: Vec<u8>,
-        ue_to_ue: UeToUe,
-        device: Option<File>,
-        max_addresses: usize,
-    ) -> Self {
+    fn new(name: Vec<u8>, ue_to_ue: UeToUe, device: Option<File>, max_addresses: usize) -> Self {
         let (members, learned) = (Mutex::default(), Mutex::default());
         Lan { name, ue_to_ue, device, max_addresses, members, learned }
     }

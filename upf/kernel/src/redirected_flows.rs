@@ -10,7 +10,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 /// Flows of one session; the oldest is forgotten first.
-const MOST: usize = 1024;
+const MAX_FLOWS: usize = 1024;
 
 /// Protocol, the UE's port, the server and its port.
 type Key = (u8, u16, IpAddr, u16);
@@ -34,7 +34,7 @@ impl RedirectedFlows {
         if self.originals.insert(key, original).is_none() {
             self.order.push_back(key);
         }
-        while self.order.len() > MOST {
+        while self.order.len() > MAX_FLOWS {
             if let Some(oldest) = self.order.pop_front() {
                 self.originals.remove(&oldest);
             }
@@ -135,13 +135,13 @@ mod tests {
     #[test]
     fn the_table_is_bounded() {
         let mut flows = RedirectedFlows::default();
-        for port in 0..MOST as u16 + 9 {
+        for port in 0..MAX_FLOWS as u16 + 9 {
             let mut packet =
                 udp_packet(([10, 45, 0, 2].into(), port), ([10, 99, 0, 9].into(), 7), b"up");
             let mut flow = Flow::of(&packet).unwrap();
             let server = [10, 99, 0, 1].into();
             assert!(flows.out(server, &mut flow, &mut Frame::new(&mut packet, 0)));
         }
-        assert_eq!((flows.originals.len(), flows.order.len()), (MOST, MOST));
+        assert_eq!((flows.originals.len(), flows.order.len()), (MAX_FLOWS, MAX_FLOWS));
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct Progress {
 }
 
 /// Times of events in one report; their number counts all of them.
-const MOST_EVENTS: usize = 16;
+const MAX_EVENTS: usize = 16;
 
 /// Content of a downlink data report.
 #[derive(Debug, Clone, Copy)]
@@ -228,7 +228,7 @@ impl Context {
                 duration = std::mem::take(&mut progress.metered) + since;
             }
         }
-        events.truncate(MOST_EVENTS);
+        events.truncate(MAX_EVENTS);
         let measured = Measured {
             urr: usage.urr,
             sequence: clock.sequence,

@@ -113,10 +113,10 @@ impl N4 {
     /// The report was lost: the next packet triggers another. After N1 reports in a row without an
     /// answer none follows until the SMF changes the session or answers one.
     fn notify_again(&mut self, seid: u64) {
-        let most = self.settings.transactions.n1;
+        let max_silent = self.settings.transactions.n1;
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         context.silent_reports = context.silent_reports.saturating_add(1);
-        if context.silent_reports >= most {
+        if context.silent_reports >= max_silent {
             metrics::N4_DROPPED.with_label_values(&["silent_smf"]).inc();
             if let Some(suppressed) =
                 martlet_log_limit::line("silent_smf", cp_address(&context.cp()))
@@ -124,7 +124,7 @@ impl N4 {
                 tracing::warn!(
                     seid,
                     suppressed,
-                    reports = most,
+                    reports = max_silent,
                     "downlink data no longer reported"
                 );
             }

@@ -42,7 +42,7 @@ pub struct Duplicate {
 }
 
 /// Copies of one packet.
-const MOST_DUPLICATES: usize = 4;
+const MAX_DUPLICATES: usize = 4;
 
 /// Where packets go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -207,7 +207,7 @@ impl Far {
             let why = format!("FAR {} is to duplicate and has no Duplicating Parameters", self.id);
             return Err(RuleError::conditional::<DuplicatingParameters>(why));
         }
-        if self.copies.len() > MOST_DUPLICATES {
+        if self.copies.len() > MAX_DUPLICATES {
             let why = format!("{} copies in FAR {}", self.copies.len(), self.id);
             return Err(RuleError::no_resources(why));
         }

@@ -1,4 +1,4 @@
-//! Messages as other vendors' gNBs send them: what deviates is read leniently, and refused strictly.
+//! Messages as other vendors' gNBs send them: deviations are read leniently, and refused strictly.
 use martlet_ngap::inbound;
 use martlet_wire_testing::{bytes, lines};
 

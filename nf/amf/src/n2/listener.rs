@@ -27,7 +27,8 @@ pub fn prepare_raw_socket(config: &N2Config) -> Result<(), SctpError> {
 ///
 /// The configuration key to change.
 pub(crate) async fn listen(config: &N2Config) -> Result<(SctpStack, Listener), StartError> {
-    let stack = SctpStack::open(choice(config)).map_err(|e| StartError(format!("n2.stack: {e}")))?;
+    let stack =
+        SctpStack::open(choice(config)).map_err(|e| StartError(format!("n2.stack: {e}")))?;
     let heartbeat = Duration::from_millis(config.heartbeat_ms.into());
     let options = Options {
         streams: config.streams,

@@ -31,7 +31,7 @@ fn four_areas(config: &mut Config) {
 }
 
 /// The UPF knows the networks of gNBs: it takes a UE's packets from a gNB that no session has named
-/// yet, before the path switch. A UPF that the path leaves is never told of the target gNB, so the
+/// yet, before the path switch. A UPF that the path leaves does not learn the target gNB, so the
 /// check by session would drop its packets.
 fn knows_gnbs(config: &mut martlet_upf::UpfConfig) {
     config.n3.source_check = martlet_upf::config::SourceCheck::Peer;

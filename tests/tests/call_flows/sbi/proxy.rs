@@ -74,7 +74,9 @@ impl Proxy {
 }
 
 async fn register(core: &TestCore, kind: NfType, change: impl Fn(&mut NfProfile)) -> Result<()> {
-    let IpAddr::V4(nrf) = core.config().sbi.nrf.first().ip() else { anyhow::bail!("IPv4 is needed") };
+    let IpAddr::V4(nrf) = core.config().sbi.nrf.first().ip() else {
+        anyhow::bail!("IPv4 is needed")
+    };
     let nrf = peer(nrf.octets()[3])?;
     let query = SearchQuery {
         target_nf_type: Some(kind),

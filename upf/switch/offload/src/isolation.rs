@@ -49,7 +49,7 @@ impl Isolation {
         let four = [isolation.blocks.len(), isolation.blocks_24.len(), isolation.hosts.len()];
         if four.iter().any(|entries| *entries > 2 * MAX_ENTRIES) {
             isolation.lookup = Lookup::Native;
-        } else if isolation.blocks_v6.len() > MAX_ENTRIES || isolation.hosts_v6.len() > MAX_ENTRIES {
+        } else if isolation.blocks_v6.len().max(isolation.hosts_v6.len()) > MAX_ENTRIES {
             isolation.lookup = isolation.lookup.max(Lookup::WithoutV6);
         }
         if isolation.lookup == Lookup::Native {

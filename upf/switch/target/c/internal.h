@@ -12,6 +12,8 @@
 #define MSWX_ACTIONS 64
 #define MSWX_ARGUMENTS 32
 #define MSWX_FIELDS 8
+/* Fields of a struct; DPDK takes up to 256. */
+#define MSWX_STRUCT_FIELDS 128
 #define MSWX_RING 4096
 /* Maximum length of a received frame in bytes. */
 #define MSWX_FRAME 2048

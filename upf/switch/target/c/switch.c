@@ -50,10 +50,10 @@ static int configured(struct mswx *m)
 
 int mswx_struct(struct mswx *m, const char *name, const struct mswx_field *fields, uint32_t n)
 {
-	struct rte_swx_field_params params[64];
+	struct rte_swx_field_params params[MSWX_STRUCT_FIELDS];
 	uint32_t i;
 
-	if (n > 64)
+	if (n > MSWX_STRUCT_FIELDS)
 		return -E2BIG;
 	for (i = 0; i < n; i++) {
 		params[i].name = fields[i].name;
