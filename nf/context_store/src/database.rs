@@ -7,6 +7,7 @@
 //! member's row in `member` and therefore exclude each other. Each process that opens the contexts
 //! of an owner increments the owner's epoch, by which an earlier process learns that it is
 //! superseded.
+use crate::takeover::SetMember;
 use martlet_store::connection::{Client, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
 use rusqlite::OptionalExtension;
@@ -50,11 +51,14 @@ pub(crate) enum Claim {
     Leased(Duration),
 }
 
+/// Encrypts the value of a context for another owner: its ID, the value.
+type Reseal<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>, StoreError>;
+
 /// A member that takes contexts over and stores them under its own name.
 pub(crate) struct Claimant<'a> {
     pub name: &'a str,
     /// Encrypts the value of a context, which is encrypted for its former owner, for the claimant.
-    pub reseal: &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>, StoreError>,
+    pub reseal: Reseal<'a>,
 }
 
 /// Values of contexts; `None` removes one.
@@ -170,11 +174,7 @@ impl ContextDatabase {
 
     /// Returns the members whose names begin with `prefix`, each with one of its contexts, still
     /// encrypted.
-    pub(crate) fn members(
-        &mut self,
-        prefix: &str,
-        id: &str,
-    ) -> Result<Vec<(String, Option<Vec<u8>>)>, StoreError> {
+    pub(crate) fn members(&mut self, prefix: &str, id: &str) -> Result<Vec<SetMember>, StoreError> {
         let end = after_prefix(prefix);
         match self {
             ContextDatabase::Sqlite(connection) => {

@@ -20,6 +20,8 @@
 //! Each refusal is a problem of RFC 9457 ([`problem::Failure`]) that names the field and the
 //! remedy.
 #![forbid(unsafe_code)]
+// An error is the answer that a caller gets, and is rare.
+#![allow(clippy::result_large_err)]
 
 pub mod accounts;
 pub mod api;

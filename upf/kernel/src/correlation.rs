@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, Weak};
 /// The buckets of one correlation identifier, from and to the UE.
 pub(super) type Shared = Arc<Mutex<[Option<Bucket>; 2]>>;
 
+/// The same, while some session has them.
+type Known = Weak<Mutex<[Option<Bucket>; 2]>>;
+
 /// Those that some session has.
 #[derive(Default)]
-pub(super) struct Correlation(Mutex<HashMap<u32, Weak<Mutex<[Option<Bucket>; 2]>>>>);
+pub(super) struct Correlation(Mutex<HashMap<u32, Known>>);
 
 impl Correlation {
     /// The buckets of an identifier: those of other sessions, or new ones.

@@ -74,7 +74,7 @@ impl<O: Egress> Forwarder<O> {
         let end = (start + 8).saturating_add(usize::from(counted)).min(buffer.len());
         let at = end.saturating_sub(length);
         loop {
-            let Some(message) = buffer.get_mut(..end) else { return None };
+            let message = buffer.get_mut(..end)?;
             let frame = Frame::new(message, at);
             let is_taken = self.take_tunnelled(&entry, (from.ip(), teid, qfi), frame, now);
             if is_taken || self.wait_for_path_switch(&entry, teid, buffer, start, from, local, now)

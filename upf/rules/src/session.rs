@@ -120,7 +120,9 @@ impl Session {
         let old: Vec<u32> = self.fars.keys().copied().filter(is_ours).collect();
         old.iter().for_each(|id| drop(self.fars.remove(id)));
         let old: Vec<u32> = self.qers.keys().copied().filter(is_ours).collect();
-        old.iter().for_each(|id| drop(self.qers.remove(id)));
+        for id in &old {
+            self.qers.remove(id);
+        }
         let (mut fars, mut qers) = (Vec::new(), Vec::new());
         for pdr in self.pdrs.values_mut() {
             pdr.qers.retain(|id| !is_ours(id));
@@ -134,7 +136,9 @@ impl Session {
             }
         }
         fars.into_iter().for_each(|far| drop(self.fars.insert(far.id, far)));
-        qers.into_iter().for_each(|qer| drop(self.qers.insert(qer.id, qer)));
+        for qer in qers {
+            self.qers.insert(qer.id, qer);
+        }
     }
 
     /// Whether some rule asks for what few sessions need, which not every datapath does for itself:

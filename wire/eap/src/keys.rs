@@ -17,7 +17,9 @@ pub struct Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        (self.k_aut.zeroize(), self.msk.zeroize(), self.emsk.zeroize());
+        self.k_aut.zeroize();
+        self.msk.zeroize();
+        self.emsk.zeroize();
     }
 }
 

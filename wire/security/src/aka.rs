@@ -88,13 +88,16 @@ fn res_star(
     Ok(bytes)
 }
 
+/// CK' and IK'.
+pub type KeyPair = (Zeroizing<[u8; 16]>, Zeroizing<[u8; 16]>);
+
 /// CK' and IK', which bind CK and IK to a network (TS 33.402, A.2; TS 33.501, A.3).
 pub fn ck_ik_prime(
     ck: &[u8; 16],
     ik: &[u8; 16],
     autn: &Autn,
     network: &str,
-) -> Result<(Zeroizing<[u8; 16]>, Zeroizing<[u8; 16]>), SecurityError> {
+) -> Result<KeyPair, SecurityError> {
     let s = build_s(0x20, &[network.as_bytes(), &autn.as_octets()[..6]])?;
     let out = Zeroizing::new(kdf(&Zeroizing::new([ck.as_slice(), ik].concat()), &s));
     let (mut ck, mut ik) = (Zeroizing::new([0; 16]), Zeroizing::new([0; 16]));

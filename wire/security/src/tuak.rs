@@ -80,7 +80,10 @@ pub struct Outputs {
 
 impl Drop for Outputs {
     fn drop(&mut self) {
-        (self.res.zeroize(), self.ck.zeroize(), self.ik.zeroize(), self.ak.zeroize());
+        self.res.zeroize();
+        self.ck.zeroize();
+        self.ik.zeroize();
+        self.ak.zeroize();
     }
 }
 

@@ -97,12 +97,16 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
 
 /// The user of the socket at the other end of a connection within this machine.
 fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
-    let (name, peer, local) = match (peer.ip(), local.ip()) {
-        (IpAddr::V4(_), IpAddr::V4(_)) => ("tcp", hex(peer), hex(local)),
-        _ => ("tcp6", hex(peer), hex(local)),
+    // A socket of IPv6 may connect to an IPv4 address, as those of gRPC do.
+    let mapped = |end: SocketAddr| match end.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), end.port()),
+        IpAddr::V6(_) => end,
     };
-    let table = std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).ok()?;
-    find_user(&table, &peer, &local)
+    let ends = [("tcp", peer, local), ("tcp6", mapped(peer), mapped(local))];
+    ends.into_iter().find_map(|(name, peer, local)| {
+        let table = std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).ok()?;
+        find_user(&table, &hex(peer), &hex(local))
+    })
 }
 
 /// Columns: number, local end, remote end, state, queues, timer, retransmissions, user.
@@ -143,6 +147,14 @@ mod tests {
             assert!(Access::default().admits(&stream));
             drop(client);
         }
+        // A socket of IPv6 at an IPv4 address.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let SocketAddr::V4(at) = listener.local_addr().unwrap() else { panic!("IPv4") };
+        let mapped = SocketAddr::new(at.ip().to_ipv6_mapped().into(), at.port());
+        let client = tokio::net::TcpSocket::new_v6().unwrap().connect(mapped).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(Access::default().admits(&stream));
+        drop(client);
         let row = "  1: 0100007F:1 0100007F:2 01 0:0 0:0 0 1000 0 1";
         assert_eq!(find_user(row, "0100007F:1", "0100007F:2"), Some(1000));
         assert_eq!(find_user(row, "0100007F:3", "0100007F:2"), None);

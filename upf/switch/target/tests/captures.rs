@@ -30,7 +30,12 @@ const OTHERS: &[(&str, u64, &str, &[u64])] = &[
     ("gtp_encap", 0x0a3c_0003, "hold_downlink", &[]),
     ("gtp_encap_v6", 0x2001_0db8_0045_000d, "hold_downlink", &[]),
     ("l2_forward", 7, "drop", &[]),
-    ("interfaces", 4, "access", &[0xffff_ffff, 0xffff_ffff, u64::MAX, u64::MAX, 0, 0, 0]),
+    (
+        "interfaces",
+        4,
+        "access_checked",
+        &[0xffff_ffff, 0xffff_ffff, u64::MAX, u64::MAX, 0, 0, 0, 1],
+    ),
     ("gtp_default_forward", 4, "to_controller", &[]),
     ("ip_default_forward", 4, "to_controller", &[]),
     ("interfaces", 5, "access", &[0xffff_ffff, 0xffff_ffff, u64::MAX, u64::MAX, 0, 0, 0]),
@@ -38,7 +43,22 @@ const OTHERS: &[(&str, u64, &str, &[u64])] = &[
     ("ip_default_forward", 5, "drop", &[]),
     ("interfaces", 6, "drop", &[]),
     ("ipv6_peers", 7, "drop", &[]),
+    ("blocks", 0x0909_0000, "isolate", &[]),
+    ("blocks", 0x0a0b_0000, "look_closer", &[]),
+    ("blocks_24", 0x0a0b_0c00, "isolate", &[]),
+    ("hosts", 0x0a0b_0d05, "isolate", &[]),
+    ("blocks_v6", 0x2001_0db8_00aa_0000, "isolate", &[]),
+    ("blocks_v6", 0x2001_0db8_00bb_0000, "look_closer", &[]),
+    // Of gNB 77 only.
+    ("gtp_decap", 0x1010, "decap", &[0x0a3c_0001, 30, 0, 1, 0, 77]),
 ];
+
+/// The same with an IPv6 address as key: table, address, action, arguments.
+const OF_ADDRESSES: &[(&str, Ipv6Addr, &str, &[u64])] =
+    &[("hosts_v6", HIDDEN6, "isolate", &[]), ("ipv6_gnbs", GNB6, "gnb_number", &[77])];
+
+/// An isolated host.
+const HIDDEN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbb, 0, 0, 0, 0, 5);
 
 const N_PORTS: u32 = 8;
 
@@ -56,6 +76,17 @@ fn entry(
         call: Call { action, arguments: arguments.to_vec() },
         metadata: vec![],
     }
+}
+
+/// An entry of a table whose key is an address, the lower half first.
+fn entry_of_address(
+    tables: &Tables,
+    (table, address, action, arguments): (&str, Ipv6Addr, &str, &[u64]),
+) -> TableEntry {
+    let half = |bits: u128| FieldMatch::Ternary(bits as u64, u64::MAX);
+    let fields = vec![half(address.to_bits()), half(address.to_bits() >> 64)];
+    let entry = entry(tables, (table, 0, action, arguments));
+    TableEntry { key: Key { fields, priority: 1 }, ..entry }
 }
 
 fn write_file(path: &Path, frames: &[Vec<u8>]) {
@@ -339,6 +370,36 @@ fn cases() -> Vec<Case> {
             in_tunnel(0x100a, &behind_options(ue6(10), 49)),
             vec![(1, to_network6(&aged6(&behind_options(ue6(10), 49))))],
         ),
+        to_controller(
+            in_tunnel(0x1001, &udp_packet(UE, [9, 9, 1, 1], (1000, 53), 64, 60)),
+            "interfaces.access_checked, blocks.isolate",
+        ),
+        to_controller(
+            in_tunnel(0x1001, &udp_packet(UE, [10, 11, 12, 1], (1000, 53), 64, 61)),
+            "blocks.look_closer, blocks_24.isolate",
+        ),
+        to_controller(
+            in_tunnel(0x1001, &udp_packet(UE, [10, 11, 13, 5], (1000, 53), 64, 62)),
+            "hosts.isolate",
+        ),
+        to_controller(
+            in_tunnel(
+                0x100a,
+                &udp6(ue6(10), Ipv6Addr::new(0x2001, 0xdb8, 0xaa, 0, 0, 0, 0, 1), 64, 63),
+            ),
+            "blocks_v6.isolate",
+        ),
+        to_controller(
+            in_tunnel(0x100a, &udp6(ue6(10), HIDDEN6, 64, 64)),
+            "blocks_v6.look_closer, hosts_v6.isolate",
+        ),
+        (
+            "ipv6_gnbs.gnb_number",
+            0,
+            in_tunnel6(0x1010, &up(UE, 64, 65)),
+            vec![(1, to_network(&up(UE, 63, 65)))],
+        ),
+        as_is(0, 2, in_tunnel(0x1010, &up(UE, 64, 66)), "gtp_decap.decap: another gNB"),
         ("ip_default_forward.drop", 5, ethernet(&down(NO_UE, 64, 19)), vec![]),
     ]
 }
@@ -399,7 +460,11 @@ fn every_action_of_every_table() {
         let others = OTHERS
             .iter()
             .map(|of| Update { operation: Operation::Insert, entry: entry(tables, *of) });
-        tables.write(&others.collect::<Vec<_>>()).expect("all of them");
+        let of_addresses = OF_ADDRESSES.iter().map(|of| Update {
+            operation: Operation::Insert,
+            entry: entry_of_address(tables, *of),
+        });
+        tables.write(&others.chain(of_addresses).collect::<Vec<_>>()).expect("all of them");
         check_all_actions_occur(tables);
 
         let folder = Folder::new("actions");

@@ -62,7 +62,7 @@ pub(super) fn colour(path: &[Name]) -> Option<Expression> {
         "RED" => 2,
         _ => return None,
     };
-    of.text.ends_with("MeterColor_t").then(|| Expression::Number(Some(8), number, of.at))
+    of.text.ends_with("MeterColor_t").then_some(Expression::Number(Some(8), number, of.at))
 }
 
 /// Whether a variable's type is a meter's colour.

@@ -91,7 +91,7 @@ impl<'a> Inliner<'a> {
         ];
         let mut states = Vec::new();
         for state in &inner.states {
-            let body = self.statements(&state.body, &scope, "", 0)?;
+            let body = self.statements(&state.body, &scope)?;
             let transition = match &state.transition {
                 Transition::To(to) => Transition::To(to.clone()),
                 Transition::Select(of, cases) => Transition::Select(
@@ -158,7 +158,7 @@ impl<'a> Inliner<'a> {
         };
         let paths = self.paths(arguments, &Scope::new())?;
         let scope = bind(&inner.name, &inner.parameters, &paths)?;
-        let apply = self.statements(&inner.apply, &scope, "", 0)?;
+        let apply = self.statements(&inner.apply, &scope)?;
         let parameters = vec![
             parameter(None, named("packet_out", at), &packet.name.text, at),
             parameter(Some("in"), headers.of.clone(), &headers.name.text, at),
@@ -293,20 +293,14 @@ impl<'a> Inliner<'a> {
     }
 
     /// Statements that apply no control.
-    fn statements(
-        &mut self,
-        statements: &[Statement],
-        scope: &Scope,
-        prefix: &str,
-        depth: usize,
-    ) -> Result<Vec<Statement>> {
+    fn statements(&self, statements: &[Statement], scope: &Scope) -> Result<Vec<Statement>> {
         let mut all = Vec::new();
         for statement in statements {
             match statement {
                 Statement::If(condition, then, otherwise) => all.push(Statement::If(
                     self.expression(condition, scope)?,
-                    self.statements(then, scope, prefix, depth)?,
-                    self.statements(otherwise, scope, prefix, depth)?,
+                    self.statements(then, scope)?,
+                    self.statements(otherwise, scope)?,
                 )),
                 other => all.extend(self.simple(other, scope)?),
             }
