@@ -7,7 +7,6 @@
 //! member's row in `member` and therefore exclude each other. Each process that opens the contexts
 //! of an owner increments the owner's epoch, by which an earlier process learns that it is
 //! superseded.
-use crate::takeover::SetMember;
 use martlet_store::connection::{Client, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
 use rusqlite::OptionalExtension;
@@ -53,6 +52,9 @@ pub(crate) enum Claim {
 
 /// Encrypts the value of a context for another owner: its ID, the value.
 type Reseal<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>, StoreError>;
+
+/// A member of a set: the name under which it stores contexts, and one of them.
+pub type SetMember = (String, Option<Vec<u8>>);
 
 /// A member that takes contexts over and stores them under its own name.
 pub(crate) struct Claimant<'a> {

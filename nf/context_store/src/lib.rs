@@ -62,9 +62,10 @@ mod takeover;
 mod write_behind;
 
 pub use config::ContextStoreConfig;
+pub use database::SetMember;
 pub use instance_id::stable_instance_id;
 pub use martlet_store::StoreError;
 pub use persisted::PersistedContext;
 pub use restoration::restore;
-pub use takeover::{PeerContexts, SetContexts, SetMember};
+pub use takeover::{PeerContexts, SetContexts};
 pub use write_behind::{ContextStore, StoredContexts, Superseded};

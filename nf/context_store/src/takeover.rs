@@ -1,6 +1,6 @@
 //! Contexts of other members of the set, for this member to take over.
 use crate::config::ContextStoreConfig;
-use crate::database::{Claim, Claimant, ContextDatabase};
+use crate::database::{Claim, Claimant, ContextDatabase, SetMember};
 use crate::group_commit::row_name;
 use crate::write_behind::{StoredContexts, read_all};
 use martlet_store::{Seal, StoreError};
@@ -10,9 +10,6 @@ use std::time::Duration;
 
 /// How long a takeover waits beyond the end of the owner's lease.
 const LEASE_MARGIN: Duration = Duration::from_millis(5);
-
-/// A member of a set: the name under which it stores contexts, and one of them.
-pub type SetMember = (String, Option<Vec<u8>>);
 
 /// The database that the members of a set share: one connection for all that this process reads of
 /// the others. Each call blocks until the database answers.
