@@ -1,4 +1,5 @@
-//! The compiler as a program: `p4c-swx upf.p4 [--spec out.spec] [--p4info out.txt] [--ebpf out.h]`.
+//! The compiler as a program:
+//! `p4c-swx upf_pna.p4 [--spec out.spec] [--p4info out.txt] [--ebpf out.h]`.
 use martlet_p4c_swx::{CompileError, Source, SourceError};
 use std::fmt::{Display, Formatter};
 use std::path::Path;
