@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 #[test]
 fn the_forwarder_conforms() {
-    for (name, check) in conformance::checks::<Bench>() {
+    let rare = conformance::checks_of_rare_rules::<Bench>();
+    for (name, check) in conformance::checks::<Bench>().into_iter().chain(rare) {
         eprintln!("{name}");
         check(&mut Bench::new(KernelLimits::default()));
     }

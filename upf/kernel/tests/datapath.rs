@@ -2,7 +2,9 @@
 //! its own.
 use martlet_upf_config::{N6Mode, UpfConfig};
 use martlet_upf_datapath::OpenError;
-use martlet_upf_datapath::conformance::{Rig, checks, packets_without_qfi_are_dropped, udp_packet};
+use martlet_upf_datapath::conformance::{
+    Rig, checks, checks_of_rare_rules, packets_without_qfi_are_dropped, udp_packet,
+};
 use martlet_upf_kernel::KernelDatapath;
 use martlet_upf_testing::rig::{GNB, HERE, Opened, SocketRig, TIMEOUT, UE, boxed, config, opened};
 use martlet_upf_testing::{REMOTE, in_namespace};
@@ -19,7 +21,8 @@ fn socket_rig(config: UpfConfig) -> SocketRig {
 
 #[test]
 fn the_kernel_datapath_conforms() {
-    for (name, check) in checks::<SocketRig>() {
+    let rare = checks_of_rare_rules::<SocketRig>();
+    for (name, check) in checks::<SocketRig>().into_iter().chain(rare) {
         in_namespace(move || {
             eprintln!("{name}");
             check(&mut socket_rig(config()));

@@ -5,7 +5,8 @@ use common::{open_datapath, peers_rig, socket_rig};
 use martlet_upf_config::UpfConfig;
 use martlet_upf_config::{DatapathChoice, N6Mode, XdpMode};
 use martlet_upf_datapath::conformance::{
-    Rig, checks, g_pdu, measure, packets_without_qfi_are_dropped, session, udp_packet,
+    Rig, checks, checks_of_rare_rules, g_pdu, measure, packets_without_qfi_are_dropped, session,
+    udp_packet,
 };
 use martlet_upf_datapath::{Change, DatapathError};
 use martlet_upf_testing::in_namespace;
@@ -27,7 +28,8 @@ fn on_loopback() -> UpfConfig {
 
 #[test]
 fn the_xdp_datapath_conforms_on_loopback() {
-    for (name, check) in checks::<SocketRig>() {
+    let rare = checks_of_rare_rules::<SocketRig>();
+    for (name, check) in checks::<SocketRig>().into_iter().chain(rare) {
         in_namespace(move || {
             eprintln!("{name}");
             check(&mut socket_rig(on_loopback()));
@@ -46,7 +48,8 @@ fn between_peers(mode: XdpMode) -> UpfConfig {
 }
 
 fn conforms_between_peers(mode: XdpMode) {
-    for (name, check) in checks::<SocketRig>() {
+    let rare = checks_of_rare_rules::<SocketRig>();
+    for (name, check) in checks::<SocketRig>().into_iter().chain(rare) {
         in_namespace(move || {
             eprintln!("{name}");
             check(&mut peers_rig(between_peers(mode)));
