@@ -8,13 +8,13 @@ use crate::wait::until;
 use crate::{ChannelError, Description, Identity, Options, Resumption};
 use bytes::BytesMut;
 use quinn_proto::{ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint};
-use socket2::SockRef;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
@@ -47,13 +47,18 @@ impl Shared {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send(&self, bytes: &[u8], peer: SocketAddr) -> Result<(), ChannelError> {
-        ignore_loss(SockRef::from(&self.socket).send_to(bytes, &peer.into()))
+    /// Sends datagrams of `segment` bytes each.
+    fn send(&self, bytes: &[u8], segment: usize, peer: SocketAddr) -> Result<(), ChannelError> {
+        ignore_loss(udp::send_segments(&self.socket, bytes, segment, Some(peer)))
+    }
+
+    fn send_one(&self, bytes: &[u8], peer: SocketAddr) -> Result<(), ChannelError> {
+        self.send(bytes, bytes.len(), peer)
     }
 }
 
 /// Ignores a full send buffer and an absent peer: QUIC retransmits, and times out by itself.
-fn ignore_loss(sent: std::io::Result<usize>) -> Result<(), ChannelError> {
+fn ignore_loss(sent: std::io::Result<()>) -> Result<(), ChannelError> {
     match sent {
         Err(error)
             if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) =>
@@ -78,21 +83,38 @@ enum Path {
 }
 
 impl Path {
-    fn send(&self, bytes: &[u8]) -> Result<(), ChannelError> {
+    /// Sends datagrams of `segment` bytes each.
+    fn send(&self, bytes: &[u8], segment: usize) -> Result<(), ChannelError> {
         match self {
-            Path::Own(socket) => ignore_loss(SockRef::from(socket).send(bytes)),
-            Path::Shared { shared, peer, .. } => shared.send(bytes, *peer),
+            Path::Own(socket) => ignore_loss(udp::send_segments(socket, bytes, segment, None)),
+            Path::Shared { shared, peer, .. } => shared.send(bytes, segment, *peer),
         }
     }
 
     /// The next input. Cancel safe.
     async fn next(&mut self, input: &mut [u8]) -> std::io::Result<Input> {
         match self {
-            Path::Own(socket) => socket.recv(input).await.map(Input::Datagram),
+            Path::Own(socket) => {
+                let receive = || udp::receive_segments(socket, input);
+                socket
+                    .async_io(Interest::READABLE | Interest::ERROR, receive)
+                    .await
+                    .map(Input::Datagrams)
+            }
             // The queue never ends, since `self` holds a sender.
             Path::Shared { events, .. } => {
                 Ok(events.recv().await.map_or(Input::Timer, Input::Event))
             }
+        }
+    }
+}
+
+impl Path {
+    /// Events that have arrived in the meantime.
+    fn queued(&mut self) -> Vec<ConnectionEvent> {
+        match self {
+            Path::Own(_) => Vec::new(),
+            Path::Shared { events, .. } => std::iter::from_fn(|| events.try_recv().ok()).collect(),
         }
     }
 }
@@ -110,7 +132,7 @@ impl Drop for Path {
 }
 
 enum Input {
-    Datagram(usize),
+    Datagrams(udp::Received),
     Event(ConnectionEvent),
     Timer,
 }
@@ -134,6 +156,7 @@ impl AsyncQuic {
         options: &Options,
     ) -> Result<Self, ChannelError> {
         socket.set_nonblocking(true)?;
+        udp::receive_batches(&socket);
         let (to, socket) = (socket.peer_addr()?, UdpSocket::from_std(socket)?);
         let mut session =
             Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
@@ -151,7 +174,7 @@ impl AsyncQuic {
     async fn handshake(&mut self, limit: Duration) -> Result<(), ChannelError> {
         let up = async {
             let AsyncQuic { path, session, .. } = self;
-            session.drive(Instant::now(), &mut |bytes| path.send(bytes))?;
+            session.drive(Instant::now(), &mut |bytes, size| path.send(bytes, size))?;
             while !self.session.is_up() {
                 self.drive().await?;
             }
@@ -171,15 +194,17 @@ impl AsyncQuic {
             () = until(deadline) => Ok(Input::Timer),
         };
         let (now, up) = (Instant::now(), session.is_up());
-        let mut out = |bytes: &[u8]| path.send(bytes);
+        let queued = path.queued();
+        let mut out = |bytes: &[u8], size| path.send(bytes, size);
         match received {
-            Ok(Input::Datagram(count)) => {
+            Ok(Input::Datagrams(received)) => {
                 *unanswered = None;
-                session.datagram(now, &input[..count], &mut out)
+                let bytes = &input[..received.count];
+                session.datagrams(now, bytes, received.segment, &mut out)
             }
             Ok(Input::Event(event)) => {
                 *unanswered = None;
-                session.event(now, event, &mut out)
+                session.events(now, [event].into_iter().chain(queued), &mut out)
             }
             Ok(Input::Timer) if peer_timeout.is_some_and(|at| at <= now) => {
                 Err(ChannelError::Timeout)
@@ -196,7 +221,7 @@ impl AsyncQuic {
         let before = out.len();
         loop {
             let AsyncQuic { path, session, .. } = self;
-            session.read(Instant::now(), out, &mut |bytes| path.send(bytes))?;
+            session.read(Instant::now(), out, &mut |bytes, size| path.send(bytes, size))?;
             if out.len() > before {
                 return Ok(true);
             }
@@ -213,7 +238,7 @@ impl AsyncQuic {
             let now = Instant::now();
             // The LMF has the stream after the UE's first bytes.
             let wrote = match session.has_stream() {
-                true => session.write(now, bytes, &mut |bytes| path.send(bytes))?,
+                true => session.write(now, bytes, &mut |bytes, size| path.send(bytes, size))?,
                 false => 0,
             };
             bytes = &bytes[wrote..];
@@ -228,10 +253,13 @@ impl AsyncQuic {
     pub(crate) async fn close(mut self) {
         let flushed = async {
             let AsyncQuic { path, session, .. } = &mut self;
-            let waits = session.finish(Instant::now(), &mut |bytes| path.send(bytes))?;
+            let waits =
+                session.finish(Instant::now(), &mut |bytes, size| path.send(bytes, size))?;
             while waits && !self.session.is_flushed() {
                 let AsyncQuic { path, session, .. } = &mut self;
-                session.read(Instant::now(), &mut Vec::new(), &mut |bytes| path.send(bytes))?;
+                session.read(Instant::now(), &mut Vec::new(), &mut |bytes, size| {
+                    path.send(bytes, size)
+                })?;
                 if !self.session.is_flushed() {
                     self.drive().await?;
                 }
@@ -241,7 +269,7 @@ impl AsyncQuic {
         // The peer may have disconnected.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, flushed).await;
         let AsyncQuic { path, session, .. } = &mut self;
-        let _ = session.close(Instant::now(), &mut |bytes| path.send(bytes));
+        let _ = session.close(Instant::now(), &mut |bytes, size| path.send(bytes, size));
     }
 
     pub(crate) fn resumption(&self) -> Resumption {
@@ -257,6 +285,10 @@ impl AsyncQuic {
 pub struct AsyncListener {
     shared: Arc<Shared>,
     input: Vec<u8>,
+    /// The datagrams in `input` from `next` on have not been dispatched.
+    received: udp::Received,
+    next: usize,
+    peer: SocketAddr,
     output: Vec<u8>,
 }
 
@@ -273,15 +305,22 @@ impl AsyncListener {
         let config = Arc::new(server_config(identity, options)?);
         let socket = udp::bind(at)?;
         socket.set_nonblocking(true)?;
-        let endpoint =
-            Endpoint::new(Arc::new(endpoint_config(options)?), Some(config), false, None);
+        udp::receive_batches(&socket);
+        let endpoint = Endpoint::new(Arc::new(endpoint_config(options)?), Some(config), true, None);
         let shared = Shared {
             socket: UdpSocket::from_std(socket)?,
             endpoint: Arc::new(Mutex::new(endpoint)),
             routes: Mutex::default(),
             handshaking: AtomicUsize::new(0),
         };
-        Ok(AsyncListener { shared: Arc::new(shared), input: vec![0; DATAGRAM], output: Vec::new() })
+        Ok(AsyncListener {
+            shared: Arc::new(shared),
+            input: vec![0; DATAGRAM],
+            received: udp::Received::default(),
+            next: 0,
+            peer: at,
+            output: Vec::new(),
+        })
     }
 
     /// The local address.
@@ -307,12 +346,21 @@ impl AsyncListener {
     /// The socket failed.
     pub async fn accept(&mut self) -> Result<Incoming, ChannelError> {
         loop {
-            let (count, peer) = match self.shared.socket.recv_from(&mut self.input).await {
-                // An ICMP error about an earlier datagram.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
-                received => received?,
-            };
-            let (now, bytes) = (Instant::now(), BytesMut::from(&self.input[..count]));
+            if self.next >= self.received.count {
+                let (socket, input) = (&self.shared.socket, &mut self.input);
+                let receive = || udp::receive_segments_from(socket, input);
+                (self.received, self.peer) =
+                    match socket.async_io(Interest::READABLE | Interest::ERROR, receive).await {
+                        // An ICMP error about an earlier datagram.
+                        Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
+                        received => received?,
+                    };
+                self.next = 0;
+            }
+            let peer = self.peer;
+            let end = (self.next + self.received.segment.max(1)).min(self.received.count);
+            let (now, bytes) = (Instant::now(), BytesMut::from(&self.input[self.next..end]));
+            self.next = end;
             self.output.clear();
             let mut endpoint = lock(&self.shared.endpoint);
             match endpoint.handle(now, peer, None, None, bytes, &mut self.output) {
@@ -329,7 +377,7 @@ impl AsyncListener {
                         let answer = endpoint.retry(incoming, &mut self.output);
                         drop(endpoint);
                         if let Ok(transmit) = answer {
-                            self.shared.send(&self.output[..transmit.size], peer)?;
+                            self.shared.send_one(&self.output[..transmit.size], peer)?;
                         }
                         continue;
                     }
@@ -340,7 +388,7 @@ impl AsyncListener {
                     });
                 }
                 Some(DatagramEvent::Response(transmit)) => {
-                    self.shared.send(&self.output[..transmit.size], peer)?
+                    self.shared.send_one(&self.output[..transmit.size], peer)?
                 }
                 None => {}
             }
@@ -380,7 +428,7 @@ impl Incoming {
             Ok(accepted) => accepted,
             Err(error) => {
                 if let Some(transmit) = error.response {
-                    shared.send(&output[..transmit.size], peer)?;
+                    shared.send_one(&output[..transmit.size], peer)?;
                 }
                 return Err(ChannelError::tls(error.cause));
             }
@@ -402,7 +450,7 @@ impl Incoming {
         let Some(incoming) = self.incoming.take() else { return };
         let mut output = Vec::new();
         let transmit = lock(&self.shared.endpoint).refuse(incoming, &mut output);
-        let _ = self.shared.send(&output[..transmit.size], self.peer);
+        let _ = self.shared.send_one(&output[..transmit.size], self.peer);
     }
 }
 

@@ -32,15 +32,20 @@ pub(crate) struct Quic {
     input: Vec<u8>,
 }
 
-fn send(socket: &UdpSocket, options: &Options, bytes: &[u8]) -> Result<(), ChannelError> {
+fn send(
+    socket: &UdpSocket,
+    options: &Options,
+    bytes: &[u8],
+    segment: usize,
+) -> Result<(), ChannelError> {
     match until_done(socket, PollFlags::POLLOUT, options.spin, options.timeout, || {
-        socket.send(bytes)
+        udp::send_segments(socket, bytes, segment, None)
     }) {
         // The peer is not listening: QUIC retransmits, and times out by itself.
         Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             Ok(())
         }
-        sent => sent.map(|_| ()),
+        sent => sent,
     }
 }
 
@@ -48,7 +53,7 @@ fn send(socket: &UdpSocket, options: &Options, bytes: &[u8]) -> Result<(), Chann
 macro_rules! with {
     ($quic:expr, $call:ident) => {{
         let Quic { socket, options, session, .. } = &mut *$quic;
-        session.$call(Instant::now(), &mut |bytes| send(socket, options, bytes))
+        session.$call(Instant::now(), &mut |bytes, size| send(socket, options, bytes, size))
     }};
 }
 
@@ -93,6 +98,7 @@ impl Quic {
 
     fn new(socket: UdpSocket, options: &Options, session: Session) -> Result<Self, ChannelError> {
         socket.set_nonblocking(true)?;
+        udp::receive_batches(&socket);
         Ok(Quic { socket, options: options.clone(), session, input: vec![0; 65_536] })
     }
 
@@ -109,12 +115,15 @@ impl Quic {
     /// Processes the next datagram or timer; returns early if `other` becomes readable.
     fn wait(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         let Quic { socket, options, session, input } = self;
-        let mut out = |bytes: &[u8]| send(socket, options, bytes);
+        let mut out = |bytes: &[u8], size| send(socket, options, bytes, size);
         let mut now = Instant::now();
         let spinning = now + options.spin;
         loop {
-            match socket.recv(input) {
-                Ok(count) => return session.datagram(now, &input[..count], &mut out),
+            match udp::receive_segments(socket, input) {
+                Ok(received) => {
+                    let bytes = &input[..received.count];
+                    return session.datagrams(now, bytes, received.segment, &mut out);
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -148,8 +157,9 @@ impl Channel for Quic {
             let wrote = match self.session.has_stream() {
                 true => {
                     let Quic { socket, options, session, .. } = self;
-                    session
-                        .write(Instant::now(), bytes, &mut |bytes| send(socket, options, bytes))?
+                    session.write(Instant::now(), bytes, &mut |bytes, size| {
+                        send(socket, options, bytes, size)
+                    })?
                 }
                 false => 0,
             };
@@ -165,7 +175,8 @@ impl Channel for Quic {
         let (before, until) = (out.len(), Instant::now() + self.options.timeout);
         loop {
             let Quic { socket, options, session, .. } = self;
-            session.read(Instant::now(), out, &mut |bytes| send(socket, options, bytes))?;
+            session
+                .read(Instant::now(), out, &mut |bytes, size| send(socket, options, bytes, size))?;
             if out.len() > before {
                 return Ok(true);
             }
@@ -182,8 +193,8 @@ impl Channel for Quic {
         if with!(self, finish)? {
             while !self.session.is_flushed() {
                 let Quic { socket, options, session, .. } = self;
-                session.read(Instant::now(), &mut Vec::new(), &mut |bytes| {
-                    send(socket, options, bytes)
+                session.read(Instant::now(), &mut Vec::new(), &mut |bytes, size| {
+                    send(socket, options, bytes, size)
                 })?;
                 if self.session.is_flushed() {
                     break;
@@ -272,7 +283,7 @@ impl Listener for QuicListener {
             let socket = udp::bind_shared(self.local_addr())?;
             socket.connect(peer)?;
             let config = endpoint_config(&self.options)?;
-            let mut out = |bytes: &[u8]| Ok(socket.send(bytes).map(|_| ())?);
+            let mut out = |bytes: &[u8], size| Ok(udp::send_segments(&socket, bytes, size, None)?);
             let accepted = Session::accept(
                 Instant::now(),
                 peer,
@@ -289,5 +300,40 @@ impl Listener for QuicListener {
                 return Ok(Box::new(quic));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Long messages are sent in the largest datagrams that the configured MTU allows.
+    #[test]
+    fn the_configured_mtu_is_used_soon_after_the_handshake() {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let options = Options { mtu: 65_535, ..Options::default() };
+        let mut listener =
+            QuicListener::new(([127, 0, 0, 1], 0).into(), &identity, &options).unwrap();
+        let at = listener.local_addr();
+        let server = std::thread::spawn(move || {
+            let mut channel = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            while channel.receive(&mut bytes).unwrap() {
+                channel.send(&bytes).unwrap();
+                bytes.clear();
+            }
+            channel.close().unwrap();
+        });
+        let mut quic = Quic::connect(at, &identity.trust("lmf.example"), &options).unwrap();
+        for _ in 0..50 {
+            quic.send(&[1; 10_000]).unwrap();
+            let mut echo = Vec::new();
+            while echo.len() < 10_000 {
+                assert!(quic.receive(&mut echo).unwrap());
+            }
+        }
+        assert_eq!(quic.session.mtu(), 65_507);
+        quic.close().unwrap();
+        server.join().unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! One end of a QUIC connection without I/O: datagrams and the time go in, datagrams come out.
 
+use super::transport::RECEIVE_WINDOW;
 use crate::{ChannelError, Description, Resumption};
 use bytes::BytesMut;
 use quinn_proto::{
@@ -20,6 +21,9 @@ const ACK_ONLY: usize = 80;
 const TAIL_PROBES: usize = 2;
 /// Round-trip time above which a lost message costs more than sending each twice.
 const DISTANT_RTT: Duration = Duration::from_millis(5);
+/// Bytes read after which the flow control update is sent without other data. It leaves the peer
+/// half of the window.
+const MAX_UNANNOUNCED: usize = RECEIVE_WINDOW as usize / 2;
 /// Maximum duration of keep-alive probes after a message.
 const KEEP_ALIVE_LIMIT: Duration = Duration::from_millis(250);
 /// Duration of keep-alive probes after the first part of an answer, whose rest may be retransmitted
@@ -28,8 +32,20 @@ const KEEP_ALIVE_AFTER_ANSWER: Duration = Duration::from_millis(20);
 /// Application error code of a graceful close.
 const NO_ERROR: VarInt = VarInt::from_u32(0);
 
-/// Sends a datagram.
-pub(super) type Out<'a> = dyn FnMut(&[u8]) -> Result<(), ChannelError> + 'a;
+/// Most datagrams that are given to the socket at once: fewer than the kernel's limit for
+/// segmentation offload (`UDP_MAX_SEGMENTS`).
+const MAX_SEGMENTS: usize = 60;
+/// Most bytes that are given to the socket at once.
+const MAX_BATCH: usize = 65_000;
+
+/// Sends one or more datagrams: their bytes one after the other, and the size of each. The last one
+/// may be shorter.
+pub(super) type Out<'a> = dyn FnMut(&[u8], usize) -> Result<(), ChannelError> + 'a;
+
+/// Sends one datagram.
+fn send_one(out: &mut Out<'_>, bytes: &[u8]) -> Result<(), ChannelError> {
+    out(bytes, bytes.len())
+}
 
 /// The endpoint that dispatches datagrams, of one connection or of all that share a socket.
 pub(super) type SharedEndpoint = Arc<Mutex<Endpoint>>;
@@ -59,6 +75,8 @@ pub(super) struct Session {
     lossy: bool,
     /// The path has lost packets, or its RTT is above [`DISTANT_RTT`].
     careful: bool,
+    /// Bytes read since datagrams were last sent.
+    unannounced: usize,
     /// Interval of keep-alive probes; zero: none.
     keep_alive: Duration,
     /// Time of the next keep-alive probe, and end of the probes.
@@ -74,7 +92,7 @@ impl Session {
         config: ClientConfig,
         endpoint: EndpointConfig,
     ) -> Result<Self, ChannelError> {
-        let mut endpoint = Endpoint::new(Arc::new(endpoint), None, false, None);
+        let mut endpoint = Endpoint::new(Arc::new(endpoint), None, true, None);
         let (handle, connection) =
             endpoint.connect(now, config, to, name).map_err(ChannelError::tls)?;
         let mut session = Session::new(Arc::new(Mutex::new(endpoint)), handle, connection, to);
@@ -91,7 +109,7 @@ impl Session {
         endpoint: EndpointConfig,
         out: &mut Out<'_>,
     ) -> Result<Option<Self>, ChannelError> {
-        let mut endpoint = Endpoint::new(Arc::new(endpoint), Some(config), false, None);
+        let mut endpoint = Endpoint::new(Arc::new(endpoint), Some(config), true, None);
         let mut output = Vec::new();
         match endpoint.handle(now, peer, None, None, BytesMut::from(first), &mut output) {
             Some(DatagramEvent::NewConnection(incoming)) => {
@@ -100,7 +118,9 @@ impl Session {
                     accepted.map_err(|error| ChannelError::tls(error.cause))?;
                 Ok(Some(Session::new(Arc::new(Mutex::new(endpoint)), handle, connection, peer)))
             }
-            Some(DatagramEvent::Response(transmit)) => out(&output[..transmit.size]).map(|()| None),
+            Some(DatagramEvent::Response(transmit)) => {
+                send_one(out, &output[..transmit.size]).map(|()| None)
+            }
             // Late datagrams of a connection that is over.
             _ => Ok(None),
         }
@@ -128,6 +148,7 @@ impl Session {
             early: false,
             lossy: false,
             careful: false,
+            unannounced: 0,
             keep_alive: Duration::ZERO,
             probing: None,
         }
@@ -168,11 +189,15 @@ impl Session {
 
     /// Sends pending datagrams and processes events.
     pub(super) fn drive(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
+        self.unannounced = 0;
         self.lossy = self.lossy || self.connection.stats().path.lost_packets > 0;
         // Before it is connected, nothing is known of it; and a handshake for which a program was
         // loaded says little of the path.
         self.careful = self.lossy || self.connected && self.connection.rtt() > DISTANT_RTT;
         let (mut flight, mut count) = (Vec::new(), 0);
+        // Where single datagrams are repeated, they are sent one by one.
+        let most = MAX_BATCH / usize::from(self.connection.current_mtu());
+        let batch = if self.careful { 1 } else { most.clamp(1, MAX_SEGMENTS) };
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
                 self.drained |= event.is_drained();
@@ -193,11 +218,12 @@ impl Session {
                 }
             }
             self.output.clear();
-            while let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
+            while let Some(transmit) = self.connection.poll_transmit(now, batch, &mut self.output) {
                 idle = false;
-                out(&self.output[..transmit.size])?;
+                let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
+                out(&self.output[..transmit.size], segment)?;
                 if transmit.size > ACK_ONLY {
-                    count += 1;
+                    count += transmit.size.div_ceil(segment);
                     if self.careful {
                         flight.truncate(SHORT_MESSAGE);
                         flight.push(self.output[..transmit.size].to_vec());
@@ -234,46 +260,57 @@ impl Session {
         out: &mut Out<'_>,
     ) -> Result<(), ChannelError> {
         if count <= SHORT_MESSAGE {
-            return flight.iter().try_for_each(|datagram| out(datagram));
+            return flight.iter().try_for_each(|datagram| send_one(out, datagram));
         }
-        flight.last().map_or(Ok(()), |last| out(last))?;
+        flight.last().map_or(Ok(()), |last| send_one(out, last))?;
         for _ in 0..TAIL_PROBES {
             self.connection.ping();
             self.output.clear();
             if let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
-                out(&self.output[..transmit.size])?;
+                send_one(out, &self.output[..transmit.size])?;
             }
         }
         Ok(())
     }
 
-    /// A datagram arrived.
-    pub(super) fn datagram(
+    /// Datagrams of `segment` bytes each arrived; the last one may be shorter. All are processed
+    /// before anything is sent, so that they are acknowledged together.
+    pub(super) fn datagrams(
         &mut self,
         now: Instant,
         bytes: &[u8],
+        segment: usize,
         out: &mut Out<'_>,
     ) -> Result<(), ChannelError> {
-        self.output.clear();
-        let mut endpoint = lock(&self.endpoint);
-        match endpoint.handle(now, self.peer, None, None, BytesMut::from(bytes), &mut self.output) {
-            Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
-            Some(DatagramEvent::Response(transmit)) => out(&self.output[..transmit.size])?,
-            Some(DatagramEvent::NewConnection(incoming)) => endpoint.ignore(incoming),
-            None => {}
+        for bytes in bytes.chunks(segment.max(1)) {
+            self.output.clear();
+            let mut endpoint = lock(&self.endpoint);
+            let (bytes, output) = (BytesMut::from(bytes), &mut self.output);
+            match endpoint.handle(now, self.peer, None, None, bytes, output) {
+                Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                    self.connection.handle_event(event);
+                }
+                Some(DatagramEvent::Response(transmit)) => {
+                    send_one(out, &self.output[..transmit.size])?;
+                }
+                Some(DatagramEvent::NewConnection(incoming)) => endpoint.ignore(incoming),
+                None => {}
+            }
         }
-        drop(endpoint);
         self.drive(now, out)
     }
 
-    /// An event from the shared endpoint for this connection.
-    pub(super) fn event(
+    /// Events from the shared endpoint for this connection, processed as by
+    /// [`Session::datagrams`].
+    pub(super) fn events(
         &mut self,
         now: Instant,
-        event: ConnectionEvent,
+        events: impl IntoIterator<Item = ConnectionEvent>,
         out: &mut Out<'_>,
     ) -> Result<(), ChannelError> {
-        self.connection.handle_event(event);
+        for event in events {
+            self.connection.handle_event(event);
+        }
         self.drive(now, out)
     }
 
@@ -357,8 +394,10 @@ impl Session {
                 Err(error) => break Err(ChannelError::tls(error)),
             }
         };
-        // Sends the flow control update.
-        if chunks.finalize().should_transmit() {
+        // The flow control update goes with the answer, unless that is late.
+        let update = chunks.finalize().should_transmit();
+        self.unannounced += into.len() - before;
+        if update && self.unannounced >= MAX_UNANNOUNCED {
             self.drive(now, out)?;
         }
         if into.len() > before
@@ -391,12 +430,12 @@ impl Session {
     pub(super) fn close(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.connection.close(now, NO_ERROR, bytes::Bytes::new());
         let mut reply = Vec::new();
-        self.drive(now, &mut |bytes| {
+        self.drive(now, &mut |bytes, segment| {
             reply = bytes.to_vec();
-            out(bytes)
+            out(bytes, segment)
         })?;
         match self.careful && !reply.is_empty() {
-            true => out(&reply),
+            true => send_one(out, &reply),
             false => Ok(()),
         }
     }
@@ -421,6 +460,12 @@ impl Session {
             cipher_suite: "TLS_AES_128_GCM_SHA256".into(),
             library: "quinn-proto 0.11, rustls 0.23, AWS-LC".into(),
         }
+    }
+
+    /// Bytes of the largest datagram that the path is known to carry.
+    #[cfg(test)]
+    pub(super) fn mtu(&self) -> u16 {
+        self.connection.current_mtu()
     }
 
     #[cfg(test)]

@@ -34,6 +34,16 @@ impl Link {
         Link { kind, loss, state: seed, free: now, flying: VecDeque::new(), given: 0 }
     }
 
+    /// Sends datagrams of `size` bytes each; the last one may be shorter.
+    fn send_segments(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        size: usize,
+    ) -> Result<(), ChannelError> {
+        bytes.chunks(size).try_for_each(|bytes| self.send(now, bytes))
+    }
+
     fn send(&mut self, now: Instant, bytes: &[u8]) -> Result<(), ChannelError> {
         self.given += 1;
         self.free =
@@ -95,9 +105,9 @@ impl Simulation {
         let mut up = Link::new(UP, 0, seed, now);
         let mut down = Link::new(DOWN, 0, !seed, now);
         let mut client = Session::connect(now, address, "lmf.example", config, endpoint()).unwrap();
-        client.drive(now, &mut |bytes| up.send(now, bytes)).unwrap();
+        client.drive(now, &mut |bytes, size| up.send_segments(now, bytes, size)).unwrap();
         let first = up.flying.pop_front().unwrap().1;
-        let mut out = |bytes: &[u8]| down.send(now, bytes);
+        let mut out = |bytes: &[u8], size: usize| down.send_segments(now, bytes, size);
         let server =
             Session::accept(now, address, &first, Arc::new(serving), endpoint(), &mut out).unwrap();
         let mut server = server.unwrap();
@@ -125,20 +135,30 @@ impl Simulation {
         let next = [client_at, up.arrival(), server.deadline()].into_iter().flatten().min();
         *now = next.map_or(max, |at| at.clamp(*now, max));
         let at = *now;
-        let (mut forth, mut back) =
-            (|bytes: &[u8]| up.send(at, bytes), |bytes: &[u8]| down.send(at, bytes));
+        let (mut forth, mut back) = (
+            |bytes: &[u8], size: usize| up.send_segments(at, bytes, size),
+            |bytes: &[u8], size: usize| down.send_segments(at, bytes, size),
+        );
         server.handle_timeout(at, &mut back).unwrap();
         if !alone {
             client.handle_timeout(at, &mut forth).unwrap();
         }
         while let Some(bytes) = up.arrived(at) {
-            server.datagram(at, &bytes, &mut |bytes| down.send(at, bytes)).unwrap();
+            server
+                .datagrams(at, &bytes, bytes.len(), &mut |bytes, size| {
+                    down.send_segments(at, bytes, size)
+                })
+                .unwrap();
         }
-        server.read(at, received, &mut |bytes| down.send(at, bytes)).unwrap();
+        server.read(at, received, &mut |bytes, size| down.send_segments(at, bytes, size)).unwrap();
         while let Some(bytes) = (!alone).then(|| down.arrived(at)).flatten() {
-            client.datagram(at, &bytes, &mut |bytes| up.send(at, bytes)).unwrap();
+            client
+                .datagrams(at, &bytes, bytes.len(), &mut |bytes, size| {
+                    up.send_segments(at, bytes, size)
+                })
+                .unwrap();
         }
-        client.read(at, answered, &mut |bytes| up.send(at, bytes)).unwrap();
+        client.read(at, answered, &mut |bytes, size| up.send_segments(at, bytes, size)).unwrap();
     }
 
     fn until(&mut self, done: impl Fn(&Simulation) -> bool) {
@@ -157,10 +177,15 @@ impl Simulation {
         while self.answered.len() < bytes.len() {
             let (at, Simulation { client, server, up, down, received, .. }) =
                 (self.now, &mut *self);
-            sent += client.write(at, &bytes[sent..], &mut |bytes| up.send(at, bytes)).unwrap();
+            sent += client
+                .write(at, &bytes[sent..], &mut |bytes, size| up.send_segments(at, bytes, size))
+                .unwrap();
             if received.len() == bytes.len() && back < bytes.len() {
-                back +=
-                    server.write(at, &bytes[back..], &mut |bytes| down.send(at, bytes)).unwrap();
+                back += server
+                    .write(at, &bytes[back..], &mut |bytes, size| {
+                        down.send_segments(at, bytes, size)
+                    })
+                    .unwrap();
             }
             assert!(self.now < max, "no answer in 300 s");
             self.step(max, false);

@@ -38,7 +38,6 @@ pub(super) fn transport(options: &Options) -> TransportConfig {
     transport.mtu_discovery_config((payload > MAX_INITIAL_MTU).then_some(discovery));
     transport.congestion_controller_factory(Arc::new(OneMessageConfig));
     transport.initial_rtt(Duration::from_millis(50));
-    transport.enable_segmentation_offload(false);
     transport
 }
 
