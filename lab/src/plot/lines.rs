@@ -58,8 +58,10 @@ pub fn draw_scaled(folder: &Path, name: &str, panels: &[Panel], axes: Axes) -> R
 fn transformed(panel: &Panel, axes: Axes) -> Panel {
     let x = |x: f64| if axes.log_x { x.log2() } else { x };
     let y = |y: f64| if axes.log_y { y.log10() } else { y };
+    // An interval that reaches below 0 ends at a tenth of its value on a logarithmic axis.
+    let low = |p: &(f64, f64, f64, f64)| if axes.log_y { p.2.max(p.1 / 10.0) } else { p.2 };
     let series = panel.series.iter().map(|series| {
-        let points = series.points.iter().map(|p| (x(p.0), y(p.1), y(p.2), y(p.3)));
+        let points = series.points.iter().map(|p| (x(p.0), y(p.1), y(low(p)), y(p.3)));
         let points = points.filter(|p| [p.0, p.1, p.2, p.3].iter().all(|v| v.is_finite()));
         Series { name: series.name.clone(), points: points.collect() }
     });
@@ -135,7 +137,12 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Ax
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
         .x_labels(ticks)
-        .x_label_formatter(&|x| if axes.log_x { power_tick(2.0, *x) } else { tick(*x) })
+        .x_label_formatter(&|x| match axes.log_x {
+            // Labels of every power would overlap.
+            true if span > 9.0 && x.round() as i64 % 2 != 0 => String::new(),
+            true => power_tick(2.0, *x),
+            false => tick(*x),
+        })
         .y_label_formatter(&|y| if axes.log_y { power_tick(10.0, *y) } else { tick(*y) })
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))

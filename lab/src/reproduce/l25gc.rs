@@ -116,7 +116,7 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
         seven.here(&format!("{title}, with RAN"), ratio);
     }
     seven.like = format!(
-        "As in the paper, the radio's share hides most of what the SBI saves. The paper gives no \
+        "The paper finds that UE and RAN hide most of what the SBI saves. The paper gives no \
          delay of its radio in its text; {} ms for a round trip are assumed here.",
         args.radio_ms
     );
@@ -154,8 +154,8 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
             }));
         eight.here(&format!("{title}, average over 4 to 64 UEs"), average);
     }
-    eight.like = "Like the paper, the latency grows with the number of simultaneous UEs and \
-                  shared memory stays below HTTP/2. The third line, Martlet in one process, is \
+    eight.like = "The paper finds that the latency grows with the UEs, and that shared memory stays \
+                  below HTTP/2; the table has the averages. The third line, Martlet in one process, is \
                   not in the paper, and the AMF limits no concurrency here."
         .into();
     vec![six, seven, eight]

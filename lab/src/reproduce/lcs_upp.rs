@@ -135,9 +135,10 @@ fn diagram(
             .and_then(|(of, from)| change(results, of, from));
         figure.here(quantity.what, value);
     }
-    figure.like = "As in the paper, the transport time grows with the payload, and rapidly above \
+    figure.like =
+        "The paper finds that the transport time grows with the payload, and rapidly above \
                    the size of a TLS record (2¹⁴ bytes). The path here is a loopback, so that the \
                    channels' own cost is a larger share than over a radio."
-        .into();
+            .into();
     figure
 }

@@ -167,7 +167,7 @@ fn by_load(results: &Results, scale: &str, scaled: &str) -> Vec<PaperFigure> {
     );
     let what = "rise of the temperature from the lowest to the highest load, vanilla";
     four.here(what, rise(&heat));
-    four.like = format!("As in the paper, the temperature rises with the bandwidth. {scaled}");
+    four.like = format!("The paper finds that the temperature rises with the bandwidth. {scaled}");
     let mut five = PaperFigure::new(
         "xupfpi-5",
         "XupfPI, figure 5: bandwidth and resources",
@@ -184,7 +184,7 @@ fn by_load(results: &Results, scale: &str, scaled: &str) -> Vec<PaperFigure> {
     five.here("rise of the CPU time, vanilla", rise(&busy));
     five.here("rise of the memory, vanilla", rise(&memory));
     five.like = format!(
-        "As in the paper, CPU time grows with the bandwidth, and more than memory. {scaled} The \
+        "The paper finds that CPU time grows with the bandwidth, and more than memory. {scaled} The \
          memory is that of the whole process."
     );
     vec![four, five]
@@ -212,9 +212,10 @@ fn by_sessions(results: &Results) -> Vec<PaperFigure> {
     let title = "modelled temperature by sessions at one total rate";
     a.drawing = Drawing::Bars(vec![bars(title, SESSIONS.map(|n| n.to_string()).into(), &sessions)]);
     a.here("difference of the temperatures, vanilla", differs(&sessions));
-    a.like = "As in the paper, the total bandwidth decides, not the number of sessions. The rate \
+    a.like =
+        "The paper finds that the total bandwidth decides, not the number of sessions. The rate \
               here is 164 Mbit/s in place of 20."
-        .into();
+            .into();
     let shares = SHARES.map(|n| format!("share{n}"));
     let mut b = PaperFigure::new(
         "xupfpi-6b",
@@ -226,8 +227,7 @@ fn by_sessions(results: &Results) -> Vec<PaperFigure> {
     b.drawing = Drawing::Bars(vec![bars(title, SHARES.map(|n| format!("{n} %")).into(), &shares)]);
     b.here("difference of the temperatures, vanilla", differs(&shares));
     b.like =
-        "As in the paper, one session's share of the total bandwidth hardly matters; the rest \
-              is spread over 100 sessions."
+        "The paper finds that one session's share hardly matters. Here too, the rest is spread over 100 sessions."
             .into();
     vec![a, b]
 }
@@ -255,7 +255,7 @@ fn over_time(results: &Results, scaled: &str) -> Vec<PaperFigure> {
         seven.here(&format!("loss at {part} Mbit/s"), usual("kernel", part));
     }
     seven.like = format!(
-        "Like the paper, the kernel path loses much at 60 and little below. {scaled} Slots whose \
+        "The paper finds that the vanilla UPF loses much at 60 Mbit/s. {scaled} Slots whose \
          load was not offered are not drawn."
     );
 
@@ -289,9 +289,8 @@ fn over_time(results: &Results, scaled: &str) -> Vec<PaperFigure> {
         Axes::default(),
     );
     eight.like =
-        "Like the paper, the loss does not follow the temperature. Here the temperature is \
-                  modelled and cannot act on the CPU, so this shows only that the loss arises \
-                  without it."
+        "The paper finds that the loss hardly follows the temperature. Here the temperature is \
+                  modelled and cannot act on the CPU, so a loss here arises without it."
             .into();
 
     let mut nine = PaperFigure::new(
@@ -333,7 +332,7 @@ fn over_time(results: &Results, scaled: &str) -> Vec<PaperFigure> {
     );
     eleven.here("loss of the vanilla UPF", usual("kernel", 60));
     eleven.here("loss of the XDP UPF", usual("xdp", 60));
-    eleven.like = format!("As in the paper, XDP loses far less than the kernel path. {scaled}");
+    eleven.like = format!("The paper finds that XDP loses far less than the kernel path. {scaled}");
 
     let mut twelve = PaperFigure::new(
         "xupfpi-12",
@@ -365,8 +364,7 @@ fn over_time(results: &Results, scaled: &str) -> Vec<PaperFigure> {
         steady_temperature(vanilla / 100.0) - steady_temperature(xdp / 100.0)
     });
     twelve.here("temperature of vanilla above XDP", above);
-    twelve.like = "As in the paper, the kernel path needs more CPU time for the same packets and \
-                   heats the board more. Where the kernel path loses packets, its CPU time is that \
+    twelve.like = "The paper finds that the kernel path needs more CPU time and heats the board more. Where the kernel path loses packets, its CPU time is that \
                    of fewer packets."
         .into();
     vec![seven, eight, nine, eleven, twelve]
