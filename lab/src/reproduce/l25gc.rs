@@ -154,8 +154,10 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
             }));
         eight.here(&format!("{title}, average over 4 to 64 UEs"), average);
     }
-    eight.like = "The paper finds that the latency grows with the UEs, and that shared memory stays \
-                  below HTTP/2; the table has the averages. The third line, Martlet in one process, is \
+    eight.like = "The paper finds that the latency grows with the UEs, and that shared memory \
+    stays \
+                  below HTTP/2; the table has the averages. The third line, Martlet in one \
+                  process, is \
                   not in the paper, and the AMF limits no concurrency here."
         .into();
     vec![six, seven, eight]

@@ -99,8 +99,10 @@ pub(super) fn figures(results: &Results) -> Vec<PaperFigure> {
         two.here(&format!("latency of {name}, native"), native);
     }
     two.like = format!(
-        "The paper finds that the switch carries more and answers sooner than the native UPF. A chip's line rate cannot show on one CPU, so the values here are for frames of \
-         {large} bytes beside the paper's averages; the paper's sizes 1,058 and 1,024 are 1,518 and \
+        "The paper finds that the switch carries more and answers sooner than the native UPF. A \
+        chip's line rate cannot show on one CPU, so the values here are for frames of \
+         {large} bytes beside the paper's averages; the paper's sizes 1,058 and 1,024 are 1,518 \
+         and \
          1,024 here, as RFC 2544 has them."
     );
 

@@ -14,7 +14,8 @@ const MODEL: &str = "No sensor was read: temperatures are those of a simulated b
                      50 °C standby, 5 W at full load as in the paper; a time constant of 150 s and \
                      2 W in standby are assumed) for the CPU time that a datapath adds.";
 /// What stands where the load is the only thing that differs.
-const MACHINE: &str = "Both datapaths share one CPU of this machine with generator and receiver, over \
+const MACHINE: &str = "Both datapaths share one CPU of this machine with generator and receiver, \
+over \
                        virtual links, in place of a Raspberry Pi 4B.";
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
@@ -184,7 +185,8 @@ fn by_load(results: &Results, scale: &str, scaled: &str) -> Vec<PaperFigure> {
     five.here("rise of the CPU time, vanilla", rise(&busy));
     five.here("rise of the memory, vanilla", rise(&memory));
     five.like = format!(
-        "The paper finds that CPU time grows with the bandwidth, and more than memory. {scaled} The \
+        "The paper finds that CPU time grows with the bandwidth, and more than memory. {scaled} \
+        The \
          memory is that of the whole process."
     );
     vec![four, five]
@@ -227,7 +229,8 @@ fn by_sessions(results: &Results) -> Vec<PaperFigure> {
     b.drawing = Drawing::Bars(vec![bars(title, SHARES.map(|n| format!("{n} %")).into(), &shares)]);
     b.here("difference of the temperatures, vanilla", differs(&shares));
     b.like =
-        "The paper finds that one session's share hardly matters. Here too, the rest is spread over 100 sessions."
+        "The paper finds that one session's share hardly matters. Here too, the rest is spread \
+        over 100 sessions."
             .into();
     vec![a, b]
 }
@@ -364,7 +367,8 @@ fn over_time(results: &Results, scaled: &str) -> Vec<PaperFigure> {
         steady_temperature(vanilla / 100.0) - steady_temperature(xdp / 100.0)
     });
     twelve.here("temperature of vanilla above XDP", above);
-    twelve.like = "The paper finds that the kernel path needs more CPU time and heats the board more. Where the kernel path loses packets, its CPU time is that \
+    twelve.like = "The paper finds that the kernel path needs more CPU time and heats the board \
+    more. Where the kernel path loses packets, its CPU time is that \
                    of fewer packets."
         .into();
     vec![seven, eight, nine, eleven, twelve]
