@@ -10,6 +10,7 @@
 //! | [`upf`] | cost of packets and sessions in the user plane, after XupfPI |
 //! | [`switch`] | the programmable switch |
 //! | [`lcs_upp`] | transport time of LCS-UPP, for each secure channel |
+//! | [`reproduce`] | the figures of the papers, beside the papers' values |
 // iceoryx2 lends a file descriptor that only unsafe code can duplicate.
 #![cfg_attr(not(feature = "iceoryx2"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
@@ -25,6 +26,7 @@ mod pacer;
 mod plot;
 mod process_usage;
 mod progress;
+pub mod reproduce;
 pub mod sbi;
 pub mod scale;
 pub mod stats;
@@ -33,4 +35,4 @@ pub mod upf;
 
 pub use self::core::{CoreArgs, CoreProcess, Variant, status_at};
 pub use output::{Figure, Output};
-pub use plot::{Bars, Panel, Series, draw, draw_bars};
+pub use plot::{Axes, Bars, Panel, Series, draw, draw_bars, draw_scaled, draw_stacked};

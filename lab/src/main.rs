@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use martlet_lab::{control_plane, idle, lcs_upp, sbi, scale, switch, upf};
+use martlet_lab::{control_plane, idle, lcs_upp, reproduce, sbi, scale, switch, upf};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -40,6 +40,10 @@ enum Command {
     Switch(switch::SwitchArgs),
     /// Transport time of LCS-UPP messages to the LMF and back, for each secure channel
     LcsUpp(lcs_upp::LcsUppArgs),
+    /// The figures of the four papers in one report, beside the papers' values
+    Reproduce(reproduce::ReproduceArgs),
+    #[command(hide = true)]
+    MemoryLoad(upf::MemoryLoadArgs),
     #[command(hide = true)]
     SbiServer(sbi::SbiServerArgs),
     #[command(hide = true)]
@@ -81,8 +85,10 @@ fn run(command: Command) -> Result<()> {
         Command::Upf(args) => upf::run(&args)?,
         Command::Switch(args) => switch::run(&args)?,
         Command::LcsUpp(args) => lcs_upp::run(&args)?,
+        Command::Reproduce(args) => reproduce::run(&args)?,
         Command::LcsUppServer(args) => return lcs_upp::serve(args),
         Command::LcsUppClient(args) => return lcs_upp::ask(args),
+        Command::MemoryLoad(args) => return upf::use_memory(&args),
         Command::SbiServer(args) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             return runtime.block_on(sbi::serve(args));

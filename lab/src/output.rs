@@ -107,6 +107,11 @@ impl Output {
         self.figures.iter().find(|f| f.id == id)
     }
 
+    /// The number of rounds that were discarded, since their load was not offered.
+    pub fn discarded(&self) -> f64 {
+        self.figures.iter().filter(|f| f.id.contains("_discarded.")).map(|f| f.value).sum()
+    }
+
     /// Adds Markdown text to the report.
     pub fn text(&mut self, text: &str) {
         self.report.push_str(text);

@@ -162,3 +162,64 @@ fn lcs_upp_measures_every_channel_and_writes_every_sample() {
         lab.has(&["type-1.png"])
     });
 }
+
+/// The measured values mean nothing in a debug build.
+#[test]
+fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
+    in_namespace(|| async {
+        // The switch has a test of its own, and takes a minute. Without it, its figures say why.
+        let least = ["all", "--quick", "--least", "--switch-program", "missing"];
+        let lab = Lab::run("reproduce", &least)?;
+        ensure!(lab.figures.len() == 17, "{:?}", lab.figures);
+        let html = lab.text("report.html")?;
+        let both = ["vanilla UPF (kernel)", "XDP UPF"];
+        let sbi = ["kernel-based SBI (HTTP/2)", "shared memory (fabric)"];
+        let engines = ["native, kernel", "native, XDP", "switch, DPDK", "switch, XDP"];
+        let expected: [(&str, &[&str]); 17] = [
+            ("l25gc-6", &[sbi[0], sbi[1], "the paper", "here"]),
+            ("l25gc-7", &["CN", "UE and RAN (modelled part)"]),
+            ("l25gc-8", &[sbi[0], sbi[1], "one process"]),
+            ("xupfpi-2", &["simulated board"]),
+            ("xupfpi-4", &both),
+            ("xupfpi-5", &both),
+            ("xupfpi-6a", &both),
+            ("xupfpi-6b", &both),
+            ("xupfpi-7", &both[..1]),
+            ("xupfpi-8", &both[..1]),
+            ("xupfpi-9", &both),
+            ("xupfpi-11", &both),
+            ("xupfpi-12", &both),
+            ("switch-2", &engines),
+            ("switch-users", &engines),
+            ("lcs-upp-4a", &["rustls (for wolfSSL)", "quinn (for MsQuic)"]),
+            ("lcs-upp-4b", &["rustls (for Type 1, wolfSSL)"]),
+        ];
+        for (figure, (id, series)) in lab.figures.iter().zip(expected) {
+            ensure!(figure["id"] == id && html.contains(&format!("<section id=\"{id}\">")), "{id}");
+            ensure!(figure["like"].as_str().is_some_and(|text| text.len() > 40), "{figure}");
+            // The switch is built by `make release-switch` alone; a slow machine offers no load.
+            let may_miss = id.starts_with("switch")
+                || ["xupfpi-7", "xupfpi-8", "xupfpi-9", "xupfpi-11"].contains(&id);
+            if may_miss && figure["mark"] == "not measured here" {
+                ensure!(figure["reason"].as_str().is_some_and(|text| text.len() > 10), "{figure}");
+                continue;
+            }
+            let drawn: Vec<&str> = figure["series"]
+                .as_array()
+                .context("series")?
+                .iter()
+                .flat_map(Value::as_str)
+                .collect();
+            ensure!(drawn.iter().all(|name| series.contains(name)), "{id}: {drawn:?}");
+            let first = series.first().context("no series")?;
+            ensure!(
+                drawn.contains(first) || may_miss || id.starts_with("xupfpi"),
+                "{id}: {drawn:?}"
+            );
+            lab.has(&[&format!("{id}.svg"), &format!("{id}.png")])?;
+        }
+        ensure!(html.contains("Its values claim nothing"), "a short run claims no promise");
+        ensure!(lab.text("raw.csv")?.lines().any(|line| line.starts_with("l25gc-8,registration,")));
+        Ok(())
+    });
+}

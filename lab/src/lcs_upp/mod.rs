@@ -25,7 +25,7 @@ use path::Route;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use server::Server;
-use statistics::Interval;
+pub(crate) use statistics::Interval;
 use std::path::PathBuf;
 
 /// Measures the transport time of LCS-UPP: from the creation of an uplink message to the verified

@@ -6,7 +6,7 @@ pub(super) const Z: f64 = 2.58;
 
 /// A mean with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Interval {
+pub(crate) struct Interval {
     /// The mean.
     pub mean: f64,
     /// Its standard error.
@@ -15,7 +15,7 @@ pub(super) struct Interval {
 
 impl Interval {
     /// The interval of a sample of at least two values.
-    pub(super) fn of(sample: &[f64]) -> Option<Self> {
+    pub(crate) fn of(sample: &[f64]) -> Option<Self> {
         let n = sample.len() as f64;
         if sample.len() < 2 {
             return None;
@@ -26,17 +26,17 @@ impl Interval {
     }
 
     /// The lower bound.
-    pub(super) fn low(&self) -> f64 {
+    pub(crate) fn low(&self) -> f64 {
         self.mean - Z * self.error
     }
 
     /// The upper bound.
-    pub(super) fn high(&self) -> f64 {
+    pub(crate) fn high(&self) -> f64 {
         self.mean + Z * self.error
     }
 
     /// The change of the upper bound from another interval's, in per cent.
-    pub(super) fn change(&self, from: &Interval) -> f64 {
+    pub(crate) fn change(&self, from: &Interval) -> f64 {
         (self.high() / from.high() - 1.0) * 100.0
     }
 }

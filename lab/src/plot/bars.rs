@@ -28,6 +28,73 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
     draw_panels(folder, name, panels, draw_panel)
 }
 
+/// As [`draw_bars`], with the bars of a group on top of each other.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn draw_stacked(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
+    draw_panels(folder, name, panels, |area, panel| draw_stack(area, panel))
+}
+
+fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
+    let value = |n: usize, group: usize| {
+        let bar = panel.series.get(n).and_then(|(_, values)| values.get(group));
+        bar.map(|bar| bar.0).filter(|value| value.is_finite()).unwrap_or(0.0)
+    };
+    let groups = panel.groups.len();
+    let sum = |group: usize| (0..panel.series.len()).map(|n| value(n, group)).sum::<f64>();
+    let max = axis_max((0..groups).map(sum));
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(42)
+        .y_label_area_size(58)
+        .build_cartesian_2d(0.0..groups as f64, 0.0..max * 1.35)
+        .map_err(plot_error)?;
+    let label = |x: &f64| group_label(&panel.groups, *x);
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(2 * groups + 1)
+        .x_label_formatter(&label)
+        .y_desc(&panel.y_label)
+        .y_label_formatter(&|y| tick(*y))
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 14))
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 225, 225))
+        .draw()
+        .map_err(plot_error)?;
+    for (n, ((name, _), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
+        let under = |group: usize| (0..n).map(|n| value(n, group)).sum::<f64>();
+        let bars = (0..groups).map(|group| {
+            let (left, low) = (group as f64 + 0.2, under(group));
+            let corners = [(left, low), (left + 0.6, low + value(n, group))];
+            Rectangle::new(corners, colour.mix(0.85).filled())
+        });
+        chart.draw_series(bars).map_err(plot_error)?.label(name).legend(move |(x, y)| {
+            Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled())
+        });
+    }
+    let sums = (0..groups).map(|group| {
+        let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
+        Text::new(
+            format!("{:.2}", sum(group)),
+            (group as f64 + 0.35, sum(group) + max * 0.06),
+            style,
+        )
+    });
+    chart.draw_series(sums).map_err(plot_error)?;
+    draw_legend(&mut chart, SeriesLabelPosition::UpperLeft)
+}
+
+/// The label of the tick in the middle of each group; the other ticks have none.
+fn group_label(groups: &[String], x: f64) -> String {
+    let half = (x * 2.0).round() as usize;
+    let middle = half % 2 == 1 && (x * 2.0 - half as f64).abs() < 1e-6;
+    if middle { groups.get(half / 2).cloned().unwrap_or_default() } else { String::new() }
+}
+
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
     let values =
         || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
@@ -43,11 +110,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         .build_cartesian_2d(0.0..groups, min * 1.1..max * 1.3)
         .map_err(plot_error)?;
     // Two ticks for each group; the one in the middle of the group has the label.
-    let label = |x: &f64| {
-        let half = (x * 2.0).round() as usize;
-        let middle = half % 2 == 1 && (x * 2.0 - half as f64).abs() < 1e-6;
-        if middle { panel.groups.get(half / 2).cloned().unwrap_or_default() } else { String::new() }
-    };
+    let label = |x: &f64| group_label(&panel.groups, *x);
     chart
         .configure_mesh()
         .disable_x_mesh()

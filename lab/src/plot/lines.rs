@@ -25,36 +25,91 @@ pub struct Panel {
     pub series: Vec<Series>,
 }
 
+/// Scales of a panel's axes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Axes {
+    /// The x axis doubles from tick to tick.
+    pub log_x: bool,
+    /// The y axis grows tenfold from tick to tick.
+    pub log_y: bool,
+}
+
 /// Draws panels side by side, four in a square and more in rows of three, into `NAME.svg` and
 /// `NAME.png`.
 ///
 /// # Errors
 /// A file cannot be written.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
-    draw_panels(folder, name, panels, draw_panel)
+    draw_panels(folder, name, panels, |area, panel| draw_panel(area, panel, Axes::default()))
 }
 
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
+/// As [`draw`], with the scales of the axes. Points that a logarithmic axis has no place for are
+/// left out.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn draw_scaled(folder: &Path, name: &str, panels: &[Panel], axes: Axes) -> Result<()> {
+    draw_panels(folder, name, panels, |area, panel| {
+        draw_panel(area, &transformed(panel, axes), axes)
+    })
+}
+
+/// The panel in the coordinates of its axes.
+fn transformed(panel: &Panel, axes: Axes) -> Panel {
+    let x = |x: f64| if axes.log_x { x.log2() } else { x };
+    let y = |y: f64| if axes.log_y { y.log10() } else { y };
+    // An interval that reaches below 0 ends at a tenth of its value on a logarithmic axis.
+    let low = |p: &(f64, f64, f64, f64)| if axes.log_y { p.2.max(p.1 / 10.0) } else { p.2 };
+    let series = panel.series.iter().map(|series| {
+        let points = series.points.iter().map(|p| (x(p.0), y(p.1), y(low(p)), y(p.3)));
+        let points = points.filter(|p| [p.0, p.1, p.2, p.3].iter().all(|v| v.is_finite()));
+        Series { name: series.name.clone(), points: points.collect() }
+    });
+    Panel {
+        title: panel.title.clone(),
+        x_label: panel.x_label.clone(),
+        y_label: panel.y_label.clone(),
+        series: series.collect(),
+    }
+}
+
+/// The label of a logarithmic axis: of whole powers only.
+fn power_tick(base: f64, exponent: f64) -> String {
+    match (exponent - exponent.round()).abs() < 1e-6 {
+        true => tick(base.powf(exponent.round())),
+        false => String::new(),
+    }
+}
+
+fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Axes) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_max = axis_max(points().map(|p| p.0));
     let x_min = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty. A single point has an axis too.
-    let x_start =
-        if x_min < x_max && x_min > x_max / 2.0 { x_min - (x_max - x_min) * 0.05 } else { 0.0 };
+    let x_start = if axes.log_x && x_min < x_max {
+        x_min - (x_max - x_min) * 0.03
+    } else if x_min < x_max && x_min > x_max / 2.0 {
+        x_min - (x_max - x_min) * 0.05
+    } else {
+        0.0
+    };
     let y_min = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
-    let y_max = if y_min < 0.0 {
+    let y_max = if axes.log_y && y_min.is_finite() {
+        points().map(|p| p.3).fold(f64::NEG_INFINITY, f64::max).max(y_min.floor() + 1.0)
+    } else if y_min < 0.0 {
         points().map(|p| p.3).fold(0.0, f64::max)
     } else {
         axis_max(points().map(|p| p.3))
     };
     // Zero means nothing on a scale of temperatures. Negative values get room below 0.
     let y_start = match panel.y_label.as_str() {
+        _ if axes.log_y && y_min.is_finite() => y_min.floor(),
         "°C" => (y_min.min(y_max) / 10.0).floor() * 10.0 - 10.0,
         _ => y_min.min(0.0) * 1.1,
     };
     // Points at whole numbers get ticks at whole numbers only.
     let span = x_max - x_start;
-    let whole = span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
+    let whole = axes.log_x && span <= 20.0 || span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
     let ticks = if whole { (span.floor() as usize).max(1) + 1 } else { 11 };
     // A long legend gets room beside the lines, a short one a corner without lines.
     let (head, beside, corner) = match panel.series.len() {
@@ -82,33 +137,59 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
         .x_labels(ticks)
-        .x_label_formatter(&|x| tick(*x))
-        .y_label_formatter(&|y| tick(*y))
+        .x_label_formatter(&|x| match axes.log_x {
+            // Labels of every power would overlap.
+            true if span > 9.0 && x.round() as i64 % 2 != 0 => String::new(),
+            true => power_tick(2.0, *x),
+            false => tick(*x),
+        })
+        .y_label_formatter(&|y| if axes.log_y { power_tick(10.0, *y) } else { tick(*y) })
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(WHITE)
         .bold_line_style(RGBColor(225, 225, 225))
         .draw()
         .map_err(plot_error)?;
-    for (series, colour) in panel.series.iter().zip(COLOURS.iter().cycle()) {
+    for (n, (series, colour)) in panel.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
         let line = series.points.iter().map(|p| (p.0, p.1));
         chart
             .draw_series(LineSeries::new(line, colour.stroke_width(2)))
             .map_err(plot_error)?
             .label(&series.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-        // An interval too short to be seen is drawn as a point.
-        type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
-        let (seen, unseen): (Points<'_>, Points<'_>) =
-            series.points.iter().partition(|p| p.3 - p.2 > (y_max - y_start) * 0.005);
-        let bars =
-            seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
+            .legend(move |(x, y)| {
+                let line = PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2));
+                EmptyElement::at((0, 0)) + line + mark((x + 9, y), n, *colour)
+            });
+        // An interval too short to be seen is not drawn.
+        let seen = series.points.iter().filter(|p| p.3 - p.2 > (y_max - y_start) * 0.01);
+        let bars = seen.map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(plot_error)?;
-        chart
-            .draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled())))
-            .map_err(plot_error)?;
+        // Marks of a long line would hide it.
+        if series.points.len() <= 32 {
+            let marks = series
+                .points
+                .iter()
+                .map(|p| EmptyElement::at((p.0, p.1)) + mark((0, 0), n, *colour));
+            chart.draw_series(marks).map_err(plot_error)?;
+        }
     }
     draw_legend(&mut chart, corner)
+}
+
+/// The mark of the n-th series: a shape of its own, for readers that cannot tell colours.
+fn mark(at: (i32, i32), n: usize, colour: RGBColor) -> Polygon<(i32, i32)> {
+    const SHAPES: [&[(i32, i32)]; 5] = [
+        &[(-2, -4), (2, -4), (4, -2), (4, 2), (2, 4), (-2, 4), (-4, 2), (-4, -2)],
+        &[(-4, 4), (4, 4), (0, -5)],
+        &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
+        &[(0, -6), (5, 0), (0, 6), (-5, 0)],
+        &[(-4, -4), (4, -4), (0, 5)],
+    ];
+    let shape = SHAPES[n % SHAPES.len()];
+    Polygon::new(
+        shape.iter().map(|p| (at.0 + p.0, at.1 + p.1)).collect::<Vec<_>>(),
+        colour.filled(),
+    )
 }
 
 fn longest_name(panel: &Panel) -> usize {

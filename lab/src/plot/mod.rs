@@ -2,8 +2,8 @@
 mod bars;
 mod lines;
 
-pub use bars::{Bars, draw_bars};
-pub use lines::{Panel, Series, draw};
+pub use bars::{Bars, draw_bars, draw_stacked};
+pub use lines::{Axes, Panel, Series, draw, draw_scaled};
 
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;

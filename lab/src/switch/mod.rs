@@ -42,9 +42,9 @@ pub struct SwitchArgs {
     #[arg(long, value_delimiter = ',', value_name = "BYTES")]
     pub frames: Vec<u32>,
     /// Number of loads over interfaces, of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000,
-    /// 10,000 with 100,000
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
-    pub loads: u8,
+    /// 10,000 with 100,000 [default: all; with --quick: the first]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub loads: Option<u8>,
     /// The switch program [default: martlet-switch beside this program]
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,

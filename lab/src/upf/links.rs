@@ -30,7 +30,7 @@ const MAX_LOSS: f64 = 0.001;
 /// kernel's queues.
 const BURST: u32 = 256;
 /// Maximum share of packets that a valid round fails to send.
-const MAX_MISSED: f64 = 0.05;
+pub(super) const MAX_MISSED: f64 = 0.05;
 
 /// A datapath between two links, a generator and receivers.
 pub(crate) struct Testbed {

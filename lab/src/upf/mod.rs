@@ -15,13 +15,14 @@ mod dut;
 mod frames;
 pub(crate) mod links;
 mod n4;
-mod onboard;
+pub(crate) mod onboard;
 mod report;
 
 use crate::Output;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 pub(crate) use dut::raise_n3_mtu;
+pub use onboard::{MemoryLoadArgs, use_memory};
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 
@@ -54,7 +55,7 @@ pub struct UpfArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub parts: Vec<Part>,
     /// The least work that covers all code, for a test.
-    #[arg(skip)]
+    #[arg(long, hide = true)]
     pub least: bool,
 }
 

@@ -44,14 +44,14 @@ impl Plan {
         let mut plan = match args.quick {
             true => Plan {
                 frames: COMMON_FRAMES.to_vec(),
-                loads: LOADS[..1].to_vec(),
+                loads: LOADS[..usize::from(args.loads.unwrap_or(1))].to_vec(),
                 trial: second / 10,
                 latency: second / 4,
                 hot: 3,
             },
             false => Plan {
                 frames: FRAMES.to_vec(),
-                loads: LOADS[..usize::from(args.loads)].to_vec(),
+                loads: LOADS[..usize::from(args.loads.unwrap_or(LOADS.len() as u8))].to_vec(),
                 trial: Duration::from_secs_f64(args.trial),
                 latency: second.min(Duration::from_secs_f64(4.0 * args.trial)),
                 hot: 15,

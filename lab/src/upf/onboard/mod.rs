@@ -3,8 +3,8 @@
 //! modelled temperature against load, and both datapaths under the same load. All on one CPU, over
 //! virtual links.
 mod report;
-mod same_load;
-mod stress;
+pub(crate) mod same_load;
+pub(crate) mod stress;
 mod study;
 
 use super::UpfArgs;
@@ -15,22 +15,23 @@ use anyhow::Result;
 use martlet_board::{BoardConfig, SimulatedBoard};
 use std::time::Duration;
 use stress::Stress;
+pub use stress::{MemoryLoadArgs, use_memory};
 use study::{Study, VARIANTS};
 
 /// Length of UEs' packets in bytes, and packets per second of all sessions together.
-const LENGTH: u32 = 1024;
+pub(crate) const LENGTH: u32 = 1024;
 const RATE: f64 = 20_000.0;
-const SESSIONS: [u32; 6] = [1, 10, 50, 100, 200, 500];
-const SHARES: [u32; 5] = [100, 75, 50, 25, 0];
+pub(crate) const SESSIONS: [u32; 6] = [1, 10, 50, 100, 200, 500];
+pub(crate) const SHARES: [u32; 5] = [100, 75, 50, 25, 0];
 /// Loads, as multiples of the rate that the kernel path carries.
-const LOADS: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5];
+pub(crate) const LOADS: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5];
 /// The load of the measurement with memory contention.
 const STRESSED: f64 = 0.9;
 /// Sessions of the measurement of shares.
 const SHARE_SESSIONS: u32 = 100;
 
 /// Temperature in °C of the simulated board after an hour of a load from 0 to 1.
-fn steady_temperature(load: f64) -> f64 {
+pub(crate) fn steady_temperature(load: f64) -> f64 {
     let mut board =
         SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
     board.pass(3600.0, load);
@@ -68,7 +69,7 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let mut skipped = Vec::new();
     for variant in VARIANTS.into_iter().filter(|(_, choice)| choice.is_some()) {
         for &(name, arguments) in &kinds {
-            let Ok(_stress) = Stress::start(arguments) else {
+            let Ok(_stress) = Stress::start(name, arguments) else {
                 skipped.push(name);
                 continue;
             };

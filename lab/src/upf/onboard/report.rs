@@ -55,6 +55,13 @@ pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Re
         same.carried,
         megabits(same.carried),
     ));
+    let discarded = output.discarded();
+    if discarded > 0.0 {
+        output.text(&format!(
+            "The load of {discarded:.0} rounds was not offered. They were repeated up to three \
+             times; a point without a round whose load was offered has no loss.\n"
+        ));
+    }
     if no_stress {
         output.text(
             "`stress-ng` is not installed: memory contention was not measured (install the \

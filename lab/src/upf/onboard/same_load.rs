@@ -1,8 +1,8 @@
 //! Both datapaths under the same loads over time. The loads are 20 to 60 parts, as the paper has 20
 //! to 60 Mbit/s; in both, the kernel path begins to lose packets a little below 60.
 use super::super::Rules;
-use super::super::links::{carried_rate, with_testbed};
-use super::study::{Study, VARIANTS, busy};
+use super::super::links::{Round, carried_rate, with_testbed};
+use super::study::{Study, VARIANTS, busy, is_offered, offered};
 use super::{LENGTH, steady_temperature};
 use crate::stats::median;
 use crate::{Figure, Series};
@@ -14,11 +14,11 @@ use std::time::Duration;
 /// The loads, in parts of 60.
 pub const PARTS: [u32; 4] = [20, 40, 50, 60];
 /// 60 parts as a multiple of the rate that the kernel path carries.
-const FULL_LOAD: f64 = 1.2;
+pub(crate) const FULL_LOAD: f64 = 1.2;
 /// Duration of a slot.
-const SLOT: Duration = Duration::from_millis(250);
+pub(crate) const SLOT: Duration = Duration::from_millis(250);
 /// Seconds on the simulated board for each slot. Its temperature changes within minutes.
-const BOARD_SLOT_S: f64 = 20.0;
+pub(crate) const BOARD_SLOT_S: f64 = 20.0;
 
 /// Loss and CPU time in per cent.
 type Slot = (f64, f64);
@@ -51,11 +51,20 @@ pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -
             let rounds = with_testbed(choice, Rules::Full, 1, |testbed| {
                 testbed.paced(true, LENGTH, rate, SLOT)?;
                 (0..slots)
-                    .map(|_| testbed.paced(true, LENGTH, rate, SLOT))
+                    .map(|_| offered(|| testbed.paced(true, LENGTH, rate, SLOT)))
                     .collect::<Result<Vec<_>>>()
             })?;
+            let discarded: u32 = rounds.iter().map(|(_, discarded)| discarded).sum();
+            if discarded > 0 {
+                let id = format!("same_load_discarded.{variant}.{part}");
+                study.output.figure(Figure::once(id, "slots", discarded.into()));
+            }
+            let loss = |round: &Round| match is_offered(round) {
+                true => round.loss() * 100.0,
+                false => f64::NAN,
+            };
             let slots: Vec<Slot> =
-                rounds.iter().map(|round| (round.loss() * 100.0, busy(round) * 100.0)).collect();
+                rounds.iter().map(|(round, _)| (loss(round), busy(round) * 100.0)).collect();
             for (n, (loss, busy)) in slots.iter().enumerate() {
                 study
                     .output
@@ -64,11 +73,11 @@ pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -
             let of = |values: Vec<f64>| median(&values).context("no samples");
             let (loss, busy) =
                 (slots.iter().map(|t| t.0).collect(), slots.iter().map(|t| t.1).collect());
-            study.output.figure(Figure::of(
-                format!("same_load_loss.{variant}.{part}.median"),
-                "%",
-                of(loss)?,
-            ));
+            // None where no slot's load was offered.
+            if let Ok(loss) = of(loss) {
+                let id = format!("same_load_loss.{variant}.{part}.median");
+                study.output.figure(Figure::of(id, "%", loss));
+            }
             study.output.figure(Figure::of(
                 format!("same_load_busy.{variant}.{part}.median"),
                 "%",

@@ -1,0 +1,164 @@
+//! L25GC+: latency of control-plane procedures, figures 6, 7 and 8.
+use super::results::{NO_BAR, Results, mean};
+use super::{Drawing, Mark, PaperFigure, ReproduceArgs};
+use crate::{Axes, Bars, Panel, Series};
+
+/// Kernel-based SBI and SBI over shared memory, as the paper compares them.
+const KERNEL: (&str, &str) = ("http", "kernel-based SBI (HTTP/2)");
+const SHARED: (&str, &str) = ("fabric", "shared memory (fabric)");
+/// Numbers of UEs of figure 8.
+const UES: [u32; 5] = [4, 8, 16, 32, 64];
+/// Procedures of figures 6 and 7, and the round trips over the radio that each has: RRC set-up,
+/// authentication, NAS security, RRC security, and RRC reconfiguration with the answer; of the
+/// session, the request and the reconfiguration.
+const CASES: [(&str, &str, u32, f64); 4] = [
+    ("registration", "registration, 1 UE", 1, 5.0),
+    ("pdu_session", "PDU session, 1 UE", 1, 2.0),
+    ("registration", "registration, 5 UEs", 5, 5.0),
+    ("pdu_session", "PDU session, 5 UEs", 5, 2.0),
+];
+
+pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
+    let mut words = vec!["--sbi", "fabric,http,local"];
+    if args.least {
+        words.extend(["--ues", "1,4,5", "--rounds", "1"]);
+    }
+    words.into_iter().map(String::from).collect()
+}
+
+pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigure> {
+    let core = |what: &str, variant: &str, ues: u32| format!("{what}.{variant}.ues{ues}.core_p50");
+    let total = |what: &str, variant: &str, ues: u32| format!("{what}.{variant}.ues{ues}.p50");
+    let mut six = PaperFigure::new(
+        "l25gc-6",
+        "L25GC+, figure 6: latency from the 5G core",
+        Mark::OtherTestbed,
+        "UE and RAN are simulated, and Martlet's two SBIs stand for free5GC's and L25GC+'s.",
+    );
+    let ratios = CASES.map(|(what, _, ues, _)| {
+        results.ratio(&core(what, KERNEL.0, ues), &core(what, SHARED.0, ues))
+    });
+    let groups: Vec<String> =
+        ["reg., 1 UE", "session, 1 UE", "reg., 5 UEs", "session, 5 UEs"].map(String::from).into();
+    let bars = |variant: &str| {
+        let bar = |(what, _, ues, _): &(&str, &str, u32, f64)| {
+            results.interval(&core(what, variant, *ues)).unwrap_or(NO_BAR)
+        };
+        CASES.iter().map(bar).collect::<Vec<_>>()
+    };
+    let paper = super::paper::of("l25gc-6").map(|quantity| match quantity.said {
+        super::paper::Said::Number(value) => (value, value, value),
+        super::paper::Said::Words(_) => NO_BAR,
+    });
+    six.drawing = Drawing::Bars(vec![
+        Bars {
+            title: "latency from the core".into(),
+            y_label: "ms".into(),
+            groups: groups.clone(),
+            series: [KERNEL, SHARED].map(|(name, title)| (title.into(), bars(name))).into(),
+        },
+        Bars {
+            title: "kernel-based over shared memory".into(),
+            y_label: "times".into(),
+            groups,
+            series: vec![
+                ("the paper".into(), paper.collect()),
+                (
+                    "here".into(),
+                    ratios.map(|r| r.map_or(NO_BAR, |ratio| (ratio, ratio, ratio))).into(),
+                ),
+            ],
+        },
+    ]);
+    for ((_, what, ..), ratio) in CASES.iter().zip(ratios) {
+        six.here(what, ratio);
+    }
+    six.like = "Like the paper, shared memory is compared with HTTP/2 for the same functions in \
+                the same run. Unlike it, both SBIs are Martlet's and the core's share is measured \
+                at a simulated gNB, so that the milliseconds are not comparable."
+        .into();
+
+    let mut seven = PaperFigure::new(
+        "l25gc-7",
+        "L25GC+, figure 7: total latency with UE and RAN",
+        Mark::ModelledPart,
+        "The time over the radio is a model: round trips of each procedure, --radio-ms each.",
+    );
+    let parts = |ues: u32| {
+        let cases = || CASES.iter().filter(move |case| case.2 == ues);
+        let each = |of: &dyn Fn(&str, &str, f64) -> Option<f64>| -> Vec<(f64, f64, f64)> {
+            let values = cases().flat_map(|(what, _, _, trips)| {
+                [KERNEL, SHARED].map(|(variant, _)| of(what, variant, *trips))
+            });
+            values.map(|v| v.map_or(NO_BAR, |v| (v, v, v))).collect()
+        };
+        let cn = each(&|what, variant, _| results.value(&core(what, variant, ues)));
+        let ran = each(&|what, variant, trips| {
+            let own = results.value(&total(what, variant, ues))?
+                - results.value(&core(what, variant, ues))?;
+            Some(own.max(0.0) + trips * args.radio_ms)
+        });
+        Bars {
+            title: format!("total latency, {ues} UE{}", if ues == 1 { "" } else { "s" }),
+            y_label: "ms".into(),
+            groups: ["reg., HTTP/2", "reg., shared", "session, HTTP/2", "session, shared"]
+                .map(String::from)
+                .into(),
+            series: vec![("CN".into(), cn), ("UE and RAN (modelled part)".into(), ran)],
+        }
+    };
+    seven.drawing = Drawing::Stacked(vec![parts(1), parts(5)]);
+    for (what, title, ues, trips) in CASES {
+        let of = |variant: &str| {
+            Some(results.value(&total(what, variant, ues))? + trips * args.radio_ms)
+        };
+        let ratio = of(KERNEL.0).zip(of(SHARED.0)).map(|(kernel, shared)| kernel / shared);
+        seven.here(&format!("{title}, with RAN"), ratio);
+    }
+    seven.like = format!(
+        "The paper finds that UE and RAN hide most of what the SBI saves. The paper gives no \
+         delay of its radio in its text; {} ms for a round trip are assumed here.",
+        args.radio_ms
+    );
+
+    let mut eight = PaperFigure::new(
+        "l25gc-8",
+        "L25GC+, figure 8: total latency with simulated UEs and RAN",
+        Mark::OtherTestbed,
+        "UE and RAN are simulated as in the paper; Martlet's two SBIs stand for free5GC's and \
+         L25GC+'s.",
+    );
+    let metrics =
+        [("registration", "registration"), ("pdu_session", "PDU session"), ("paging", "paging")];
+    let variants = [KERNEL, SHARED, ("local", "one process")];
+    let panel = |(what, title): (&str, &str)| Panel {
+        title: title.into(),
+        x_label: "number of UEs".into(),
+        y_label: "total latency, ms".into(),
+        series: variants
+            .map(|(variant, name)| Series {
+                name: name.into(),
+                points: UES
+                    .iter()
+                    .filter_map(|ues| results.at((*ues).into(), &total(what, variant, *ues)))
+                    .collect(),
+            })
+            .into(),
+    };
+    eight.drawing = Drawing::Lines(metrics.map(panel).into(), Axes { log_x: true, log_y: false });
+    for (what, title) in metrics {
+        let measured = UES.iter().filter(|n| results.value(&total(what, SHARED.0, **n)).is_some());
+        let average =
+            mean(measured.map(|ues| {
+                results.ratio(&total(what, KERNEL.0, *ues), &total(what, SHARED.0, *ues))
+            }));
+        eight.here(&format!("{title}, average over 4 to 64 UEs"), average);
+    }
+    eight.like = "The paper finds that the latency grows with the UEs, and that shared memory \
+    stays \
+                  below HTTP/2; the table has the averages. The third line, Martlet in one \
+                  process, is \
+                  not in the paper, and the AMF limits no concurrency here."
+        .into();
+    vec![six, seven, eight]
+}

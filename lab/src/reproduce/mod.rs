@@ -1,0 +1,372 @@
+//! `martlet-lab reproduce`: the figures of the four papers in one report, each beside what the
+//! paper says of it.
+//!
+//! The measurements are those of the other experiments, which run as programs of their own; this
+//! module draws their results as the papers do.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `paper` | the papers' values |
+//! | `results` | the results of an experiment, from its files |
+//! | `l25gc`, `xupfpi`, `switch`, `lcs_upp` | the figures of each paper |
+//! | `report` | report.html, report.pdf, summary.json, raw.csv |
+mod l25gc;
+mod lcs_upp;
+pub mod paper;
+mod report;
+mod results;
+mod switch;
+mod xupfpi;
+
+use crate::core::CoreArgs;
+use crate::plot::{Axes, Bars, Panel, draw_bars, draw_scaled, draw_stacked};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use results::Results;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Paper {
+    /// L25GC+: figures 6, 7 and 8
+    L25gc,
+    /// XupfPI: figures 2, 4, 5, 6a, 6b, 7, 8, 9, 11 and 12
+    Xupfpi,
+    /// The programmable switch: figure 2 and three settings of users and rules
+    Switch,
+    /// LCS-UPP: figure 4 (two diagrams) and five averages
+    LcsUpp,
+    /// All four papers
+    All,
+}
+
+impl Paper {
+    const EACH: [Paper; 4] = [Paper::L25gc, Paper::Xupfpi, Paper::Switch, Paper::LcsUpp];
+
+    /// The experiment that measures its figures.
+    fn lab(self) -> &'static str {
+        match self {
+            Paper::L25gc | Paper::All => "control-plane",
+            Paper::Xupfpi => "upf",
+            Paper::Switch => "switch",
+            Paper::LcsUpp => "lcs-upp",
+        }
+    }
+}
+
+/// Makes the papers' figures.
+#[derive(Debug, Clone, Args)]
+pub struct ReproduceArgs {
+    /// The paper
+    #[arg(value_enum, default_value = "all")]
+    pub paper: Paper,
+    /// Folder for measurements, figures and report (lab-results/reproduce-TIME)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Few rounds, in a few minutes; the report then says that it claims nothing
+    #[arg(long)]
+    pub quick: bool,
+    /// Draw again from the measurements that --out holds, without measuring
+    #[arg(long, requires = "out")]
+    pub draw: bool,
+    /// Seconds of each trial of the switch; RFC 2544 requires 60
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
+    pub trial: f64,
+    /// Milliseconds of a round trip over the radio in figure 7 of L25GC+
+    #[arg(long, default_value_t = 20.0, value_name = "MS")]
+    pub radio_ms: f64,
+    /// Real-time properties for LCS-UPP, as the paper sets them
+    #[arg(long)]
+    pub realtime: bool,
+    /// The switch program [default: martlet-switch beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub switch_program: Option<PathBuf>,
+    /// The least work that makes all figures, for a test
+    #[arg(long, hide = true)]
+    pub least: bool,
+    /// The measured core.
+    #[command(flatten)]
+    pub core: CoreArgs,
+}
+
+/// How true to the paper a figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// Measured on other hardware, or with other programs, than the paper's.
+    OtherTestbed,
+    /// A part of it is a model.
+    ModelledPart,
+    /// Not measured in this run.
+    NotMeasured,
+}
+
+impl Mark {
+    fn name(self) -> &'static str {
+        match self {
+            Mark::OtherTestbed => "other testbed",
+            Mark::ModelledPart => "modelled part",
+            Mark::NotMeasured => "not measured here",
+        }
+    }
+}
+
+/// The plot of a figure.
+enum Drawing {
+    Nothing,
+    Lines(Vec<Panel>, Axes),
+    Bars(Vec<Bars>),
+    /// The series of a group on top of each other.
+    Stacked(Vec<Bars>),
+}
+
+/// A drawn value.
+struct Drawn {
+    panel: String,
+    series: String,
+    x: String,
+    value: (f64, f64, f64),
+}
+
+impl Drawing {
+    /// All values that are drawn.
+    fn values(&self) -> Vec<Drawn> {
+        let lines = |panels: &[Panel]| {
+            let mut all = Vec::new();
+            for panel in panels {
+                for series in &panel.series {
+                    all.extend(series.points.iter().map(|p| Drawn {
+                        panel: panel.title.clone(),
+                        series: series.name.clone(),
+                        x: p.0.to_string(),
+                        value: (p.1, p.2, p.3),
+                    }));
+                }
+            }
+            all
+        };
+        let bars = |panels: &[Bars]| {
+            let mut all = Vec::new();
+            for panel in panels {
+                for (name, values) in &panel.series {
+                    let finite =
+                        panel.groups.iter().zip(values).filter(|(_, value)| value.0.is_finite());
+                    all.extend(finite.map(|(group, value)| Drawn {
+                        panel: panel.title.clone(),
+                        series: name.clone(),
+                        x: group.clone(),
+                        value: *value,
+                    }));
+                }
+            }
+            all
+        };
+        match self {
+            Drawing::Nothing => Vec::new(),
+            Drawing::Lines(panels, _) => lines(panels),
+            Drawing::Bars(panels) | Drawing::Stacked(panels) => bars(panels),
+        }
+    }
+
+    fn draw(&self, folder: &Path, name: &str) -> Result<()> {
+        match self {
+            Drawing::Nothing => Ok(()),
+            Drawing::Lines(panels, axes) => draw_scaled(folder, name, panels, *axes),
+            Drawing::Bars(panels) => draw_bars(folder, name, panels),
+            Drawing::Stacked(panels) => draw_stacked(folder, name, panels),
+        }
+    }
+}
+
+/// A figure of a paper.
+struct PaperFigure {
+    id: &'static str,
+    title: String,
+    mark: Mark,
+    /// Why it has its mark.
+    reason: String,
+    /// What is like the paper, and what is not.
+    like: String,
+    drawing: Drawing,
+    /// Values of this run, by the quantities of [`paper`].
+    here: Vec<(&'static paper::Quantity, Option<f64>)>,
+    /// The command that makes it.
+    command: String,
+}
+
+impl PaperFigure {
+    fn new(id: &'static str, title: &str, mark: Mark, reason: &str) -> PaperFigure {
+        PaperFigure {
+            id,
+            title: title.into(),
+            mark,
+            reason: reason.into(),
+            like: String::new(),
+            drawing: Drawing::Nothing,
+            here: paper::of(id).map(|quantity| (quantity, None)).collect(),
+            command: String::new(),
+        }
+    }
+
+    /// Sets the value of a quantity in this run.
+    fn here(&mut self, what: &str, value: Option<f64>) {
+        match self.here.iter_mut().find(|(quantity, _)| quantity.what == what) {
+            Some(found) => found.1 = value.filter(|value| value.is_finite()),
+            None => debug_assert!(false, "{}: no quantity {what:?}", self.id),
+        }
+    }
+
+    /// Marks a figure without any value of this run.
+    fn judge(mut self, failure: Option<&str>) -> PaperFigure {
+        let values = self.drawing.values();
+        if values.is_empty() {
+            self.mark = Mark::NotMeasured;
+            self.reason = failure.unwrap_or("the experiment gave no values for it").into();
+            self.drawing = Drawing::Nothing;
+        } else if let Some(failure) = failure {
+            self.reason += &format!(" The experiment did not end: {failure}");
+        }
+        self
+    }
+}
+
+/// Measures, draws and writes the report. Returns a table of the figures.
+///
+/// # Errors
+/// The folder cannot be written. An experiment that fails is told in the report.
+pub fn run(args: &ReproduceArgs) -> Result<String> {
+    let folder = match &args.out {
+        Some(folder) => folder.clone(),
+        None => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+            PathBuf::from("lab-results").join(format!("reproduce-{}", now.as_secs()))
+        }
+    };
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut figures = Vec::new();
+    for paper in Paper::EACH {
+        if args.paper != Paper::All && args.paper != paper {
+            continue;
+        }
+        let words = arguments(args, paper);
+        let results = match args.draw {
+            true => Ok(()),
+            false => measure(args, paper, &words, &folder.join(paper.lab())),
+        };
+        let failure = results.err().map(|error| format!("{error:#}"));
+        let results = Results::read(&folder.join(paper.lab()));
+        let unread = results.as_ref().err().map(|error| format!("{error:#}"));
+        let results = results.unwrap_or_default();
+        let made = match paper {
+            Paper::L25gc | Paper::All => l25gc::figures(&results, args),
+            Paper::Xupfpi => xupfpi::figures(&results),
+            Paper::Switch => switch::figures(&results),
+            Paper::LcsUpp => lcs_upp::figures(&results, args),
+        };
+        let command = format!("martlet-lab {} {}", paper.lab(), words.join(" "));
+        for mut figure in made {
+            figure.command = command.trim_end().to_string();
+            figures.push(figure.judge(failure.as_deref().or(unread.as_deref())));
+        }
+    }
+    for figure in &figures {
+        figure.drawing.draw(&folder, figure.id)?;
+    }
+    report::write(&folder, args, &figures)
+}
+
+/// The arguments of the experiment of a paper.
+fn arguments(args: &ReproduceArgs, paper: Paper) -> Vec<String> {
+    let mut words = match paper {
+        Paper::L25gc | Paper::All => l25gc::arguments(args),
+        Paper::Xupfpi => xupfpi::arguments(args),
+        Paper::Switch => switch::arguments(args),
+        Paper::LcsUpp => lcs_upp::arguments(args),
+    };
+    if args.quick {
+        words.insert(0, "--quick".into());
+    }
+    words
+}
+
+/// Runs an experiment. Its messages go to `LAB.log` beside its folder.
+fn measure(args: &ReproduceArgs, paper: Paper, words: &[String], folder: &Path) -> Result<()> {
+    tracing::info!(experiment = paper.lab(), folder = %folder.display(), "experiment started");
+    let log = folder.with_extension("log");
+    let file = std::fs::File::create(&log)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--log", "warn", paper.lab(), "--out"]).arg(folder).args(words);
+    if let (Paper::L25gc, Some(martlet)) = (paper, &args.core.martlet) {
+        command.arg("--martlet").arg(martlet);
+    }
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).status()?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(&log).unwrap_or_default();
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
+    anyhow::bail!("{}", last.trim_start_matches("martlet-lab: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(paper: Paper) -> ReproduceArgs {
+        ReproduceArgs {
+            paper,
+            out: None,
+            quick: true,
+            draw: true,
+            trial: 60.0,
+            radio_ms: 20.0,
+            realtime: false,
+            switch_program: None,
+            least: true,
+            core: CoreArgs::default(),
+        }
+    }
+
+    /// Without a measurement, each figure says why it has none. The model of the board needs none.
+    #[test]
+    fn all_17_figures_are_in_the_report_of_a_run_that_measured_nothing() {
+        let folder = std::env::temp_dir().join(format!("martlet-nothing-{}", std::process::id()));
+        let args = ReproduceArgs { out: Some(folder.clone()), ..args(Paper::All) };
+        let table = run(&args).unwrap();
+        let summary: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap();
+        let figures = summary["figures"].as_array().unwrap();
+        assert_eq!(figures.len(), 17, "{table}");
+        for figure in figures {
+            let is_model = figure["id"] == "xupfpi-2";
+            let mark = if is_model { "modelled part" } else { "not measured here" };
+            assert_eq!(figure["mark"], mark, "{figure}");
+            assert!(!figure["reason"].as_str().unwrap().is_empty(), "{figure}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The averages of the paper, from samples whose intervals are known.
+    #[test]
+    fn the_averages_of_lcs_upp_are_changes_of_the_upper_bound_relative_to_wolfssl() {
+        let times = [("wolfssl_default", 1.0), ("mbedtls", 1.5), ("msquic", 0.5)];
+        let more = [("ktls", 2.0), ("kernel_module", 1.0)];
+        let row = |(name, time): (&str, f64), n: u32, round: u32| -> Vec<String> {
+            vec![name.into(), n.to_string(), round.to_string(), time.to_string()]
+        };
+        let all = times.into_iter().chain(more);
+        let rows = all
+            .flat_map(|it| [1, 16_384].map(|n| [row(it, n, 0), row(it, n, 1)]))
+            .flatten()
+            .collect();
+        let results = Results { rows, ..Results::default() };
+        let figures = lcs_upp::figures(&results, &args(Paper::LcsUpp));
+        let values: Vec<f64> = figures
+            .iter()
+            .flat_map(|figure| figure.here.iter().filter_map(|(_, value)| *value))
+            .collect();
+        assert_eq!(values, [50.0, -50.0, 100.0, 0.0, -50.0]);
+        assert!(figures.iter().all(|figure| !figure.reason.contains("stands for")));
+    }
+}
