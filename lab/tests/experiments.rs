@@ -1,7 +1,7 @@
 //! The experiments of `martlet-lab`, in their short forms. They start `martlet`, which has to be
 //! built beside `martlet-lab`, as `cargo test --workspace` does.
 use anyhow::{Context, Result, ensure};
-use martlet_tests::in_namespace;
+use martlet_tests::{in_namespace, in_namespace_within};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -127,6 +127,27 @@ fn scale_registers_every_ue_of_a_storm_and_recovers_after_crashes() {
             30.0,
             &["scale.local.restart", "scale.fabric.restart_amf", "scale.fabric.restart_smf"],
         )
+    });
+}
+
+#[test]
+fn scale_measures_sets_over_postgresql_and_fits_a_law() {
+    in_namespace_within(std::time::Duration::from_secs(240), || async {
+        if !std::path::Path::new("/usr/lib/postgresql").exists() {
+            eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
+            return Ok(());
+        }
+        let lab = Lab::run("scale", &["--sets", "--quick", "--ues", "24"])?;
+        for members in [1, 2, 4] {
+            let id = |what: &str| format!("sets.members{members}.udrs1.{what}");
+            lab.between(0.0, f64::INFINITY, &[&id("function_cpu"), &id("database_cpu")])?;
+            lab.between(0.0, f64::INFINITY, &[&id("set_rate"), &id("core_rate")])?;
+        }
+        lab.between(0.0, f64::INFINITY, &["sets.members4.udrs2.core_rate", "sets.usl.rate"])?;
+        // Two statements of a registration wait for the database.
+        let (near, far) = ("sets.database_ms0.registration", "sets.database_ms5.registration");
+        ensure!(lab.value(far)? > lab.value(near)?, "{:?}", lab.figures);
+        lab.has(&["report.md", "raw.csv", "sets.svg", "sets.png"])
     });
 }
 

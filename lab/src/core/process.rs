@@ -218,7 +218,7 @@ fn usage(pids: &[u32]) -> Usage {
 }
 
 /// The IDs of a process and its children.
-fn family(parent: u32) -> Vec<u32> {
+pub(crate) fn family(parent: u32) -> Vec<u32> {
     let mut pids = vec![parent];
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
         .unwrap_or_default();

@@ -1,5 +1,10 @@
 //! `martlet-lab scale`: many UEs. It measures a registration storm, registrations per second,
-//! memory, and the recovery time after a crash of the core, its AMF or its SMF.
+//! memory, and the recovery time after a crash of the core, its AMF or its SMF. With `--sets`: sets
+//! of AMFs and SMFs over PostgreSQL.
+mod delay_proxy;
+mod sets;
+mod usl;
+
 use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;
@@ -39,6 +44,10 @@ pub struct ScaleArgs {
     /// How many of them register at the same time
     #[arg(long, default_value_t = 2_000)]
     pub storm: u64,
+    /// Sets of AMFs, SMFs and UDRs over PostgreSQL instead: CPU time of a registration with its
+    /// session by the number of members, and latency by the distance of the database
+    #[arg(long)]
+    pub sets: bool,
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
@@ -50,6 +59,9 @@ pub struct ScaleArgs {
 /// There is no right to make a network namespace, a core does not start, or a UE is lost.
 pub fn run(args: &ScaleArgs) -> Result<String> {
     namespace::enter_new()?;
+    if args.sets {
+        return sets::run(args);
+    }
     let mut output = Output::create("scale", args.out.as_deref(), "variant,what,value")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (ues, storm) = if args.quick { (200, 50) } else { (args.ues, args.storm.min(args.ues)) };
