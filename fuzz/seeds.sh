@@ -143,3 +143,36 @@ hex ue_packet udp 4500001c00000000401100000a2d00010a2d00020035040000080000450000
 hex ue_packet esp 4500001800000000403200000a2d00010a2d000200001234
 hex ue_packet ipv6 6000000000180040fd000000000000000000000000000001fd0000000000000000000000000000022c00000000000000110000010000000100350400000800000000
 hex ue_packet frame 02000000000102000000000288a80064810000c808004500001c0000000040110000
+
+# Access tokens: one as text, and claims that the target signs.
+printf '\x00eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJhIiwic3ViIjoiYiIsImF1ZCI6IlVETSIsInNjb3BlIjoibnVkbS1z'\
+'ZG0iLCJleHAiOjQxMDI0NDQ4MDB9.AAAA' |
+    text access_token token
+printf '\x01{"iss":"3fa85f64-5717-4562-b3fc-2c963f66afa6","sub":"a","aud":["UDM"],"scope":"nudm-sdm'\
+' nudm-uecm","exp":4102444800}' |
+    text access_token claims
+
+# Imports of subscribers: CSV, our own JSON, Open5GS, free5GC and UERANSIM.
+printf '\x01imsi,key,opc,slice,dnn\n001010000000001,465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a'\
+'9f4e48a5994e37a02baf,1-0000a7,internet\n' |
+    text subscriber_import csv
+printf '\x02[{"supi":"imsi-001010000000001","key":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63cb'\
+'71954a9f4e48a5994e37a02baf","amf":"8000","sqn":"000000000020"}]' |
+    text subscriber_import martlet
+printf '\x03{"imsi":"001010000000001","security":{"k":"465B5CE8 B199B49F AA5F0A2E E238A6BC","opc":'\
+'"cd63cb71954a9f4e48a5994e37a02baf","amf":"8000","sqn":{"$numberLong":"32"}},"slice":[{"sst":1,"def'\
+'ault_indicator":true,"session":[{"name":"internet","type":3,"qos":{"index":9}}]}]}' |
+    text subscriber_import open5gs
+printf '\x04{"ueId":"imsi-001010000000001","plmnID":"00101","AuthenticationSubscription":{"authenti'\
+'cationMethod":"5G_AKA","permanentKey":{"permanentKeyValue":"465b5ce8b199b49faa5f0a2ee238a6bc"},"seq'\
+'uenceNumber":"000000000020","authenticationManagementField":"8000","opc":{"opcValue":"cd63cb71954a9'\
+'f4e48a5994e37a02baf"}}}' |
+    text subscriber_import free5gc
+printf "\x05supi: 'imsi-001010000000001'\nmcc: '001'\nmnc: '01'\nkey: '465B5CE8B199B49FAA5F0A2EE23"\
+"8A6BC'\nop: 'CD63CB71954A9F4E48A5994E37A02BAF'\nopType: 'OPC'\namf: '8000'\nsessions:\n  - type: "\
+"'IPv4'\n    apn: 'internet'\n    slice:\n      sst: 1\n" |
+    text subscriber_import ueransim
+
+# P4Runtime: a write request with one update, and a read request for a table.
+hex p4runtime write 08011a0408001001220d0801120912070881808010220000
+hex p4runtime read 080112040a020801
