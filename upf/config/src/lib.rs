@@ -428,6 +428,19 @@ pub struct KernelLimits {
     pub events: usize,
     /// Bytes of the sockets' buffers.
     pub socket_buffer: usize,
+    /// Superframes on N6 and segmentation on N3.
+    pub offload: Offload,
+}
+
+/// Whether packets of a flow pass the kernel together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Offload {
+    /// As far as the kernel takes part.
+    #[default]
+    Auto,
+    /// Each packet alone.
+    Off,
 }
 
 impl Default for KernelLimits {
@@ -442,6 +455,7 @@ impl Default for KernelLimits {
             link_addresses: 64,
             events: 4096,
             socket_buffer: 4 << 20,
+            offload: Offload::Auto,
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Where packets leave.
+use super::outgoing::Lost;
 use martlet_upf_rules::Prefix;
 use std::io;
 use std::net::IpAddr;
@@ -11,6 +12,12 @@ pub(super) trait Egress: Send + Sync + 'static {
     fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()>;
     /// To the data network by a network instance; 0 is the default.
     fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()>;
+    /// Lets the calling thread queue what it sends until it flushes.
+    fn queue(&self) {}
+    /// Sends what the calling thread has queued; what was lost since the last call.
+    fn flush(&self) -> Lost {
+        Lost::default()
+    }
     /// Adds or removes a framed route.
     fn route(&self, _: Prefix, _here: bool) {}
 }

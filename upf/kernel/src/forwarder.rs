@@ -128,6 +128,14 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
+    /// Sends what the calling thread has queued, and counts what could not be sent.
+    pub fn flush(&self) {
+        let lost = self.egress.flush();
+        self.counters.lost_packets.add(lost.peers + lost.network);
+        self.counters.drops(DropReason::N3).add(lost.peers);
+        self.counters.drops(DropReason::N6).add(lost.network);
+    }
+
     /// Enables latency samples of packets received at `since`.
     pub fn sampled(&self, since: Instant) -> Sampled<'_> {
         Sampled { counters: &self.counters, since }

@@ -33,6 +33,12 @@ impl Gtpu {
         self.0.iter().map(|(local, socket)| (*local, socket))
     }
 
+    /// The socket for a peer.
+    pub(super) fn socket_for(&self, peer: IpAddr) -> Option<&UdpSocket> {
+        let found = self.0.iter().find(|(local, _)| local.is_ipv4() == peer.is_ipv4());
+        found.map(|(_, socket)| socket)
+    }
+
     /// Sends a datagram to the GTP-U port of a peer, independent of the peer's source port (TS
     /// 29.281, 4.4.2.3).
     pub fn send(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {

@@ -10,6 +10,7 @@
 //! | `limiter`, `shape` | rate limit of error messages, thermal shaping |
 //! | `fragments`, `redirect`, `redirected_flows` | ports of fragments; redirection |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
+//! | `outgoing`, `offload` | batches and superframes of what is sent |
 //! | `ethernet`, `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
 //! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
 //! | [`netns`], `tun`, [`netlink`], [`n6`], [`nat`], [`network_instances`] | setup of N6 |
@@ -35,6 +36,8 @@ pub mod netlink;
 pub mod netns;
 pub mod network_instances;
 pub mod non_ip;
+mod offload;
+mod outgoing;
 mod packet_rate;
 mod packets;
 pub mod perimeter;

@@ -1,5 +1,6 @@
 //! N6: the device, its addresses and routes.
 use super::netlink::Netlink;
+use super::tun::Device;
 use super::{netns, tun};
 use martlet_upf_config::{N6Mode, UpfConfig};
 use martlet_upf_datapath::OpenError;
@@ -9,14 +10,14 @@ use std::fs::File;
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
 /// Creates the TUN device with the first address of each pool, or none with mode `none`.
-pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
+pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
     if config.n6.mode == N6Mode::None {
         tracing::info!("N6 disabled: UEs reach each other only");
         return Ok(None);
     }
     netns::within(config.n6.netns.as_deref(), || {
         let name = config.n6.interface.as_str();
-        let device = tun::create(name)?;
+        let device = tun::create_with(name, config.kernel.offload)?;
         let failed = |what: &str, error: std::io::Error| {
             OpenError::Interface(format!("{what} of the interface {name} cannot be set: {error}"))
         };

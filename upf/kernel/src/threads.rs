@@ -5,6 +5,7 @@ use super::entry::Entry;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
+use super::offload::{HEADER, Header, segments};
 use super::sockets::Sockets;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
@@ -130,6 +131,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
     let mut sockets = forwarder.egress.gtpu.each();
     let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
     let mut batch = Batch::default();
+    forwarder.egress.queue();
     while readable(socket, stopped)? {
         forwarder.shaper.wait_for_batch();
         match batch.receive(socket) {
@@ -151,22 +153,43 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
             }
         });
+        forwarder.flush();
         sample.each(batch.count());
     }
     Ok(())
 }
 
 fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<()> {
-    let Some(mut device) = forwarder.egress.device.as_ref() else { return Ok(()) };
-    let mut buffer = vec![0; HEADROOM + 65_535];
+    let Some(own) = forwarder.egress.device.as_ref() else { return Ok(()) };
+    let mut device = &own.file;
+    let from = if own.has_header { 0 } else { HEADROOM };
+    let mut buffer = vec![0; HEADROOM.max(HEADER) + 65_535];
+    let mut segment = Vec::new();
+    forwarder.egress.queue();
     while readable(device, stopped)? {
         forwarder.shaper.wait_for_batch();
         let now = Instant::now();
         let sample = forwarder.sampled(now);
         let mut packets = 0;
         for _ in 0..AT_A_TIME {
-            match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
+            match device.read(buffer.get_mut(from..).unwrap_or_default()) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) if own.has_header => {
+                    let filled = buffer.get_mut(..length).unwrap_or_default();
+                    let header = Header::parse(filled);
+                    let packet = filled.get_mut(HEADER..).unwrap_or_default();
+                    let give = |buffer: &mut [u8]| {
+                        forwarder.counters.received_packets.add(1);
+                        forwarder.take_from_network(Frame::new(buffer, HEADROOM), now);
+                        packets += 1;
+                    };
+                    let split = header
+                        .and_then(|header| segments(header, packet, HEADROOM, &mut segment, give));
+                    if split.is_none() {
+                        forwarder.counters.received_packets.add(1);
+                        forwarder.counters.dropped(DropReason::Malformed);
+                    }
+                }
                 Ok(length) => {
                     forwarder.counters.received_packets.add(1);
                     let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
@@ -177,6 +200,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
                 Err(error) => return Err(error),
             }
         }
+        forwarder.flush();
         sample.each(packets);
     }
     Ok(())
@@ -189,6 +213,7 @@ fn from_lan<O: Egress>(
 ) -> io::Result<()> {
     let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
+    forwarder.egress.queue();
     while readable(device, stopped)? {
         let now = Instant::now();
         for _ in 0..AT_A_TIME {
@@ -202,6 +227,7 @@ fn from_lan<O: Egress>(
                 Err(error) => return Err(error),
             }
         }
+        forwarder.flush();
     }
     Ok(())
 }

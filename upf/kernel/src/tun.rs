@@ -1,4 +1,5 @@
 //! A TUN device: a network interface whose packets this process reads and writes.
+use martlet_upf_config::Offload;
 use martlet_upf_datapath::OpenError;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,6 +9,43 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Creates a nonblocking device in the calling thread's network namespace. It ends with the file.
 pub(super) fn create(name: &str) -> Result<File, OpenError> {
     open(name, libc::IFF_TUN)
+}
+
+/// The same, with superframes where `offload` says so and the kernel has them: see
+/// [`offload`](super::offload).
+pub(super) fn create_with(name: &str, offload: Offload) -> Result<Device, OpenError> {
+    let has_header = offload == Offload::Auto;
+    let header = if has_header { libc::IFF_VNET_HDR } else { 0 };
+    let file = open(name, libc::IFF_TUN | header)?;
+    const CHECKSUM_AND_TCP: libc::c_ulong = 0x01 | 0x02 | 0x04;
+    const UDP: libc::c_ulong = 0x20 | 0x40;
+    let set = |features: libc::c_ulong| {
+        // SAFETY: TUNSETOFFLOAD takes an integer and no pointer; the file is open.
+        unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, features) == 0 }
+    };
+    let merges = match has_header {
+        true if set(CHECKSUM_AND_TCP | UDP) => Some(true),
+        true if set(CHECKSUM_AND_TCP) => Some(false),
+        _ => None,
+    };
+    if has_header && merges != Some(true) {
+        tracing::info!(
+            interface = name,
+            tcp = merges.is_some(),
+            udp = false,
+            "offload of the N6 interface refused by the kernel: packets pass one by one"
+        );
+    }
+    Ok(Device { file, has_header, merges })
+}
+
+/// The device of N6.
+pub(super) struct Device {
+    pub file: File,
+    /// Whether a virtio-net header stands before each packet.
+    pub has_header: bool,
+    /// Whether the kernel takes superframes of TCP, and of UDP.
+    pub merges: Option<bool>,
 }
 
 /// The same for frames.
