@@ -27,7 +27,11 @@ impl Ausf {
         if !success {
             let reported = self.results.report(supi, network, false, AuthType::FiveGAka).await;
             if let Err(problem) = reported {
-                tracing::warn!(%supi, %problem, "authentication result was not reported to the UDM");
+                tracing::warn!(
+                    %supi,
+                    %problem,
+                    "authentication result was not reported to the UDM"
+                );
             }
             metrics::authentication_failed();
             tracing::warn!(supi = %authentication.supi, "authentication failed: wrong RES*");

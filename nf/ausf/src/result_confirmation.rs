@@ -2,9 +2,9 @@
 //! 33.501, 6.1.4.1a; TS 29.503, 5.4.2.3).
 //!
 //! TS 33.501 links the confirmation to procedures of the UE by the policy of the home operator. In
-//! the home network no other operator can abuse K_SEAF, so by default the UDM stores a success there
-//! while the UE goes on. As soon as one is not stored, each authentication waits for the UDM again,
-//! until the UDM has stored one.
+//! the home network no other operator can abuse K_SEAF, so by default the UDM stores a success
+//! there while the UE goes on. As soon as one is not stored, each authentication waits for the UDM
+//! again, until the UDM has stored one.
 use crate::metrics;
 use martlet_nf::{Criteria, NfContext};
 use martlet_sbi::{Problem, trace};
