@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use martlet_sbi::{Encoded, Exchange, Multipart, Payload, Query, Tap};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -103,6 +103,30 @@ impl SbiRecord {
                 && line["direction"] == "request"
         };
         self.recorded().lines.iter().filter(is_it).count()
+    }
+
+    /// The calls that ended so far, in the order of their ends, each as `service operation`.
+    pub fn sequence(&self) -> Vec<String> {
+        let recorded = self.recorded();
+        let responses = recorded.lines.iter().filter(|line| line["direction"] == "response");
+        let name = |line: &Value| {
+            Some(format!("{} {}", line["service"].as_str()?, line["operation"].as_str()?))
+        };
+        responses.filter_map(name).collect()
+    }
+
+    /// The number of calls of each operation, named `service operation`.
+    pub fn counts(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for line in &self.recorded().lines {
+            let names = (line["service"].as_str(), line["operation"].as_str());
+            if let (Some(service), Some(name)) = names
+                && line["direction"] == "request"
+            {
+                *counts.entry(format!("{service} {name}")).or_default() += 1;
+            }
+        }
+        counts
     }
 
     /// Checks that each operation in `due`, named `service operation`, was called, and that all

@@ -15,6 +15,7 @@ mod former_associations;
 mod lease;
 mod metrics;
 mod n2;
+mod nssf_answers;
 mod operator;
 mod persisted;
 mod procedures;
@@ -84,6 +85,8 @@ pub struct Amf {
     restorations: Semaphore,
     /// Subscriptions to UE events (TS 29.518, 5.3).
     event_subscriptions: EventSubscriptions,
+    /// Answers of the NSSF that still hold.
+    nssf_answers: nssf_answers::NssfAnswers,
     /// LMF subscriptions to NRPPa messages that belong to no UE.
     nrppa_subscriptions: NonUeSubscriptions,
     /// Subscriptions to the state of the AMF (TS 29.518, 5.2.2.5).
@@ -128,6 +131,7 @@ impl Amf {
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
+            nssf_answers: nssf_answers::NssfAnswers::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),
             status_subscriptions: services::StatusSubscriptions::default(),
             listener: Mutex::new(listener.map(|(_, listener)| listener)),

@@ -10,13 +10,16 @@ pub struct AusfConfig {
     pub max_pending: usize,
     /// Seconds until an authentication without a response from the UE is dropped.
     pub pending_s: u32,
+    /// Answer the AMF only after the UDM has stored the result of an authentication, in the home
+    /// network, too (TS 33.501, 6.1.4.1a). Other serving networks always wait.
+    pub await_result: bool,
     /// Refuse deviations of UEs in EAP responses that are tolerated otherwise.
     pub strict: bool,
 }
 
 impl Default for AusfConfig {
     fn default() -> Self {
-        AusfConfig { max_pending: 20_000, pending_s: 60, strict: false }
+        AusfConfig { max_pending: 20_000, pending_s: 60, await_result: false, strict: false }
     }
 }
 

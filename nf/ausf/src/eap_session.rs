@@ -53,8 +53,8 @@ impl Ausf {
             Outcome::Success(packet) => {
                 let k_seaf = aka::k_seaf(&server.keys().k_ausf(), &serving_network_name);
                 let k_seaf = k_seaf.map_err(|e| failed(&e.to_string()))?;
-                // The UDM has to store the result before the serving network may use K_SEAF.
-                self.report_result(&context(server, resynchronised), true, AuthType::EapAkaPrime)
+                self.results
+                    .report_success(&supi, &serving_network_name, AuthType::EapAkaPrime)
                     .await?;
                 Ok(EapSession {
                     k_seaf: Some(SecretHex(*k_seaf.as_octets())),
@@ -69,7 +69,8 @@ impl Ausf {
                     "authentication failed: wrong RES, or the UE rejected the challenge"
                 );
                 let reported = self
-                    .report_result(&context(server, resynchronised), false, AuthType::EapAkaPrime)
+                    .results
+                    .report(&supi, &serving_network_name, false, AuthType::EapAkaPrime)
                     .await;
                 if let Err(problem) = reported {
                     tracing::warn!(
@@ -90,7 +91,9 @@ impl Ausf {
                     martlet_eap::packet::Code::Failure,
                     server.identifier(),
                 );
-                self.report_result(&context(server, true), false, AuthType::EapAkaPrime).await?;
+                self.results
+                    .report(&supi, &serving_network_name, false, AuthType::EapAkaPrime)
+                    .await?;
                 Ok(final_result(packet.encode(), AuthResult::AuthenticationFailure))
             }
             Outcome::Synchronise(auts) => {

@@ -1,13 +1,13 @@
 //! 5G AKA confirmation: verifies the UE's RES* (TS 29.509, 5.2.2.2.2; TS 33.501, 6.1.3.2.0, steps
 //! 10 to 12).
-use crate::pending::{Authentication, Method};
+use crate::pending::Method;
 use crate::{Ausf, metrics};
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::{DateTime, SecretHex};
+use martlet_sbi_api::common::SecretHex;
 use martlet_sbi_api::nausf_ueauthentication::{
     AuthResult, ConfirmationData, ConfirmationDataResponse,
 };
-use martlet_sbi_api::nudm_ueau::{AuthEvent, AuthType};
+use martlet_sbi_api::nudm_ueau::AuthType;
 use martlet_security::nas_5gs::ResStar;
 
 impl Ausf {
@@ -23,33 +23,25 @@ impl Ausf {
         };
         let success =
             data.res_star.is_some_and(|res_star| xres_star.accepts(&ResStar::new(&res_star.0)));
-        let reported = self.report_result(&authentication, success, AuthType::FiveGAka).await;
+        let (supi, network) = (&authentication.supi, &authentication.serving_network_name);
         if !success {
+            let reported = self.results.report(supi, network, false, AuthType::FiveGAka).await;
+            if let Err(problem) = reported {
+                tracing::warn!(
+                    %supi,
+                    %problem,
+                    "authentication result was not reported to the UDM"
+                );
+            }
             metrics::authentication_failed();
             tracing::warn!(supi = %authentication.supi, "authentication failed: wrong RES*");
             return Ok(ConfirmationDataResponse::new(AuthResult::AuthenticationFailure));
         }
-        // The UDM has to store the result before the serving network may use K_SEAF (TS 33.501,
-        // 6.1.4).
-        reported?;
+        self.results.report_success(supi, network, AuthType::FiveGAka).await?;
         let mut response = ConfirmationDataResponse::new(AuthResult::AuthenticationSuccess);
         response.kseaf = Some(SecretHex(*k_seaf.as_octets()));
         response.supi = Some(authentication.supi);
         Ok(response)
-    }
-
-    /// Reports the result of an authentication to the UDM (TS 33.501, 6.1.4.1a).
-    pub(crate) async fn report_result(
-        &self,
-        authentication: &Authentication,
-        success: bool,
-        method: AuthType,
-    ) -> Result<(), Problem> {
-        let network = authentication.serving_network_name.clone();
-        let event =
-            AuthEvent::new(self.instance_id.clone(), success, DateTime::now(), method, network);
-        let supi = &authentication.supi;
-        self.udm().await?.about(supi).confirm_auth(supi, event).await.map(|_| ())
     }
 }
 

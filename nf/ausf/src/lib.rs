@@ -7,10 +7,11 @@ mod eap_session;
 mod five_g_aka_confirmation;
 mod metrics;
 mod pending;
+mod result_confirmation;
 
 pub use config::AusfConfig;
 
-use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
+use martlet_nf::{Criteria, NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{Created, Problem, Route};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nausf_ueauthentication::{
@@ -20,6 +21,7 @@ use martlet_sbi_api::nausf_ueauthentication::{
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_ueau::UdmUeAuthenticationClient;
 use pending::Pending;
+use result_confirmation::ResultConfirmation;
 use std::sync::Arc;
 
 /// The AUSF.
@@ -27,6 +29,7 @@ pub struct Ausf {
     context: Arc<NfContext>,
     instance_id: NfInstanceId,
     pending: Pending,
+    results: Arc<ResultConfirmation>,
     /// Refuse deviations of UEs.
     strict: bool,
 }
@@ -44,12 +47,19 @@ impl NetworkFunction for Ausf {
     type Config = AusfConfig;
 
     async fn create(config: AusfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let instance_id = context.instance_id().parse();
+        let instance_id = context.instance_id().parse::<NfInstanceId>();
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}: write a UUID")))?;
+        let results = ResultConfirmation::new(
+            context.clone(),
+            instance_id.clone(),
+            config.await_result,
+            config.max_pending,
+        );
         Ok(Arc::new(Ausf {
             context,
             instance_id,
+            results: Arc::new(results),
             strict: config.strict,
             pending: Pending::new(&config),
         }))
@@ -57,6 +67,12 @@ impl NetworkFunction for Ausf {
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         NAUSF_AUTH.routes(self.clone())
+    }
+
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        shutdown.wait().await;
+        self.results.flush().await;
+        Ok(())
     }
 
     fn status(&self) -> serde_json::Value {

@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn number_and_age_are_limited() {
-        let pending = Pending::new(&AusfConfig { max_pending: 2, pending_s: 10, strict: false });
+        let config = AusfConfig { max_pending: 2, pending_s: 10, ..Default::default() };
+        let pending = Pending::new(&config);
         let start = Instant::now();
         let first = pending.add(authentication(), start).unwrap();
         pending.add(authentication(), start).unwrap();

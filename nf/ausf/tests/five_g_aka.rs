@@ -92,7 +92,15 @@ async fn complete_authentication(binding: Binding) {
     for _ in 0..3 {
         authenticate(&ausf, &mut usim, info(SUPI), SUPI).await;
     }
-    let event = udr.query_authentication_status(SUPI, FieldsQuery::default()).await.unwrap();
+    // The UDM stores the result while the UE goes on.
+    let event = loop {
+        let stored = udr.query_authentication_status(SUPI, FieldsQuery::default()).await;
+        match stored {
+            Ok(event) => break event,
+            Err(problem) => assert_eq!(problem.status(), 404, "{problem}"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    };
     assert!(event.success && event.serving_network_name == NETWORK);
     // Each vector uses one sequence number.
     let data = udr.query_auth_subs_data(SUPI, FeaturesQuery::default()).await.unwrap();

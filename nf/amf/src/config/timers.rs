@@ -38,6 +38,9 @@ pub struct TimersConfig {
     pub ngap_ms: u32,
     /// Time from HANDOVER COMMAND to HANDOVER NOTIFY, milliseconds.
     pub handover_ms: u32,
+    /// Time for which an answer of the NSSF holds for other UEs with the same subscribed and
+    /// requested slices in the same tracking area, seconds; 0 asks for each registration.
+    pub nssf_answer_s: u32,
     /// Retention of a deregistered UE's security context and 5G-GUTI, seconds.
     pub deregistered_s: u32,
 }
@@ -59,6 +62,7 @@ impl Default for TimersConfig {
             implicit_deregistration_s: 3480,
             ngap_ms: 5000,
             handover_ms: 10_000,
+            nssf_answer_s: 60,
             deregistered_s: 3600,
         }
     }
@@ -113,6 +117,9 @@ impl TimersConfig {
     }
     pub(crate) fn implicit_deregistration(&self) -> Duration {
         Duration::from_secs(self.implicit_deregistration_s.into())
+    }
+    pub(crate) fn nssf_answer(&self) -> Duration {
+        Duration::from_secs(self.nssf_answer_s.into())
     }
     pub(crate) fn deregistered(&self) -> Duration {
         Duration::from_secs(self.deregistered_s.into())

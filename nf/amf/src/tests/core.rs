@@ -15,7 +15,7 @@ use martlet_pcf::Pcf;
 use martlet_ran::gnb::{N2Link, N2Message};
 use martlet_ran::ue::UeConfig;
 use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Samples, Ue};
-use martlet_sbi::{Bindings, LocalBinding, Route};
+use martlet_sbi::{Bindings, LocalBinding, Route, Router};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use martlet_store::{Secret, Store, Subscriber};
 use martlet_udm::Udm;
@@ -62,6 +62,8 @@ pub struct Core {
     pub smf: Arc<SmfByHand>,
     next_gnb: AtomicU32,
     database: PathBuf,
+    local: LocalBinding,
+    environment: Environment,
     _trigger: ShutdownTrigger,
 }
 
@@ -97,8 +99,9 @@ impl Core {
         drop(store);
 
         let (trigger, shutdown) = Shutdown::new();
+        let local = LocalBinding::new();
         let environment = Environment {
-            bindings: Bindings::new().with_local(LocalBinding::new()),
+            bindings: Bindings::new().with_local(local.clone()),
             fabric: None,
             listen: false,
             sockets: None,
@@ -129,7 +132,19 @@ impl Core {
         let amf = MADE.lock().unwrap().remove(&name).unwrap();
         // Each registers with the NRF in a task of its own.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        Core { amf, smf, next_gnb: AtomicU32::new(1), database, _trigger: trigger }
+        let next_gnb = AtomicU32::new(1);
+        Core { amf, smf, next_gnb, database, local, environment, _trigger: trigger }
+    }
+
+    /// Serves a function's address with other routes.
+    pub fn replace(&self, last: u8, routes: Vec<Route>) {
+        self.local.add(&at(last).to_string(), Arc::new(Router::new().serve(routes)));
+    }
+
+    /// Starts a function in place of the one with the same address.
+    pub async fn start_at<F: NetworkFunction<Config: Default>>(&self, last: u8) {
+        let common = CommonConfig::at(at(last), at(10));
+        start::<F>(Default::default(), &common, &self.environment).await.unwrap();
     }
 
     /// The AMF's end of a link: bytes that are written here are received as from a gNB.

@@ -5,6 +5,7 @@ mod core;
 mod faults;
 mod hostile;
 mod idle;
+mod later_calls;
 mod life;
 mod n2;
 mod smf;

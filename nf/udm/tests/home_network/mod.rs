@@ -160,6 +160,12 @@ impl HomeNetwork {
         self.peer(AUSF)
     }
 
+    /// Serves the UDM's address with other routes. Only with [`Binding::Local`].
+    pub fn replace_udm(&self, routes: Vec<Route>) {
+        let router = Router::new().serve(routes);
+        self.local.add(&self.addresses.at(UDM).to_string(), Arc::new(router));
+    }
+
     /// Serves callbacks of a consumer, whose API root is given back.
     pub async fn consumer(&self, routes: Vec<Route>) -> String {
         let address = self.addresses.at(CONSUMER);

@@ -4,4 +4,5 @@ pub mod malformed;
 pub mod other_makers;
 pub mod overload;
 pub mod proxy;
+pub mod service_calls;
 pub mod tls;

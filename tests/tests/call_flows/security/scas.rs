@@ -264,8 +264,16 @@ fn ts_33_514_4_2_3_authentication_status_is_stored() {
         let gnb = core.gnb(1).await?;
         let ue = gnb.new_ue(core.ue_config(1))?;
         ue.register().await?;
-        let status =
-            udr.query_authentication_status(supi, FieldsQuery::default()).await.map_err(problem)?;
+        // The UDM stores it while the UE goes on.
+        let status = loop {
+            match udr.query_authentication_status(supi, FieldsQuery::default()).await {
+                Ok(status) => break status,
+                Err(missing) if missing.status() == 404 => {
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+                Err(other) => return Err(problem(other)),
+            }
+        };
         ensure!(
             status.success && status.serving_network_name == "5G:mnc001.mcc001.3gppnetwork.org",
             "{status:?}"

@@ -5,9 +5,10 @@
 //! AMF <-> old AMF UEContextTransfer                          steps 4, 5 and 10
 //! AMF <-> UE      identification, authentication, security   steps 6 to 9
 //! AMF -> UDM      registration and subscription data         step 14
-//! AMF -> NSSF     slice selection
+//! AMF -> NSSF     slice selection, unless its last answer holds
 //! AMF -> PCF      AM policy association                      step 16
 //! AMF -> UE       REGISTRATION ACCEPT                        step 21
+//! AMF -> UDM      subscription to changes                    step 14c
 //! UE -> AMF       REGISTRATION COMPLETE                      step 22
 //! ```
 use super::back_off::back_off;
@@ -159,7 +160,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
 
     // Subscription, slices and policy (steps 14 to 16).
-    if !verified || ue.registration.subscription.is_none() {
+    let retrieve = !verified || ue.registration.subscription.is_none();
+    if retrieve {
         subscription_retrieval::run(ue, initial).await?;
     }
     subscription_retrieval::check_area(ue)?;
@@ -185,7 +187,11 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if ue.registration.due.slices && slices.configured.is_empty() {
         slices.configured = slice_selection::configured(ue);
     }
-    registration_accept::run(ue, &request, access, slices).await?;
+    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
+    let accepted = registration_accept::run(ue, &request, access, slices).await;
+    // Also without the UE's answer: the deregistration ends the subscription.
+    subscription_retrieval::subscribed(ue, subscribing).await;
+    accepted?;
     ue.registration.due = Default::default();
     configuration_update::run(ue).await
 }

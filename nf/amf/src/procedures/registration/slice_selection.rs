@@ -4,7 +4,11 @@
 //! ```text
 //! AMF -> NSSF  Nnssf_NSSelection_Get
 //! ```
-use crate::served::{ServedGuami, slice_from_sbi, slice_to_sbi};
+//!
+//! An answer that names no other AMF set holds for `amf.timers.nssf_answer_s`: meanwhile the AMF
+//! determines the allowed NSSAI of further UEs by it (TS 23.501, 5.15.5.2.1).
+use crate::nssf_answers::Question;
+use crate::served::{ServedGuami, Tai, slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{GmmCause, NasRejectedNssai, RejectedNssaiCause};
@@ -15,6 +19,7 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::{
     AuthorizedNetworkSliceInfo, NsSelectionQuery, SliceInfoForRegistration, SubscribedSnssai,
 };
+use std::time::Instant;
 
 /// The slices of a registration.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,34 +51,7 @@ pub(crate) async fn run(
     let supported = available(ue);
     let available = |slice: &Slice| supported.contains(slice);
 
-    let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
-        Ok(info) => {
-            let own = ue.amf.served.guami(tai.plmn).map(ServedGuami::amf_set);
-            let named = info
-                .target_amf_set
-                .as_ref()
-                .filter(|set| own.is_none_or(|own| !own.eq_ignore_ascii_case(set)));
-            if let Some(set) = named.filter(|_| may_reroute) {
-                return Err(Stop::Reroute(set.clone()));
-            }
-            from_nssf(&info)
-        }
-        Err(problem) if problem.status() == 403 => {
-            tracing::info!(
-                supi = ue.label(), gnb = ue.gnb(), %problem,
-                "no slice allowed by the NSSF"
-            );
-            Vec::new()
-        }
-        Err(problem) => {
-            // The AMF may select itself (TS 23.501, 5.15.5.2.1).
-            tracing::warn!(
-                supi = ue.label(), gnb = ue.gnb(), %problem,
-                "NSSF request failed; slices selected by the subscription"
-            );
-            own_choice(&subscribed, requested.as_deref())
-        }
-    };
+    let chosen = choose(ue, tai, &subscribed, requested.as_deref(), may_reroute).await?;
     let selected = select(chosen, &subscribed, requested.as_deref(), available);
     if selected.allowed.is_empty() {
         let slices = selected.rejected;
@@ -81,6 +59,60 @@ pub(crate) async fn run(
     }
     ue.registration.allowed = selected.allowed.clone();
     Ok(selected)
+}
+
+/// The slices that the NSSF allows, by an earlier answer if one holds.
+async fn choose(
+    ue: &Ue,
+    tai: Tai,
+    subscribed: &Subscribed,
+    requested: Option<&[Slice]>,
+    may_reroute: bool,
+) -> Result<Vec<Slice>, Stop> {
+    let question = Question {
+        tai,
+        default: subscribed.default.clone(),
+        all: subscribed.all.clone(),
+        requested: requested.map(<[_]>::to_vec),
+    };
+    if let Some(allowed) = ue.amf.nssf_answers.get(&question, Instant::now()) {
+        return Ok(allowed);
+    }
+    match ask(ue, subscribed, requested).await {
+        Ok(info) => {
+            let own = ue.amf.served.guami(tai.plmn).map(ServedGuami::amf_set);
+            let named = info
+                .target_amf_set
+                .as_ref()
+                .filter(|set| own.is_none_or(|own| !own.eq_ignore_ascii_case(set)));
+            let allowed = from_nssf(&info);
+            match named {
+                Some(set) if may_reroute => return Err(Stop::Reroute(set.clone())),
+                Some(_) => {}
+                None => {
+                    let lifetime = ue.amf.config.timers.nssf_answer();
+                    let now = Instant::now();
+                    ue.amf.nssf_answers.put(question, allowed.clone(), now, lifetime);
+                }
+            }
+            Ok(allowed)
+        }
+        Err(problem) if problem.status() == 403 => {
+            tracing::info!(
+                supi = ue.label(), gnb = ue.gnb(), %problem,
+                "no slice allowed by the NSSF"
+            );
+            Ok(Vec::new())
+        }
+        Err(problem) => {
+            // The AMF may select itself (TS 23.501, 5.15.5.2.1).
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), %problem,
+                "NSSF request failed; slices selected by the subscription"
+            );
+            Ok(own_choice(subscribed, requested))
+        }
+    }
 }
 
 /// The slices that AMF and gNB support in the UE's tracking area.

@@ -1,12 +1,13 @@
 //! Registration at the UDM and subscription retrieval (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
 //!
 //! ```text
-//! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get, Nudm_SDM_Subscribe (concurrent)
+//! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get (concurrent)
+//! AMF -> UDM  Nudm_SDM_Subscribe, while the UE gets REGISTRATION ACCEPT
 //! ```
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Subscription, Ue};
 use martlet_nas::GmmCause;
-use martlet_sbi::Problem;
+use martlet_sbi::{Problem, trace};
 use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
 use martlet_sbi_api::nudm_sdm::{
     DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets,
@@ -14,8 +15,9 @@ use martlet_sbi_api::nudm_sdm::{
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 
-/// Registers the AMF, reads the subscription and subscribes to its changes, concurrently.
+/// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
     let before = ue
@@ -23,14 +25,7 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
         .subscription
         .take()
         .and_then(|subscription| subscription.sdm_subscription.clone());
-    let subscribed = async {
-        match before {
-            Some(id) => Some(id),
-            None => subscribe(ue, &supi).await,
-        }
-    };
-    let (registered, data, subscribed) =
-        tokio::join!(register(ue, &supi, initial), read(ue, &supi), subscribed);
+    let (registered, data) = tokio::join!(register(ue, &supi, initial), read(ue, &supi));
     registered.map_err(|problem| refused(ue, &problem, "registration at the UDM failed"))?;
     let data = data.map_err(|problem| refused(ue, &problem, "subscription data request failed"))?;
     let Some(access) = data.am_data else {
@@ -39,7 +34,7 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     ue.registration.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
     let smf_selection = data.smf_sel_data.unwrap_or_default();
     ue.registration.subscription =
-        Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
+        Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: before }));
     Ok(())
 }
 
@@ -71,8 +66,18 @@ async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
     ue.amf.sdm(supi).await?.get_data_sets(supi, query).await
 }
 
-/// Nudm_SDM_Subscribe. Its failure does not affect the registration.
-async fn subscribe(ue: &Ue, supi: &Supi) -> Option<String> {
+/// A Nudm_SDM_Subscribe in progress.
+pub(crate) struct Subscribing(JoinHandle<Option<String>>);
+
+/// Begins Nudm_SDM_Subscribe unless there is a subscription. The UE does not wait for it: it
+/// follows Nudm_SDM_Get, and REGISTRATION ACCEPT contains nothing of it (TS 23.502, 4.2.2.2.2,
+/// steps 14c and 21).
+pub(crate) fn subscribe(ue: &Ue) -> Option<Subscribing> {
+    let supi = ue.identity.supi.clone()?;
+    let subscription = ue.registration.subscription.as_ref()?;
+    if subscription.sdm_subscription.is_some() {
+        return None;
+    }
     let root = ue.amf.context.api_root();
     let mut subscription = SdmSubscription::new(
         ue.amf.instance_id.clone(),
@@ -81,17 +86,29 @@ async fn subscribe(ue: &Ue, supi: &Supi) -> Option<String> {
     );
     subscription.implicit_unsubscribe = Some(true);
     subscription.plmn_id = Some(plmn_to_sbi(ue.guami().plmn));
-    let made = async { ue.amf.sdm(supi).await?.subscribe(supi, subscription).await };
-    match made.await {
-        Ok(created) => {
-            let id = created.body.subscription_id;
-            id.or_else(|| created.location.rsplit('/').next().map(str::to_string))
-                .filter(|id| !id.is_empty())
+    let (amf, gnb) = (ue.amf.clone(), ue.gnb());
+    Some(Subscribing(trace::spawn(trace::Origin::here(), async move {
+        let made = async { amf.sdm(&supi).await?.subscribe(&supi, subscription).await };
+        match made.await {
+            Ok(created) => {
+                let id = created.body.subscription_id;
+                id.or_else(|| created.location.rsplit('/').next().map(str::to_string))
+                    .filter(|id| !id.is_empty())
+            }
+            Err(problem) => {
+                tracing::warn!(%supi, gnb, %problem, "SDM subscription failed");
+                None
+            }
         }
-        Err(problem) => {
-            tracing::warn!(%supi, gnb = ue.gnb(), %problem, "SDM subscription failed");
-            None
-        }
+    })))
+}
+
+/// Stores the identity of the subscription. A failure does not affect the registration.
+pub(crate) async fn subscribed(ue: &mut Ue, subscribing: Option<Subscribing>) {
+    let Some(Subscribing(task)) = subscribing else { return };
+    let id = task.await.ok().flatten();
+    if let Some(subscription) = &mut ue.registration.subscription {
+        Arc::make_mut(subscription).sdm_subscription = id;
     }
 }
 
