@@ -11,7 +11,7 @@ export function rows({ label, heads, path, cells, count }) {
   const head = h("div", { role: "rowgroup" }, h("div", { role: "row", class: "head" },
     heads.map((text) => h("div", { role: "columnheader" }, text))));
   const view = h("div", { class: "rows", role: "table", "aria-label": label, tabindex: 0 }, head, body);
-  let items = []; let next = null; let loading = false; let query = ""; let version = 0;
+  let items = []; let next = null; let loading = false; let query = ""; let version = 0; let all;
   // Wider rows on a phone.
   const height = () => (matchMedia("(max-width: 40rem)").matches ? 58 : HEIGHT);
 
@@ -25,7 +25,9 @@ export function rows({ label, heads, path, cells, count }) {
       if (mine !== version) return;
       items = items.concat(page.items);
       next = page.next ?? null;
-      count?.(page.matching ?? page.total, items.length);
+      // The first page alone may have the total.
+      all = page.matching ?? page.total ?? all;
+      count?.(all, items.length);
     } finally {
       if (mine === version) loading = false;
     }
@@ -59,8 +61,8 @@ export function rows({ label, heads, path, cells, count }) {
     const mine = version;
     const page = await get(`${path}?limit=${PAGE}${query}`);
     if (mine !== version) return;
-    items = page.items; next = page.next ?? null;
-    count?.(page.matching ?? page.total, items.length);
+    items = page.items; next = page.next ?? null; all = page.matching ?? page.total;
+    count?.(all, items.length);
     draw();
   }
 

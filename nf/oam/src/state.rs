@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Password hashes that are computed at the same time: each takes 19 MiB.
+/// Password hashes that are computed at the same time: each takes 19 MiB while it is computed.
 const HASHES: usize = 1;
 
 /// Why the function does not start.

@@ -192,12 +192,9 @@ fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 
 /// The API and the console.
 pub fn router(oam: Arc<Oam>) -> Router {
-    let (operations, document) = operations().split_for_parts();
-    let document = Arc::new(named(document));
-    let described = move || {
-        let document = document.clone();
-        async move { Json((*document).clone()) }
-    };
+    // The description takes a megabyte of small values, and is seldom read: it is made when it is.
+    let (operations, _) = operations().split_for_parts();
+    let described = || async { Json(document()) };
     let api = operations
         .route("/openapi.json", axum::routing::get(described))
         .fallback(unknown)

@@ -45,8 +45,9 @@ pub struct SubscriberPage {
     /// Cursor of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// Number of all subscribers.
-    total: u64,
+    /// Number of all subscribers; on the first page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
 }
 
 impl ListQuery {
@@ -63,7 +64,8 @@ impl ListQuery {
 fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
     let limit = page::limit(query.limit)?;
     let mut after = page::read_cursor(query.cursor.as_deref())?;
-    let total = store.count()?;
+    // SQLite counts by reading an index, which takes a millisecond for 100,000 rows.
+    let total = if query.cursor.is_none() { Some(store.count()?) } else { None };
     let search = query.search.as_deref().unwrap_or_default().trim_start_matches("imsi-");
     if search.len() > 15 || !search.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Failure::field("search", "not an IMSI or MSISDN", "write up to 15 digits"));
@@ -408,7 +410,11 @@ mod tests {
         loop {
             let text = json!({"limit": 10, "cursor": cursor}).to_string();
             let page = page(&store, &query(&text)).unwrap();
-            assert_eq!(page.total, 25);
+            assert_eq!(page.total, cursor.is_none().then_some(25));
+            let views: Vec<_> = all[seen.len()..].iter().take(10).map(view).collect();
+            let shown = page.items.iter().zip(&views);
+            assert!(shown.clone().count() > 0, "an empty page");
+            shown.for_each(|(item, view)| assert_eq!(Some(item), view.as_ref().ok()));
             seen.extend(page.items.into_iter().map(|item| item.supi));
             cursor = page.next;
             if cursor.is_none() {
