@@ -21,6 +21,21 @@ pub fn after_start() {
     });
 }
 
+/// Blocks of this size and more get mappings of their own.
+#[cfg(target_env = "gnu")]
+const MAPPED_BLOCK: libc::c_int = 4 << 20;
+
+/// Makes the C library return large blocks to the kernel when they are freed. A hash of a password
+/// has one of 19 MiB. Once such a block was freed, the C library would take the next ones from the
+/// heap of the thread, and keep them there.
+pub fn return_large_blocks() {
+    // SAFETY: sets a parameter of the allocator, which takes its lock for it.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BLOCK);
+    }
+}
+
 /// Unmaps the program's own code and returns the number of bytes. Code that is called later is
 /// mapped again from the page cache, with a minor fault for each page.
 fn unmap_code() -> std::io::Result<usize> {

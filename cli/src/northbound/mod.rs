@@ -40,6 +40,7 @@ impl Drop for Northbound {
 
 /// Starts the function in a thread, and prints the one-time password of the first administrator.
 pub async fn start(config: &Config, access: Arc<dyn CoreAccess>) -> Result<Northbound> {
+    crate::trim::return_large_blocks();
     let (stop, stopped) = oneshot::channel();
     let (ready, started) = oneshot::channel();
     let config = config.clone();

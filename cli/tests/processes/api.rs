@@ -453,6 +453,114 @@ fn a_policy_is_changed_over_the_api_and_the_rest_needs_a_restart() {
     });
 }
 
+/// A backup that the API made brings back subscribers and accounts of its time.
+#[test]
+fn a_backup_of_the_api_is_restored() {
+    in_namespace(|| async {
+        let site = api_site("api-restore")?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        api.post("/subscribers", subscriber(7))?.expect(201)?;
+        let user = json!({"name": "otto", "role": "operator", "password": "first passphrase"});
+        api.post("/users", user)?.expect(201)?;
+        let kept = "/subscribers/imsi-001010000000007";
+        let before = api.get(kept)?;
+        let folder = site.0.join("backup").display().to_string();
+        let made = api.post("/backups", json!({"folder": folder}))?.expect(202)?.body;
+        let give_up = Instant::now() + Duration::from_secs(20);
+        let job = format!("/jobs/{}", made["id"].as_str().context("a job")?);
+        while api.get(&job)?["state"] != "succeeded" {
+            ensure!(Instant::now() < give_up, "{}", api.get(&job)?);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let with = api.with("if-match", "*");
+        with.request("DELETE", kept, None)?.expect(204)?;
+        api.post("/subscribers", subscriber(8))?.expect(201)?;
+        api.request("DELETE", "/users/otto", None)?.expect(204)?;
+
+        let config = site.config().display().to_string();
+        let restore = |more: &[&str]| {
+            let arguments = [&["restore", folder.as_str(), "-c", config.as_str()], more].concat();
+            std::process::Command::new(MARTLET).args(arguments).output()
+        };
+        let refused = restore(&["--replace"])?;
+        ensure!(!refused.status.success(), "a core runs with the database");
+        core.stop()?;
+        ensure!(!restore(&[])?.status.success(), "a database is replaced without --replace");
+        let restored = restore(&["--replace"])?;
+        ensure!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+
+        let core = site.start(&[])?;
+        ensure!(api.get(kept)? == before, "{}", api.get(kept)?);
+        api.request("GET", "/subscribers/imsi-001010000000008", None)?.expect(404)?;
+        Caller::tcp().sign_in("otto", "first passphrase")?;
+        let gnb = gnb().await?;
+        // The operator's key opens the keys of the restored subscriber.
+        registration_cycle(&ue(&gnb, 7)?).await?;
+        core.stop()
+    });
+}
+
+/// OWASP ASVS V3.1.1, V8.2.1, V12.1.1, V13.1.3.
+#[test]
+fn secrets_are_no_parameters_answers_are_not_cached_and_bodies_are_bounded() {
+    in_namespace(|| async {
+        let site = api_site("api-asvs")?;
+        let core = site.start(&[])?;
+        let local = Caller::socket(&site);
+        let user = json!({"name": "vera", "role": "viewer", "password": "first passphrase"});
+        local.post("/users", user)?.expect(201)?;
+        let body = json!({"name": "ci", "days": 1, "user": "vera", "scopes": ["read"]});
+        let made = local.post("/tokens", body)?.expect(201)?;
+        ensure!(made.header("cache-control") == Some("no-store"), "{made:?}");
+        let token = made.body["token"].as_str().context("a token")?;
+        let bearer = Caller::tcp().with("authorization", &format!("Bearer {token}"));
+        for (caller, path, status) in [
+            (&bearer, "/subscribers", 200),
+            (&bearer, "/users", 403),
+            (&bearer, "/nothing", 403),
+            (&Caller::tcp(), "/subscribers", 401),
+        ] {
+            let answer = caller.request("GET", path, None)?.expect(status)?;
+            ensure!(answer.header("cache-control") == Some("no-store"), "{path}: {answer:?}");
+        }
+        for name in ["token", "access_token", "authorization"] {
+            let path = format!("/subscribers?{name}={token}");
+            Caller::tcp().request("GET", &path, None)?.expect(401)?;
+        }
+        let session = Caller::tcp().sign_in("vera", "first passphrase")?;
+        let cookie = session.headers[0].1.replace('=', "%3D");
+        Caller::tcp().request("GET", &format!("/session?cookie={cookie}"), None)?.expect(401)?;
+        // Who is not signed in sends no more than a sign-in needs.
+        let long = json!({"user": "vera", "password": "x".repeat(5000)});
+        Caller::tcp().post("/session", long)?.expect(413)?;
+        core.stop()
+    });
+}
+
+/// A hash of a password takes 19 MiB; the process does not keep them.
+#[test]
+fn memory_of_password_hashes_is_returned() {
+    in_namespace(|| async {
+        let site = api_site("api-memory")?;
+        let core = site.start(&[])?;
+        let resident = || -> Result<u64> {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", core.id()))?;
+            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+            let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+            Ok(kilobytes.context("RssAnon")?.parse()?)
+        };
+        let password = first_password(&site)?;
+        let before = resident()?;
+        for _ in 0..4 {
+            Caller::tcp().sign_in("admin", &password)?;
+        }
+        let after = resident()?;
+        ensure!(after < before + 10_000, "{before} kB before, {after} kB after four sign-ins");
+        core.stop()
+    });
+}
+
 /// A page of another site, also one whose name leads to this machine by DNS rebinding, reads and
 /// changes nothing, not even in the browser of a user who is signed in.
 #[test]
