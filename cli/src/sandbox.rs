@@ -282,7 +282,9 @@ pub fn enter_supervisor(config: &Config) -> Entered {
     policy.name = "supervisor".into();
     policy.stays_root = true;
     policy.locks_memory = false;
-    policy.filters.clear();
+    // The functions inherit the filter, so it has what they call before and after their own.
+    policy.filters.push("supervisor");
+    policy.executes = true;
     policy.start.extend([
         // The AMF opens its raw socket before it gives up root.
         Capability::CAP_NET_RAW,

@@ -411,6 +411,58 @@ mod attack {
     }
 
     #[test]
+    fn attack_from_inside_the_supervisor_makes_no_forbidden_system_call() {
+        in_namespace(|| async {
+            let site = site("attack-supervisor", &format!("security: {{ user: \"{USER}\" }}"))?;
+            let core = site.start(&["--split"])?;
+            let status = proc_status(core.id())?;
+            ensure!(status["Seccomp"] == "2" && status["NoNewPrivs"] == "1", "{status:?}");
+            // It remains root, so only the filter refuses these.
+            ensure!(status["Uid"].starts_with('0'), "{status:?}");
+            let mut attacker = Attacker::inside(core.id())?;
+            for (name, number) in [
+                ("ptrace", libc::SYS_ptrace),
+                ("process_vm_readv", libc::SYS_process_vm_readv),
+                ("process_vm_writev", libc::SYS_process_vm_writev),
+                ("pidfd_getfd", libc::SYS_pidfd_getfd),
+                ("mount", libc::SYS_mount),
+                ("pivot_root", libc::SYS_pivot_root),
+                ("chroot", libc::SYS_chroot),
+                ("unshare", libc::SYS_unshare),
+                ("init_module", libc::SYS_init_module),
+                ("finit_module", libc::SYS_finit_module),
+                ("kexec_load", libc::SYS_kexec_load),
+                ("keyctl", libc::SYS_keyctl),
+                ("io_uring_setup", libc::SYS_io_uring_setup),
+                ("userfaultfd", libc::SYS_userfaultfd),
+                ("open_by_handle_at", libc::SYS_open_by_handle_at),
+                ("reboot", libc::SYS_reboot),
+            ] {
+                let result = attacker.call(number, [0; 6])?;
+                ensure!(result == EPERM, "{name} returned {result}");
+            }
+            drop(attacker);
+            // A function that starts again under the inherited filter has its own rights.
+            for name in ["amf", "upf"] {
+                let killed = kill(&core, name)?;
+                until(&core, name, "the function runs again", |_| {
+                    core.process_of(&format!("nf {name} ")).is_some_and(|pid| pid != killed)
+                })
+                .await?;
+            }
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            while check_rights(&core).is_err() {
+                ensure!(tokio::time::Instant::now() < give_up, "{:?}", check_rights(&core));
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            let gnb = gnb_at(3, "127.0.0.5:38412").await?;
+            registration_cycle(&ue(&gnb, 1)?).await?;
+            gnb.shutdown().await;
+            core.stop()
+        });
+    }
+
+    #[test]
     fn attack_from_inside_the_amf_process_ends_it_at_the_first_forbidden_call() {
         as_attacker("kill", |amf| {
             let outcome = amf.call(libc::SYS_execve, [0; 6]);
