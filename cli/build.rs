@@ -6,7 +6,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
-    // On this target, rustc links with the lld that it comes with, unless another linker is set.
+    // On this target, rustc links with its own lld, unless another linker is set.
     let is_default = is("TARGET", "x86_64-unknown-linux-gnu")
         && is("HOST", "x86_64-unknown-linux-gnu")
         && std::env::var_os("RUSTC_LINKER").is_none()

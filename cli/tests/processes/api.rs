@@ -463,8 +463,8 @@ fn a_backup_of_the_api_is_restored() {
         api.post("/subscribers", subscriber(7))?.expect(201)?;
         let user = json!({"name": "otto", "role": "operator", "password": "first passphrase"});
         api.post("/users", user)?.expect(201)?;
-        let kept = "/subscribers/imsi-001010000000007";
-        let before = api.get(kept)?;
+        let restored_path = "/subscribers/imsi-001010000000007";
+        let before = api.get(restored_path)?;
         let folder = site.0.join("backup").display().to_string();
         let made = api.post("/backups", json!({"folder": folder}))?.expect(202)?.body;
         let give_up = Instant::now() + Duration::from_secs(20);
@@ -474,7 +474,7 @@ fn a_backup_of_the_api_is_restored() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let with = api.with("if-match", "*");
-        with.request("DELETE", kept, None)?.expect(204)?;
+        with.request("DELETE", restored_path, None)?.expect(204)?;
         api.post("/subscribers", subscriber(8))?.expect(201)?;
         api.request("DELETE", "/users/otto", None)?.expect(204)?;
 
@@ -491,7 +491,7 @@ fn a_backup_of_the_api_is_restored() {
         ensure!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
 
         let core = site.start(&[])?;
-        ensure!(api.get(kept)? == before, "{}", api.get(kept)?);
+        ensure!(api.get(restored_path)? == before, "{}", api.get(restored_path)?);
         api.request("GET", "/subscribers/imsi-001010000000008", None)?.expect(404)?;
         Caller::tcp().sign_in("otto", "first passphrase")?;
         let gnb = gnb().await?;

@@ -20,7 +20,7 @@ const CASES: [(&str, &str, u32, f64); 4] = [
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
     let mut words = vec!["--sbi", "fabric,http,local"];
-    if args.least {
+    if args.minimal {
         words.extend(["--ues", "1,4,5", "--rounds", "1"]);
     }
     words.into_iter().map(String::from).collect()
@@ -46,9 +46,9 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
         };
         CASES.iter().map(bar).collect::<Vec<_>>()
     };
-    let paper = super::paper::of("l25gc-6").map(|quantity| match quantity.said {
-        super::paper::Said::Number(value) => (value, value, value),
-        super::paper::Said::Words(_) => NO_BAR,
+    let paper = super::paper::of("l25gc-6").map(|quantity| match quantity.value {
+        super::paper::PaperValue::Number(value) => (value, value, value),
+        super::paper::PaperValue::Words(_) => NO_BAR,
     });
     six.drawing = Drawing::Bars(vec![
         Bars {
@@ -62,7 +62,7 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
             y_label: "times".into(),
             groups,
             series: vec![
-                ("the paper".into(), paper.collect()),
+                (super::paper::SERIES.into(), paper.collect()),
                 (
                     "here".into(),
                     ratios.map(|r| r.map_or(NO_BAR, |ratio| (ratio, ratio, ratio))).into(),

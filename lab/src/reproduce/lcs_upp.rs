@@ -19,7 +19,7 @@ const LOWER: [(&str, &str, &str); 3] = [
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
     let mut words = Vec::new();
-    if args.least {
+    if args.minimal {
         words.extend(["--rounds", "5", "--sizes", "1,65535", "--setups", "1"]);
         words.extend(["--channels", "rustls,quinn"]);
     } else if args.quick {

@@ -84,7 +84,7 @@ pub struct ReproduceArgs {
     pub switch_program: Option<PathBuf>,
     /// The least work that makes all figures, for a test
     #[arg(long, hide = true)]
-    pub least: bool,
+    pub minimal: bool,
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
@@ -218,8 +218,8 @@ impl PaperFigure {
 
     /// Marks a figure without any value of this run.
     fn judge(mut self, failure: Option<&str>) -> PaperFigure {
-        let values = self.drawing.values();
-        if values.is_empty() {
+        let measured = |value: &Drawn| value.series != paper::SERIES;
+        if !self.drawing.values().iter().any(measured) {
             self.mark = Mark::NotMeasured;
             self.reason = failure.unwrap_or("the experiment gave no values for it").into();
             self.drawing = Drawing::Nothing;
@@ -233,7 +233,7 @@ impl PaperFigure {
 /// Measures, draws and writes the report. Returns a table of the figures.
 ///
 /// # Errors
-/// The folder cannot be written. An experiment that fails is told in the report.
+/// The folder cannot be written. The report names each experiment that failed.
 pub fn run(args: &ReproduceArgs) -> Result<String> {
     let folder = match &args.out {
         Some(folder) => folder.clone(),
@@ -323,7 +323,7 @@ mod tests {
             radio_ms: 20.0,
             realtime: false,
             switch_program: None,
-            least: true,
+            minimal: true,
             core: CoreArgs::default(),
         }
     }
@@ -360,7 +360,7 @@ mod tests {
             .flat_map(|it| [1, 16_384].map(|n| [row(it, n, 0), row(it, n, 1)]))
             .flatten()
             .collect();
-        let results = Results { rows, ..Results::default() };
+        let results = Results::of(rows);
         let figures = lcs_upp::figures(&results, &args(Paper::LcsUpp));
         let values: Vec<f64> = figures
             .iter()

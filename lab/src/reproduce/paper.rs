@@ -3,9 +3,12 @@
 //! Each row is a quantity of a figure. The plots themselves are not part of this table: a value
 //! that stands in a plot only has words in place of a number.
 
+/// The name of a series of values of the paper, which were not measured here.
+pub const SERIES: &str = "the paper";
+
 /// What a paper says of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Said {
+pub enum PaperValue {
     /// A number.
     Number(f64),
     /// A finding, where the text gives no number.
@@ -20,24 +23,24 @@ pub struct Quantity {
     /// The quantity.
     pub what: &'static str,
     /// What the paper says.
-    pub said: Said,
+    pub value: PaperValue,
     /// Its unit.
     pub unit: &'static str,
-    /// Where it says so.
+    /// Where the paper has it.
     pub source: &'static str,
 }
 
 const fn row(
     figure: &'static str,
     what: &'static str,
-    said: Said,
+    value: PaperValue,
     unit: &'static str,
     source: &'static str,
 ) -> Quantity {
-    Quantity { figure, what, said, unit, source }
+    Quantity { figure, what, value, unit, source }
 }
 
-use Said::{Number, Words};
+use PaperValue::{Number, Words};
 
 /// All quantities.
 pub const QUANTITIES: &[Quantity] = &[

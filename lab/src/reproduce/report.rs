@@ -1,5 +1,5 @@
 //! The report: one HTML page with all plots in it, a PDF of it, raw data, and a summary.
-use super::paper::Said;
+use super::paper::PaperValue;
 use super::{PaperFigure, ReproduceArgs};
 use crate::machine;
 use anyhow::Result;
@@ -40,14 +40,14 @@ fn number(value: f64) -> String {
 }
 
 /// Cells of a quantity: the paper's value, ours, and the ratio of ours to the paper's.
-fn cells(said: Said, here: Option<f64>, unit: &str) -> [String; 3] {
+fn cells(value: PaperValue, here: Option<f64>, unit: &str) -> [String; 3] {
     let with_unit = |value: f64| format!("{} {unit}", number(value)).trim_end().to_string();
-    let paper = match said {
-        Said::Number(value) => with_unit(value),
-        Said::Words(words) => words.into(),
+    let paper = match value {
+        PaperValue::Number(value) => with_unit(value),
+        PaperValue::Words(words) => words.into(),
     };
-    let ratio = match (said, here) {
-        (Said::Number(paper), Some(here)) => number(here / paper),
+    let ratio = match (value, here) {
+        (PaperValue::Number(paper), Some(here)) => number(here / paper),
         _ => "–".into(),
     };
     [paper, here.map_or("not measured here".into(), with_unit), ratio]
@@ -94,9 +94,9 @@ fn summary(figure: &PaperFigure) -> Value {
         .here
         .iter()
         .map(|(quantity, here)| {
-            let (paper, words) = match quantity.said {
-                Said::Number(value) => (Some(value), None),
-                Said::Words(words) => (None, Some(words)),
+            let (paper, words) = match quantity.value {
+                PaperValue::Number(value) => (Some(value), None),
+                PaperValue::Words(words) => (None, Some(words)),
             };
             let ratio = paper.zip(*here).map(|(paper, here)| here / paper);
             json!({
@@ -120,7 +120,7 @@ fn table(figures: &[PaperFigure]) -> String {
             .here
             .iter()
             .map(|(quantity, here)| {
-                let [paper, here, _] = cells(quantity.said, *here, quantity.unit);
+                let [paper, here, _] = cells(quantity.value, *here, quantity.unit);
                 format!("{}: {paper} / {here}", quantity.what)
             })
             .collect();
@@ -183,7 +183,7 @@ fn page(
                  <th>here / paper</th></tr>";
         for (quantity, here) in &figure.here {
             let [paper, here, ratio] =
-                cells(quantity.said, *here, quantity.unit).map(|it| escaped(&it));
+                cells(quantity.value, *here, quantity.unit).map(|it| escaped(&it));
             let _ = write!(
                 page,
                 "<tr><td>{}</td><td>{paper}</td><td>{}</td><td>{here}</td><td>{ratio}</td></tr>",

@@ -43,6 +43,12 @@ impl Results {
         Ok(Results { figures, rows })
     }
 
+    /// Results that have rows only.
+    #[cfg(test)]
+    pub fn of(rows: Vec<Vec<String>>) -> Results {
+        Results { rows, ..Results::default() }
+    }
+
     /// The value of a figure.
     pub fn value(&self, id: &str) -> Option<f64> {
         self.figures.get(id).map(|figure| figure.0)

@@ -23,7 +23,7 @@ const LARGE: u32 = 1518;
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
     let mut words = vec!["--interfaces".to_string(), "--interfaces-only".into()];
-    let (frames, loads) = match (args.least, args.quick) {
+    let (frames, loads) = match (args.minimal, args.quick) {
         (true, _) => ("64", "1"),
         (_, true) => ("64,1518", "3"),
         _ => ("64,128,256,1024,1518", "3"),

@@ -20,8 +20,8 @@ over \
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
     let mut words = vec!["--parts", "onboard"];
-    if args.least {
-        words.push("--least");
+    if args.minimal {
+        words.push("--minimal");
     }
     words.into_iter().map(String::from).collect()
 }

@@ -148,7 +148,7 @@ impl ResultConfirmation {
             udm.confirm_auth(supi, event).await.map(drop)
         }
         .await;
-        // An error that concerns one subscriber says nothing about the next.
+        // An error that concerns one subscriber does not concern the next.
         self.failing.store(stored.as_ref().is_err_and(is_temporary), Ordering::Relaxed);
         stored
     }

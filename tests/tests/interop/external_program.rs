@@ -61,29 +61,78 @@ fn run_go(mut command: Command, what: &str) -> Option<String> {
 
 /// Builds a package of the module that `tests/interop/NAME/go.mod` names and `go.sum` pins.
 pub fn build(name: &str, package: &str) -> Option<PathBuf> {
+    build_changed(name, package, None)
+}
+
+/// The same, with text replaced in files of a module.
+pub fn build_changed(name: &str, package: &str, change: Option<&Change>) -> Option<PathBuf> {
     let (mut build, folder) = command(name)?;
     let program = folder.join(name);
     // A build in the guest would take minutes: it was built outside.
     if std::env::var_os("MARTLET_TEST_BUILT").is_none() {
-        build.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(package);
+        build.args(["build", "-mod=readonly", "-o"]).arg(&program);
+        if let Some(change) = change {
+            build.arg(format!("-modfile={}", change.module_file(name, &folder)?.display()));
+        }
+        build.arg(package);
         run_go(build, package)?;
     }
     Some(program)
 }
 
-/// A writable copy of the module that `go.mod` names, for modules whose build generates code.
-pub fn copy(name: &str, module: &str) -> Option<PathBuf> {
-    let (mut list, folder) = command(name)?;
+/// Text that is replaced in files of a module when a program is built.
+pub struct Change {
+    /// The module.
+    pub module: &'static str,
+    /// Paths of the files in the module.
+    pub files: &'static [&'static str],
+    /// The text, which each of the files has.
+    pub from: &'static str,
+    /// What replaces it.
+    pub to: &'static str,
+}
+
+impl Change {
+    /// Changes a copy of the module, and writes a `go.mod` that names it: Go refuses overlays of
+    /// its cache.
+    fn module_file(&self, name: &str, folder: &Path) -> Option<PathBuf> {
+        let copy = copy(name, self.module)?;
+        for file in self.files {
+            let file = copy.join(file);
+            let source = std::fs::read_to_string(&file).expect("read a file of the module");
+            let changed = source.contains(self.to);
+            assert!(changed || source.contains(self.from), "{file:?} has no {:?}", self.from);
+            std::fs::write(&file, source.replace(self.from, self.to)).expect("write a file");
+        }
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop").join(name);
+        let module_file = folder.join(format!("{name}.mod"));
+        let text = std::fs::read_to_string(own.join("go.mod")).expect("read go.mod");
+        let replace = format!("\nreplace {} => {}\n", self.module, copy.display());
+        std::fs::write(&module_file, text + &replace).expect("write a go.mod");
+        std::fs::copy(own.join("go.sum"), folder.join(format!("{name}.sum"))).expect("copy go.sum");
+        Some(module_file)
+    }
+}
+
+/// The folder of a module's source.
+fn module_folder(name: &str, module: &str) -> Option<PathBuf> {
+    let (mut list, _) = command(name)?;
     list.args(["mod", "download", module]);
     run_go(list, module)?;
     let (mut list, _) = command(name)?;
     list.args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]);
-    let from = run_go(list, module)?;
+    Some(PathBuf::from(run_go(list, module)?.trim()))
+}
+
+/// A writable copy of the module that `go.mod` names, for modules whose build generates code.
+pub fn copy(name: &str, module: &str) -> Option<PathBuf> {
+    let (_, folder) = command(name)?;
+    let from = module_folder(name, module)?;
     let to = folder.join(format!("{name}-source"));
     if !to.exists() {
         let mut cp = Command::new("cp");
         let copied =
-            cp.args(["-r", "--no-preserve=mode", from.trim()]).arg(&to).status().expect("start cp");
+            cp.args(["-r", "--no-preserve=mode"]).arg(from).arg(&to).status().expect("start cp");
         assert!(copied.success(), "cannot copy the module");
     }
     Some(to)

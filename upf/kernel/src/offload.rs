@@ -130,9 +130,9 @@ impl Layout {
             UDP => 8,
             _ => return None,
         };
-        let least = if protocol == TCP { 20 } else { 8 };
+        let shortest = if protocol == TCP { 20 } else { 8 };
         let payload = transport + header;
-        let is_whole = header >= least && (!is_v4 || transport >= 20) && payload <= packet.len();
+        let is_whole = header >= shortest && (!is_v4 || transport >= 20) && payload <= packet.len();
         let layout = Layout { is_v4, protocol, transport, payload, end: packet.len() };
         is_whole.then_some(layout)
     }

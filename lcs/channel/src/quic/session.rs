@@ -196,8 +196,8 @@ impl Session {
         self.careful = self.lossy || self.connected && self.connection.rtt() > DISTANT_RTT;
         let (mut flight, mut count) = (Vec::new(), 0);
         // Where single datagrams are repeated, they are sent one by one.
-        let most = MAX_BATCH / usize::from(self.connection.current_mtu());
-        let batch = if self.careful { 1 } else { most.clamp(1, MAX_SEGMENTS) };
+        let fitting = MAX_BATCH / usize::from(self.connection.current_mtu());
+        let batch = if self.careful { 1 } else { fitting.clamp(1, MAX_SEGMENTS) };
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
                 self.drained |= event.is_drained();
