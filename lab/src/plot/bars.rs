@@ -33,7 +33,7 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 /// # Errors
 /// A file cannot be written.
 pub fn draw_stacked(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
-    draw_panels(folder, name, panels, |area, panel| draw_stack(area, panel))
+    draw_panels(folder, name, panels, draw_stack)
 }
 
 fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {

@@ -350,7 +350,7 @@ impl Merger {
             id: id.wrapping_add(1),
         };
         let next = Some(next).filter(|_| mergeable && flags & PSH == 0);
-        let parts = Vec::from([start..start + packet.len()]);
+        let parts: Vec<_> = std::iter::once(start..start + packet.len()).collect();
         Some(Outcome::First(Merged { parts, next, length: packet.len() }))
     }
 

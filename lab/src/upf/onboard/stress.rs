@@ -71,7 +71,7 @@ pub fn use_memory(args: &MemoryLoadArgs) -> Result<()> {
                 std::thread::sleep(Duration::from_secs(1));
             }
             // The triad of STREAM.
-            _ => to.iter_mut().zip(&from).for_each(|(to, from)| *to = *from * 3 + *to),
+            _ => to.iter_mut().zip(&from).for_each(|(to, from)| *to += *from * 3),
         }
         std::hint::black_box(&mut to);
     }
