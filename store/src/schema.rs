@@ -163,6 +163,8 @@ fn is_concurrent(error: &StoreError) -> bool {
     let concurrent = [
         SqlState::UNIQUE_VIOLATION,
         SqlState::DUPLICATE_TABLE,
+        // The table's row type.
+        SqlState::DUPLICATE_OBJECT,
         SqlState::T_R_SERIALIZATION_FAILURE,
     ];
     matches!(error, StoreError::Postgres(error)

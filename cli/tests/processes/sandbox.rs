@@ -450,13 +450,17 @@ mod attack {
                 })
                 .await?;
             }
-            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(40);
             while check_rights(&core).is_err() {
                 ensure!(tokio::time::Instant::now() < give_up, "{:?}", check_rights(&core));
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             let gnb = gnb_at(3, "127.0.0.5:38412").await?;
-            registration_cycle(&ue(&gnb, 1)?).await?;
+            // The SMF has to find out that the UPF has restarted.
+            while let Err(error) = registration_cycle(&ue(&gnb, 1)?).await {
+                ensure!(tokio::time::Instant::now() < give_up, "{error:#}");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
             gnb.shutdown().await;
             core.stop()
         });

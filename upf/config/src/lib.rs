@@ -436,10 +436,11 @@ pub struct KernelLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offload {
-    /// As far as the kernel takes part.
-    #[default]
+    /// As far as the kernel takes part. A program that reads frames from a veth receives frames
+    /// larger than the MTU.
     Auto,
     /// Each packet alone.
+    #[default]
     Off,
 }
 
@@ -455,7 +456,7 @@ impl Default for KernelLimits {
             link_addresses: 64,
             events: 4096,
             socket_buffer: 4 << 20,
-            offload: Offload::Auto,
+            offload: Offload::Off,
         }
     }
 }
