@@ -5,6 +5,7 @@ use martlet_tests::{in_namespace, in_namespace_within};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The results of an experiment. Its folder is removed on drop.
 struct Lab {
@@ -15,8 +16,10 @@ struct Lab {
 impl Lab {
     /// Runs an experiment.
     fn run(name: &str, arguments: &[&str]) -> Result<Lab> {
-        let folder =
-            std::env::temp_dir().join(format!("martlet-lab-{name}-test-{}", std::process::id()));
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir()
+            .join(format!("martlet-lab-{name}-test-{}-{run}", std::process::id()));
         let mut lab = Lab { folder, figures: Vec::new() };
         let output = Command::new(env!("CARGO_BIN_EXE_martlet-lab"))
             .args(["--log", "warn", name, "--out"])
@@ -144,9 +147,8 @@ fn scale_measures_sets_over_postgresql_and_fits_a_law() {
             lab.between(0.0, f64::INFINITY, &[&id("set_rate"), &id("core_rate")])?;
         }
         lab.between(0.0, f64::INFINITY, &["sets.members4.udrs2.core_rate", "sets.usl.rate"])?;
-        // Two statements of a registration wait for the database.
-        let (near, far) = ("sets.database_ms0.registration", "sets.database_ms5.registration");
-        ensure!(lab.value(far)? > lab.value(near)?, "{:?}", lab.figures);
+        // A registration waits for the database at least once.
+        lab.between(5.0, f64::INFINITY, &["sets.database_ms5.registration"])?;
         lab.has(&["report.md", "raw.csv", "sets.svg", "sets.png"])
     });
 }

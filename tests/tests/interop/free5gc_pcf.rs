@@ -1,8 +1,8 @@
 //! free5GC's PCF with Martlet's other functions. It keeps its data in a database with MongoDB's
 //! protocol: FerretDB over SQLite.
 //!
-//! Sessions are left out: this PCF ends a request for a session's policy with a panic unless the UDR
-//! serves `application-data/influenceData` (TS 29.519), which Martlet's does not.
+//! Sessions are left out: this PCF ends a request for a session's policy with a panic unless the
+//! UDR serves `application-data/influenceData` (TS 29.519), which Martlet's does not.
 use crate::external_program::{Change, ExternalProgram, build, build_changed};
 use crate::free5gc::{free5gc_config, gnb, subscribe, ue, until_registered};
 use anyhow::Result;

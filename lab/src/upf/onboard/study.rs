@@ -36,8 +36,8 @@ pub fn busy(round: &Round) -> f64 {
     (round.cpu.as_secs_f64() / round.wall.as_secs_f64()).min(1.0)
 }
 
-/// Whether the generator sent the packets that the round is about. Otherwise loss has no meaning: the
-/// packets that were not sent cannot be lost.
+/// Whether the generator sent the packets that the round is about. Otherwise loss has no meaning:
+/// the packets that were not sent cannot be lost.
 pub fn is_offered(round: &Round) -> bool {
     round.missed <= MAX_MISSED
 }
