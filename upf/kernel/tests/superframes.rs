@@ -184,8 +184,9 @@ fn a_tcp_transfer_is_split_to_the_mtu_with_right_checksums() {
             let answer = rig.receive_n3().expect("SYN and ACK");
             let number = |packet: &[u8]| u32::from_be_bytes(packet[24..28].try_into().unwrap());
             let first = number(&answer[GTPU..]).wrapping_add(1);
-            send(&mut rig, tcp(100, first, 0x10, &[]));
+            // The server sends as soon as it has the ACK.
             let before = handed_over();
+            send(&mut rig, tcp(100, first, 0x10, &[]));
             let (mut received, mut packets) = (Vec::new(), 0);
             while received.len() < SIZE {
                 let datagram = rig.receive_n3().expect("a packet");
