@@ -2,13 +2,22 @@
 
 /// Over these bytes; one that is missing at the end counts as 0.
 pub fn internet(bytes: &[u8]) -> u16 {
-    let words =
-        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
+    !sum(bytes, 0)
+}
+
+/// The sum whose complement is the checksum, continued from `start`. It is 0 only if all words are.
+///
+/// Words of 8 bytes are added, since a carry out of 16 bits is one of the next 16.
+pub fn sum(bytes: &[u8], start: u64) -> u16 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).map(|word| u128::from(u64::from_be_bytes(*word)));
+    let mut total = u128::from(start) + words.sum::<u128>();
+    while total > 0xffff {
+        total = (total & 0xffff) + (total >> 16);
     }
-    !(sum as u16)
+    total as u16
 }
 
 /// The checksum after some bytes that it covers, an even number of them at an even offset, are
@@ -29,6 +38,22 @@ pub fn replaced(sum: u16, old: &[u8], new: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_is_that_of_rfc_1071() {
+        assert_eq!(sum(&[0, 1, 0xf2, 3, 0xf4, 0xf5, 0xf6, 0xf7], 0), 0xddf2);
+        assert_eq!(sum(&[0xff; 40], 0), 0xffff);
+        for length in 0..70usize {
+            let bytes: Vec<u8> = (0..length).map(|n| (n * 151 + 7) as u8).collect();
+            let mut plain: u32 = 77;
+            for pair in bytes.chunks(2) {
+                plain += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+            }
+            let plain = (plain & 0xffff) + (plain >> 16);
+            let plain = (plain & 0xffff) + (plain >> 16);
+            assert_eq!(u32::from(sum(&bytes, 77)), plain, "{length} bytes");
+        }
+    }
 
     #[test]
     fn a_replacement_gives_the_checksum_of_the_result() {

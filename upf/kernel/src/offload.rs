@@ -3,6 +3,7 @@
 //! The kernel hands over TCP and UDP packets of a flow as one, which [`segments`] splits, and takes
 //! packets of a flow as one, which [`Merger`] joins. Rules, counts and limits apply to the packets
 //! in between, never to superframes.
+use martlet_upf_datapath::checksum::sum;
 use std::ops::Range;
 
 /// Length of the header before each packet of a device with offload.
@@ -73,29 +74,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn put(bytes: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
     bytes.get_mut(at..at + value.len())?.copy_from_slice(value);
     Some(())
-}
-
-/// The sum of an Internet checksum (RFC 1071), not inverted, over more bytes.
-fn sum(bytes: &[u8], start: u64) -> u16 {
-    let (mut wide, mut total) = (0u128, u128::from(start));
-    let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        wide += u128::from(u64::from_be_bytes(*word));
-    }
-    let mut last = [0; 8];
-    if let Some(to) = last.get_mut(..rest.len()) {
-        to.copy_from_slice(rest);
-    }
-    total += wide + u128::from(u64::from_be_bytes(last));
-    while total > 0xffff {
-        total = (total >> 64) + (total & u128::from(u64::MAX));
-        let half = total as u64;
-        let carry = total >> 64;
-        let folded = u64::from(half as u32) + (half >> 32);
-        let folded = (folded & 0xffff) + ((folded >> 16) & 0xffff) + (folded >> 32);
-        total = u128::from(folded) + carry;
-    }
-    total as u16
 }
 
 /// Where the parts of a TCP or UDP packet are.
@@ -466,22 +444,6 @@ mod tests {
         let give = |packet: &mut [u8]| all.push(packet[16..].to_vec());
         segments(header, &mut packet, 16, &mut buffer, give)?;
         Some(all)
-    }
-
-    #[test]
-    fn a_sum_is_that_of_rfc_1071() {
-        assert_eq!(sum(&[0, 1, 0xf2, 3, 0xf4, 0xf5, 0xf6, 0xf7], 0), 0xddf2);
-        assert_eq!(sum(&[0xff; 40], 0), 0xffff);
-        for length in 0..70usize {
-            let bytes: Vec<u8> = (0..length).map(|n| (n * 151 + 7) as u8).collect();
-            let mut plain: u32 = 77;
-            for pair in bytes.chunks(2) {
-                plain += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-            }
-            let plain = (plain & 0xffff) + (plain >> 16);
-            let plain = (plain & 0xffff) + (plain >> 16);
-            assert_eq!(u32::from(sum(&bytes, 77)), plain, "{length} bytes");
-        }
     }
 
     #[test]
