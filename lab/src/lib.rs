@@ -15,6 +15,7 @@
 #![cfg_attr(not(feature = "iceoryx2"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
+mod command;
 pub mod control_plane;
 mod core;
 pub mod idle;

@@ -112,6 +112,33 @@ fn control_plane_measures_an_external_core_beside_martlet() {
     });
 }
 
+/// Scripts start Martlet's UPF with each datapath as they would start another maker's.
+#[test]
+fn upf_measures_upfs_by_their_interfaces() {
+    in_namespace(|| async {
+        let programs = Path::new(env!("CARGO_BIN_EXE_martlet-lab")).parent().context("a folder")?;
+        let programs = programs.display().to_string();
+        let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/external");
+        let (kernel, xdp) =
+            (format!("{scripts}/martlet-kernel.sh"), format!("{scripts}/martlet-xdp.sh"));
+        let upfs = ["--target", "external", "--least", "--start", &kernel, "--start", &xdp];
+        let arguments: Vec<&str> = ["--programs", &programs].into_iter().chain(upfs).collect();
+        let lab = Lab::run("upf", &arguments)?;
+        for upf in ["martlet-kernel", "martlet-xdp"] {
+            for direction in ["uplink", "downlink"] {
+                let latency = format!("latency.{upf}.{direction}.p50");
+                lab.between(0.0, 1e6, &[&latency])?;
+                // Whether the load is offered depends on the machine.
+                let discarded = lab.value(&format!("rate_discarded.{upf}.{direction}_10000"))?;
+                let loss = lab.figure(&format!("loss.{upf}.{direction}_10000")).is_ok();
+                ensure!(loss == (discarded == 0.0), "{upf}, {direction}");
+            }
+            lab.between(0.0, f64::INFINITY, &[&format!("n4.{upf}.establish")])?;
+        }
+        lab.has(&["report.md", "loss-by-rate.svg", "loss-by-rate.png"])
+    });
+}
+
 #[test]
 fn sbi_compares_transports_between_two_processes() {
     in_namespace(|| async {

@@ -1,23 +1,14 @@
 //! A core of another maker beside Martlet's deployments: it runs already, or a program starts it.
-use super::process::{Usage, descendants, usage};
+use super::process::Usage;
 use super::setup::{KEY, OPC};
-use anyhow::{Context, Result, bail, ensure};
+use super::started_program::StartedProgram;
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use martlet_ran::ue::Slice;
 use martlet_ran::{GnbConfig, OperatorKey, PduSessionRequest, UeConfig};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long a program may take to start its core.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long it may take to stop it.
-const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// What the program writes when its core is ready.
-const READY: &str = "ready";
+use std::process::{Command, Stdio};
 
 /// The cores that an experiment measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -187,90 +178,39 @@ impl ExternalArgs {
 }
 
 /// The other core while it is measured.
-pub(crate) struct ExternalCore {
-    /// The program of --start.
-    child: Option<Child>,
-    log: PathBuf,
-}
+pub(crate) struct ExternalCore(Option<StartedProgram>);
 
 impl ExternalCore {
     /// Starts the core, if a program does that, and adds its subscribers. What the programs write
-    /// goes to `external.log` in the folder.
+    /// goes to `external.log` and `provision.log` in the folder.
     pub(crate) fn start(args: &ExternalArgs, subscribers: u64, folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let path = folder.join("external.log");
-        let log = std::fs::File::create(&path)?;
-        let mut core = ExternalCore { child: None, log: path };
+        let mut core = ExternalCore(None);
         if let Some(program) = &args.start {
-            let mut command = args.command(program, subscribers, folder);
-            command.stdout(log.try_clone()?).stderr(log.try_clone()?);
-            let child = command.spawn();
-            core.child =
-                Some(child.with_context(|| format!("cannot start {}", program.display()))?);
-            core.wait_until_ready(program)?;
+            let command = args.command(program, subscribers, folder);
+            let mut started = StartedProgram::start(command, &folder.join("external.log"))?;
+            started.wait_until_ready()?;
+            core.0 = Some(started);
         }
         if let Some(program) = &args.provision {
-            let mut command = args.command(program, subscribers, folder);
-            let status = command.stdout(log.try_clone()?).stderr(log).status();
-            let status = status.with_context(|| format!("cannot start {}", program.display()))?;
-            ensure!(status.success(), "{} ({status}):\n{}", program.display(), core.output());
+            let output = args.command(program, subscribers, folder).output();
+            let output = output.with_context(|| format!("cannot start {}", program.display()))?;
+            let text = [output.stdout, output.stderr].concat();
+            std::fs::write(folder.join("provision.log"), &text)?;
+            let text = String::from_utf8_lossy(&text);
+            ensure!(output.status.success(), "{} ({}):\n{text}", program.display(), output.status);
         }
         Ok(core)
     }
 
-    fn output(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap_or_default()
-    }
-
-    fn wait_until_ready(&mut self, program: &Path) -> Result<()> {
-        let started = Instant::now();
-        while !self.output().lines().any(|line| line.trim() == READY) {
-            if let Some(status) = self.child.as_mut().map(Child::try_wait).transpose()?.flatten() {
-                bail!("{} ended ({status}):\n{}", program.display(), self.output());
-            }
-            ensure!(
-                started.elapsed() < START_TIMEOUT,
-                "{} did not write `{READY}` within {START_TIMEOUT:?}:\n{}",
-                program.display(),
-                self.output()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
-    }
-
     /// What the core uses now; `None` if another program started it.
     pub(crate) fn usage(&self) -> Option<Usage> {
-        self.child.as_ref().map(|child| usage(&descendants(child.id())))
+        self.0.as_ref().map(StartedProgram::usage)
     }
 
     /// Stops the core, if its program started it.
-    pub(crate) fn stop(mut self) -> Result<()> {
-        self.shut_down()
-    }
-
-    fn shut_down(&mut self) -> Result<()> {
-        let Some(mut child) = self.child.take() else { return Ok(()) };
-        let all = descendants(child.id());
-        let signalled = Instant::now();
-        kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM)?;
-        while child.try_wait()?.is_none() {
-            if signalled.elapsed() > STOP_TIMEOUT {
-                for pid in all {
-                    let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
-                }
-                child.wait()?;
-                bail!("the other core did not stop within {STOP_TIMEOUT:?} and was killed");
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for ExternalCore {
-    fn drop(&mut self) {
-        let _ = self.shut_down();
+    pub(crate) fn stop(self) -> Result<()> {
+        self.0.map_or(Ok(()), StartedProgram::stop)
     }
 }
 

@@ -3,6 +3,7 @@ mod external;
 mod process;
 mod program;
 mod setup;
+mod started_program;
 mod variant;
 
 pub(crate) use external::ExternalCore;
@@ -11,4 +12,5 @@ pub(crate) use process::family;
 pub use process::{CoreProcess, Usage, status_at};
 pub use program::{CoreArgs, program_beside};
 pub(crate) use setup::{CORES, CoreSetup, ue_config, wait_for_association};
+pub(crate) use started_program::StartedProgram;
 pub use variant::Variant;

@@ -1,6 +1,7 @@
 //! The device under test: a datapath with sessions, between two virtual links.
 use super::Rules;
-use anyhow::{Context, Result, anyhow, ensure};
+use crate::command::ip;
+use anyhow::{Context, Result, anyhow};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
 use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, OffloadPolicy, SwitchRun, UpfConfig};
 use martlet_upf::datapath::{Change, Datapath};
@@ -8,7 +9,6 @@ use martlet_upf::rules::*;
 use martlet_upf::{Signals, XdpDatapath};
 use martlet_upf_xdp::{Bench, BenchPath, bench_teid, bench_ue};
 use std::net::{IpAddr, Ipv4Addr};
-use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
@@ -28,15 +28,6 @@ pub struct Dut {
     _signals: Signals,
     pub n3: u32,
     pub n6: u32,
-}
-
-fn ip(words: &str) -> Result<()> {
-    let status = Command::new("ip")
-        .args(words.split(' '))
-        .status()
-        .context("`ip` is missing: install iproute2")?;
-    ensure!(status.success(), "ip {words} failed");
-    Ok(())
 }
 
 /// MAC addresses of both ends of a link: the UPF's, and the peer's.

@@ -7,21 +7,26 @@
 //! | `links` | packets over virtual links: throughput, loss, latency, CPU time |
 //! | `n4` | N4: sessions per second, memory, and packets lost while rules change |
 //! | `onboard` | the study of a satellite board: sessions, shares, memory contention, temperature |
+//! | `external` | UPFs of any maker, by N4, N3 and N6 |
+//! | `smf` | a minimal SMF |
 //! | `dut` | the device under test: a datapath with sessions, and its links |
 //! | `frames` | a generator that sends frames at a constant rate |
 //! | `report` | tables and plots |
 mod cost;
 mod dut;
+mod external;
 mod frames;
 pub(crate) mod links;
 mod n4;
 pub(crate) mod onboard;
 mod report;
+mod smf;
 
 use crate::Output;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 pub(crate) use dut::raise_n3_mtu;
+pub use external::{ExternalUpfArgs, Target};
 pub use onboard::{MemoryLoadArgs, use_memory};
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
@@ -40,7 +45,7 @@ pub enum Part {
 }
 
 /// Measures the cost of packets and sessions.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct UpfArgs {
     /// Folder for raw data, report and plots (lab-results/upf-TIME)
     #[arg(long, value_name = "DIR")]
@@ -57,6 +62,9 @@ pub struct UpfArgs {
     /// The least work that covers all code, for a test.
     #[arg(long, hide = true)]
     pub least: bool,
+    /// UPFs of any maker.
+    #[command(flatten)]
+    pub external: ExternalUpfArgs,
 }
 
 impl UpfArgs {
@@ -136,6 +144,11 @@ pub fn run(args: &UpfArgs) -> Result<String> {
         args.out.as_deref(),
         "part,case,variant,direction,round,value,second",
     )?;
+    if args.external.target == Target::External {
+        ensure!(args.parts.is_empty(), "--parts are for --target martlet");
+        external::measure(&mut output, args)?;
+        return output.finish();
+    }
     let mut random = StdRng::seed_from_u64(args.seed);
     if wanted(Part::Cost) {
         let cases = cost::measure(&mut output, args, &mut random)?;
@@ -167,7 +180,7 @@ mod tests {
         }
         let folder = std::env::temp_dir().join(format!("martlet-lab-upf-{}", std::process::id()));
         let args =
-            UpfArgs { out: Some(folder.clone()), quick: true, seed: 1, parts: vec![], least: true };
+            UpfArgs { out: Some(folder.clone()), quick: true, least: true, ..UpfArgs::default() };
         let report = run(&args).unwrap();
         for heading in ["Cost of a packet", "Packets over links", "## N4", "satellite board"] {
             assert!(report.contains(heading), "no {heading:?} in {report}");

@@ -1,0 +1,238 @@
+//! `martlet-lab upf --target external`: any UPF by its N4, N3 and N6 interfaces. An SMF of the lab
+//! establishes sessions, and packets pass between a gNB and a data network of the lab.
+mod report;
+mod testbed;
+mod traffic;
+
+use super::UpfArgs;
+use crate::progress::Progress;
+use crate::stats::{median, quantile};
+use crate::{Figure, Output};
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use testbed::Testbed;
+use traffic::Round;
+
+/// What `martlet-lab upf` measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Target {
+    /// Martlet's datapaths, in the process of the lab
+    #[default]
+    Martlet,
+    /// UPFs of any maker, by N4, N3 and N6
+    External,
+}
+
+/// UPFs of any maker.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ExternalUpfArgs {
+    /// What is measured
+    #[arg(long, value_enum, default_value_t)]
+    pub target: Target,
+    /// Program that starts a UPF in a network namespace of its own, writes the line `ready`, and
+    /// stops it on SIGTERM; several are measured in alternating rounds
+    #[arg(long, value_name = "FILE")]
+    pub start: Vec<PathBuf>,
+    /// Folder of the UPFs' programs, for --start
+    #[arg(long, value_name = "DIR")]
+    pub programs: Option<PathBuf>,
+    /// N4 address of a UPF that runs already
+    #[arg(long, value_name = "ADDR", conflicts_with = "start")]
+    pub n4: Option<Ipv4Addr>,
+    /// Its N3 address
+    #[arg(long, value_name = "ADDR", requires = "n4")]
+    pub n3: Option<Ipv4Addr>,
+    /// Interface of this machine towards its N6: the route to the UEs leads there
+    #[arg(long, value_name = "INTERFACE", requires = "n4")]
+    pub n6: Option<String>,
+    /// Address of this machine for the SMF and the gNB
+    #[arg(long, value_name = "ADDR", default_value = "10.3.0.1")]
+    pub gnb: Option<Ipv4Addr>,
+    /// Address of this machine for the host of the data network
+    #[arg(long, value_name = "ADDR", default_value = "10.6.0.1")]
+    pub host: Option<Ipv4Addr>,
+    /// Sessions that are established [default: 1000]
+    #[arg(long)]
+    pub sessions: Option<u32>,
+}
+
+impl ExternalUpfArgs {
+    fn check(&self) -> Result<()> {
+        ensure!(
+            !self.start.is_empty() || self.n4.is_some() && self.n3.is_some() && self.n6.is_some(),
+            "--target external: name the programs that start UPFs with --start, or a UPF that \
+             runs already with --n4, --n3 and --n6"
+        );
+        Ok(())
+    }
+
+    /// The UPFs by name: that of the program, or `external`.
+    fn upfs(&self) -> Vec<(String, Option<PathBuf>)> {
+        let name = |path: &PathBuf| {
+            path.file_stem().map_or("external".into(), |stem| stem.to_string_lossy().into_owned())
+        };
+        match self.start.is_empty() {
+            true => vec![("external".into(), None)],
+            false => self.start.iter().map(|path| (name(path), Some(path.clone()))).collect(),
+        }
+    }
+}
+
+/// Addresses of a testbed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Addresses {
+    /// The SMF's and the gNB's.
+    pub gnb: Ipv4Addr,
+    /// The host of the data network.
+    pub host: Ipv4Addr,
+    /// The UPF's N4.
+    pub n4: SocketAddr,
+    /// The UPF's N3.
+    pub n3: SocketAddr,
+}
+
+/// Length of a UE's packets in bytes.
+const LENGTH: usize = 128;
+/// Rate at which latency is measured, packets per second.
+const QUIET_RATE: f64 = 5_000.0;
+/// Rates of offered load, packets per second.
+const RATES: [f64; 7] = [10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0, 240_000.0];
+const DIRECTIONS: [&str; 2] = ["uplink", "downlink"];
+
+/// What is measured of one UPF in all rounds.
+#[derive(Default)]
+struct Samples {
+    /// Sessions per second.
+    established: Vec<f64>,
+    modified: Vec<f64>,
+    deleted: Vec<f64>,
+    /// By direction and rate.
+    rounds: Vec<(usize, f64, Round)>,
+    /// By direction, in microseconds.
+    latencies: [Vec<f64>; 2],
+    /// Resident memory of its processes without and with the sessions, in MB.
+    resident: Vec<(f64, f64)>,
+}
+
+/// Measures each UPF, in alternating rounds.
+pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
+    let external = &args.external;
+    external.check()?;
+    let upfs = external.upfs();
+    let rounds = args.pick(5, 2, 1);
+    let mut samples: Vec<Samples> = upfs.iter().map(|_| Samples::default()).collect();
+    let mut progress = Progress::new("rounds", rounds * upfs.len() as u64);
+    for round in 0..rounds {
+        for ((name, program), samples) in upfs.iter().zip(&mut samples) {
+            let folder = output.folder().join(format!("{name}-{round}"));
+            // Each testbed has a thread, and with it a network namespace, of its own.
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(|| {
+                    let mut testbed = Testbed::start(external, program.as_deref(), &folder)?;
+                    one_round(&mut testbed, args, samples)?;
+                    testbed.stop()
+                });
+                let done = thread.join();
+                done.unwrap_or_else(|_| Err(anyhow::anyhow!("the measurement thread panicked")))
+            })
+            .with_context(|| name.clone())?;
+            progress.step(name);
+        }
+    }
+    progress.done();
+    for ((name, _), samples) in upfs.iter().zip(&samples) {
+        write(output, name, samples)?;
+    }
+    let names: Vec<String> = upfs.into_iter().map(|(name, _)| name).collect();
+    report::write(output, &names)
+}
+
+fn one_round(testbed: &mut Testbed, args: &UpfArgs, samples: &mut Samples) -> Result<()> {
+    let sessions = args.external.sessions.unwrap_or(args.pick(1000, 200, 50));
+    let time = Duration::from_millis(args.pick(1000, 300, 100));
+    let resident = |testbed: &Testbed| testbed.usage().map(|u| u.resident_kb as f64 / 1e3);
+    let before = resident(testbed);
+    let per_second = |start: Instant| f64::from(sessions) / start.elapsed().as_secs_f64();
+    let gnb = testbed.addresses.gnb;
+    let start = Instant::now();
+    let established = testbed.smf.establish(sessions, gnb)?;
+    samples.established.push(per_second(start));
+    samples.resident.extend(before.zip(resident(testbed)));
+    let tunnels: Vec<u32> = established.iter().filter_map(|session| session.teid).collect();
+    ensure!(
+        tunnels.len() == established.len(),
+        "the UPF names no uplink tunnel endpoint (Created PDR), which the lab asks it to choose"
+    );
+    let path = traffic::Path::open(testbed.addresses, tunnels)?;
+    testbed.with_heartbeats(|| {
+        for (direction, _) in DIRECTIONS.iter().enumerate() {
+            // The first packets are not counted: they make flows and neighbours known.
+            path.round(direction, QUIET_RATE, time / 4)?;
+            let round = path.round(direction, QUIET_RATE, time)?;
+            samples.latencies[direction].extend(&round.latencies_us);
+            for rate in args.points(&RATES) {
+                let round = path.round(direction, rate, time)?;
+                samples.rounds.push((direction, rate, round));
+            }
+        }
+        Ok(())
+    })?;
+    let start = Instant::now();
+    testbed.smf.modify(&established)?;
+    samples.modified.push(per_second(start));
+    let start = Instant::now();
+    testbed.smf.delete(&established)?;
+    samples.deleted.push(per_second(start));
+    Ok(())
+}
+
+/// Raw data and figures of one UPF.
+fn write(output: &mut Output, name: &str, samples: &Samples) -> Result<()> {
+    for (what, rates) in [
+        ("establish", &samples.established),
+        ("modify", &samples.modified),
+        ("delete", &samples.deleted),
+    ] {
+        for (round, rate) in rates.iter().enumerate() {
+            output.row(format_args!("external_n4,{what},{name},,{round},{rate:.0},"))?;
+        }
+        let rate = median(rates).context("no samples")?;
+        output.figure(Figure::of(format!("n4.{name}.{what}"), "sessions/s", rate));
+    }
+    for (direction, at) in DIRECTIONS.iter().enumerate() {
+        for rate in RATES {
+            let of = |(to, offered, _): &&(usize, f64, Round)| *to == direction && *offered == rate;
+            let rounds: Vec<&Round> = samples.rounds.iter().filter(of).map(|r| &r.2).collect();
+            for (n, round) in rounds.iter().enumerate() {
+                let (loss, missed) = (round.loss(), round.missed);
+                let row = format!("external_rate,{rate:.0},{name},{at},{n},{loss},{missed}");
+                output.row(format_args!("{row}"))?;
+            }
+            // A round whose load was not offered tells nothing about the UPF.
+            let losses: Vec<f64> =
+                rounds.iter().filter(|r| r.missed < 0.02).map(|r| r.loss()).collect();
+            if let Some(loss) = median(&losses) {
+                let id = format!("loss.{name}.{at}_{rate:.0}");
+                output.figure(Figure::of(id, "share", loss));
+            }
+            let discarded = (rounds.len() - losses.len()) as f64;
+            let id = format!("rate_discarded.{name}.{at}_{rate:.0}");
+            output.figure(Figure::once(id, "rounds", discarded));
+        }
+        for (statistic, q) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
+            let value = quantile(&samples.latencies[direction], q).context("no packet arrived")?;
+            output
+                .row(format_args!("external_latency,{statistic},{name},{at},0,{},", value.value))?;
+            output.figure(Figure::of(format!("latency.{name}.{at}.{statistic}"), "us", value));
+        }
+    }
+    let (empty, full): (Vec<f64>, Vec<f64>) = samples.resident.iter().copied().unzip();
+    if let Some((empty, full)) = median(&empty).zip(median(&full)) {
+        output.figure(Figure::of(format!("resident.{name}.empty"), "MB", empty));
+        output.figure(Figure::of(format!("resident.{name}.sessions"), "MB", full));
+    }
+    Ok(())
+}
