@@ -1,0 +1,507 @@
+//! All tasks and request handlers of one life of a function.
+use crate::handler::{Handler, HandlerEnd};
+use crate::here;
+use crate::member::Member;
+use prometheus::{IntCounter, IntCounterVec, register_int_counter_vec};
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+#[cfg(debug_assertions)]
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::task::{AbortHandle, JoinHandle};
+
+static PANICS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Panics of a function's tasks and request handlers";
+    register_int_counter_vec!("martlet_function_panics_total", help, &["nf"])
+        .expect("registered once")
+});
+
+/// The tasks and request handlers of one life of a function. Clones share them.
+#[derive(Clone)]
+pub struct Tasks(Arc<Inner>);
+
+struct Inner {
+    name: &'static str,
+    index: usize,
+    panics: IntCounter,
+    members: Mutex<Members>,
+    is_ending: AtomicBool,
+    /// The last member has ended.
+    emptied: Notify,
+    failure: watch::Sender<Option<String>>,
+    #[cfg(debug_assertions)]
+    faults: fault::Faults,
+}
+
+/// What ends a member.
+enum Entry {
+    /// Free; the next free entry follows.
+    Free(Option<usize>),
+    /// A task that is being spawned.
+    New,
+    /// A spawned task.
+    Task(AbortHandle),
+    /// A request handler that waits: woken, it notices the end.
+    Handler(Waker),
+}
+
+#[derive(Default)]
+struct Members {
+    entries: Vec<(u64, Entry)>,
+    free: Option<usize>,
+    len: usize,
+    last: u64,
+}
+
+/// The entry of a member. Its number distinguishes it from a later member with the same entry.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    index: usize,
+    number: u64,
+}
+
+impl Members {
+    fn add(&mut self, entry: Entry) -> Slot {
+        self.last += 1;
+        self.len += 1;
+        let number = self.last;
+        let index = match self.free {
+            Some(index) => {
+                if let (_, Entry::Free(next)) = self.entries[index] {
+                    self.free = next;
+                }
+                self.entries[index] = (number, entry);
+                index
+            }
+            None => {
+                self.entries.push((number, entry));
+                self.entries.len() - 1
+            }
+        };
+        Slot { index, number }
+    }
+
+    fn set(&mut self, slot: Slot, entry: Entry) {
+        if let Some((number, current)) = self.entries.get_mut(slot.index)
+            && *number == slot.number
+        {
+            *current = entry;
+        }
+    }
+
+    fn remove(&mut self, slot: Slot) {
+        let free = self.free;
+        if let Some((number, current)) = self.entries.get_mut(slot.index)
+            && *number == slot.number
+        {
+            (*number, *current) = (0, Entry::Free(free));
+            self.free = Some(slot.index);
+            self.len -= 1;
+        }
+        if self.len == 0 {
+            // The memory of a burst of tasks is given back.
+            self.entries = Vec::new();
+            self.free = None;
+        }
+    }
+}
+
+/// Spawns a task of the function that the current task belongs to. Its panic ends it alone, and is
+/// counted. Outside a function it is a plain task.
+pub fn spawn<F>(work: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match here::current() {
+        Some(tasks) => tasks.spawn(work),
+        None => tokio::spawn(work),
+    }
+}
+
+/// [`spawn`] for a task without which the function does not work: its panic is a failure of the
+/// function.
+pub fn spawn_essential<F>(what: &'static str, work: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match here::current() {
+        Some(tasks) => tasks.spawn_essential(what, work),
+        None => tokio::spawn(work),
+    }
+}
+
+impl Tasks {
+    /// No tasks of the function with this name.
+    pub fn new(name: &'static str) -> Tasks {
+        let panics = PANICS.with_label_values(&[name]);
+        Tasks(Arc::new(Inner {
+            name,
+            index: here::index_of(name),
+            panics,
+            members: Mutex::default(),
+            is_ending: AtomicBool::new(false),
+            emptied: Notify::new(),
+            failure: watch::Sender::new(None),
+            #[cfg(debug_assertions)]
+            faults: fault::Faults::default(),
+        }))
+    }
+
+    /// The name of the function.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.0.index
+    }
+
+    fn members(&self) -> MutexGuard<'_, Members> {
+        self.0.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Spawns a task. Its panic ends it alone, and is counted.
+    pub fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.start(None, work)
+    }
+
+    /// Spawns a task without which the function does not work: its panic is a failure of the
+    /// function.
+    pub fn spawn_essential<F>(&self, what: &'static str, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        #[cfg(debug_assertions)]
+        let work = self.0.faults.essential(work);
+        self.start(Some(what), work)
+    }
+
+    fn start<F>(&self, essential: Option<&'static str>, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let slot = self.members().add(Entry::New);
+        let handle = tokio::spawn(Member::new(self.clone(), slot, essential, work));
+        // Another thread may have run it to its end already; then its entry is another one's.
+        self.members().set(slot, Entry::Task(handle.abort_handle()));
+        if self.is_ending() {
+            handle.abort();
+        }
+        handle
+    }
+
+    /// Runs a request handler in the task of its caller. A panic of the handler, or the end of the
+    /// function, is an error for the caller.
+    pub fn handle<F: Future>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<F::Output, HandlerEnd>> + use<F> {
+        Handler::new(self.clone(), work)
+    }
+
+    /// Ends all tasks and handlers: they are dropped where they wait. Later ones end at once.
+    pub fn end(&self) {
+        self.0.is_ending.store(true, Ordering::SeqCst);
+        let members = self.members();
+        let (mut tasks, mut handlers) = (Vec::new(), Vec::new());
+        for (_, entry) in &members.entries {
+            match entry {
+                Entry::Task(task) => tasks.push(task.clone()),
+                Entry::Handler(waker) => handlers.push(waker.clone()),
+                Entry::Free(_) | Entry::New => {}
+            }
+        }
+        // Without the lock: an idle task may be dropped here.
+        drop(members);
+        tasks.iter().for_each(AbortHandle::abort);
+        handlers.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Whether [`Tasks::end`] was called.
+    pub fn is_ending(&self) -> bool {
+        self.0.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// The number of tasks and of waiting handlers.
+    pub fn len(&self) -> usize {
+        self.members().len
+    }
+
+    /// Whether there is no task and no waiting handler.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until there is no task and no waiting handler, and all that they had is dropped.
+    pub async fn ended(&self) {
+        loop {
+            let emptied = self.0.emptied.notified();
+            if self.is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    /// Waits until an essential task panics. Returns which one.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.0.failure.subscribe();
+        match failure.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
+            Ok(Some(failure)) => failure,
+            // The sender lives as long as these tasks.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Counts a panic.
+    pub(crate) fn panicked(&self, essential: Option<&'static str>) {
+        self.0.panics.inc();
+        let nf = self.0.name;
+        match essential {
+            None => tracing::error!(nf, "task panicked"),
+            Some(task) => {
+                tracing::error!(nf, task, "essential task panicked");
+                self.0.failure.send_if_modified(|failure| {
+                    let is_first = failure.is_none();
+                    failure.get_or_insert_with(|| format!("{task} panicked"));
+                    is_first
+                });
+            }
+        }
+    }
+
+    pub(crate) fn remove(&self, slot: Slot) {
+        let is_empty = {
+            let mut members = self.members();
+            members.remove(slot);
+            members.len == 0
+        };
+        if is_empty {
+            self.0.emptied.notify_waiters();
+        }
+    }
+
+    /// Keeps the waker of a waiting handler.
+    pub(crate) fn wait(&self, slot: &mut Option<Slot>, waker: &Waker) {
+        let mut members = self.members();
+        match slot {
+            Some(slot) => {
+                let known = match members.entries.get(slot.index) {
+                    Some((_, Entry::Handler(known))) => known.will_wake(waker),
+                    _ => false,
+                };
+                if !known {
+                    members.set(*slot, Entry::Handler(waker.clone()));
+                }
+            }
+            None => *slot = Some(members.add(Entry::Handler(waker.clone()))),
+        }
+    }
+}
+
+/// Panics if a panic of the current function is due.
+#[cfg(debug_assertions)]
+pub(crate) fn fault_point() {
+    if let Some(tasks) = here::current() {
+        tasks.0.faults.point();
+    }
+}
+
+/// A panic to inject. Builds without debug assertions have none.
+#[cfg(debug_assertions)]
+#[derive(Debug, Clone, Copy)]
+pub enum Fault {
+    /// In an essential task: the n-th of them, modulo their number.
+    Essential(usize),
+    /// After this many further polls of tasks and handlers.
+    AfterPolls(u32),
+    /// None: the function blocks its thread for this long.
+    Block(Duration),
+}
+
+#[cfg(debug_assertions)]
+impl Tasks {
+    /// Injects a panic.
+    pub fn inject(&self, fault: Fault) {
+        match fault {
+            Fault::Essential(n) => self.0.faults.wake(n),
+            Fault::AfterPolls(polls) => {
+                self.0.faults.polls.store(polls.max(1), Ordering::Relaxed);
+            }
+            Fault::Block(duration) => {
+                self.spawn(async move { std::thread::sleep(duration) });
+            }
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+mod fault {
+    use std::future::Future;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex, PoisonError, Weak};
+    use tokio::sync::Notify;
+
+    /// The injected panics of a function.
+    #[derive(Default)]
+    pub struct Faults {
+        /// Polls until a panic; 0 for none.
+        pub polls: AtomicU32,
+        /// Those of essential tasks that have not ended.
+        essential: Mutex<Vec<Weak<Notify>>>,
+    }
+
+    impl Faults {
+        pub fn point(&self) {
+            let left = |polls: u32| polls.checked_sub(1);
+            let before = self.polls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+            assert!(before != Ok(1), "injected panic");
+        }
+
+        pub fn wake(&self, n: usize) {
+            let all = self.essential.lock().unwrap_or_else(PoisonError::into_inner);
+            let alive: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+            if !alive.is_empty() {
+                alive[n % alive.len()].notify_one();
+            }
+        }
+
+        /// The same task, with a point of failure.
+        pub fn essential<F>(&self, work: F) -> impl Future<Output = F::Output> + use<F>
+        where
+            F: Future,
+        {
+            let fault = Arc::new(Notify::new());
+            let mut all = self.essential.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(Arc::downgrade(&fault));
+            drop(all);
+            async move {
+                tokio::select! {
+                    biased;
+                    () = fault.notified() => panic!("injected panic of an essential task"),
+                    output = work => output,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(work)
+    }
+
+    /// Reports when it is dropped.
+    struct Dropped(Arc<Mutex<u32>>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() += 1;
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_one_task_and_is_counted() {
+        block_on(async {
+            let tasks = Tasks::new("test-contained");
+            let other = tasks.spawn(async {
+                tokio::task::yield_now().await;
+                7
+            });
+            let panicked = tasks.spawn(async { panic!("a defect") });
+            assert!(panicked.await.unwrap_err().is_panic());
+            assert_eq!(other.await.unwrap(), 7);
+            assert_eq!(tasks.0.panics.get(), 1);
+            let failed = tokio::time::timeout(Duration::from_millis(10), tasks.failed()).await;
+            assert!(failed.is_err(), "the function has failed");
+            assert!(tasks.is_empty());
+        });
+    }
+
+    #[test]
+    fn tasks_of_tasks_and_of_handlers_end_with_the_function() {
+        block_on(async {
+            let (tasks, dropped) = (Tasks::new("test-end"), Arc::new(Mutex::new(0)));
+            let guard = || Dropped(dropped.clone());
+            let (first, second, third) = (guard(), guard(), guard());
+            tasks.spawn(async move {
+                let _first = first;
+                spawn(async move {
+                    let _second = second;
+                    std::future::pending::<()>().await
+                });
+                std::future::pending::<()>().await
+            });
+            let served = tasks.handle(async move {
+                spawn(async move {
+                    let _third = third;
+                    std::future::pending::<()>().await
+                });
+                std::future::pending::<()>().await
+            });
+            // The caller's task is none of the function.
+            let caller = tokio::spawn(served);
+            while tasks.len() < 4 {
+                tokio::task::yield_now().await;
+            }
+            tasks.end();
+            tasks.ended().await;
+            assert_eq!(*dropped.lock().unwrap(), 3);
+            assert_eq!(caller.await.unwrap(), Err(HandlerEnd::Ended));
+            let late = tasks.spawn(std::future::pending::<()>());
+            assert!(late.await.unwrap_err().is_cancelled());
+            assert_eq!(tasks.handle(async { 1 }).await, Err(HandlerEnd::Ended));
+        });
+    }
+
+    #[test]
+    fn a_handler_runs_as_its_own_function_and_its_panic_spares_the_caller() {
+        block_on(async {
+            let (caller, callee) = (Tasks::new("test-caller"), Tasks::new("test-callee"));
+            let of_callee = callee.clone();
+            let outcome = caller.spawn(async move {
+                let own = || here::current().map(|tasks| tasks.name());
+                assert_eq!(own(), Some("test-caller"));
+                let name = of_callee.handle(async {
+                    tokio::task::yield_now().await;
+                    here::current().map(|tasks| tasks.name())
+                });
+                assert_eq!(name.await, Ok(Some("test-callee")));
+                let panicked = of_callee.handle(async {
+                    tokio::task::yield_now().await;
+                    panic!("a defect")
+                });
+                assert_eq!(panicked.await, Err(HandlerEnd::Panicked));
+                own()
+            });
+            assert_eq!(outcome.await.unwrap(), Some("test-caller"));
+            assert_eq!((caller.0.panics.get(), callee.0.panics.get()), (0, 1));
+            assert!(here::current().is_none() && callee.is_empty());
+        });
+    }
+
+    #[test]
+    fn entries_are_used_again() {
+        let mut members = Members::default();
+        let slots: Vec<_> = (0..3).map(|_| members.add(Entry::New)).collect();
+        members.remove(slots[1]);
+        // A second removal is of no effect, even when the entry is another member's.
+        let again = members.add(Entry::New);
+        assert_eq!(again.index, slots[1].index);
+        members.remove(slots[1]);
+        assert_eq!((members.len, members.entries.len()), (3, 3));
+        for slot in [slots[0], slots[2], again] {
+            members.remove(slot);
+        }
+        assert_eq!((members.len, members.entries.len()), (0, 0));
+    }
+}
