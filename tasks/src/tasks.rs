@@ -38,7 +38,7 @@ struct Inner {
 /// What ends a member.
 enum Entry {
     /// Free; the next free entry follows.
-    Free(Option<usize>),
+    Free(Option<u32>),
     /// A task that is being spawned.
     New,
     /// A spawned task.
@@ -49,54 +49,56 @@ enum Entry {
 
 #[derive(Default)]
 struct Members {
-    entries: Vec<(u64, Entry)>,
-    free: Option<usize>,
+    /// With the number of the member; 0 if it is free.
+    entries: Vec<(u32, Entry)>,
+    free: Option<u32>,
     len: usize,
-    last: u64,
+    last: u32,
 }
 
 /// The entry of a member. Its number distinguishes it from a later member with the same entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
-    index: usize,
-    number: u64,
+    index: u32,
+    number: u32,
 }
 
 impl Members {
+    fn of(&mut self, slot: Slot) -> Option<&mut (u32, Entry)> {
+        let entry = self.entries.get_mut(slot.index as usize);
+        entry.filter(|(number, _)| *number == slot.number)
+    }
+
     fn add(&mut self, entry: Entry) -> Slot {
-        self.last += 1;
+        self.last = self.last.wrapping_add(1).max(1);
         self.len += 1;
         let number = self.last;
         let index = match self.free {
             Some(index) => {
-                if let (_, Entry::Free(next)) = self.entries[index] {
+                let before = std::mem::replace(&mut self.entries[index as usize], (number, entry));
+                if let (_, Entry::Free(next)) = before {
                     self.free = next;
                 }
-                self.entries[index] = (number, entry);
                 index
             }
             None => {
                 self.entries.push((number, entry));
-                self.entries.len() - 1
+                self.entries.len() as u32 - 1
             }
         };
         Slot { index, number }
     }
 
     fn set(&mut self, slot: Slot, entry: Entry) {
-        if let Some((number, current)) = self.entries.get_mut(slot.index)
-            && *number == slot.number
-        {
+        if let Some((_, current)) = self.of(slot) {
             *current = entry;
         }
     }
 
     fn remove(&mut self, slot: Slot) {
         let free = self.free;
-        if let Some((number, current)) = self.entries.get_mut(slot.index)
-            && *number == slot.number
-        {
-            (*number, *current) = (0, Entry::Free(free));
+        if let Some(entry) = self.of(slot) {
+            *entry = (0, Entry::Free(free));
             self.free = Some(slot.index);
             self.len -= 1;
         }
@@ -291,7 +293,7 @@ impl Tasks {
         let mut members = self.members();
         match slot {
             Some(slot) => {
-                let known = match members.entries.get(slot.index) {
+                let known = match members.of(*slot) {
                     Some((_, Entry::Handler(known))) => known.will_wake(waker),
                     _ => false,
                 };
