@@ -1,7 +1,6 @@
 //! A request handler of a function, which runs in the task of its caller.
-use crate::Tasks;
 use crate::here::Entered;
-use crate::tasks::Slot;
+use crate::tasks::{Slot, Tasks};
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +14,17 @@ pub enum HandlerEnd {
     Panicked,
     /// The function ended.
     Ended,
+}
+
+impl Tasks {
+    /// Runs a request handler in the task of its caller. A panic of the handler, or the end of the
+    /// function, is an error for the caller.
+    pub fn handle<F: Future>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<F::Output, HandlerEnd>> + use<F> {
+        Handler::new(self.clone(), work)
+    }
 }
 
 pin_project! {
@@ -66,7 +76,7 @@ impl<F: Future> Future for Handler<F> {
             let poll = || {
                 let polled = this.work.as_mut().as_pin_mut().map(|work| work.poll(context));
                 #[cfg(debug_assertions)]
-                crate::tasks::fault_point();
+                crate::here::fault_point();
                 polled
             };
             catch_unwind(AssertUnwindSafe(poll))
@@ -76,7 +86,7 @@ impl<F: Future> Future for Handler<F> {
             Ok(Some(Poll::Pending) | None) => {
                 if let Some(tasks) = this.tasks {
                     tasks.wait(this.slot, context.waker());
-                    // The end may have come between the two.
+                    // It may have ended between the two.
                     if tasks.is_ending() {
                         context.waker().wake_by_ref();
                     }

@@ -1,5 +1,6 @@
 //! Which function the current thread runs.
-use crate::Tasks;
+use crate::names;
+use crate::tasks::Tasks;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub(crate) struct Activity {
     /// Changes whenever a poll begins or ends.
     polls: AtomicU64,
-    /// The index of the running function's name, plus one; 0 for none.
+    /// The index of the running function's name; 0 for none.
     function: AtomicUsize,
 }
 
@@ -17,9 +18,7 @@ impl Activity {
     /// The number of polls, and the name of the running function.
     pub fn read(&self) -> (u64, Option<&'static str>) {
         let function = self.function.load(Ordering::Relaxed);
-        let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = function.checked_sub(1).and_then(|index| names.get(index)).copied();
-        (self.polls.load(Ordering::Relaxed), name)
+        (self.polls.load(Ordering::Relaxed), names::name_of(function))
     }
 
     /// Sets the running function. Returns the previous one.
@@ -32,18 +31,7 @@ impl Activity {
     }
 }
 
-static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 static THREADS: Mutex<Vec<Weak<Activity>>> = Mutex::new(Vec::new());
-
-/// The index of a name, plus one.
-pub(crate) fn index_of(name: &'static str) -> usize {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = names.iter().position(|known| *known == name);
-    known.unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
-    }) + 1
-}
 
 /// The threads that have run a function, and have not ended.
 pub(crate) fn threads() -> Vec<Arc<Activity>> {
@@ -102,5 +90,13 @@ impl Drop for Entered<'_> {
             here.current.replace(current)
         };
         *self.tasks = HERE.try_with(leave).ok().flatten();
+    }
+}
+
+/// Panics if a panic of the current function is due.
+#[cfg(debug_assertions)]
+pub(crate) fn fault_point() {
+    if let Some(tasks) = current() {
+        tasks.faults().point();
     }
 }

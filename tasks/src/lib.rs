@@ -8,7 +8,7 @@
 //! | `tasks` | [`Tasks`]: all tasks and request handlers of one life of an NF, which end together |
 //! | `member` | a spawned task: its panic is counted, and tasks that it spawns belong to the same NF |
 //! | `handler` | a request handler, which runs in the task of its caller |
-//! | `here` | which NF the current thread runs |
+//! | `here`, `names` | which NF the current thread runs |
 //! | `watchdog` | detects an NF that blocks its thread |
 //!
 //! ```
@@ -36,10 +36,14 @@
 mod handler;
 mod here;
 mod member;
+mod names;
 mod tasks;
+#[cfg(test)]
+mod tests;
 pub mod watchdog;
 
 pub use handler::HandlerEnd;
+pub use member::{spawn, spawn_essential};
 #[cfg(debug_assertions)]
 pub use tasks::Fault;
-pub use tasks::{Tasks, spawn, spawn_essential};
+pub use tasks::Tasks;

@@ -1,11 +1,90 @@
 //! A spawned task of a function.
-use crate::Tasks;
-use crate::here::Entered;
-use crate::tasks::Slot;
+use crate::here::{self, Entered};
+#[cfg(debug_assertions)]
+use crate::tasks::Fault;
+use crate::tasks::{Slot, Tasks};
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::pin::Pin;
+#[cfg(debug_assertions)]
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
+use tokio::task::JoinHandle;
+
+/// Spawns a task of the function that the current task belongs to. Its panic ends it alone, and is
+/// counted. Outside a function it is a plain task.
+pub fn spawn<F>(work: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match here::current() {
+        Some(tasks) => tasks.spawn(work),
+        None => tokio::spawn(work),
+    }
+}
+
+/// [`spawn`] for a task without which the function does not work: its panic is a failure of the
+/// function.
+pub fn spawn_essential<F>(what: &'static str, work: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match here::current() {
+        Some(tasks) => tasks.spawn_essential(what, work),
+        None => tokio::spawn(work),
+    }
+}
+
+impl Tasks {
+    /// Spawns a task. Its panic ends it alone, and is counted.
+    pub fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.start(None, work)
+    }
+
+    /// Spawns a task without which the function does not work: its panic is a failure of the
+    /// function.
+    pub fn spawn_essential<F>(&self, what: &'static str, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        #[cfg(debug_assertions)]
+        let work = self.faults().essential(work);
+        self.start(Some(what), work)
+    }
+
+    fn start<F>(&self, essential: Option<&'static str>, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let slot = self.reserve();
+        let handle = tokio::spawn(Member::new(self.clone(), slot, essential, work));
+        // Another thread may have run it to its end already; then its entry is another one's.
+        self.set(slot, handle.abort_handle());
+        if self.is_ending() {
+            handle.abort();
+        }
+        handle
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Tasks {
+    /// Injects a panic.
+    pub fn inject(&self, fault: Fault) {
+        match fault {
+            Fault::Essential(n) => self.faults().wake(n),
+            Fault::AfterPolls(polls) => {
+                self.faults().polls.store(polls.max(1), Ordering::Relaxed);
+            }
+            Fault::Block(duration) => {
+                self.spawn(async move { std::thread::sleep(duration) });
+            }
+        }
+    }
+}
 
 pin_project! {
     /// Runs a future as a task of a function.
@@ -58,7 +137,7 @@ impl<F: Future> Future for Member<F> {
             let _entered = Entered::enter(unwinding.tasks);
             let polled = work.poll(context);
             #[cfg(debug_assertions)]
-            crate::tasks::fault_point();
+            crate::here::fault_point();
             polled
         };
         unwinding.is_over = true;

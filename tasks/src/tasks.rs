@@ -1,16 +1,13 @@
 //! All tasks and request handlers of one life of a function.
-use crate::handler::{Handler, HandlerEnd};
-use crate::here;
-use crate::member::Member;
+use crate::names;
 use prometheus::{IntCounter, IntCounterVec, register_int_counter_vec};
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 #[cfg(debug_assertions)]
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
 
 static PANICS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Panics of a function's tasks and request handlers";
@@ -110,37 +107,13 @@ impl Members {
     }
 }
 
-/// Spawns a task of the function that the current task belongs to. Its panic ends it alone, and is
-/// counted. Outside a function it is a plain task.
-pub fn spawn<F>(work: F) -> JoinHandle<F::Output>
-where
-    F: Future<Output: Send + 'static> + Send + 'static,
-{
-    match here::current() {
-        Some(tasks) => tasks.spawn(work),
-        None => tokio::spawn(work),
-    }
-}
-
-/// [`spawn`] for a task without which the function does not work: its panic is a failure of the
-/// function.
-pub fn spawn_essential<F>(what: &'static str, work: F) -> JoinHandle<F::Output>
-where
-    F: Future<Output: Send + 'static> + Send + 'static,
-{
-    match here::current() {
-        Some(tasks) => tasks.spawn_essential(what, work),
-        None => tokio::spawn(work),
-    }
-}
-
 impl Tasks {
     /// No tasks of the function with this name.
     pub fn new(name: &'static str) -> Tasks {
         let panics = PANICS.with_label_values(&[name]);
         Tasks(Arc::new(Inner {
             name,
-            index: here::index_of(name),
+            index: names::index_of(name),
             panics,
             members: Mutex::default(),
             is_ending: AtomicBool::new(false),
@@ -162,48 +135,6 @@ impl Tasks {
 
     fn members(&self) -> MutexGuard<'_, Members> {
         self.0.members.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Spawns a task. Its panic ends it alone, and is counted.
-    pub fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        self.start(None, work)
-    }
-
-    /// Spawns a task without which the function does not work: its panic is a failure of the
-    /// function.
-    pub fn spawn_essential<F>(&self, what: &'static str, work: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        #[cfg(debug_assertions)]
-        let work = self.0.faults.essential(work);
-        self.start(Some(what), work)
-    }
-
-    fn start<F>(&self, essential: Option<&'static str>, work: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        let slot = self.members().add(Entry::New);
-        let handle = tokio::spawn(Member::new(self.clone(), slot, essential, work));
-        // Another thread may have run it to its end already; then its entry is another one's.
-        self.members().set(slot, Entry::Task(handle.abort_handle()));
-        if self.is_ending() {
-            handle.abort();
-        }
-        handle
-    }
-
-    /// Runs a request handler in the task of its caller. A panic of the handler, or the end of the
-    /// function, is an error for the caller.
-    pub fn handle<F: Future>(
-        &self,
-        work: F,
-    ) -> impl Future<Output = Result<F::Output, HandlerEnd>> + use<F> {
-        Handler::new(self.clone(), work)
     }
 
     /// Ends all tasks and handlers: they are dropped where they wait. Later ones end at once.
@@ -232,6 +163,11 @@ impl Tasks {
     /// The number of tasks and of waiting handlers.
     pub fn len(&self) -> usize {
         self.members().len
+    }
+
+    /// The number of panics of all lives of the function.
+    pub fn panics(&self) -> u64 {
+        self.0.panics.get()
     }
 
     /// Whether there is no task and no waiting handler.
@@ -277,6 +213,16 @@ impl Tasks {
         }
     }
 
+    /// Reserves the entry of a task that is being spawned.
+    pub(crate) fn reserve(&self) -> Slot {
+        self.members().add(Entry::New)
+    }
+
+    /// Sets what ends a spawned task. It may have ended already.
+    pub(crate) fn set(&self, slot: Slot, task: AbortHandle) {
+        self.members().set(slot, Entry::Task(task));
+    }
+
     pub(crate) fn remove(&self, slot: Slot) {
         let is_empty = {
             let mut members = self.members();
@@ -306,14 +252,6 @@ impl Tasks {
     }
 }
 
-/// Panics if a panic of the current function is due.
-#[cfg(debug_assertions)]
-pub(crate) fn fault_point() {
-    if let Some(tasks) = here::current() {
-        tasks.0.faults.point();
-    }
-}
-
 /// A panic to inject. Builds without debug assertions have none.
 #[cfg(debug_assertions)]
 #[derive(Debug, Clone, Copy)]
@@ -328,22 +266,13 @@ pub enum Fault {
 
 #[cfg(debug_assertions)]
 impl Tasks {
-    /// Injects a panic.
-    pub fn inject(&self, fault: Fault) {
-        match fault {
-            Fault::Essential(n) => self.0.faults.wake(n),
-            Fault::AfterPolls(polls) => {
-                self.0.faults.polls.store(polls.max(1), Ordering::Relaxed);
-            }
-            Fault::Block(duration) => {
-                self.spawn(async move { std::thread::sleep(duration) });
-            }
-        }
+    pub(crate) fn faults(&self) -> &fault::Faults {
+        &self.0.faults
     }
 }
 
 #[cfg(debug_assertions)]
-mod fault {
+pub(crate) mod fault {
     use std::future::Future;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -359,12 +288,14 @@ mod fault {
     }
 
     impl Faults {
+        /// Panics if it is due.
         pub fn point(&self) {
             let left = |polls: u32| polls.checked_sub(1);
             let before = self.polls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
             assert!(before != Ok(1), "injected panic");
         }
 
+        /// Lets the n-th essential task panic.
         pub fn wake(&self, n: usize) {
             let all = self.essential.lock().unwrap_or_else(PoisonError::into_inner);
             let alive: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
@@ -396,100 +327,6 @@ mod fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn block_on<T>(work: impl Future<Output = T>) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        runtime.expect("a runtime").block_on(work)
-    }
-
-    /// Reports when it is dropped.
-    struct Dropped(Arc<Mutex<u32>>);
-
-    impl Drop for Dropped {
-        fn drop(&mut self) {
-            *self.0.lock().unwrap() += 1;
-        }
-    }
-
-    #[test]
-    fn a_panic_ends_one_task_and_is_counted() {
-        block_on(async {
-            let tasks = Tasks::new("test-contained");
-            let other = tasks.spawn(async {
-                tokio::task::yield_now().await;
-                7
-            });
-            let panicked = tasks.spawn(async { panic!("a defect") });
-            assert!(panicked.await.unwrap_err().is_panic());
-            assert_eq!(other.await.unwrap(), 7);
-            assert_eq!(tasks.0.panics.get(), 1);
-            let failed = tokio::time::timeout(Duration::from_millis(10), tasks.failed()).await;
-            assert!(failed.is_err(), "the function has failed");
-            assert!(tasks.is_empty());
-        });
-    }
-
-    #[test]
-    fn tasks_of_tasks_and_of_handlers_end_with_the_function() {
-        block_on(async {
-            let (tasks, dropped) = (Tasks::new("test-end"), Arc::new(Mutex::new(0)));
-            let guard = || Dropped(dropped.clone());
-            let (first, second, third) = (guard(), guard(), guard());
-            tasks.spawn(async move {
-                let _first = first;
-                spawn(async move {
-                    let _second = second;
-                    std::future::pending::<()>().await
-                });
-                std::future::pending::<()>().await
-            });
-            let served = tasks.handle(async move {
-                spawn(async move {
-                    let _third = third;
-                    std::future::pending::<()>().await
-                });
-                std::future::pending::<()>().await
-            });
-            // The caller's task is none of the function.
-            let caller = tokio::spawn(served);
-            while tasks.len() < 4 {
-                tokio::task::yield_now().await;
-            }
-            tasks.end();
-            tasks.ended().await;
-            assert_eq!(*dropped.lock().unwrap(), 3);
-            assert_eq!(caller.await.unwrap(), Err(HandlerEnd::Ended));
-            let late = tasks.spawn(std::future::pending::<()>());
-            assert!(late.await.unwrap_err().is_cancelled());
-            assert_eq!(tasks.handle(async { 1 }).await, Err(HandlerEnd::Ended));
-        });
-    }
-
-    #[test]
-    fn a_handler_runs_as_its_own_function_and_its_panic_spares_the_caller() {
-        block_on(async {
-            let (caller, callee) = (Tasks::new("test-caller"), Tasks::new("test-callee"));
-            let of_callee = callee.clone();
-            let outcome = caller.spawn(async move {
-                let own = || here::current().map(|tasks| tasks.name());
-                assert_eq!(own(), Some("test-caller"));
-                let name = of_callee.handle(async {
-                    tokio::task::yield_now().await;
-                    here::current().map(|tasks| tasks.name())
-                });
-                assert_eq!(name.await, Ok(Some("test-callee")));
-                let panicked = of_callee.handle(async {
-                    tokio::task::yield_now().await;
-                    panic!("a defect")
-                });
-                assert_eq!(panicked.await, Err(HandlerEnd::Panicked));
-                own()
-            });
-            assert_eq!(outcome.await.unwrap(), Some("test-caller"));
-            assert_eq!((caller.0.panics.get(), callee.0.panics.get()), (0, 1));
-            assert!(here::current().is_none() && callee.is_empty());
-        });
-    }
 
     #[test]
     fn entries_are_used_again() {
