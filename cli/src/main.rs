@@ -14,6 +14,7 @@ mod standard_output;
 mod supervisor;
 mod table;
 mod trim;
+mod watchdog;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -41,7 +42,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("martlet: {error:#}");
-            ExitCode::FAILURE
+            match error.is::<command::FunctionFailed>() {
+                true => ExitCode::from(command::FunctionFailed::EXIT_CODE),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

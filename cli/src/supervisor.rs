@@ -3,31 +3,24 @@
 //!
 //! A function that cannot start at all, with exit code 1 at its first start, ends the start of the
 //! core: its configuration or its machine is wrong. After that only the operator ends the core. A
-//! function that crashes is restarted after a pause that doubles up to [`MAX_BACK_OFF`], and the
-//! others run on.
+//! function that crashes is restarted at once, and after further crashes with a
+//! [`back_off`]. The others run on.
 use crate::log::{LogArgs, LogFormat};
 use crate::oam_client::{self, Endpoint};
 use crate::{runtime, trim};
 use anyhow::{Context, Result, bail};
 use martlet::config::{API_FUNCTION, Config, database_name};
+use martlet::core::restarts::{Restarts, STABLE, back_off};
 use martlet::core::{FabricManager, Sbi, function_names};
 use martlet_nf::oam::OamServer;
 use martlet_nf::{NotReady, Shutdown};
-use prometheus::{IntCounterVec, IntGaugeVec, register_int_counter_vec, register_int_gauge_vec};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// Pause before the first restart of a function. It doubles with each further crash.
-const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
-/// Maximum pause before a restart.
-const MAX_BACK_OFF: Duration = Duration::from_secs(30);
-/// A function that ran for this long starts again with the first pause.
-const STABLE: Duration = Duration::from_secs(60);
 /// A process that does not end within this time of SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -42,7 +35,7 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     runtime::on_signal(trigger.clone())?;
     let statuses = Arc::new(RwLock::new(serde_json::json!([])));
     let shown = statuses.clone();
-    let running = Running::default();
+    let running = Restarts::default();
     let processes = running.clone();
     let database = database_name(&config.database());
     let status = Arc::new(move || {
@@ -118,92 +111,8 @@ impl FunctionCommand {
     }
 }
 
-/// The process of a function.
-#[derive(Debug, Clone, Default)]
-struct Process {
-    /// Its ID while it runs.
-    pid: Option<u32>,
-    /// Restarts since the start of the core.
-    restarts: u64,
-    /// How it ended the last time.
-    last_exit: Option<String>,
-}
-
-/// The processes of the functions.
-#[derive(Clone, Default)]
-struct Running(Arc<Mutex<BTreeMap<&'static str, Process>>>);
-
-impl Running {
-    fn change(&self, name: &'static str, change: impl FnOnce(&mut Process)) {
-        change(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default());
-    }
-
-    /// The names and process IDs of the functions that run.
-    fn pids(&self) -> Vec<(&'static str, u32)> {
-        let processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        processes.iter().filter_map(|(name, process)| Some((*name, process.pid?))).collect()
-    }
-
-    /// A process has started.
-    fn started(&self, name: &'static str, pid: Option<u32>) {
-        self.change(name, |process| process.pid = pid);
-        RUNNING.with_label_values(&[name]).set(1);
-        // A counter that exists from the start shows its first event as an increase.
-        RESTARTS.with_label_values(&[name]).inc_by(0);
-    }
-
-    /// A process has ended, by itself if there is a text.
-    fn ended(&self, name: &'static str, crash: Option<&str>) {
-        self.change(name, |process| {
-            process.pid = None;
-            if let Some(text) = crash {
-                process.last_exit = Some(text.to_string());
-                process.restarts += 1;
-            }
-        });
-        RUNNING.with_label_values(&[name]).set(0);
-        if crash.is_some() {
-            RESTARTS.with_label_values(&[name]).inc();
-        }
-    }
-
-    /// What `martlet status` shows.
-    fn status(&self) -> serde_json::Value {
-        let processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = |(name, process): (&&'static str, &Process)| {
-            let state = if process.pid.is_some() { "running" } else { "restarting" };
-            serde_json::json!({
-                "name": name,
-                "state": state,
-                "pid": process.pid,
-                "restarts": process.restarts,
-                "lastExit": process.last_exit,
-            })
-        };
-        processes.iter().map(entry).collect()
-    }
-}
-
-static RUNNING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
-    register_int_gauge_vec!(
-        "martlet_process_running",
-        "Whether the process of a function runs, with one process for each function",
-        &["nf"]
-    )
-    .expect("registered once")
-});
-
-static RESTARTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    register_int_counter_vec!(
-        "martlet_process_restarts_total",
-        "Restarts of a function's process after a crash",
-        &["nf"]
-    )
-    .expect("registered once")
-});
-
 /// Forwards SIGHUP to the functions, which reload the configuration themselves.
-fn forward_hangup(running: Running) -> Result<()> {
+fn forward_hangup(running: Restarts) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
@@ -217,12 +126,6 @@ fn forward_hangup(running: Running) -> Result<()> {
     Ok(())
 }
 
-/// The pause before a restart after this many crashes without a stable time between them.
-fn back_off(crashes: u32) -> Duration {
-    let doubled = 2u32.saturating_pow(crashes.saturating_sub(1));
-    FIRST_BACK_OFF.saturating_mul(doubled).min(MAX_BACK_OFF)
-}
-
 /// Runs a function until the shutdown, and restarts it after each crash.
 ///
 /// # Errors
@@ -230,7 +133,7 @@ fn back_off(crashes: u32) -> Duration {
 async fn watch(
     name: &'static str,
     command: FunctionCommand,
-    running: Running,
+    running: Restarts,
     shutdown: Shutdown,
 ) -> Result<()> {
     let mut child = command.spawn(name)?;
@@ -279,7 +182,7 @@ async fn watch(
 
 /// Waits until all other functions have ended. The NRF ends last, since the others deregister with
 /// it.
-async fn wait_for_others(running: &Running, name: &str) {
+async fn wait_for_others(running: &Restarts, name: &str) {
     let others = || running.pids().iter().any(|(other, _)| *other != name);
     let deadline = Instant::now() + STOP_TIMEOUT;
     while others() && Instant::now() < deadline {
@@ -357,16 +260,4 @@ fn all_are_registered(nfs: &[serde_json::Value]) -> bool {
     with_services
         .into_iter()
         .all(|nf| registered.iter().any(|entry| entry["id"] == nf["instanceId"]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pause_before_a_restart_doubles_up_to_its_maximum() {
-        let pauses: Vec<_> = (1..=5).map(|n| back_off(n).as_millis()).collect();
-        assert_eq!(pauses, [100, 200, 400, 800, 1600]);
-        assert_eq!((back_off(10), back_off(u32::MAX)), (MAX_BACK_OFF, MAX_BACK_OFF));
-    }
 }

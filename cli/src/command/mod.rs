@@ -22,6 +22,8 @@ mod up;
 mod upf;
 mod version;
 
+pub use nf::FunctionFailed;
+
 use crate::log::LogArgs;
 use anyhow::Result;
 use clap::Subcommand;

@@ -9,8 +9,8 @@ use martlet::config::{API_FUNCTION, Config, PROCESSES};
 use martlet::core::{Sbi, fabric_environment, secure_environment, start_function, status_entry};
 use martlet::sandbox::{self, Files};
 use martlet::ue_history;
-use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
+use martlet_nf::{Shutdown, StartError};
 use martlet_sandbox::Entered;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -31,6 +31,17 @@ pub struct NfArgs {
     /// The supervisor. This process ends with it
     #[arg(long, value_name = "PID", hide = true)]
     supervisor: Option<u32>,
+}
+
+/// A function that had started failed. The supervisor of `up --split` starts it again, whereas it
+/// takes the exit code 1 of the first start for a wrong configuration.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct FunctionFailed(#[from] StartError);
+
+impl FunctionFailed {
+    /// The exit code: an internal software error (sysexits(3)).
+    pub const EXIT_CODE: u8 = 70;
 }
 
 /// Runs the command.
@@ -91,7 +102,7 @@ pub fn run(args: NfArgs) -> Result<()> {
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;
         oam.abort();
-        Ok(outcome?)
+        Ok(outcome.map_err(FunctionFailed)?)
     })
 }
 

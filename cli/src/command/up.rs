@@ -4,7 +4,7 @@ use crate::config_args::ConfigArgs;
 use crate::log::LogArgs;
 use crate::reload::Reloader;
 use crate::supervisor::{self, FunctionCommand};
-use crate::{northbound, runtime, trim};
+use crate::{northbound, runtime, trim, watchdog};
 use anyhow::Result;
 use clap::Args;
 use martlet::config::Config;
@@ -98,6 +98,7 @@ async fn one_process(
     runtime::on_hangup(reloader)?;
     runtime::notify_readiness(core.ready_source());
     trim::after_start();
+    watchdog::start(&config.oam.watchdog)?;
     entered.seal();
     runtime::protect_memory()?;
     let ms = started.elapsed().as_millis() as u64;

@@ -43,6 +43,23 @@ pub struct OamSection {
     pub traces: TracesConfig,
     /// The northbound API and the console: the function `oam`.
     pub api: ApiConfig,
+    /// The watchdog of a core in one process.
+    pub watchdog: WatchdogSection,
+}
+
+/// The watchdog of a core in one process.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WatchdogSection {
+    /// The process ends when a function has blocked its thread for this long. 0: no watchdog.
+    pub limit_ms: u32,
+}
+
+impl Default for WatchdogSection {
+    fn default() -> Self {
+        // Before the service manager's own watchdog, which has no name for the function.
+        WatchdogSection { limit_ms: 8000 }
+    }
 }
 
 impl OamSection {

@@ -2,9 +2,10 @@
 use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Result, bail};
 use martlet_nf::{
-    AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start,
+    AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, Tasks, start,
 };
 use martlet_sbi::Problem;
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,6 +33,10 @@ pub struct RunningFunction {
     pub reload: Option<Reload>,
     /// Whether it is ready.
     pub ready: Ready,
+    /// Its tasks.
+    pub tasks: Tasks,
+    /// The function itself. `None` for the UPF, which is dropped when it has finished.
+    pub function: Option<Arc<dyn Any + Send + Sync>>,
     /// Completes when the function has ended.
     pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
 }
@@ -41,6 +46,7 @@ impl From<RunningNf> for RunningFunction {
         let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
         let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
         let (reload, ready) = (Some(nf.reload_source()), nf.ready_source());
+        let (tasks, function) = (nf.tasks(), Some(nf.function()));
         RunningFunction {
             name,
             instance_id,
@@ -49,6 +55,8 @@ impl From<RunningNf> for RunningFunction {
             ask,
             reload,
             ready,
+            tasks,
+            function,
             finished: Box::pin(nf.finished()),
         }
     }
@@ -63,11 +71,25 @@ pub async fn start_function(
     config: &Config,
     environment: &Environment,
 ) -> Result<RunningFunction> {
+    start_again(name, config, environment, None).await
+}
+
+/// Starts a function again, with its former `nfInstanceId`: other functions have it.
+///
+/// # Errors
+/// As [`start_function`].
+pub async fn start_again(
+    name: &str,
+    config: &Config,
+    environment: &Environment,
+    former: Option<String>,
+) -> Result<RunningFunction> {
     async fn one<F: NetworkFunction>(
         own: F::Config,
         config: &Config,
         name: &str,
         environment: &Environment,
+        former: Option<String>,
     ) -> Result<RunningFunction> {
         let mut common = config.sbi.of(name);
         // The certificate belongs to one instance (TS 33.310, 6.1.3c.2).
@@ -84,6 +106,7 @@ pub async fn start_function(
                 &config.udr.path,
             ]));
         }
+        common.instance_id = common.instance_id.or(former);
         Ok(start::<F>(own, &common, environment).await?.into())
     }
     let derive = |store: &mut martlet_context_store::ContextStoreConfig| {
@@ -96,29 +119,41 @@ pub async fn start_function(
             if config.sbi.is_secured() && own.token_key.is_none() {
                 own.token_key = Some(config.sbi.pki_file(PkiFile::TOKEN_PRIVATE));
             }
-            one::<martlet_nrf::Nrf>(own, config, name, environment).await
+            one::<martlet_nrf::Nrf>(own, config, name, environment, former).await
         }
-        "udr" => one::<martlet_udr::Udr>(config.udr.clone(), config, name, environment).await,
-        "udm" => one::<martlet_udm::Udm>(config.udm.clone(), config, name, environment).await,
-        "ausf" => one::<martlet_ausf::Ausf>(config.ausf.clone(), config, name, environment).await,
-        "pcf" => one::<martlet_pcf::Pcf>(config.pcf.clone(), config, name, environment).await,
-        "nssf" => one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment).await,
+        "udr" => {
+            one::<martlet_udr::Udr>(config.udr.clone(), config, name, environment, former).await
+        }
+        "udm" => {
+            one::<martlet_udm::Udm>(config.udm.clone(), config, name, environment, former).await
+        }
+        "ausf" => {
+            one::<martlet_ausf::Ausf>(config.ausf.clone(), config, name, environment, former).await
+        }
+        "pcf" => {
+            one::<martlet_pcf::Pcf>(config.pcf.clone(), config, name, environment, former).await
+        }
+        "nssf" => {
+            one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment, former).await
+        }
         "chf" => {
             let mut own = config.chf.clone();
             derive(&mut own.context_store);
-            one::<martlet_chf::Chf>(own, config, name, environment).await
+            one::<martlet_chf::Chf>(own, config, name, environment, former).await
         }
         "smf" => {
             let mut own = config.smf.clone();
             derive(&mut own.context_store);
-            one::<martlet_smf::Smf>(own, config, name, environment).await
+            one::<martlet_smf::Smf>(own, config, name, environment, former).await
         }
         "amf" => {
             let mut own = config.amf.clone();
             derive(&mut own.context_store);
-            one::<martlet_amf::Amf>(own, config, name, environment).await
+            one::<martlet_amf::Amf>(own, config, name, environment, former).await
         }
-        "lmf" => one::<martlet_lmf::Lmf>(config.lmf.clone(), config, name, environment).await,
+        "lmf" => {
+            one::<martlet_lmf::Lmf>(config.lmf.clone(), config, name, environment, former).await
+        }
         "upf" => upf(config, environment).await,
         _ => bail!("there is no network function {name:?}; there are {}", FUNCTIONS.join(", ")),
     }
@@ -127,7 +162,10 @@ pub async fn start_function(
 async fn upf(config: &Config, environment: &Environment) -> Result<RunningFunction> {
     let shutdown = environment.shutdown.clone();
     let own = config.upf_section();
-    let handle = martlet_upf::start(own, async move { shutdown.wait().await }).await?;
+    let tasks = Tasks::new("upf");
+    let started = tasks.handle(martlet_upf::start(own, async move { shutdown.wait().await }));
+    let Ok(started) = started.await else { bail!("the UPF panicked at its start") };
+    let handle = started?;
     let status = handle.status_source();
     let answers = handle.ask_source();
     let ask: AskSource = Arc::new(move |question: &str| {
@@ -148,6 +186,8 @@ async fn upf(config: &Config, environment: &Environment) -> Result<RunningFuncti
         ask: Some(ask),
         reload: None,
         ready: Arc::new(|| Ok(())),
+        tasks,
+        function: None,
         finished,
     })
 }

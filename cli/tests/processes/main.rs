@@ -32,6 +32,7 @@ mod several_machines;
 mod shutdown;
 mod site;
 mod statements;
+mod supervised;
 mod traces;
 mod tutorial;
 mod user_plane;

@@ -31,7 +31,7 @@ fn over_tcp(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<(u16, 
     exchange(std::net::TcpStream::connect("127.0.0.1:9090")?, method, path, headers)
 }
 
-fn over_socket(socket: &Path, method: &str, path: &str) -> Result<(u16, String)> {
+pub(crate) fn over_socket(socket: &Path, method: &str, path: &str) -> Result<(u16, String)> {
     let stream = std::os::unix::net::UnixStream::connect(socket)?;
     exchange(stream, method, path, &[("host", "localhost")])
 }

@@ -233,9 +233,15 @@ impl NetworkFunction for Amf {
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
-        tokio::spawn(overload_control::watch(self.clone(), shutdown.clone()));
-        tokio::spawn(cut_off::watch(self.clone(), shutdown.clone()));
-        tokio::spawn(load_rebalancing::watch(self.clone(), shutdown.clone()));
+        martlet_nf::spawn_essential(
+            "overload control",
+            overload_control::watch(self.clone(), shutdown.clone()),
+        );
+        martlet_nf::spawn_essential("cut-off", cut_off::watch(self.clone(), shutdown.clone()));
+        martlet_nf::spawn_essential(
+            "load rebalancing",
+            load_rebalancing::watch(self.clone(), shutdown.clone()),
+        );
         if let Some(listener) = listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}

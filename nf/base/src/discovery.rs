@@ -366,7 +366,7 @@ impl Discovery {
         };
         let beside = members.has_other(binding);
         if state.members.len() < CACHE_SIZE || known.is_some() {
-            tokio::spawn(self.clone().ask_members(binding.clone()));
+            martlet_tasks::spawn(self.clone().ask_members(binding.clone()));
             state.members.insert(binding.set.clone(), members);
         }
         beside
@@ -509,7 +509,7 @@ impl Discovery {
         let known = self.state().subscribed.get(target).copied();
         if known.is_none() {
             self.state().subscribed.insert(target.clone(), false);
-            tokio::spawn(self.clone().subscribe(target.clone()));
+            martlet_tasks::spawn(self.clone().subscribe(target.clone()));
         }
         known.unwrap_or(false)
     }

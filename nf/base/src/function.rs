@@ -26,7 +26,8 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
     /// Adds members of its own (`amfInfo`, `smfInfo`, slices) to its NF profile.
     fn profile(&self, _profile: &mut NfProfile) {}
 
-    /// Runs in the background until the shutdown. An error ends the process.
+    /// Runs in the background until the shutdown. After an error or a panic the function is started
+    /// again.
     fn run(
         self: Arc<Self>,
         shutdown: Shutdown,

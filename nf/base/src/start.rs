@@ -7,9 +7,11 @@ use martlet_fabric::Fabric;
 use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
 use martlet_sbi_fabric::{FabricBinding, FabricServer};
 use martlet_sbi_http::{HttpServer, LocalSockets, ServerLimits};
+use martlet_tasks::{HandlerEnd, Tasks};
+use std::any::Any;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -56,11 +58,24 @@ pub struct RunningNf {
     ask: AskSource,
     reload: Reload,
     ready: Ready,
+    tasks: Tasks,
+    function: Arc<dyn Any + Send + Sync>,
     work: JoinHandle<Result<(), StartError>>,
     beside: Vec<JoinHandle<()>>,
 }
 
 impl RunningNf {
+    /// Its tasks. To end it at once, end these, and drop the sources.
+    pub fn tasks(&self) -> Tasks {
+        self.tasks.clone()
+    }
+
+    /// The function itself, with its sockets and databases. Nothing else has a reference to it once
+    /// its tasks have ended and the sources are dropped.
+    pub fn function(&self) -> Arc<dyn Any + Send + Sync> {
+        self.function.clone()
+    }
+
     /// Its status.
     pub fn status(&self) -> serde_json::Value {
         (self.status)()
@@ -86,9 +101,13 @@ impl RunningNf {
         self.reload.clone()
     }
 
-    /// Waits until the function ends, by the shutdown or an error.
-    pub async fn finished(self) -> Result<(), StartError> {
-        let outcome = self.work.await;
+    /// Waits until the function ends: by the shutdown, an error, or a panic of an essential task.
+    pub async fn finished(mut self) -> Result<(), StartError> {
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut self.work => outcome,
+            task = self.tasks.failed() => Ok(Err(StartError(task))),
+        };
         for task in self.beside {
             // The registration ends by itself, after it has taken the function's profile back; the
             // server is stopped.
@@ -96,7 +115,7 @@ impl RunningNf {
         }
         match outcome {
             Ok(outcome) => outcome.map_err(|e| StartError(format!("{}: {e}", self.name))),
-            Err(error) => Err(StartError(format!("{} panicked: {error}", self.name))),
+            Err(error) => Err(StartError(format!("{}: {error}", self.name))),
         }
     }
 }
@@ -105,17 +124,42 @@ impl RunningNf {
 const FABRIC_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Creates a network function, serves its services, registers it with the NRF, and runs it.
+///
+/// # Errors
+/// What the operator can do. Nothing of the function is left.
 pub async fn start<F: NetworkFunction>(
     config: F::Config,
     common: &CommonConfig,
     environment: &Environment,
 ) -> Result<RunningNf, StartError> {
-    let name = name_of::<F>();
+    let tasks = Tasks::new(name_of::<F>());
+    let started = start_within::<F>(config, common, environment, &tasks).await;
+    if started.is_err() {
+        tasks.end();
+        tasks.ended().await;
+    }
+    started
+}
+
+async fn start_within<F: NetworkFunction>(
+    config: F::Config,
+    common: &CommonConfig,
+    environment: &Environment,
+    tasks: &Tasks,
+) -> Result<RunningNf, StartError> {
+    let name = tasks.name();
     let named = |error: StartError| StartError(format!("{name}: {error}"));
     let transport = Arc::new(environment.bindings.clone());
     let context =
         NfContext::new(F::TYPE, common, transport, environment.shutdown.clone()).map_err(named)?;
-    let function = F::create(config, context.clone()).await.map_err(named)?;
+    let created = tasks.handle(F::create(config, context.clone())).await;
+    let ended = |end: HandlerEnd| {
+        named(StartError(match end {
+            HandlerEnd::Panicked => "panicked at its start".into(),
+            HandlerEnd::Ended => "ended at its start".into(),
+        }))
+    };
+    let function = created.map_err(ended)?.map_err(named)?;
 
     let own = function.routes();
     let served: Vec<&'static OperationInfo> = own.iter().map(|route| route.operation).collect();
@@ -124,6 +168,7 @@ pub async fn start<F: NetworkFunction>(
     let mut router = Router::new()
         .serve(own)
         .serve(context.discovery().routes())
+        .within(tasks.clone())
         .tap(Arc::new(SbiMetrics { nf: name }));
     for tap in &environment.taps {
         router = router.tap(tap.clone());
@@ -146,10 +191,11 @@ pub async fn start<F: NetworkFunction>(
     let mut beside = Vec::new();
     if let Some(binding) = &environment.fabric {
         let fabric = binding.fabric();
-        beside.push(tokio::spawn(FabricServer::bind(binding, &authority, router.clone()).run()));
+        let server = FabricServer::bind(binding, &authority, router.clone());
+        beside.push(tasks.spawn_essential("fabric server", server.run()));
         let server =
             over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
-        beside.push(tokio::spawn(server.instrument(span.clone())));
+        beside.push(tasks.spawn_essential("socket server", server.instrument(span.clone())));
         // Functions without a link over the fabric are called over HTTP/2. None is found there
         // before the fabric knows this function, unless the manager is down.
         let _ = tokio::time::timeout(FABRIC_TIMEOUT, fabric.joined()).await;
@@ -162,11 +208,13 @@ pub async fn start<F: NetworkFunction>(
             Some(sockets) => {
                 let listener = sockets.bind(&authority).await.map_err(failed)?;
                 let server = HttpServer::over(listener, router, limits);
-                beside.push(tokio::spawn(server.run().instrument(span.clone())));
+                let server = server.run().instrument(span.clone());
+                beside.push(tasks.spawn_essential("HTTP server", server));
             }
             None => {
                 let server = HttpServer::bind(common.bind, router, limits).await.map_err(failed)?;
-                beside.push(tokio::spawn(server.run().instrument(span.clone())));
+                let server = server.run().instrument(span.clone());
+                beside.push(tasks.spawn_essential("HTTP server", server));
             }
         }
     }
@@ -175,12 +223,14 @@ pub async fn start<F: NetworkFunction>(
     let (run, task_context) = (function.clone().run(shutdown.clone()), context.clone());
     let registered = registration::maintain(task_context, profile, shutdown);
     let is_nrf = name == "nrf";
-    let work = tokio::spawn(
+    let work = tasks.spawn_essential(
+        "main loop",
         async move {
             if is_nrf {
                 return run.await;
             }
-            let registered = tokio::spawn(registered.in_current_span());
+            let registered = registered.in_current_span();
+            let registered = martlet_tasks::spawn_essential("registration", registered);
             let outcome = run.await;
             // With a time limit: the NRF may have ended.
             let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
@@ -211,8 +261,21 @@ pub async fn start<F: NetworkFunction>(
     let task_context = function.clone();
     let reload: Reload =
         Arc::new(move |config| task_context.reload(*config.downcast::<F::Config>().ok()?));
-    let status = Arc::new(move || function.status());
-    Ok(RunningNf { name, instance_id, authority, status, ask, reload, ready, work, beside })
+    let shown = function.clone();
+    let status = Arc::new(move || shown.status());
+    Ok(RunningNf {
+        name,
+        instance_id,
+        authority,
+        status,
+        ask,
+        reload,
+        ready,
+        tasks: tasks.clone(),
+        function,
+        work,
+        beside,
+    })
 }
 
 /// Serves HTTP over the fabric's sockets, for functions in other languages on this machine.
@@ -235,6 +298,14 @@ async fn over_sockets(
 
 /// The NF type in lower case.
 fn name_of<F: NetworkFunction>() -> &'static str {
-    // Leaked once per started function: a few bytes.
-    F::TYPE.as_str().to_ascii_lowercase().leak()
+    // Leaked once per function: a few bytes.
+    static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let nf_type = F::TYPE;
+    let known = names.iter().find(|name| name.eq_ignore_ascii_case(nf_type.as_str()));
+    known.copied().unwrap_or_else(|| {
+        let name: &'static str = nf_type.as_str().to_ascii_lowercase().leak();
+        names.push(name);
+        name
+    })
 }

@@ -89,7 +89,7 @@ impl Chf {
             sessions
         };
         let chf = self.clone();
-        tokio::spawn(async move { service::reauthorize(&chf, &sessions).await });
+        martlet_nf::spawn(async move { service::reauthorize(&chf, &sessions).await });
         self.show(Some(supi))
     }
 }

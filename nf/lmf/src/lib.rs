@@ -97,7 +97,10 @@ impl NetworkFunction for Lmf {
         };
         let lmf = LmfSide::new(Timers::default(), limits, address);
         if let Some(listener) = listener {
-            tokio::spawn(listener.run(self.shared.connections.clone(), shutdown.clone()));
+            martlet_nf::spawn_essential(
+                "listener",
+                listener.run(self.shared.connections.clone(), shutdown.clone()),
+            );
         }
         Connections::new(self.shared.clone(), lmf, commands).run(shutdown).await;
         Ok(())

@@ -53,7 +53,7 @@ impl LmfLocation for Lmf {
                 };
                 connected.then_some(()).ok_or_else(unknown)?;
                 let shared = self.shared.clone();
-                tokio::spawn(async move {
+                martlet_nf::spawn(async move {
                     if let Err(problem) = user_plane_connection::modify(&shared, &ue).await {
                         tracing::info!(
                             supi = %ue,
@@ -66,7 +66,7 @@ impl LmfLocation for Lmf {
             }
             _ => {
                 let shared = self.shared.clone();
-                tokio::spawn(async move {
+                martlet_nf::spawn(async move {
                     if let Err(problem) = user_plane_connection::establish(&shared, &ue).await {
                         tracing::info!(
                             supi = %ue,

@@ -36,7 +36,7 @@ impl Nrf {
         for uri in uris {
             let (client, data) =
                 (NfStatusCallbackClient::new(self.context.callback_peer()), data.clone());
-            tokio::spawn(async move {
+            martlet_nf::spawn(async move {
                 for attempt in 1..=ATTEMPTS {
                     match client.nf_status_notify(&uri, data.clone()).await {
                         Ok(()) => return NOTIFICATIONS.with_label_values(&["taken"]).inc(),

@@ -186,7 +186,7 @@ impl Pcf {
             }
         }
         let (count, pcf) = (notifications.len(), self.clone());
-        tokio::spawn(async move {
+        martlet_nf::spawn(async move {
             // Sequentially, so as not to overload an SMF.
             for (id, context, changed) in notifications {
                 let uri =

@@ -116,7 +116,10 @@ impl NetworkFunction for Smf {
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
-        tokio::spawn(set::health_check::run(self.clone(), shutdown.clone()));
+        martlet_nf::spawn_essential(
+            "health check of the set",
+            set::health_check::run(self.clone(), shutdown.clone()),
+        );
         tokio::select! {
             ended = self.n4.run(&self.sessions, shutdown.clone()) => ended,
             Err(ended) = set::lease::watch(&self, &shutdown) => Err(ended),

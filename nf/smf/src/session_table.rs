@@ -77,6 +77,8 @@ impl SessionTable {
             last: member_bits | (epoch.as_secs() & 0xffff_ffff) << 24,
             ..Tables::default()
         };
+        // A former SMF of this process may have ended with sessions.
+        metrics::SESSIONS.set(0);
         SessionTable { tables: Mutex::new(tables), max_sessions, member_bits }
     }
 

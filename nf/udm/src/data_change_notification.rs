@@ -72,7 +72,7 @@ impl UdrDataCallback for Udm {
             // AMFs and SMFs receive the same message, each at its callback URI.
             let consumer = AmfCallbackClient::new(self.context.callback_peer().about(&supi));
             let supi = supi.clone();
-            tokio::spawn(async move {
+            martlet_nf::spawn(async move {
                 if let Err(problem) = consumer.sdm_change_notify(&reference, notification).await {
                     tracing::info!(
                         supi,

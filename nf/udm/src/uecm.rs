@@ -202,7 +202,7 @@ fn notify_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistratio
     };
     let body = DeregistrationData::new(reason);
     let (peer, supi) = (context.callback_peer().about(supi), supi.to_string());
-    tokio::spawn(async move {
+    martlet_nf::spawn(async move {
         let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
         if let Err(problem) = amf.deregistration_notify(&old.dereg_callback_uri, body).await {
             tracing::info!(

@@ -1,5 +1,6 @@
 //! Selection of the transport of a call: the local binding if the producer runs in this process,
 //! else the remote one.
+use crate::local::Producer;
 use crate::{BoxFuture, LocalBinding, Problem, Request, Response, TransportFailure};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,8 +108,24 @@ impl Transport for Bindings {
         to: &'a ApiRoot,
         request: Request,
     ) -> BoxFuture<'a, Result<Response, Problem>> {
-        if let Some(router) = self.local.as_ref().and_then(|local| local.find(&to.authority)) {
-            return Box::pin(async move { Ok(router.handle(request).await) });
+        if let Some(local) = &self.local {
+            match local.find(&to.authority) {
+                Producer::Serving(router) => {
+                    return Box::pin(async move { Ok(router.handle(request).await) });
+                }
+                Producer::Restarting => {
+                    return Box::pin(async move {
+                        match local.wait_for(&to.authority, request.deadline).await {
+                            Some(router) => Ok(router.handle(request).await),
+                            None => Err(Problem::unreachable(
+                                TransportFailure::NotSent,
+                                format!("{to} restarts"),
+                            )),
+                        }
+                    });
+                }
+                Producer::Absent => {}
+            }
         }
         match &self.remote {
             Some(remote) => remote.send(to, request),

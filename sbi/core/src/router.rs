@@ -2,6 +2,7 @@
 use crate::BoxFuture;
 use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
 use http::Method;
+use martlet_tasks::{HandlerEnd, Tasks};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,8 @@ pub struct Router {
     root: Node,
     taps: Vec<Arc<dyn Tap>>,
     operations: Vec<&'static OperationInfo>,
+    /// The tasks of the function that serves.
+    tasks: Option<Tasks>,
 }
 
 impl Router {
@@ -110,8 +113,30 @@ impl Router {
         &self.operations
     }
 
+    /// Handles requests as the function with these tasks. A panic of a handler, or the end of the
+    /// function, then ends with an error response.
+    pub fn within(mut self, tasks: Tasks) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
     /// Handles a request.
     pub async fn handle(&self, request: Request) -> Response {
+        let Some(tasks) = &self.tasks else { return self.handle_here(request).await };
+        match tasks.handle(self.handle_here(request)).await {
+            Ok(response) => response,
+            Err(HandlerEnd::Panicked) => {
+                Response::problem(Problem::system_failure("the request handler panicked"))
+            }
+            // It may have executed the request.
+            Err(HandlerEnd::Ended) => Response::problem(Problem::system_failure(format!(
+                "the {} restarts",
+                tasks.name().to_uppercase()
+            ))),
+        }
+    }
+
+    async fn handle_here(&self, request: Request) -> Response {
         let (operation, found) = match self.find(request.path(), &request.method) {
             Ok((route, parameters)) => (Some(route.operation), Ok((route, parameters))),
             Err(problem) => (None, Err(problem)),

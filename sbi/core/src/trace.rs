@@ -61,14 +61,17 @@ impl Origin {
     }
 }
 
-/// Spawns a task whose spans have `origin` as their parent.
+/// Spawns a task of the current function whose spans have `origin` as their parent.
 pub fn spawn<F>(origin: Origin, work: F) -> tokio::task::JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     match is_on() {
-        true => tokio::spawn(scope(origin.0.map_or_else(Context::new, |context| *context), work)),
-        false => tokio::spawn(work),
+        true => martlet_tasks::spawn(scope(
+            origin.0.map_or_else(Context::new, |context| *context),
+            work,
+        )),
+        false => martlet_tasks::spawn(work),
     }
 }
 

@@ -8,6 +8,7 @@ mod captures;
 mod conformance;
 mod conformance_bench;
 mod connection;
+mod function_restart;
 mod handover;
 mod n2;
 mod n4;

@@ -49,6 +49,7 @@ pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> = LazyLock::new(|| {
 pub fn register() {
     register_vecs();
     LazyLock::force(&N4_REPEATED);
-    LazyLock::force(&SESSIONS);
-    LazyLock::force(&ASSOCIATIONS);
+    // A former UPF of this process may have ended with sessions.
+    SESSIONS.set(0);
+    ASSOCIATIONS.set(0);
 }

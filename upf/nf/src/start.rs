@@ -105,7 +105,7 @@ pub async fn start(
     }));
     let (alive, dropped) = oneshot::channel::<()>();
     let served = n4.clone();
-    let task = tokio::spawn(async move {
+    let task = martlet_tasks::spawn_essential("N4", async move {
         let ended = async move {
             tokio::select! {
                 () = shutdown => {}

@@ -21,7 +21,7 @@ pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok(association) => {
-                    tokio::spawn(serve_gnb(amf.clone(), association));
+                    martlet_nf::spawn(serve_gnb(amf.clone(), association));
                 }
                 Err(error) => {
                     tracing::error!(%error, "association not accepted");
@@ -49,6 +49,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
         N2Quirk::OffloadedChecksum.met("amf", address.ip());
     }
     let gnb = add_gnb(&amf, Link::Sctp(association.clone()), address);
+    let _ended = EndedByPanic { amf: &amf, gnb: &gnb };
     let shutdown = amf.context.shutdown();
     let mut deadline = tokio::time::Instant::now() + amf.config.n2.setup_timeout();
     let mut timed = true;
@@ -167,6 +168,20 @@ async fn handle(amf: &Arc<Amf>, gnb: &Arc<Gnb>, data: Bytes) {
     gnb.count_received();
     for answer in amf.receive(gnb, &data) {
         gnb.send(0, &answer).await;
+    }
+}
+
+/// Ends an association whose task panics.
+struct EndedByPanic<'a> {
+    amf: &'a Arc<Amf>,
+    gnb: &'a Arc<Gnb>,
+}
+
+impl Drop for EndedByPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            ended(self.amf, self.gnb);
+        }
     }
 }
 

@@ -40,7 +40,7 @@ impl Amf {
             // A separate task completes the takeover even if the consumer times out.
             let supi = ue_context_id.to_string();
             let taken =
-                tokio::spawn(async move { amf_set_takeover::by_service(&amf, &supi).await });
+                martlet_nf::spawn(async move { amf_set_takeover::by_service(&amf, &supi).await });
             return taken.await.ok().flatten().ok_or_else(|| unknown(ue_context_id));
         }
         found.ok_or_else(|| unknown(ue_context_id))

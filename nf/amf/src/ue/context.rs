@@ -342,6 +342,10 @@ impl Ue {
 
 impl Drop for Ue {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The UE registers again. Its stored context may cause the same panic.
+            self.remove_persisted();
+        }
         self.set_rm_state(crate::ue::RmState::Deregistered);
         let tmsis =
             self.identity.guti.iter().chain(&self.identity.old_guti).map(|guti| guti.tmsi());

@@ -34,7 +34,7 @@ impl Drop for MultiRtt {
     fn drop(&mut self) {
         let (shared, ue, correlation) =
             (self.shared.clone(), self.ue.clone(), std::mem::take(&mut self.correlation));
-        tokio::spawn(async move {
+        martlet_nf::spawn(async move {
             let message =
                 PositioningDeactivation { abort_transmission: AbortTransmission::ReleaseAll };
             let pdu =
@@ -135,7 +135,7 @@ impl MultiRtt {
                     trps.iter().filter(|trp| trp.gnb == gnb).map(|trp| trp.id).collect();
                 let request = Message::MeasurementRequest(self.request(&ids).into());
                 let limit = shared.nrppa_timeout();
-                tokio::spawn(async move {
+                martlet_nf::spawn(async move {
                     (
                         gnb.clone(),
                         shared.request_from_gnbs(Some(vec![gnb]), request, 1, limit).await,

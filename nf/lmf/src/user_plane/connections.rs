@@ -138,7 +138,7 @@ impl Connections {
             match action {
                 LmfAction::Nas(ue, bytes) => {
                     let shared = self.shared.clone();
-                    tokio::spawn(async move {
+                    martlet_nf::spawn(async move {
                         let sent = shared.send_nas(&ue, N1MessageClass::UppCmi, None, bytes).await;
                         if let Err(problem) = sent {
                             tracing::info!(
@@ -191,7 +191,9 @@ impl Connections {
             LmfEvent::Requested => {
                 let shared = self.shared.clone();
                 // The procedure answers with ESTABLISHMENT COMMAND.
-                tokio::spawn(async move { user_plane_connection::establish(&shared, &ue).await });
+                martlet_nf::spawn(
+                    async move { user_plane_connection::establish(&shared, &ue).await },
+                );
             }
             LmfEvent::Uplink(payload) => {
                 let key = (ue, payload.session.clone());

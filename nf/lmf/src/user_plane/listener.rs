@@ -177,7 +177,7 @@ impl Listener {
             };
             let (connections, channel) =
                 (connections.clone(), ChannelId(NEXT.fetch_add(1, Ordering::Relaxed)));
-            tokio::spawn(async move {
+            martlet_nf::spawn(async move {
                 let kind = pending.kind().name();
                 if let Err(error) = serve(channel, pending, &connections).await {
                     metrics::rejected("channel_error");

@@ -27,7 +27,7 @@ impl Smf {
             (None, Some(smf)) if smf.config.set.is_some() => {
                 // A task of its own: a cancelled request must not lose the context.
                 let reference = reference.to_string();
-                tokio::spawn(async move { takeover::take_over(&smf, &reference).await })
+                martlet_nf::spawn(async move { takeover::take_over(&smf, &reference).await })
                     .await
                     .ok()
                     .flatten()

@@ -153,7 +153,7 @@ impl Session {
     /// Sends the session's own task an event after a time.
     pub fn send_to_self_after(&self, delay: Duration, event: fn() -> SessionEvent) {
         let (smf, reference) = (self.smf.clone(), self.reference);
-        tokio::spawn(async move {
+        martlet_nf::spawn(async move {
             tokio::time::sleep(delay).await;
             if let Some(handle) = smf.sessions.get(&reference.to_string()) {
                 handle.send(event());

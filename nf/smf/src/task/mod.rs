@@ -12,8 +12,10 @@ use crate::procedures::user_plane::{downlink_data_notification, restoration, upf
 use crate::session::{GsmState, Session};
 use crate::session_event::SessionEvent;
 use crate::set::lease;
+use crate::shared::Smf;
 use martlet_nas::GsmCause;
 use martlet_sbi::trace::{self, Origin};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Starts the task of a session that is being established.
@@ -28,6 +30,21 @@ pub fn establish(establishment: Establishment) {
     });
 }
 
+/// Removes a session whose task panics. Its stored context may cause the same panic.
+struct EndedByPanic {
+    smf: Arc<Smf>,
+    reference: u64,
+}
+
+impl Drop for EndedByPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.smf.contexts.remove(self.reference.to_string());
+            self.smf.sessions.remove(self.reference);
+        }
+    }
+}
+
 /// What wakes a session's task.
 enum Wakeup {
     Event(SessionEvent),
@@ -40,6 +57,7 @@ enum Wakeup {
 impl Session {
     /// Handles events until the session ends.
     pub async fn run(mut self: Box<Self>) {
+        let _ended = EndedByPanic { smf: self.smf.clone(), reference: self.reference };
         loop {
             let wakeup = match tokio::time::timeout(self.timer(), self.inbox.recv()).await {
                 Ok(Some(event)) => Wakeup::Event(event),

@@ -231,7 +231,7 @@ pub(crate) fn move_to_new_context(ue: &Ue, message: InitialMessage) {
     let is_flood = is_flood(&ue.amf, &connection.gnb);
     let Some(handle) = (!is_flood).then(|| ue.amf.new_ue()).flatten() else {
         let (gnb, ran_id) = (connection.gnb.clone(), connection.ran_id);
-        tokio::spawn(async move {
+        martlet_nf::spawn(async move {
             for message in reject_without_context(&gnb, ran_id) {
                 gnb.send(0, &message).await;
             }

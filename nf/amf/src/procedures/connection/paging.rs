@@ -121,7 +121,7 @@ fn notify_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) 
     let location = Transfer::location(ue.amf.context.api_root(), &ue.label(), psi);
     let body = N1N2MsgTxfrFailureNotification::new(cause, location);
     let (peer, supi) = (ue.amf.context.callback_peer().about(&ue.label()), ue.label());
-    tokio::spawn(async move {
+    martlet_nf::spawn(async move {
         if let Err(problem) =
             SmfCallbackClient::new(peer).n1_n2_transfer_failure_notify(&uri, body).await
         {

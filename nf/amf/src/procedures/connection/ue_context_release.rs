@@ -20,12 +20,12 @@ pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     ue.leave_connection();
     ue.publish();
     let limit = ue.amf.config.timers.ngap();
-    tokio::spawn(release(connection, cause, limit, ue.amf.clone()));
+    martlet_nf::spawn(release(connection, cause, limit, ue.amf.clone()));
 }
 
 /// Releases a connection that is not the UE's current one (handover).
 pub(crate) fn run_on(ue: &Ue, connection: Connection, cause: Cause) {
-    tokio::spawn(release(connection, cause, ue.amf.config.timers.ngap(), ue.amf.clone()));
+    martlet_nf::spawn(release(connection, cause, ue.amf.config.timers.ngap(), ue.amf.clone()));
 }
 
 async fn release(

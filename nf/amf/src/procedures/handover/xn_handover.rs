@@ -48,7 +48,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: 
     };
     if let Event::PathSwitch(gnb, request) = unknown {
         let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
-        tokio::spawn(async move { reject(&gnb, &request, cause).await });
+        martlet_nf::spawn(async move { reject(&gnb, &request, cause).await });
     }
     Ok(Vec::new())
 }
@@ -109,7 +109,7 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     deactivate_unswitched(ue, &request, &done, location).await;
     acknowledge(ue, &request, &done, &released).await;
     if let Some((source, ran_id)) = source.filter(|(source, _)| source.number != gnb.number) {
-        tokio::spawn(release_source(ue.amf.clone(), source, request.amf_id, ran_id));
+        martlet_nf::spawn(release_source(ue.amf.clone(), source, request.amf_id, ran_id));
     }
     nas_non_delivery::send_again(ue).await;
     ue.publish();

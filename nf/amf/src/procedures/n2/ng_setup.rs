@@ -59,7 +59,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
         return Ok(refuse(gnb, &setup, procedure, "repeated", "the first one is still running"));
     }
     let (amf, gnb) = (amf.clone(), gnb.clone());
-    tokio::spawn(async move {
+    martlet_nf::spawn(async move {
         let answer = claim(&amf, &gnb, owner, setup, procedure, response).await;
         gnb.claim.end();
         for message in answer {

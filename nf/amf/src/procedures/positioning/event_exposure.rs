@@ -293,7 +293,7 @@ fn notify(ue: &Ue, subscription: &Arc<EventSubscription>, location: Location, re
         report_list: Some(vec![report]),
     };
     let (uri, supi) = (subscription.uri.clone(), subscription.supi.clone());
-    tokio::spawn(async move {
+    martlet_nf::spawn(async move {
         if let Err(problem) = AmfEventCallbackClient::new(peer).event_notify(&uri, body).await {
             tracing::info!(%supi, uri, %problem, "event notification failed");
         }

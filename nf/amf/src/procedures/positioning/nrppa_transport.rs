@@ -138,7 +138,7 @@ fn notify(amf: &Arc<Amf>, about: Option<String>, uri: String, body: Notification
     if let Some(supi) = &about {
         peer = peer.about(supi);
     }
-    tokio::spawn(async move {
+    martlet_nf::spawn(async move {
         let lmf = LmfCallbackClient::new(peer);
         let notified = match of_ue {
             true => lmf.n2_info_notify(&uri, body).await,

@@ -45,7 +45,7 @@ pub fn notify(session: &Session) {
     });
     let (smf, amf) = (session.smf.clone(), session.amf.client.clone());
     let (supi, reference, id) = (session.supi.clone(), session.reference, session.id);
-    tokio::spawn(async move {
+    martlet_nf::spawn(async move {
         if let Some(release) = release
             && let Err(problem) = amf.n1_n2_message_transfer(&supi, release).await
         {
