@@ -414,10 +414,9 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::sync::mpsc;
 
     fn handle(number: u64) -> UeHandle {
-        UeHandle { number, sender: mpsc::channel(1).0 }
+        UeHandle { number, sender: martlet_event_queue::bounded(1).0 }
     }
 
     fn routed_to(tables: &Tables, gnb: u64, amf_id: u64, ran_id: u32) -> Option<u64> {

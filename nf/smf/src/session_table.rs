@@ -3,15 +3,15 @@ use crate::metrics;
 use crate::n4::SessionLayer;
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
+use martlet_event_queue::{Receiver, Sender};
 use martlet_pfcp::SessionReportRequest;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
-use tokio::sync::mpsc;
 
 /// Sends events to a session's task.
 #[derive(Clone)]
-pub struct SessionHandle(mpsc::Sender<SessionEvent>);
+pub struct SessionHandle(Sender<SessionEvent>);
 
 impl SessionHandle {
     /// Sends an event. Returns `false` if the session has ended or its queue is full.
@@ -44,8 +44,8 @@ impl Tables {
         supi: &str,
         id: u8,
         queue: usize,
-    ) -> mpsc::Receiver<SessionEvent> {
-        let (sender, inbox) = mpsc::channel(queue);
+    ) -> Receiver<SessionEvent> {
+        let (sender, inbox) = martlet_event_queue::bounded(queue);
         let identity = (supi.to_string(), id);
         self.by_identity.insert(identity.clone(), reference);
         let handle = SessionHandle(sender);
@@ -85,12 +85,7 @@ impl SessionTable {
     }
 
     /// Adds a session and returns its reference and inbox; `None` if the table is full.
-    pub fn add(
-        &self,
-        supi: &str,
-        id: u8,
-        queue: usize,
-    ) -> Option<(u64, mpsc::Receiver<SessionEvent>)> {
+    pub fn add(&self, supi: &str, id: u8, queue: usize) -> Option<(u64, Receiver<SessionEvent>)> {
         let mut tables = self.tables();
         if tables.by_reference.len() >= self.max_sessions {
             return None;
@@ -108,7 +103,7 @@ impl SessionTable {
         supi: &str,
         id: u8,
         queue: usize,
-    ) -> Option<mpsc::Receiver<SessionEvent>> {
+    ) -> Option<Receiver<SessionEvent>> {
         let mut tables = self.tables();
         if tables.by_reference.len() >= self.max_sessions
             || tables.by_reference.contains_key(&reference)

@@ -9,6 +9,7 @@ use crate::n2::Connection;
 use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
+use martlet_event_queue::Receiver;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{Guti, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
@@ -18,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::mpsc;
 
 /// Subscription changes that the UE has not received yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub(crate) struct Identity {
 
 /// The state of a UE's task.
 pub(crate) struct TaskState {
-    pub inbox: mpsc::Receiver<Event>,
+    pub inbox: Receiver<Event>,
     /// Work deferred until the running procedure has ended.
     pub deferred: VecDeque<Work>,
     /// The concurrency slot of the running procedure.
@@ -201,12 +201,7 @@ pub(crate) struct Ue {
 
 impl Ue {
     /// An empty context.
-    pub fn new(
-        amf: Arc<Amf>,
-        handle: UeHandle,
-        inbox: mpsc::Receiver<Event>,
-        over_limit: bool,
-    ) -> Self {
+    pub fn new(amf: Arc<Amf>, handle: UeHandle, inbox: Receiver<Event>, over_limit: bool) -> Self {
         let registration = Registration {
             subscription: None,
             policy: None,

@@ -15,13 +15,13 @@ use crate::procedures::registration::amf_set_takeover;
 use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;
+use martlet_event_queue::TrySendError;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::error_indication::error_indication;
 use martlet_ngap::inbound::{Fault, UeIds};
 use martlet_ngap::ngap::*;
 use std::sync::Arc;
-use tokio::sync::mpsc::error::TrySendError;
 
 /// The identity in an initial NAS message.
 enum Identity {
