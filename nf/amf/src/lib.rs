@@ -21,6 +21,7 @@ mod persisted;
 mod procedures;
 mod served;
 mod services;
+mod shared_data;
 mod tables;
 mod takeover;
 mod ue;
@@ -86,6 +87,8 @@ pub struct Amf {
     restorations: Semaphore,
     /// Subscriptions to UE events (TS 29.518, 5.3).
     event_subscriptions: EventSubscriptions,
+    /// Subscription data that UEs have in common.
+    subscriptions: shared_data::SharedSubscriptions,
     /// Answers of the NSSF that still hold.
     nssf_answers: nssf_answers::NssfAnswers,
     /// LMF subscriptions to NRPPa messages that belong to no UE.
@@ -132,6 +135,7 @@ impl Amf {
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
+            subscriptions: shared_data::SharedSubscriptions::default(),
             nssf_answers: nssf_answers::NssfAnswers::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),
             status_subscriptions: services::StatusSubscriptions::default(),

@@ -241,7 +241,9 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Box<Ue>, Re
     ue.capabilities.security = persisted.capability.map(NasUeSecurityCapability::new);
     ue.capabilities.radio =
         persisted.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
-    ue.registration.subscription = persisted.subscription;
+    ue.registration.subscription = persisted
+        .subscription
+        .map(|stored| amf.subscriptions.share(Arc::unwrap_or_clone(stored)).into());
     ue.registration.policy = persisted.policy.map(PersistedPolicy::policy);
     ue.registration.allowed =
         persisted.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
@@ -320,9 +322,9 @@ impl PersistedUe {
         ue.capabilities.radio =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
         // The other AMF's SDM subscription notifies the other AMF.
-        ue.registration.subscription = self.subscription.map(|mut subscription| {
-            Arc::make_mut(&mut subscription).sdm_subscription = None;
-            subscription
+        ue.registration.subscription = self.subscription.map(|stored| {
+            let stored = ue.amf.subscriptions.share(Arc::unwrap_or_clone(stored));
+            Arc::new(Subscription { sdm_subscription: None, ..stored })
         });
         ue.registration.policy = self.policy.map(PersistedPolicy::policy);
         ue.registration.allowed =

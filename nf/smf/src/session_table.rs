@@ -30,7 +30,8 @@ struct Entry {
 
 #[derive(Default)]
 struct Tables {
-    by_reference: HashMap<u64, Entry>,
+    // Boxed, because a hash table has up to twice the slots that it uses.
+    by_reference: HashMap<u64, Box<Entry>>,
     by_identity: HashMap<(String, u8), u64>,
     /// The last reference that was assigned.
     last: u64,
@@ -49,7 +50,8 @@ impl Tables {
         let identity = (supi.to_string(), id);
         self.by_identity.insert(identity.clone(), reference);
         let handle = SessionHandle(sender);
-        self.by_reference.insert(reference, Entry { handle, identity, path: None });
+        let entry = Box::new(Entry { handle, identity, path: None });
+        self.by_reference.insert(reference, entry);
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
     }
@@ -124,10 +126,10 @@ impl SessionTable {
     /// Removes a session.
     pub fn remove(&self, reference: u64) {
         let mut tables = self.tables();
-        if let Some(Entry { identity, .. }) = tables.by_reference.remove(&reference)
-            && tables.by_identity.get(&identity) == Some(&reference)
+        if let Some(entry) = tables.by_reference.remove(&reference)
+            && tables.by_identity.get(&entry.identity) == Some(&reference)
         {
-            tables.by_identity.remove(&identity);
+            tables.by_identity.remove(&entry.identity);
         }
         metrics::SESSIONS.set(tables.by_reference.len() as i64);
     }
@@ -194,6 +196,7 @@ impl Tables {
     fn at(&self, upf: SocketAddr) -> impl Iterator<Item = &Entry> {
         self.by_reference
             .values()
+            .map(|entry| &**entry)
             .filter(move |entry| entry.path.is_some_and(|path| path.uses(upf)))
     }
 }

@@ -59,7 +59,8 @@ impl Ue {
             return Some(work);
         }
         if let Some(nas) = self.nas_queues.received.pop_front() {
-            return self.open(&nas).await.map(|inbound| Work::Nas(inbound.into()));
+            // Boxed, so that the task of an idle UE stays small.
+            return Box::pin(self.open(&nas)).await.map(|inbound| Work::Nas(inbound.into()));
         }
         let until = self.idle.map(Idle::until);
         Some(match self.next(until).await {

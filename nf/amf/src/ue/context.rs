@@ -28,11 +28,11 @@ pub(crate) struct Due {
     pub areas: bool,
 }
 
-/// Subscription data from the UDM.
+/// Subscription data from the UDM; see [`SharedSubscriptions`](crate::shared_data).
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Subscription {
-    pub access: AccessAndMobilitySubscriptionData,
-    pub smf_selection: SmfSelectionSubscriptionData,
+    pub access: Arc<AccessAndMobilitySubscriptionData>,
+    pub smf_selection: Arc<SmfSelectionSubscriptionData>,
     /// Identity of the Nudm_SDM subscription to changes.
     pub sdm_subscription: Option<String>,
 }
@@ -177,11 +177,11 @@ pub(crate) struct Ue {
     pub connection: Option<Connection>,
     /// The location at the end of the last connection.
     pub last_location: Option<crate::n2::Location>,
-    /// The connection with the target gNB of a handover.
-    pub target: Option<Connection>,
+    /// The connection with the target gNB of a handover. Boxed, because few UEs have one.
+    pub target: Option<Box<Connection>>,
     pub security: Option<Security>,
     /// The context in use before the running security mode control, which a failure restores.
-    pub previous_security: Option<Security>,
+    pub previous_security: Option<Box<Security>>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
     /// 4.4.2.5).
     pub secured: bool,
@@ -317,11 +317,11 @@ impl Ue {
             registered: self.is_registered(),
             registering: self.is_registering(),
             can_be_paged: self.can_be_paged(),
-            gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
+            gnb: self.connection.as_ref().map(|connection| connection.gnb.shared_label()),
             sessions: self.sessions.keys().copied().collect(),
             lpp: self.positioning.lpp,
             lcs_upp: self.positioning.lcs_upp,
-            cell: self.connection.as_ref().map(|connection| connection.location.ncgi()),
+            cell: self.connection.as_ref().map(|connection| connection.location),
             deregistered_since: deregistered.then(Instant::now),
         };
         self.amf.tables.set_summary(self.handle.number, summary);

@@ -139,7 +139,8 @@ pub(crate) fn verify(ue: &mut Ue, mut message: Box<InitialMessage>) -> Option<Bo
         return Some(message);
     }
     // During security mode control, the UE may still use the previous context.
-    for security in [&mut ue.security, &mut ue.previous_security].into_iter().flatten() {
+    let previous = ue.previous_security.as_deref_mut();
+    for security in ue.security.as_mut().into_iter().chain(previous) {
         let opened = inbound::from_ue(Some(&mut security.nas), false, &message.nas);
         message.verified = opened.ok().filter(Inbound::is_verified);
         if message.verified.is_some() {
