@@ -1,5 +1,7 @@
 //! A running core with two gNBs and its UEs.
-use crate::core::{CoreArgs, CoreProcess, CoreSetup, Variant, ue_config, wait_for_association};
+use crate::core::{
+    CoreArgs, CoreProcess, CoreSetup, CoreUsage, Variant, ue_config, wait_for_association,
+};
 use anyhow::Result;
 use martlet_ran::{Gnb, Samples, Ue};
 use std::path::Path;
@@ -49,6 +51,11 @@ impl Testbed {
         let target_gnb = connect_gnb(setup, samples.clone(), 2).await?;
         let ues = (0..ues.into()).map(|n| new_ue(&gnb, n)).collect::<Result<_>>()?;
         Ok(Testbed { variant, samples, ues, core, gnb, target_gnb })
+    }
+
+    /// What the core uses now, all processes together.
+    pub(super) fn usage(&self) -> CoreUsage {
+        self.core.usage()
     }
 
     pub(super) async fn stop(self) -> Result<()> {

@@ -4,6 +4,7 @@ mod program;
 mod setup;
 mod variant;
 
+pub(crate) use process::Usage as CoreUsage;
 pub(crate) use process::family;
 pub use process::{CoreProcess, status_at};
 pub use program::{CoreArgs, program_beside};
