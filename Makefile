@@ -1,7 +1,7 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful \
+.PHONY: help arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful bench bench-update \
 	clean packages-build packages-switch packages-demo \
-	packages-test packages-fuzz packages-guest packages-lab packages-channels packages-dist lab-upf oracles
+	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -34,6 +34,8 @@ packages-guest:
 	@bash deploy/install/packages.sh guest
 packages-lab:
 	@bash deploy/install/packages.sh lab
+packages-bench:
+	@bash deploy/install/packages.sh bench
 packages-channels:
 	@bash deploy/install/packages.sh channels
 packages-dist:
@@ -217,6 +219,14 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet-lab --log warn control-plane
 	$(AS_ROOT) target/release/martlet-lab --log warn sbi
 	$(AS_ROOT) target/release/martlet-lab --log warn idle
+
+# BASE is a commit, or the path of a built martlet. Without a release: the commit before.
+BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || git rev-parse HEAD~1)
+bench: packages-bench ## Compare the release build with BASE (the last release): latency, CPU time, memory, in pairs; count instructions (ten minutes, uses root)
+	CARGO="$(CARGO)" AS_ROOT="$(AS_ROOT)" deploy/bench/run.sh "$(BASE)"
+
+bench-update: packages-bench ## Count instructions and write lab/instructions.tsv; the commit says why a count rises
+	CARGO="$(CARGO)" AS_ROOT="$(AS_ROOT)" deploy/bench/run.sh --update
 
 lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study of a satellite board; report, raw data and plots in lab-results (uses root)
 	$(CARGO) build --release --locked -p martlet-lab

@@ -6,6 +6,7 @@
 #   packages.sh test             and to run the tests with their reference implementations
 #   packages.sh guest            and to run a guest with another kernel
 #   packages.sh lab              and to generate background load in the lab
+#   packages.sh bench            and to count instructions
 #   packages.sh channels         and to build the TLS libraries in C
 #   packages.sh dist             and to make and test the Debian packages
 #   packages.sh fuzz             and to run the fuzz targets with their coverage
@@ -16,13 +17,14 @@ set -euo pipefail
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
 switch="libdpdk-dev"
 demo="iproute2 ethtool iputils-ping iperf3 curl nftables fonts-dejavu-core"
-tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql chromium"
+tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql chromium valgrind"
 # The console's tests run with any installed Node.js from 20 on.
 command -v node >/dev/null || tests="$tests nodejs npm"
 # The fabric's Go package is tested with any installed Go.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
 guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
 lab="stress-ng"
+bench="valgrind git"
 channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev"
 channels="$channels tshark tcpdump openssl"
 dist="dpkg-dev help2man python3 python3-yaml binutils git debootstrap lintian crun iproute2 curl"
@@ -38,14 +40,15 @@ switch) wanted="$build $switch" ;;
 test) wanted="$build $switch $demo $tests" ;;
 guest) wanted="$build $switch $demo $guest" ;;
 lab) wanted="$build $switch $demo $lab" ;;
+bench) wanted="$build $bench" ;;
 channels) wanted="$build $demo $channels" ;;
 dist) wanted="$build $switch $dist" ;;
 fuzz) wanted="$build $fuzz" ;;
 arm64) wanted="$build $arm64" ;;
 helm) wanted="$helm" ;;
 *)
-    echo "packages.sh: write build, switch, demo, test, guest, lab, channels, dist, fuzz, arm64" \
-        "or helm" >&2
+    echo "packages.sh: write build, switch, demo, test, guest, lab, bench, channels, dist, fuzz," \
+        "arm64 or helm" >&2
     exit 2
     ;;
 esac

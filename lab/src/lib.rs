@@ -5,6 +5,8 @@
 //! | --- | --- |
 //! | [`control_plane`] | latency of procedures, after L25GC+ |
 //! | [`idle`] | CPU time and memory of an idle core |
+//! | [`memory`] | memory of a UE at each function |
+//! | [`instructions`] | instructions of codecs, calls and procedures |
 //! | [`scale`] | many UEs: registration storm, memory, recovery after a crash |
 //! | [`sbi`] | cost of a service call for each transport |
 //! | [`upf`] | cost of packets and sessions in the user plane, after XupfPI |
@@ -19,8 +21,10 @@ mod command;
 pub mod control_plane;
 mod core;
 pub mod idle;
+pub mod instructions;
 pub mod lcs_upp;
 mod machine;
+pub mod memory;
 mod namespace;
 mod output;
 mod pacer;

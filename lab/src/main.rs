@@ -3,7 +3,9 @@
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use martlet_lab::{control_plane, idle, lcs_upp, reproduce, sbi, scale, switch, upf};
+use martlet_lab::{
+    control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, switch, upf,
+};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -28,10 +30,16 @@ enum Command {
     /// Cost of the sandbox: latency and start of a core with and without system call filters and
     /// Landlock
     Sandbox(control_plane::SandboxArgs),
+    /// Two builds against each other: latency of procedures, CPU time and memory
+    Compare(control_plane::CompareArgs),
     /// Cost of one service call between two processes, for each transport
     Sbi(sbi::SbiArgs),
     /// CPU time and memory of an idle core
     Idle(idle::IdleArgs),
+    /// Instructions of codecs, service calls and procedures, counted by valgrind
+    Instructions(instructions::InstructionsArgs),
+    /// Memory of a UE at each network function, by its state
+    Memory(memory::MemoryArgs),
     /// Many UEs: a registration storm, registrations per second, memory, recovery after a crash
     Scale(scale::ScaleArgs),
     /// Cost of packets and sessions in the user plane
@@ -42,6 +50,8 @@ enum Command {
     LcsUpp(lcs_upp::LcsUppArgs),
     /// The figures of the four papers in one report, beside the papers' values
     Reproduce(reproduce::ReproduceArgs),
+    #[command(hide = true)]
+    InstructionLoad(instructions::InstructionLoadArgs),
     #[command(hide = true)]
     MemoryLoad(upf::MemoryLoadArgs),
     #[command(hide = true)]
@@ -78,9 +88,12 @@ fn start_log(level: &str) -> Result<()> {
 fn run(command: Command) -> Result<()> {
     let report = match command {
         Command::ControlPlane(args) => control_plane::run(&args)?,
+        Command::Compare(args) => control_plane::compare(&args)?,
         Command::Sandbox(args) => control_plane::sandbox(&args)?,
         Command::Sbi(args) => sbi::run(&args)?,
         Command::Idle(args) => idle::run(&args)?,
+        Command::Instructions(args) => instructions::run(&args)?,
+        Command::Memory(args) => memory::run(&args)?,
         Command::Scale(args) => scale::run(&args)?,
         Command::Upf(args) => upf::run(&args)?,
         Command::Switch(args) => switch::run(&args)?,
@@ -88,6 +101,7 @@ fn run(command: Command) -> Result<()> {
         Command::Reproduce(args) => reproduce::run(&args)?,
         Command::LcsUppServer(args) => return lcs_upp::serve(args),
         Command::LcsUppClient(args) => return lcs_upp::ask(args),
+        Command::InstructionLoad(args) => return instructions::load(&args),
         Command::MemoryLoad(args) => return upf::use_memory(&args),
         Command::SbiServer(args) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The results of an experiment. Its folder is removed on drop.
 struct Lab {
@@ -211,6 +212,73 @@ fn idle_measures_cpu_time_and_memory_of_an_idle_core() {
         lab.between(0.0, 20.0, &["idle.fabric.cpu"])?;
         lab.between(1.0, 400.0, &["idle.fabric.proportional"])?;
         ensure!(lab.text("report.md")?.contains("idle.fabric.cpu"), "the figure is in the report");
+        Ok(())
+    });
+}
+
+#[test]
+fn memory_measures_what_a_ue_costs_each_function() {
+    in_namespace(|| async {
+        let lab = Lab::run("memory", &["--quick", "--sbi", "fabric"])?;
+        // Wide bounds, for an unoptimised build: a context that keeps the memory of its procedures
+        // exceeds them.
+        let id = |what| format!("memory.fabric.connected.{what}");
+        lab.between(0.5, 60.0, &[&id("amf"), &id("smf")])?;
+        let processes = lab.text("raw.csv")?.lines().filter(|line| line.contains(",200,")).count();
+        // Ten functions and their supervisor.
+        ensure!(processes == 11, "{processes} processes");
+        ensure!(lab.text("report.md")?.contains("amf_smf_upf"), "the target is in the report");
+        Ok(())
+    });
+}
+
+#[test]
+fn compare_measures_two_builds_in_pairs() {
+    in_namespace_within(Duration::from_secs(240), || async {
+        let folder = std::env::temp_dir().join(format!("martlet-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let history = folder.join("bench.md");
+        std::fs::write(&history, "| a table |\n")?;
+        let martlet =
+            std::path::Path::new(env!("CARGO_BIN_EXE_martlet-lab")).with_file_name("martlet");
+        let (base, page) = (martlet.to_str().context("UTF-8")?, history.to_str().context("UTF-8")?);
+        let lab = Lab::run(
+            "compare",
+            &["--quick", "--rounds", "2", "--sbi", "local", "--base", base, "--history", page],
+        )?;
+        // The same program, on a busy machine.
+        lab.between(
+            0.05,
+            20.0,
+            &["registration.local.ues1.ratio", "cpu.local.ues16.ratio", "memory.local.ues0.ratio"],
+        )?;
+        let rows = std::fs::read_to_string(&history)?;
+        ensure!(rows.lines().count() == 2 && rows.contains("| local |"), "{rows}");
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}
+
+#[test]
+fn instructions_are_the_same_in_each_run_and_a_rise_is_an_error() {
+    in_namespace(|| async {
+        let counts = std::env::temp_dir().join(format!("martlet-counts-{}", std::process::id()));
+        let path = counts.to_str().context("UTF-8")?;
+        let run = |more: &[&str]| {
+            let usual = ["--quick", "--work", "nas_codec", "--counts", path];
+            Lab::run("instructions", &[&usual, more].concat())
+        };
+        let first = run(&["--update"])?.value("instructions.nas_codec")?;
+        let second = run(&[])?.value("instructions.nas_codec")?;
+        ensure!((first / second - 1.0).abs() < 0.01, "{first}, then {second} instructions");
+        let lower = std::fs::read_to_string(&counts)?.replace(
+            &format!("nas_codec\t{first}"),
+            &format!("nas_codec\t{}", (first * 0.96) as u64),
+        );
+        std::fs::write(&counts, lower)?;
+        let refused = run(&[]).err().context("the rise is no error")?.to_string();
+        ensure!(refused.contains("nas_codec") && refused.contains("above"), "{refused}");
+        std::fs::remove_file(&counts)?;
         Ok(())
     });
 }

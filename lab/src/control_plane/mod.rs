@@ -1,6 +1,7 @@
 //! `martlet-lab control-plane`: latency of procedures for one and for many simultaneous UEs, for
 //! each deployment of the network functions. It repeats the experiment of L25GC+, figures 6 to 8.
 mod capacity;
+mod compare;
 mod figures;
 mod report;
 mod round;
@@ -18,6 +19,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 use testbed::Testbed;
 
+pub use compare::{CompareArgs, run as compare};
 pub use round::Metric;
 pub use sandbox::{SandboxArgs, run as sandbox};
 

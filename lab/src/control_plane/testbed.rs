@@ -2,7 +2,7 @@
 use super::ControlPlaneArgs;
 use super::round::Metric;
 use crate::core::{
-    CORES, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
+    CORES, CoreArgs, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
     wait_for_association,
 };
 use anyhow::Result;
@@ -75,13 +75,21 @@ impl Testbed {
     ) -> Result<Testbed> {
         let testbed = match variant {
             Variant::External => Testbed::external(&args.external, ues, folder).await?,
-            _ => {
-                let name = variant.name();
-                let setup = CoreSetup::prepare(&args.core, number, name, ues.into(), folder)?;
-                Testbed::of(&setup, variant, ues).await?
-            }
+            _ => Testbed::martlet(&args.core, variant, number, ues, folder).await?,
         };
         Ok(Testbed { metrics: args.metrics(), ..testbed })
+    }
+
+    /// Starts a deployment of Martlet, and connects the simulated RAN.
+    pub(super) async fn martlet(
+        core: &CoreArgs,
+        variant: Variant,
+        number: u8,
+        ues: u32,
+        folder: &Path,
+    ) -> Result<Testbed> {
+        let setup = CoreSetup::prepare(core, number, variant.name(), ues.into(), folder)?;
+        Testbed::of(&setup, variant, ues).await
     }
 
     /// Starts the other core, and connects the simulated RAN.
@@ -108,6 +116,11 @@ impl Testbed {
         let ues = (0..ues.into()).map(|n| new_ue(&gnb, n)).collect::<Result<_>>()?;
         let (session, metrics, core) = (internet(), Metric::ALL.into(), Core::Martlet(core));
         Ok(Testbed { variant, samples, ues, session, metrics, core, gnb, target_gnb })
+    }
+
+    /// What the core uses now, all processes together.
+    pub(super) fn usage(&self) -> Usage {
+        self.core.usage().unwrap_or_default()
     }
 
     pub(super) async fn stop(self) -> Result<()> {

@@ -7,6 +7,7 @@ mod service;
 mod sockets;
 mod transport;
 
+pub(crate) use service::body as echo_body;
 pub use transport::{SbiServerArgs, Variant, serve};
 
 use crate::progress::Progress;
@@ -20,7 +21,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use transport::{Message, Pair};
+pub(crate) use transport::{Message, Pair};
 
 /// Measures calls that echo a body of 1.7 KB between two processes.
 #[derive(Debug, Clone, Args)]

@@ -204,10 +204,15 @@ pub struct Pair {
     pub variant: Variant,
     consumer: Consumer,
     server: Option<Child>,
+    /// The producer, if it is in this process.
+    task: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Drop for Pair {
     fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
         if let Some(server) = &mut self.server {
             let _ = server.kill();
             let _ = server.wait();
@@ -225,17 +230,40 @@ impl Pair {
             command.arg("--socket").arg(socket).stdin(Stdio::piped());
             server = Some(command.spawn().context("the producer's process cannot be started")?);
         }
-        let pair = Pair { variant, consumer: consumer(variant, socket)?, server };
+        let pair = Pair { variant, consumer: consumer(variant, socket)?, server, task: None };
+        pair.answers(message).await?;
+        Ok(pair)
+    }
+
+    /// A pair whose producer is a task of this process: `Local`, or one over the fabric.
+    ///
+    /// # Errors
+    /// The consumer cannot be made.
+    pub fn within(variant: Variant, socket: &Path) -> Result<Pair> {
+        let router = Arc::new(Router::new().serve(ECHO.routes(Arc::new(Server))));
+        let task = (variant != Variant::Local).then(|| {
+            let binding = FabricBinding::new(variant.fabric(socket));
+            let server = FabricServer::bind(&binding, &variant.authority(), router);
+            tokio::spawn(server.run())
+        });
+        Ok(Pair { variant, consumer: consumer(variant, socket)?, server: None, task })
+    }
+
+    /// Waits until the producer answers.
+    ///
+    /// # Errors
+    /// It does not answer within ten seconds.
+    pub async fn answers(&self, message: &Message) -> Result<()> {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-        while let Err(error) = pair.call(message).await {
+        while let Err(error) = self.call(message).await {
             anyhow::ensure!(
                 tokio::time::Instant::now() < deadline,
                 "{} does not answer: {error}",
-                variant.title()
+                self.variant.title()
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        Ok(pair)
+        Ok(())
     }
 
     /// Stops or continues a producer that polls without a pause. While it is stopped, the other

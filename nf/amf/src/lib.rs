@@ -21,6 +21,7 @@ mod persisted;
 mod procedures;
 mod served;
 mod services;
+mod shared_data;
 mod tables;
 mod takeover;
 mod ue;
@@ -37,6 +38,7 @@ pub use n2::prepare_raw_socket;
 
 use concurrency::Concurrency;
 use martlet_context_store::ContextStore;
+use martlet_event_queue as event_queue;
 use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
 use martlet_sbi::{BoxFuture, Problem, Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
@@ -59,7 +61,7 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 use tables::Tables;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use ue::{Ue, UeHandle};
 
 /// The AMF.
@@ -85,6 +87,8 @@ pub struct Amf {
     restorations: Semaphore,
     /// Subscriptions to UE events (TS 29.518, 5.3).
     event_subscriptions: EventSubscriptions,
+    /// Subscription data that UEs have in common.
+    subscriptions: shared_data::SharedSubscriptions,
     /// Answers of the NSSF that still hold.
     nssf_answers: nssf_answers::NssfAnswers,
     /// LMF subscriptions to NRPPa messages that belong to no UE.
@@ -131,6 +135,7 @@ impl Amf {
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
+            subscriptions: shared_data::SharedSubscriptions::default(),
             nssf_answers: nssf_answers::NssfAnswers::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),
             status_subscriptions: services::StatusSubscriptions::default(),
@@ -153,13 +158,11 @@ impl Amf {
         }
         // A deregistered context makes room.
         let over_limit = ues >= max && !self.tables.evict();
-        let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
+        let (sender, inbox) = event_queue::bounded(self.config.limits.ue_queue);
         let handle = UeHandle { number: self.tables.next_number(), sender };
         self.tables.add(&handle);
-        trace::spawn(
-            trace::Origin::default(),
-            Ue::new(self.clone(), handle.clone(), inbox, over_limit).run(),
-        );
+        let ue = Box::new(Ue::new(self.clone(), handle.clone(), inbox, over_limit));
+        trace::spawn(trace::Origin::default(), ue.run());
         Some(handle)
     }
 }

@@ -144,7 +144,7 @@ async fn request(amf: &Amf, supi: &str, request: OperatorRequest) -> Result<Valu
 }
 
 fn gnbs(amf: &Amf) -> Value {
-    let mut ues = std::collections::HashMap::<String, u64>::new();
+    let mut ues = std::collections::HashMap::<Arc<str>, u64>::new();
     amf.tables.each(|summary| {
         if let Some(gnb) = &summary.gnb {
             *ues.entry(gnb.clone()).or_default() += 1;
@@ -152,7 +152,7 @@ fn gnbs(amf: &Amf) -> Value {
     });
     let gnb = |gnb: &Arc<crate::n2::Gnb>| {
         let mut status = gnb.status()?;
-        status["connectedUes"] = ues.get(&gnb.label()).copied().unwrap_or(0).into();
+        status["connectedUes"] = ues.get(&*gnb.label()).copied().unwrap_or(0).into();
         status["receivedMessages"] = gnb.received().into();
         Some(status)
     };

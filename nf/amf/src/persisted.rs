@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::mpsc;
 
 /// Downlink COUNTs that a restored context skips; fewer than the 256 values of the NAS sequence
 /// number.
@@ -210,7 +209,7 @@ pub(crate) fn restore(amf: &Arc<Amf>, stored: StoredContexts) {
 }
 
 /// Makes a UE of a stored context.
-fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, RestoreError> {
+fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Box<Ue>, RestoreError> {
     if amf.tables.len() >= amf.config.limits.max_ues {
         return Err(RestoreError::TooManyUes);
     }
@@ -227,10 +226,10 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
     let is_foreign = |guti: &Guti| !amf.served.allocated(guti) && !amf.served.is_of_set(guti);
     let is_served = !guti.as_ref().is_some_and(is_foreign);
     let (guti, old_guti) = (guti.filter(|_| is_served), old_guti.filter(|_| is_served));
-    let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
+    let (sender, inbox) = martlet_event_queue::bounded(amf.config.limits.ue_queue);
     let handle = UeHandle { number, sender };
     amf.tables.add(&handle);
-    let mut ue = Ue::new(amf.clone(), handle, inbox, false);
+    let mut ue = Box::new(Ue::new(amf.clone(), handle, inbox, false));
     ue.set_started();
     amf.tables.claim_supi(&persisted.supi, &ue.handle);
     for guti in guti.iter().chain(&old_guti) {
@@ -242,7 +241,9 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Ue, Restore
     ue.capabilities.security = persisted.capability.map(NasUeSecurityCapability::new);
     ue.capabilities.radio =
         persisted.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
-    ue.registration.subscription = persisted.subscription;
+    ue.registration.subscription = persisted
+        .subscription
+        .map(|stored| amf.subscriptions.share(Arc::unwrap_or_clone(stored)).into());
     ue.registration.policy = persisted.policy.map(PersistedPolicy::policy);
     ue.registration.allowed =
         persisted.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
@@ -321,9 +322,9 @@ impl PersistedUe {
         ue.capabilities.radio =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
         // The other AMF's SDM subscription notifies the other AMF.
-        ue.registration.subscription = self.subscription.map(|mut subscription| {
-            Arc::make_mut(&mut subscription).sdm_subscription = None;
-            subscription
+        ue.registration.subscription = self.subscription.map(|stored| {
+            let stored = ue.amf.subscriptions.share(Arc::unwrap_or_clone(stored));
+            Arc::new(Subscription { sdm_subscription: None, ..stored })
         });
         ue.registration.policy = self.policy.map(PersistedPolicy::policy);
         ue.registration.allowed =
@@ -511,12 +512,12 @@ impl Ue {
     }
 
     /// Runs a restored UE: its N2 connection ended with the former process.
-    async fn run_restored(mut self) {
+    async fn run_restored(mut self: Box<Self>) {
         if !self.active_sessions().is_empty() {
             let amf = self.amf.clone();
             // Limits the load on the SMFs.
             let _permit = amf.restorations.acquire().await;
-            self.deactivate_all(None).await;
+            Box::pin(self.deactivate_all(None)).await;
         }
         self.rest();
         self.publish();

@@ -3,8 +3,9 @@
 //!
 //! The tables hold task handles; the context itself belongs to its task. The lock is never held
 //! across an await.
+use crate::n2::Location;
 use crate::ue::{Event, UeHandle};
-use martlet_sbi_api::common::{Ncgi, Supi};
+use martlet_sbi_api::common::Supi;
 use rand::Rng;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,14 +22,14 @@ pub(crate) struct Summary {
     pub registering: bool,
     /// It can be paged while idle.
     pub can_be_paged: bool,
-    pub gnb: Option<String>,
-    pub sessions: Vec<u8>,
+    pub gnb: Option<Arc<str>>,
+    pub sessions: Box<[u8]>,
     /// LPP in NAS.
     pub lpp: bool,
     /// Positioning over the user plane.
     pub lcs_upp: bool,
     /// The current cell.
-    pub cell: Option<Ncgi>,
+    pub cell: Option<Location>,
     /// Start of the deregistered state.
     pub deregistered_since: Option<Instant>,
 }
@@ -55,7 +56,7 @@ impl Summary {
     /// All that an operator sees; `None` before the UE is authenticated.
     pub fn describe(&self) -> Option<serde_json::Value> {
         let mut ue = self.status()?;
-        ue["cell"] = serde_json::json!(self.cell);
+        ue["cell"] = serde_json::json!(self.cell.map(Location::ncgi));
         ue["canBePaged"] = self.can_be_paged.into();
         ue["lpp"] = self.lpp.into();
         ue["lcsUpp"] = self.lcs_upp.into();
@@ -414,10 +415,9 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::sync::mpsc;
 
     fn handle(number: u64) -> UeHandle {
-        UeHandle { number, sender: mpsc::channel(1).0 }
+        UeHandle { number, sender: martlet_event_queue::bounded(1).0 }
     }
 
     fn routed_to(tables: &Tables, gnb: u64, amf_id: u64, ran_id: u32) -> Option<u64> {

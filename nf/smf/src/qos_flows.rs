@@ -45,6 +45,10 @@ impl PolicyRules {
         merge(&mut self.charging, &decision.chg_decs);
         // A rule without QoS data belongs to the default flow, which always exists.
         self.rules.retain(|_, rule| rule.ref_qos_data.is_some());
+        // An empty map may still have a node.
+        if self.rules.is_empty() {
+            self.rules = BTreeMap::new();
+        }
     }
 
     /// The rating group of a rule, if it has its own.

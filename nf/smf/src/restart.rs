@@ -20,7 +20,9 @@ pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: Vec<Vec<u8>>) {
         martlet_sbi::trace::spawn(Default::default(), async move {
             // The former process may have ended before it registered the session.
             if !session.udm.is_registered {
-                session.udm.is_registered = smf_registration::register_again(&session).await;
+                // Boxed, so that the task of an idle session is small.
+                let registered = Box::pin(smf_registration::register_again(&session)).await;
+                session.udm.is_registered = registered;
             }
             session.run().await;
         });

@@ -3,15 +3,15 @@ use crate::metrics;
 use crate::n4::SessionLayer;
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
+use martlet_event_queue::{Receiver, Sender};
 use martlet_pfcp::SessionReportRequest;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
-use tokio::sync::mpsc;
 
 /// Sends events to a session's task.
 #[derive(Clone)]
-pub struct SessionHandle(mpsc::Sender<SessionEvent>);
+pub struct SessionHandle(Sender<SessionEvent>);
 
 impl SessionHandle {
     /// Sends an event. Returns `false` if the session has ended or its queue is full.
@@ -30,7 +30,8 @@ struct Entry {
 
 #[derive(Default)]
 struct Tables {
-    by_reference: HashMap<u64, Entry>,
+    // Boxed, because a hash table has up to twice the slots that it uses.
+    by_reference: HashMap<u64, Box<Entry>>,
     by_identity: HashMap<(String, u8), u64>,
     /// The last reference that was assigned.
     last: u64,
@@ -44,12 +45,13 @@ impl Tables {
         supi: &str,
         id: u8,
         queue: usize,
-    ) -> mpsc::Receiver<SessionEvent> {
-        let (sender, inbox) = mpsc::channel(queue);
+    ) -> Receiver<SessionEvent> {
+        let (sender, inbox) = martlet_event_queue::bounded(queue);
         let identity = (supi.to_string(), id);
         self.by_identity.insert(identity.clone(), reference);
         let handle = SessionHandle(sender);
-        self.by_reference.insert(reference, Entry { handle, identity, path: None });
+        let entry = Box::new(Entry { handle, identity, path: None });
+        self.by_reference.insert(reference, entry);
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
     }
@@ -87,12 +89,7 @@ impl SessionTable {
     }
 
     /// Adds a session and returns its reference and inbox; `None` if the table is full.
-    pub fn add(
-        &self,
-        supi: &str,
-        id: u8,
-        queue: usize,
-    ) -> Option<(u64, mpsc::Receiver<SessionEvent>)> {
+    pub fn add(&self, supi: &str, id: u8, queue: usize) -> Option<(u64, Receiver<SessionEvent>)> {
         let mut tables = self.tables();
         if tables.by_reference.len() >= self.max_sessions {
             return None;
@@ -110,7 +107,7 @@ impl SessionTable {
         supi: &str,
         id: u8,
         queue: usize,
-    ) -> Option<mpsc::Receiver<SessionEvent>> {
+    ) -> Option<Receiver<SessionEvent>> {
         let mut tables = self.tables();
         if tables.by_reference.len() >= self.max_sessions
             || tables.by_reference.contains_key(&reference)
@@ -131,10 +128,10 @@ impl SessionTable {
     /// Removes a session.
     pub fn remove(&self, reference: u64) {
         let mut tables = self.tables();
-        if let Some(Entry { identity, .. }) = tables.by_reference.remove(&reference)
-            && tables.by_identity.get(&identity) == Some(&reference)
+        if let Some(entry) = tables.by_reference.remove(&reference)
+            && tables.by_identity.get(&entry.identity) == Some(&reference)
         {
-            tables.by_identity.remove(&identity);
+            tables.by_identity.remove(&entry.identity);
         }
         metrics::SESSIONS.set(tables.by_reference.len() as i64);
     }
@@ -201,6 +198,7 @@ impl Tables {
     fn at(&self, upf: SocketAddr) -> impl Iterator<Item = &Entry> {
         self.by_reference
             .values()
+            .map(|entry| &**entry)
             .filter(move |entry| entry.path.is_some_and(|path| path.uses(upf)))
     }
 }

@@ -195,7 +195,9 @@ impl State {
         correlation: &Correlation,
         now: Instant,
     ) {
+        // Vectors of exact size: there are many sessions, and most have few rules.
         let mut old_qers = std::mem::take(&mut self.qers);
+        self.qers.reserve_exact(session.qers.len());
         for qer in session.qers.values() {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
             let (mut buckets, mut packets) = old.map_or_else(Default::default, |old| {
@@ -225,6 +227,7 @@ impl State {
             self.qers.push(QerState { id: qer.id, open, buckets, shared, packets });
         }
         let mut old_urrs = std::mem::take(&mut self.urrs);
+        self.urrs.reserve_exact(session.urrs.len());
         for urr in session.urrs.values() {
             let old = old_urrs
                 .iter()
@@ -235,7 +238,9 @@ impl State {
         let default_flows =
             if self.require_qfi { BTreeSet::new() } else { session.default_flows() };
         let rule = |pdr: &Pdr| self.rule(session, pdr, default_flows.contains(&pdr.id));
-        self.rules = session.pdrs.values().filter_map(rule).collect();
+        let mut rules = Vec::with_capacity(session.pdrs.len());
+        rules.extend(session.pdrs.values().filter_map(rule));
+        self.rules = rules;
         self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
         self.ue = session.ue_addresses();
         self.teids = session.teids();

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 impl Ue {
     /// Runs until the context is no longer needed.
-    pub async fn run(mut self) {
+    pub async fn run(mut self: Box<Self>) {
         while !self.is_finished() {
             let Some(work) = self.next_work().await else { continue };
             // Boxed, so that the task of an idle UE stays small.
@@ -34,7 +34,9 @@ impl Ue {
                 Box::pin(nas_rekeying::run(&mut self)).await;
             }
             self.initial = InitialMessages::default();
-            event_exposure::check(&mut self).await;
+            if event_exposure::is_due(&self) {
+                Box::pin(event_exposure::check(&mut self)).await;
+            }
             self.rest();
             self.publish();
             self.persist();
@@ -57,7 +59,8 @@ impl Ue {
             return Some(work);
         }
         if let Some(nas) = self.nas_queues.received.pop_front() {
-            return self.open(&nas).await.map(|inbound| Work::Nas(inbound.into()));
+            // Boxed, so that the task of an idle UE stays small.
+            return Box::pin(self.open(&nas)).await.map(|inbound| Work::Nas(inbound.into()));
         }
         let until = self.idle.map(Idle::until);
         Some(match self.next(until).await {
@@ -244,9 +247,9 @@ impl Ue {
     }
 
     /// Ends the task; remaining events go to a new context.
-    async fn shut_down(mut self) {
+    async fn shut_down(mut self: Box<Self>) {
         self.task.inbox.close();
-        while let Ok(event) = self.task.inbox.try_recv() {
+        while let Some(event) = self.task.inbox.try_recv() {
             match event {
                 Event::Initial(message) => initial_ue_message::move_to_new_context(&self, *message),
                 Event::Replaced(answer) => {

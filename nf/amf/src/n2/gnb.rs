@@ -38,7 +38,7 @@ pub(crate) struct Gnb {
     link: Link,
     setup: RwLock<Option<Arc<GnbSetup>>>,
     /// Name, else identity, else address; kept after the gNB is lost.
-    label: RwLock<String>,
+    label: RwLock<Arc<str>>,
     /// Whether an NG SETUP REQUEST waits for the probe of another association.
     pub(crate) claim: Claim,
     /// Messages received.
@@ -68,7 +68,7 @@ impl Drop for Unverified {
 
 impl Gnb {
     pub fn new(number: u64, address: SocketAddr, link: Link) -> Self {
-        let label = RwLock::new(address.to_string());
+        let label = RwLock::new(address.to_string().into());
         Gnb {
             number,
             address,
@@ -111,7 +111,7 @@ impl Gnb {
     pub fn set_up(&self, setup: Option<GnbSetup>) -> Option<Arc<GnbSetup>> {
         if let Some(setup) = &setup {
             let label = setup.name.clone().unwrap_or_else(|| setup.id.clone());
-            *self.label.write().unwrap_or_else(|e| e.into_inner()) = label;
+            *self.label.write().unwrap_or_else(|e| e.into_inner()) = label.into();
         }
         let mut current = self.setup.write().unwrap_or_else(|e| e.into_inner());
         let before = std::mem::replace(&mut *current, setup.map(Arc::new));
@@ -121,6 +121,11 @@ impl Gnb {
 
     /// The label in logs and in the status.
     pub fn label(&self) -> String {
+        self.shared_label().to_string()
+    }
+
+    /// The label, which all UEs of the gNB share.
+    pub fn shared_label(&self) -> Arc<str> {
         self.label.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
 

@@ -7,11 +7,11 @@ use crate::procedures::handover::ran_status_transfer;
 use crate::procedures::positioning::nrppa_transport;
 use crate::procedures::registration::amf_set_takeover;
 use crate::ue::{Event, Transfer, UeHandle};
+use martlet_event_queue::TrySendError;
 use martlet_nas::Guti;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::*;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 fn unknown(ue_context_id: &str) -> Problem {

@@ -1,6 +1,7 @@
 //! Namf_Location (TS 29.518, 5.5). An LMF determines the position; its messages to the UE arrive as
 //! N1N2MessageTransfer.
 use crate::Amf;
+use crate::n2::Location;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_location::{
@@ -45,7 +46,7 @@ impl AmfLocation for Amf {
             external_client_type: Some(body.lcs_client_type),
             amf_id: Some(self.instance_id.clone()),
             location_qos: body.lcs_qos,
-            ncgi: ue.cell,
+            ncgi: ue.cell.map(Location::ncgi),
             ue_lcs_cap: Some(UeLcsCapability {
                 lpp_support: Some(ue.lpp),
                 ciot_optimisation: None,

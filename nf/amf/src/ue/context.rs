@@ -9,6 +9,7 @@ use crate::n2::Connection;
 use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
+use martlet_event_queue::Receiver;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{Guti, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
@@ -18,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::mpsc;
 
 /// Subscription changes that the UE has not received yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,11 +28,11 @@ pub(crate) struct Due {
     pub areas: bool,
 }
 
-/// Subscription data from the UDM.
+/// Subscription data from the UDM; see [`SharedSubscriptions`](crate::shared_data).
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Subscription {
-    pub access: AccessAndMobilitySubscriptionData,
-    pub smf_selection: SmfSelectionSubscriptionData,
+    pub access: Arc<AccessAndMobilitySubscriptionData>,
+    pub smf_selection: Arc<SmfSelectionSubscriptionData>,
     /// Identity of the Nudm_SDM subscription to changes.
     pub sdm_subscription: Option<String>,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Identity {
 
 /// The state of a UE's task.
 pub(crate) struct TaskState {
-    pub inbox: mpsc::Receiver<Event>,
+    pub inbox: Receiver<Event>,
     /// Work deferred until the running procedure has ended.
     pub deferred: VecDeque<Work>,
     /// The concurrency slot of the running procedure.
@@ -177,11 +177,11 @@ pub(crate) struct Ue {
     pub connection: Option<Connection>,
     /// The location at the end of the last connection.
     pub last_location: Option<crate::n2::Location>,
-    /// The connection with the target gNB of a handover.
-    pub target: Option<Connection>,
+    /// The connection with the target gNB of a handover. Boxed, because few UEs have one.
+    pub target: Option<Box<Connection>>,
     pub security: Option<Security>,
     /// The context in use before the running security mode control, which a failure restores.
-    pub previous_security: Option<Security>,
+    pub previous_security: Option<Box<Security>>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
     /// 4.4.2.5).
     pub secured: bool,
@@ -201,12 +201,7 @@ pub(crate) struct Ue {
 
 impl Ue {
     /// An empty context.
-    pub fn new(
-        amf: Arc<Amf>,
-        handle: UeHandle,
-        inbox: mpsc::Receiver<Event>,
-        over_limit: bool,
-    ) -> Self {
+    pub fn new(amf: Arc<Amf>, handle: UeHandle, inbox: Receiver<Event>, over_limit: bool) -> Self {
         let registration = Registration {
             subscription: None,
             policy: None,
@@ -322,11 +317,11 @@ impl Ue {
             registered: self.is_registered(),
             registering: self.is_registering(),
             can_be_paged: self.can_be_paged(),
-            gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
+            gnb: self.connection.as_ref().map(|connection| connection.gnb.shared_label()),
             sessions: self.sessions.keys().copied().collect(),
             lpp: self.positioning.lpp,
             lcs_upp: self.positioning.lcs_upp,
-            cell: self.connection.as_ref().map(|connection| connection.location.ncgi()),
+            cell: self.connection.as_ref().map(|connection| connection.location),
             deregistered_since: deregistered.then(Instant::now),
         };
         self.amf.tables.set_summary(self.handle.number, summary);

@@ -3,6 +3,7 @@ use super::Session;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
 use bytes::Bytes;
+use martlet_event_queue::Sender;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{ApiRoot, Multipart, Problem, StatusReply};
@@ -17,7 +18,7 @@ use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// The address of a UE's task.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ pub(crate) struct UeHandle {
     /// Number of the context, never reused.
     pub number: u64,
     /// Bounded: `amf.limits.ue_queue`.
-    pub sender: mpsc::Sender<Event>,
+    pub sender: Sender<Event>,
 }
 
 /// INITIAL UE MESSAGE: a new connection with its first NAS message.

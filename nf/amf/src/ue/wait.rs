@@ -34,7 +34,11 @@ pub(crate) enum HandoverInput {
 impl Ue {
     /// The next event, or the end of the wait at `until`.
     pub(crate) async fn next(&mut self, until: Option<Instant>) -> Awaited {
-        let awaited = self.next_with_slot(until).await;
+        // Boxed, because the task of a UE at rest has no slot and stays small.
+        let awaited = match self.task.slot.is_some() {
+            true => Box::pin(self.next_with_slot(until)).await,
+            false => self.receive(until).await,
+        };
         if self.is_taken_over().await { Awaited::Lost } else { awaited }
     }
 
@@ -60,11 +64,16 @@ impl Ue {
 
     async fn receive(&mut self, until: Option<Instant>) -> Awaited {
         let lost = self.connection.as_ref().map(|connection| connection.lost());
-        let target = self.target.as_ref().map(|connection| connection.lost());
+        // Boxed, because few UEs have a target.
+        let target = self.target.as_ref().map(|connection| {
+            let lost = connection.lost();
+            Box::pin(async move { lost.notified().await })
+        });
         tokio::select! {
             biased;
-            () = async { match &target { Some(lost) => lost.notified().await, None =>
-                pending().await } } => Awaited::TargetLost,
+            () = async { match target { Some(lost) => lost.await, None => pending().await } } => {
+                Awaited::TargetLost
+            }
             () = async { match &lost { Some(lost) => lost.notified().await, None =>
                 pending().await } } => Awaited::Lost,
             event = self.task.inbox.recv() => match event {

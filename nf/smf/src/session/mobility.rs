@@ -60,7 +60,7 @@ pub struct Mobility {
     /// A relocation to another anchor is under way (SSC modes 2 and 3).
     pub is_relocating: bool,
     /// An N2 handover that is being prepared.
-    pub handover: Option<Handover>,
+    pub handover: Option<Box<Handover>>,
     /// N4 sessions that forward data from the source gNB of a handover.
     pub forwarding: Vec<UpfSession>,
     /// N4 sessions at intermediate UPFs that a handover has replaced.

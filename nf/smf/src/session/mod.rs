@@ -16,6 +16,7 @@ use crate::qos_flows::{Flow, PolicyRules};
 use crate::session_event::SessionEvent;
 use crate::shared::Smf;
 use crate::user_plane_path::{Tunnel, UserPlanePath};
+use martlet_event_queue::Receiver;
 use martlet_ngap::transfer::GtpTunnel;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
@@ -23,14 +24,13 @@ use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use std::net::SocketAddrV6;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// A PDU session. Owned by its task.
 pub struct Session {
     pub smf: Arc<Smf>,
     /// Identity of the SM context, and our session endpoint identifier (CP F-SEID) at UPFs.
     pub reference: u64,
-    pub inbox: mpsc::Receiver<SessionEvent>,
+    pub inbox: Receiver<SessionEvent>,
     pub supi: Supi,
     /// PDU session identity.
     pub id: u8,

@@ -110,9 +110,10 @@ pub async fn adopt(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Option<Sessi
     tracing::info!(
         supi = %session.supi, session = session.id, "session taken over from a failed SMF"
     );
+    let mut session = Box::new(session);
     martlet_sbi::trace::spawn(Default::default(), async move {
-        let mut session = Box::new(session);
-        announce(&mut session).await;
+        // Boxed, so that the task of an idle session is small.
+        Box::pin(announce(&mut session)).await;
         let result = if session.user_plane.is_lost() { "lost" } else { "ok" };
         metrics::procedure("set_takeover", result, started);
         session.persist();

@@ -15,13 +15,13 @@ use crate::procedures::registration::amf_set_takeover;
 use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;
+use martlet_event_queue::TrySendError;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::error_indication::error_indication;
 use martlet_ngap::inbound::{Fault, UeIds};
 use martlet_ngap::ngap::*;
 use std::sync::Arc;
-use tokio::sync::mpsc::error::TrySendError;
 
 /// The identity in an initial NAS message.
 enum Identity {
@@ -139,7 +139,8 @@ pub(crate) fn verify(ue: &mut Ue, mut message: Box<InitialMessage>) -> Option<Bo
         return Some(message);
     }
     // During security mode control, the UE may still use the previous context.
-    for security in [&mut ue.security, &mut ue.previous_security].into_iter().flatten() {
+    let previous = ue.previous_security.as_deref_mut();
+    for security in ue.security.as_mut().into_iter().chain(previous) {
         let opened = inbound::from_ue(Some(&mut security.nas), false, &message.nas);
         message.verified = opened.ok().filter(Inbound::is_verified);
         if message.verified.is_some() {

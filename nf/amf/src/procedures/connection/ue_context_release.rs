@@ -10,7 +10,6 @@ use crate::n2::{Connection, downlink};
 use crate::ue::{Event, Ue, UeHandle};
 use martlet_ngap::ngap::Cause;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Releases the UE's connection. The UE is in CM-IDLE at once; a separate task waits for the gNB.
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
@@ -34,7 +33,7 @@ async fn release(
     limit: Duration,
     amf: std::sync::Arc<crate::Amf>,
 ) {
-    let (sender, mut inbox) = mpsc::channel(8);
+    let (sender, mut inbox) = martlet_event_queue::bounded(8);
     // Only the response is read from the connection now.
     amf.tables.redirect(connection.amf_id, &UeHandle { number: 0, sender });
     if !connection.send(downlink::ue_context_release(&connection, cause)).await {

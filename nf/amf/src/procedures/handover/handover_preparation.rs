@@ -110,7 +110,7 @@ async fn request(
         reporting: parameters.reporting.map(|(_, asked)| asked),
     };
     let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
-    ue.target = Some(target);
+    ue.target = Some(Box::new(target));
     ue.set_handover_phase(HandoverPhase::Preparation);
     if sent { Ok(()) } else { Err(FAILED_AT_TARGET.into()) }
 }

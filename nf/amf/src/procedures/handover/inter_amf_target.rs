@@ -62,7 +62,7 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
             .detail("handover preparation failed at the target")));
     }
     if let Some(target) = ue.target.take() {
-        ue_context_release::run_on(ue, target, Cause::radioNetwork(FAILED_AT_TARGET));
+        ue_context_release::run_on(ue, *target, Cause::radioNetwork(FAILED_AT_TARGET));
     }
     sessions::cancel(ue).await;
     // The source AMF keeps the UE and its sessions.
@@ -131,7 +131,7 @@ async fn arrive(
         target.location = location;
     }
     target.context_is_set_up = true;
-    ue.connection = Some(target);
+    ue.connection = Some(*target);
     ue.secured = true;
     ue.registration.area = vec![tai];
     ue.set_rm_state(crate::ue::RmState::Registered);

@@ -63,7 +63,7 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         Ended::Cancelled | Ended::Stopped(_) => CauseRadioNetwork::handover_cancelled,
     };
     if let Some(target) = ue.target.take() {
-        ue_context_release::run_on(ue, target, Cause::radioNetwork(left));
+        ue_context_release::run_on(ue, *target, Cause::radioNetwork(left));
     }
     sessions::cancel(ue).await;
     match ended {
@@ -137,7 +137,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
         target.location = location;
     }
     target.context_is_set_up = true;
-    let source = ue.connection.replace(target);
+    let source = ue.connection.replace(*target);
     ue.publish();
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;

@@ -69,7 +69,7 @@ pub(crate) async fn downlink(ue: &mut Ue, mut transfer: Transfer) {
                 .answer(Err(Problem::invalid_message(format!("the RAN status: {error}"))));
         }
     };
-    let Some(to) = ue.target.as_ref().or(ue.connection.as_ref()) else {
+    let Some(to) = ue.target.as_deref().or(ue.connection.as_ref()) else {
         let gone = Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE has no connection");
         return transfer.answer(Err(gone));
     };

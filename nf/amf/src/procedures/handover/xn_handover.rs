@@ -23,6 +23,7 @@ use crate::procedures::session::user_plane_activation::{N2, part};
 use crate::ue::{Event, Ue};
 use bytes::Bytes;
 use futures_util::future::join_all;
+use martlet_event_queue::TrySendError;
 use martlet_log_limit as log_limit;
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, NGAPPDU};
@@ -33,7 +34,6 @@ use martlet_sbi_api::nsmf_pdusession::{
     N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
 };
 use std::sync::Arc;
-use tokio::sync::mpsc::error::TrySendError;
 
 /// Gives PATH SWITCH REQUEST to the task of the UE that the source AMF UE NGAP ID names.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {

@@ -184,15 +184,17 @@ impl Amf {
     }
 }
 
-/// Updates the location reporting at the UE's gNB and sends due reports.
-pub(crate) async fn check(ue: &mut Ue) {
+/// Whether the UE has event subscriptions, or had some.
+pub(crate) fn is_due(ue: &Ue) -> bool {
     let reported = ue
         .connection
         .as_ref()
         .is_some_and(|connection| connection.reporting != Reporting::default());
-    if ue.amf.event_subscriptions.is_empty() && !reported && ue.last_reports.is_empty() {
-        return;
-    }
+    !ue.amf.event_subscriptions.is_empty() || reported || !ue.last_reports.is_empty()
+}
+
+/// Updates the location reporting at the UE's gNB and sends due reports.
+pub(crate) async fn check(ue: &mut Ue) {
     let Some(supi) = ue.identity.supi.clone().filter(|_| ue.is_registered()) else { return };
     let subscriptions = ue.amf.event_subscriptions.of(&supi);
     update_gnb(ue, &subscriptions).await;

@@ -27,7 +27,6 @@ use martlet_sbi_api::namf_communication::{
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Time for the other AMF to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -116,7 +115,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
         return amf.tables.by_supi(supi);
     }
     let Some(persisted) = peer_ue.take_over().await else { return amf.tables.by_supi(supi) };
-    let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
+    let (sender, inbox) = martlet_event_queue::bounded(amf.config.limits.ue_queue);
     let handle = UeHandle { number: amf.tables.next_number(), sender };
     amf.tables.add(&handle);
     let mut ue = Box::new(Ue::new(amf.clone(), handle.clone(), inbox, false));
@@ -128,7 +127,8 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     tracing::info!(supi, "UE taken over from a failed AMF");
     martlet_sbi::trace::spawn(Default::default(), async move {
         let procedure = Procedure::start("set_takeover");
-        report_serving_amf(&mut ue).await;
+        // Boxed, so that the task of an idle UE stays small.
+        Box::pin(report_serving_amf(&mut ue)).await;
         procedure.succeeded();
         ue.rest();
         ue.publish();

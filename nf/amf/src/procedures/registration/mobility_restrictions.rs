@@ -72,7 +72,7 @@ pub(crate) fn equivalent_plmns(ue: &Ue) -> Option<NasPlmnList> {
 
 /// Mobility Restriction List for the gNB (TS 38.413, 9.3.1.85); `None` without restriction.
 pub(crate) fn for_gnb(ue: &Ue) -> Option<Restrictions> {
-    let serving: Plmn = ue.connection.as_ref().or(ue.target.as_ref())?.location.tai.plmn;
+    let serving: Plmn = ue.connection.as_ref().or(ue.target.as_deref())?.location.tai.plmn;
     let forbidden = ue
         .registration
         .subscription

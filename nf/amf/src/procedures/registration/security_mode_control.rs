@@ -78,13 +78,13 @@ pub(crate) async fn run(
     }
     let security =
         Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
-    ue.previous_security = ue.security.replace(security);
+    ue.previous_security = ue.security.replace(security).map(Box::new);
     let secured_before = ue.secured;
     let outcome = ask(ue, command).await;
     let previous = ue.previous_security.take();
     if outcome.is_err() {
         // The previous context stays in use (TS 24.501, 5.4.2.5).
-        (ue.security, ue.secured) = (previous, secured_before);
+        (ue.security, ue.secured) = (previous.map(|previous| *previous), secured_before);
     }
     let (complete, count) = outcome?;
     ue.secured = true;

@@ -5,7 +5,7 @@
 //! AMF -> UDM  Nudm_SDM_Subscribe, while the UE gets REGISTRATION ACCEPT
 //! ```
 use crate::served::{Tai, plmn_to_sbi};
-use crate::ue::{Reject, Stop, Subscription, Ue};
+use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::GmmCause;
 use martlet_sbi::{Problem, trace};
 use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
@@ -33,8 +33,8 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     };
     ue.registration.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
     let smf_selection = data.smf_sel_data.unwrap_or_default();
-    ue.registration.subscription =
-        Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: before }));
+    let subscription = ue.amf.subscriptions.subscription(access, smf_selection, before);
+    ue.registration.subscription = Some(Arc::new(subscription));
     Ok(())
 }
 

@@ -92,20 +92,21 @@ async fn prepare(session: &mut Session, bytes: &Bytes, tac: Option<u32>) -> Upda
     };
     let direct_forwarding = required.direct_forwarding;
     let started = Instant::now();
-    session.mobility.handover = Some(Handover { direct_forwarding, target: None, route, started });
+    let handover = Handover { direct_forwarding, target: None, route, started };
+    session.mobility.handover = Some(handover.into());
     response(HoState::Preparing, Some((N2SmInfoType::PduResSetupReq, request)))
 }
 
 /// The target gNB admits the session (steps 11 and 12): returns the flows that the source gNB
 /// forwards, and the tunnel for them.
 async fn prepared(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
-    let Some(mut handover) = session.mobility.handover else {
+    let Some(mut handover) = session.mobility.handover.as_deref().copied() else {
         return Err(n2_sm_error("no handover is being prepared"));
     };
     let acknowledge = HandoverRequestAcknowledge::decode(bytes).map_err(n2_sm_error)?;
     check_outcome(session, acknowledge.security);
     handover.target = Some(acknowledge.downlink);
-    session.mobility.handover = Some(handover);
+    session.mobility.handover = Some(handover.into());
     let flows: Vec<u8> =
         acknowledge.flows.iter().filter(|(_, forwarded)| *forwarded).map(|(qfi, _)| *qfi).collect();
     let forwarding = match acknowledge.forwarding {
@@ -192,7 +193,7 @@ async fn not_admitted(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
 /// Execution (4.9.1.3.3, steps 7 to 10): the UE is at the target. The downlink goes there, with end
 /// markers for the source; forwarding continues for a while.
 async fn completed(session: &mut Session) -> UpdateResponse {
-    let handover = session.mobility.handover.take();
+    let handover = session.mobility.handover.take().map(|handover| *handover);
     let Some(Handover { target: Some(target), started, route, .. }) = handover else {
         return Err(n2_sm_error("no handover was prepared"));
     };
