@@ -10,3 +10,4 @@ mod free5gc_amf;
 mod free5gc_gnb;
 mod free5gc_pcf;
 mod free5gc_smf;
+mod mongodb;
