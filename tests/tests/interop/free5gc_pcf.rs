@@ -98,8 +98,7 @@ async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
     ue.release_pdu_session(session.psi).await?;
     until_logged("Handle DeleteSmPolicyContext").await?;
     let ended = || {
-        let calls =
-            core.sbi_record.calls("nudr-dr DeleteIndividualInfluenceDataSubscription");
+        let calls = core.sbi_record.calls("nudr-dr DeleteIndividualInfluenceDataSubscription");
         (calls >= 1).then_some(())
     };
     eventually("the subscription of the session ends", ended, || pcf.output()).await?;

@@ -7,6 +7,7 @@ mod eupf;
 mod external_program;
 mod free5gc;
 mod free5gc_amf;
+mod free5gc_chf;
 mod free5gc_gnb;
 mod free5gc_pcf;
 mod free5gc_smf;
