@@ -9,6 +9,7 @@ mod free5gc;
 mod free5gc_amf;
 mod free5gc_chf;
 mod free5gc_gnb;
+mod free5gc_nrf;
 mod free5gc_pcf;
 mod free5gc_smf;
 mod mongodb;
