@@ -43,10 +43,11 @@ quirks! {
         /// null for a list.
         NullList {
             name: "null_list",
-            deviation: "`null` for a list that is not nullable",
+            deviation: "`null` for a list that is not nullable, or an empty text for an absent \
+                        member",
             clause: "TS 29.500, 5.2.4",
             vendors: "free5GC",
-            handling: "an empty list; refused: the message is not valid",
+            handling: "an empty list, or absent; refused: the message is not valid",
             refused_by: "sbi.strict",
         },
         /// No heartbeats.
@@ -75,6 +76,26 @@ quirks! {
             vendors: "free5GC's AMF",
             handling: "accepted with `udm.empty_subscriptions`, never notified; refused: 400",
             refused_by: "udm.empty_subscriptions: false",
+        },
+        /// An error for a registration that is kept.
+        RegistrationError {
+            name: "registration_error",
+            deviation: "500 NOTIFICATION_ERROR for an NF registration that the NRF keeps",
+            clause: "TS 29.510, 5.2.2.2.2",
+            vendors: "free5GC's NRF 1.4.3, if a consumer subscribed to one of the services",
+            handling: "registered if the NRF returns the profile; refused: registered again until \
+                       it succeeds",
+            refused_by: "sbi.strict",
+        },
+        /// A list of NF instances for one type only.
+        TypedInstanceList {
+            name: "typed_instance_list",
+            deviation: "the NRF lists NF instances of one type only: 400 without `nf-type`",
+            clause: "TS 29.510, 6.1.3.2.3.1",
+            vendors: "free5GC's NRF",
+            handling: "the instances of each type are requested; refused: callbacks have to be in \
+                       `sbi.callbacks.allow`",
+            refused_by: "sbi.strict",
         },
     }
 }

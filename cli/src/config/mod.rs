@@ -12,6 +12,7 @@ mod security;
 
 pub use fabric::FabricSection;
 pub use network::NetworkSection;
+pub use nrf_addresses::NrfAddresses;
 pub use oam::{API_FUNCTION, FUNCTIONS, OamSection, PROCESSES, WatchdogSection};
 pub use paths::{CONFIG_VARIABLE, SERVICE_CONFIG, SERVICE_STATE, database_name, find};
 pub use sbi::{PkiFile, SbiSection};

@@ -14,11 +14,13 @@ const MODIFY_KEYS: &str = "nudr-dr:subscription-data:authentication-subscription
 const SUBSCRIPTION_DATA: &str = "nudr-dr:subscription-data";
 /// Policy data.
 const POLICY_DATA: &str = "nudr-dr:policy-data";
+/// Application data.
+const APPLICATION_DATA: &str = "nudr-dr:application-data";
 
 /// The consumers of a service. `None` for a service without a row.
 fn consumers(service: &str) -> Option<&'static [NfType]> {
     Some(match service {
-        "nudr-dr" => &[NfType::Udm, NfType::Pcf],
+        "nudr-dr" => &[NfType::Udm, NfType::Pcf, NfType::Nef],
         "nudm-sdm" | "nudm-uecm" => &[NfType::Amf, NfType::Smf],
         "nudm-ueau" => &[NfType::Ausf],
         "nausf-auth" => &[NfType::Amf],
@@ -40,7 +42,8 @@ fn scopes(service: &str) -> &'static [(NfType, &'static [&'static str])] {
     match service {
         "nudr-dr" => &[
             (NfType::Udm, &[SUBSCRIPTION_DATA, READ_KEYS, MODIFY_KEYS]),
-            (NfType::Pcf, &[POLICY_DATA]),
+            (NfType::Pcf, &[POLICY_DATA, APPLICATION_DATA]),
+            (NfType::Nef, &[APPLICATION_DATA]),
         ],
         _ => &[],
     }
@@ -68,6 +71,7 @@ pub(crate) fn required_scope(method: &Method, path: &str) -> Option<&'static str
     let (data, _, kind) = (segments.next(), segments.next(), segments.next());
     Some(match (data, kind) {
         (Some("policy-data"), _) => POLICY_DATA,
+        (Some("application-data"), _) => APPLICATION_DATA,
         (Some("subscription-data"), Some("authentication-data")) if *method == Method::GET => {
             READ_KEYS
         }
@@ -88,6 +92,8 @@ mod tests {
         assert_eq!(required_scope(&Method::PATCH, keys), Some(MODIFY_KEYS));
         let policy = "/nudr-dr/v2/policy-data/ues/imsi-1/am-data";
         assert_eq!(required_scope(&Method::GET, policy), Some(POLICY_DATA));
+        let influence = "/nudr-dr/v2/application-data/influenceData";
+        assert_eq!(required_scope(&Method::GET, influence), Some(APPLICATION_DATA));
         let other = "/nudr-dr/v2/subscription-data/imsi-1/context-data/amf-3gpp-access";
         assert_eq!(required_scope(&Method::PUT, other), Some(SUBSCRIPTION_DATA));
         assert_eq!(required_scope(&Method::GET, "/nudm-sdm/v2/imsi-1/am-data"), None);

@@ -1,9 +1,9 @@
 //! Where notifications may go: to registered functions, and to the addresses of
 //! `sbi.callbacks.allow`. A consumer cannot have requests sent to any other address, such as the
 //! loopback or the OAM port of a machine.
-use crate::profiles::profiles;
-use martlet_sbi::{ApiRoot, Peer, Problem};
-use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile};
+use crate::profiles::Profiles;
+use martlet_sbi::{ApiRoot, Problem};
+use martlet_sbi_api::nnrf_nfmanagement::NfProfile;
 use prometheus::{IntCounter, register_int_counter};
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -123,13 +123,13 @@ struct Known {
 /// Decides where a function sends notifications.
 pub(crate) struct Callbacks {
     allow: Vec<String>,
-    nrf: NfManagementClient,
+    profiles: Profiles,
     known: Mutex<Known>,
 }
 
 impl Callbacks {
-    pub fn new(nrf: Peer, allow: Vec<String>) -> Self {
-        Callbacks { allow, nrf: NfManagementClient::new(nrf), known: Mutex::default() }
+    pub fn new(profiles: Profiles, allow: Vec<String>) -> Self {
+        Callbacks { allow, profiles, known: Mutex::default() }
     }
 
     /// Whether the configuration allows a host and port.
@@ -185,7 +185,7 @@ impl Callbacks {
     }
 
     async fn registered(&self) -> Result<HashSet<String>, Problem> {
-        Ok(profiles(&self.nrf).await?.iter().flat_map(authorities).collect())
+        Ok(self.profiles.all().await?.iter().flat_map(authorities).collect())
     }
 }
 

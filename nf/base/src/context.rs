@@ -5,6 +5,7 @@ use crate::discovery::{Criteria, Discovery};
 use crate::failover;
 use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
+use crate::profiles::Profiles;
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_interop::{Quirk, SbiQuirk};
@@ -22,6 +23,7 @@ pub struct NfContext {
     instance_id: String,
     root: ApiRoot,
     nrf: Peer,
+    profiles: Profiles,
     any: Peer,
     discovery: Arc<Discovery>,
     callbacks: Callbacks,
@@ -86,7 +88,8 @@ impl NfContext {
             .token_key
             .as_ref()
             .map(|_| Tokens::new(plain.clone(), nf_type.clone(), &instance_id));
-        let callbacks = Callbacks::new(plain.clone(), config.callbacks_allow.clone());
+        let profiles = Profiles::new(plain.clone(), nf_type.clone(), config.strict);
+        let callbacks = Callbacks::new(profiles.clone(), config.callbacks_allow.clone());
         let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });
         let any = Peer::new(watched, nrf_root, &user_agent, policy);
         Ok(Arc::new(NfContext {
@@ -94,6 +97,7 @@ impl NfContext {
             instance_id,
             root,
             nrf: plain,
+            profiles,
             any,
             discovery,
             callbacks,
@@ -119,6 +123,11 @@ impl NfContext {
     /// Its API root, also for callback URIs.
     pub fn api_root(&self) -> &ApiRoot {
         &self.root
+    }
+
+    /// A client for the profiles of all functions.
+    pub(crate) fn profiles(&self) -> Profiles {
+        self.profiles.clone()
     }
 
     /// Whether deviations of other network functions are refused (`sbi.strict`).

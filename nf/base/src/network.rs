@@ -1,14 +1,14 @@
 //! Requests of the command line that each function answers: what the network consists of, and that
 //! the function is to be drained.
 use crate::NfContext;
-use crate::profiles::profiles;
-use martlet_sbi::{BoxFuture, Peer, Problem};
-use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile};
+use crate::profiles::Profiles;
+use martlet_sbi::{BoxFuture, Problem};
+use martlet_sbi_api::nnrf_nfmanagement::NfProfile;
 use std::sync::Arc;
 
 /// The functions of the network by type: identity, status, address, set.
-async fn functions(nrf: Peer) -> Result<serde_json::Value, Problem> {
-    let mut all = profiles(&NfManagementClient::new(nrf)).await?;
+async fn functions(profiles: Profiles) -> Result<serde_json::Value, Problem> {
+    let mut all = profiles.all().await?;
     all.sort_by(|a, b| {
         let key =
             |profile: &NfProfile| (profile.nf_type.to_string(), profile.nf_instance_id.to_string());
@@ -34,7 +34,7 @@ pub(crate) fn ask(
     question: &str,
 ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
     if question == "network" {
-        return Some(Box::pin(functions(context.nrf())));
+        return Some(Box::pin(functions(context.profiles())));
     }
     let (command, function) = question.split_once('/')?;
     let draining = match command {

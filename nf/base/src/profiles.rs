@@ -1,21 +1,94 @@
 //! The profiles of all functions of the network.
-use martlet_sbi::Problem;
+use futures_util::future::join_all;
+use martlet_interop::{Quirk, SbiQuirk};
+use martlet_sbi::{Peer, Problem};
 use martlet_sbi_api::common::Links;
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfInstanceQuery, NfInstancesQuery, NfManagementClient, NfProfile,
+    NfInstanceQuery, NfInstancesQuery, NfManagementClient, NfProfile, NfType, UriList,
 };
 
-/// The profiles of all functions that an NRF knows.
-pub(crate) async fn profiles(nrf: &NfManagementClient) -> Result<Vec<NfProfile>, Problem> {
-    let list = nrf.get_nf_instances(NfInstancesQuery::default()).await?;
-    let items = list.links.and_then(|mut links| links.remove("items"));
-    let uris = match items {
+/// Maximum number of instances of a type in a list that needs a limit.
+const MAX_INSTANCES: u32 = 1000;
+/// The types of functions that are requested if the NRF lists those of one type only.
+const TYPES: [NfType; 14] = [
+    NfType::Amf,
+    NfType::Smf,
+    NfType::Ausf,
+    NfType::Udm,
+    NfType::Udr,
+    NfType::Pcf,
+    NfType::Nssf,
+    NfType::Chf,
+    NfType::Lmf,
+    NfType::Upf,
+    NfType::Nef,
+    NfType::Gmlc,
+    NfType::Bsf,
+    NfType::Nwdaf,
+];
+
+/// A client of the NRF for the profiles of all functions.
+#[derive(Clone)]
+pub(crate) struct Profiles {
+    nrf: Peer,
+    requester: NfType,
+    /// Refuse deviations of the NRF.
+    is_strict: bool,
+}
+
+impl Profiles {
+    pub fn new(nrf: Peer, requester: NfType, is_strict: bool) -> Self {
+        Profiles { nrf, requester, is_strict }
+    }
+
+    /// The profiles of all functions that the NRF knows.
+    pub async fn all(&self) -> Result<Vec<NfProfile>, Problem> {
+        let nrf = NfManagementClient::new(self.nrf.clone());
+        let list = match nrf.get_nf_instances(NfInstancesQuery::default()).await {
+            Ok(list) => list,
+            Err(problem) if problem.status() == 400 && !self.is_strict => {
+                let peer = &self.nrf.root().authority;
+                SbiQuirk::TypedInstanceList.met(self.requester.as_str(), peer);
+                return self.of_each_type(&nrf).await;
+            }
+            Err(problem) => return Err(problem),
+        };
+        fetch(&nrf, uris(list)).await
+    }
+
+    /// The same for each type.
+    async fn of_each_type(&self, nrf: &NfManagementClient) -> Result<Vec<NfProfile>, Problem> {
+        let query = |nf_type: NfType| NfInstancesQuery {
+            nf_type: Some(nf_type),
+            limit: Some(MAX_INSTANCES),
+            ..Default::default()
+        };
+        let asked = TYPES.map(|nf_type| nrf.get_nf_instances(query(nf_type)));
+        let mut all = Vec::new();
+        for list in join_all(asked).await {
+            all.extend(uris(list?));
+        }
+        fetch(nrf, all).await
+    }
+}
+
+/// The URIs of a list's instances.
+fn uris(list: UriList) -> Vec<String> {
+    let mut links = list.links.unwrap_or_default();
+    // free5GC's NRF writes `item`.
+    let items = links.remove("items").or_else(|| links.remove("item"));
+    let links = match items {
         Some(Links::Many(list)) => list,
         Some(Links::One(one)) => vec![one],
         None => Vec::new(),
     };
+    links.into_iter().filter_map(|link| link.href).collect()
+}
+
+/// The profiles of instances.
+async fn fetch(nrf: &NfManagementClient, uris: Vec<String>) -> Result<Vec<NfProfile>, Problem> {
     let mut all = Vec::new();
-    for uri in uris.into_iter().filter_map(|link| link.href) {
+    for uri in uris {
         let id = uri.rsplit('/').next().unwrap_or_default();
         // It may have deregistered meanwhile.
         all.extend(nrf.get_nf_instance(id, NfInstanceQuery::default()).await);

@@ -4,11 +4,12 @@ use crate::discovery::is_absence;
 use crate::nrfs::Nrf;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown};
 use futures_util::future::join_all;
-use martlet_sbi::{JsonPatch, OperationInfo, PatchItem};
+use martlet_interop::SbiQuirk;
+use martlet_sbi::{JsonPatch, OperationInfo, PatchItem, Problem};
 use martlet_sbi_api::common::{NfInstanceId, UriScheme};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    IpEndPoint, NfManagementClient, NfProfile, NfService, NfServiceStatus, NfServiceVersion,
-    NfStatus, ServiceName,
+    IpEndPoint, NfInstanceQuery, NfManagementClient, NfProfile, NfService, NfServiceStatus,
+    NfServiceVersion, NfStatus, ServiceName,
 };
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -134,7 +135,7 @@ pub(crate) async fn maintain(context: Arc<NfContext>, profile: NfProfile, shutdo
 async fn maintain_at(context: &NfContext, nrf: &Nrf, id: &str, profile: &NfProfile) {
     let client = NfManagementClient::new(nrf.peer.clone());
     loop {
-        let interval = register(nrf, &client, id, profile).await;
+        let interval = register(context, nrf, &client, id, profile).await;
         nrf.registered.store(true, Ordering::Relaxed);
         context.registration_changed();
         keep_alive(context, nrf, &client, id, interval).await;
@@ -146,6 +147,7 @@ async fn maintain_at(context: &NfContext, nrf: &Nrf, id: &str, profile: &NfProfi
 
 /// Registers, with retries until it succeeds. Returns the heartbeat interval that the NRF requests.
 async fn register(
+    context: &NfContext,
     nrf: &Nrf,
     client: &NfManagementClient,
     id: &str,
@@ -153,11 +155,16 @@ async fn register(
 ) -> Duration {
     let mut back_off = FIRST_BACK_OFF;
     loop {
-        match client.register_nf_instance(id, profile.clone()).await {
-            Ok(reply) => {
+        let outcome = client.register_nf_instance(id, profile.clone()).await;
+        let outcome = match outcome {
+            Err(problem) => registered_despite(context, client, id, problem).await,
+            Ok(reply) => Ok(reply.body),
+        };
+        match outcome {
+            Ok(registered) => {
                 nrf.state.available();
                 let asked =
-                    reply.body.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
+                    registered.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
                 tracing::debug!("registered with the NRF");
                 return Duration::from_secs(asked.unwrap_or(10).clamp(1, 3600).into());
             }
@@ -171,6 +178,26 @@ async fn register(
         }
         tokio::time::sleep(back_off).await;
         back_off = (back_off * 2).min(MAX_BACK_OFF);
+    }
+}
+
+/// The profile, if the NRF has it although it answered with a problem: free5GC's fails to
+/// notify others of the registration.
+async fn registered_despite(
+    context: &NfContext,
+    client: &NfManagementClient,
+    id: &str,
+    problem: Problem,
+) -> Result<Option<NfProfile>, Problem> {
+    if context.is_strict() || problem.cause() != "NOTIFICATION_ERROR" {
+        return Err(problem);
+    }
+    match client.get_nf_instance(id, NfInstanceQuery::default()).await {
+        Ok(profile) => {
+            context.tolerates(SbiQuirk::RegistrationError, &client.peer().root().authority);
+            Ok(Some(profile))
+        }
+        Err(_) => Err(problem),
     }
 }
 

@@ -11,6 +11,8 @@ pub mod kind {
     pub const SMF: &str = "smf-registration";
     pub const SDM: &str = "sdm-subscription";
     pub const CHANGES: &str = "subs-to-notify";
+    pub const INFLUENCE: &str = "influence-data";
+    pub const INFLUENCE_CHANGES: &str = "influence-data-subs-to-notify";
 }
 
 /// The key of kinds with one context per subscriber.

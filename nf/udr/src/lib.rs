@@ -4,6 +4,7 @@
 mod config;
 mod contexts;
 mod data_change_notification;
+mod influence_data;
 mod problem;
 mod provisioned;
 mod repository;
@@ -128,7 +129,7 @@ impl NetworkFunction for Udr {
     }
 
     fn profile(&self, profile: &mut NfProfile) {
-        let sets = vec![DataSetId::Subscription, DataSetId::Policy];
+        let sets = vec![DataSetId::Subscription, DataSetId::Policy, DataSetId::AAfti];
         profile.udr_info = Some(UdrInfo { supported_data_sets: Some(sets), ..Default::default() });
     }
 

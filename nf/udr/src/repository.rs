@@ -10,9 +10,10 @@ use martlet_sbi_api::nudm_sdm::{
 use martlet_sbi_api::nudm_ueau::AuthEvent;
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery, SmfRegistration};
 use martlet_sbi_api::nudr_dr::{
-    AmPolicyData, AuthenticationSubscription, FieldsQuery, IdentityData, PolicyDataSubscription,
-    PolicyFeaturesQuery, ProvisionedDataQuery, ProvisionedDataSets, SmDataQuery, SmPolicyData,
-    SmPolicyDataQuery, SubscriptionDataSubscriptions, UdrDataRepository,
+    AmPolicyData, AuthenticationSubscription, FieldsQuery, IdentityData, InfluenceDataQuery,
+    PolicyDataSubscription, PolicyFeaturesQuery, ProvisionedDataQuery, ProvisionedDataSets,
+    SmDataQuery, SmPolicyData, SmPolicyDataQuery, SubscriptionDataSubscriptions, TrafficInfluData,
+    TrafficInfluSub, UdrDataRepository,
 };
 use martlet_store::Store;
 use std::sync::atomic::Ordering;
@@ -283,7 +284,7 @@ impl UdrDataRepository for Udr {
         body.subscription_id = Some(id.clone());
         let location =
             format!("{}/nudr-dr/v2/subscription-data/subs-to-notify/{id}", self.context.api_root());
-        self.store_subscription(&id, &body).await?;
+        self.store_subscription(kind::CHANGES, &id, &body, &CONSUMER).await?;
         Ok(Created { location, body })
     }
 
@@ -315,7 +316,7 @@ impl UdrDataRepository for Udr {
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         let location =
             format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
-        self.store_subscription(&id, &body).await?;
+        self.store_subscription(kind::CHANGES, &id, &body, &CONSUMER).await?;
         Ok(Created { location, body })
     }
 
@@ -324,6 +325,48 @@ impl UdrDataRepository for Udr {
         subs_id: &str,
     ) -> Result<(), Problem> {
         self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND").await
+    }
+
+    async fn read_influence_data(
+        &self,
+        query: InfluenceDataQuery,
+    ) -> Result<Vec<TrafficInfluData>, Problem> {
+        self.influence_data(&query).await
+    }
+
+    async fn create_or_replace_individual_influence_data(
+        &self,
+        influence_id: &str,
+        body: TrafficInfluData,
+    ) -> Result<StatusReply<TrafficInfluData>, Problem> {
+        self.put_influence_data(influence_id, body).await
+    }
+
+    async fn delete_individual_influence_data(&self, influence_id: &str) -> Result<(), Problem> {
+        self.delete_influence_data(influence_id).await
+    }
+
+    async fn create_individual_influence_data_subscription(
+        &self,
+        body: TrafficInfluSub,
+    ) -> Result<Created<TrafficInfluSub>, Problem> {
+        self.subscribe_to_influence_data(body).await
+    }
+
+    async fn read_individual_influence_data_subscription(
+        &self,
+        subscription_id: &str,
+    ) -> Result<TrafficInfluSub, Problem> {
+        let found = self.without_subscriber(kind::INFLUENCE_CHANGES, subscription_id).await?;
+        found.ok_or_else(|| Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    }
+
+    async fn delete_individual_influence_data_subscription(
+        &self,
+        subscription_id: &str,
+    ) -> Result<(), Problem> {
+        let kind = kind::INFLUENCE_CHANGES;
+        self.remove(NO_SUBSCRIBER, kind, subscription_id, "SUBSCRIPTION_NOT_FOUND").await
     }
 }
 
@@ -336,13 +379,19 @@ fn uri_of(subscription: &serde_json::Value) -> &str {
 /// Maximum number of subscriptions to data changes.
 const MAX_CHANGE_SUBSCRIPTIONS: usize = 10_000;
 
+/// The members of a subscription to subscription data or policy data that identify its consumer.
+const CONSUMER: [&str; 3] = ["callbackReference", "notificationUri", "ueId"];
+
 impl Udr {
-    async fn store_subscription<T: serde::Serialize>(
+    /// Stores a subscription in place of one with the same values of `consumer`.
+    pub(crate) async fn store_subscription<T: serde::Serialize>(
         &self,
+        kind: &'static str,
         id: &str,
         body: &T,
+        consumer: &[&str],
     ) -> Result<(), Problem> {
-        let all = self.serve(|store| store.contexts(NO_SUBSCRIBER, kind::CHANGES)).await?;
+        let all = self.serve(|store| store.contexts(NO_SUBSCRIBER, kind)).await?;
         let held = all.len();
         let json = serde_json::to_value(body).map_err(problem::of_json)?;
         let mut others = Vec::new();
@@ -350,12 +399,8 @@ impl Udr {
         for (old, text) in all {
             let before: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
             others.push(uri_of(&before).to_string());
-            if ["callbackReference", "notificationUri", "ueId"]
-                .iter()
-                .all(|name| before[name] == json[name])
-            {
-                self.serve(move |store| store.remove_context(NO_SUBSCRIBER, kind::CHANGES, &old))
-                    .await?;
+            if consumer.iter().all(|name| before[name] == json[name]) {
+                self.serve(move |store| store.remove_context(NO_SUBSCRIBER, kind, &old)).await?;
             }
         }
         if held >= MAX_CHANGE_SUBSCRIPTIONS {
@@ -364,7 +409,7 @@ impl Udr {
         }
         check_share(uri_of(&json), others.iter().map(String::as_str), MAX_CHANGE_SUBSCRIPTIONS)?;
         let (id, json) = (id.to_string(), json.to_string());
-        let put = move |store: &Store| store.put_context(NO_SUBSCRIBER, kind::CHANGES, &id, &json);
+        let put = move |store: &Store| store.put_context(NO_SUBSCRIBER, kind, &id, &json);
         self.serve(put).await.map(drop)
     }
 }

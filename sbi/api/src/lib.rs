@@ -15,7 +15,7 @@ mod macros;
 mod query;
 mod text;
 
-pub use query::{Json, TextList};
+pub use query::{Json, Repeated, TextList};
 pub mod namf_callback;
 pub mod namf_communication;
 pub mod namf_event_exposure;

@@ -1,5 +1,5 @@
 //! Notifications of the UDR to UDM and PCF (TS 29.504, 5.2.2.8).
-use crate::nudr_dr::{DataChangeNotify, PolicyDataChangeNotification};
+use crate::nudr_dr::{DataChangeNotify, PolicyDataChangeNotification, TrafficInfluDataNotif};
 use martlet_sbi::service;
 
 service! {
@@ -19,6 +19,11 @@ service! {
         callback policy_data_change_notification "PolicyDataChangeNotification":
             POST "/policy-data-change",
             path(), body(Vec<PolicyDataChangeNotification>), returns(()),
+            errors[404 "SUBSCRIPTION_NOT_FOUND"];
+        /// Influence data have changed (TS 29.519, 6.2).
+        callback influence_data_change_notification "InfluenceDataChangeNotification":
+            POST "/influence-data-change",
+            path(), body(Vec<TrafficInfluDataNotif>), returns(()),
             errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }
 }

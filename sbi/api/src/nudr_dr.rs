@@ -3,19 +3,21 @@
 //!
 //! Data that UDM and UDR share have the UDM's types ([`crate::nudm_sdm`], [`crate::nudm_uecm`],
 //! [`crate::nudm_ueau`]).
+mod application_data;
 mod policy_data;
 mod subscription_data;
 
+pub use application_data::*;
 pub use policy_data::*;
 pub use subscription_data::*;
 
-use crate::common::{Dnn, PatchResult, Snssai};
+use crate::common::{Dnn, PatchResult, Snssai, Supi};
 use crate::nudm_sdm::{
     AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
 };
 use crate::nudm_ueau::AuthEvent;
 use crate::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery, SmfRegistration};
-use crate::query::{Json, TextList};
+use crate::query::{Json, Repeated, TextList};
 use martlet_sbi::{Created, JsonPatch, StatusReply, json_payload, query_params, service};
 
 json_payload!(
@@ -27,6 +29,9 @@ json_payload!(
     AmPolicyData,
     SmPolicyData,
     PolicyDataSubscription,
+    TrafficInfluData,
+    TrafficInfluSub,
+    TrafficInfluDataNotif,
 );
 
 query_params! {
@@ -82,6 +87,28 @@ query_params! {
         pub dnn: Dnn = "dnn",
         /** JSON pointers of the members; all where absent. */
         pub fields: TextList<String> = "fields",
+        /** Features of the consumer. */
+        pub supp_feat: String = "supp-feat",
+    }
+}
+
+query_params! {
+    /// Which influence data are read (TS 29.519, 6.2).
+    pub struct InfluenceDataQuery {
+        /** Identities of the data. */
+        pub influence_ids: Repeated<String> = "influence-Ids",
+        /** Only of these data networks. */
+        pub dnns: Repeated<Dnn> = "dnns",
+        /** Only of these slices. */
+        pub snssais: Json<Vec<Snssai>> = "snssais",
+        /** Only for these groups of UEs. */
+        pub internal_group_ids: Repeated<String> = "internal-Group-Ids",
+        /** Only for these groups, too. */
+        pub internal_group_ids_add: Repeated<String> = "internal-group-ids-Add",
+        /** Only for these categories of subscribers. */
+        pub subscriber_categories: Repeated<String> = "subscriber-categories",
+        /** Only for these UEs. */
+        pub supis: Repeated<Supi> = "supis",
         /** Features of the consumer. */
         pub supp_feat: String = "supp-feat",
     }
@@ -218,5 +245,33 @@ service! {
         op delete_individual_policy_data_subscription "DeleteIndividualPolicyDataSubscription":
             DELETE "/policy-data/subs-to-notify/{subsId}",
             path(subs_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
+        /// Reads influence data, as those of a session.
+        op read_influence_data "ReadInfluenceData": GET "/application-data/influenceData",
+            path(), query(InfluenceDataQuery), returns(Vec<TrafficInfluData>), errors[];
+        /// Stores influence data (201 new, 204 replaced).
+        op create_or_replace_individual_influence_data "CreateOrReplaceIndividualInfluenceData":
+            PUT "/application-data/influenceData/{influenceId}",
+            path(influence_id), body(TrafficInfluData), returns(StatusReply<TrafficInfluData>),
+            errors[403 "QUOTA_EXCEEDED"];
+        /// Removes influence data.
+        op delete_individual_influence_data "DeleteIndividualInfluenceData":
+            DELETE "/application-data/influenceData/{influenceId}",
+            path(influence_id), returns(()), errors[404 "DATA_NOT_FOUND"];
+        /// Subscribes to changes of influence data.
+        op create_individual_influence_data_subscription
+            "CreateIndividualInfluenceDataSubscription":
+            POST "/application-data/influenceData/subs-to-notify",
+            path(), body(TrafficInfluSub), returns(Created<TrafficInfluSub>),
+            errors[403 "QUOTA_EXCEEDED"];
+        /// Reads such a subscription.
+        op read_individual_influence_data_subscription "ReadIndividualInfluenceDataSubscription":
+            GET "/application-data/influenceData/subs-to-notify/{subscriptionId}",
+            path(subscription_id), returns(TrafficInfluSub),
+            errors[404 "SUBSCRIPTION_NOT_FOUND"];
+        /// Ends such a subscription.
+        op delete_individual_influence_data_subscription
+            "DeleteIndividualInfluenceDataSubscription":
+            DELETE "/application-data/influenceData/subs-to-notify/{subscriptionId}",
+            path(subscription_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }
 }

@@ -370,6 +370,10 @@ fn nudr_policy_callback_bodies() {
         NUDR_POLICY_CALLBACK::policy_data_change_notification(),
         "request",
     );
+    samples.check::<Vec<nudr_dr::TrafficInfluDataNotif>>(
+        NUDR_POLICY_CALLBACK::influence_data_change_notification(),
+        "request",
+    );
     samples.finish();
 }
 
@@ -426,6 +430,21 @@ fn nudr_dr_bodies() {
     );
     samples.check::<AmPolicyData>(NUDR_DR::read_access_and_mobility_policy_data(), "response");
     samples.check::<SmPolicyData>(NUDR_DR::read_session_management_policy_data(), "response");
+    samples.check::<Vec<TrafficInfluData>>(NUDR_DR::read_influence_data(), "response");
+    for direction in ["request", "response"] {
+        samples.check::<TrafficInfluData>(
+            NUDR_DR::create_or_replace_individual_influence_data(),
+            direction,
+        );
+        samples.check::<TrafficInfluSub>(
+            NUDR_DR::create_individual_influence_data_subscription(),
+            direction,
+        );
+    }
+    samples.check::<TrafficInfluSub>(
+        NUDR_DR::read_individual_influence_data_subscription(),
+        "response",
+    );
     samples.check::<SubscriptionDataSubscriptions>(
         NUDR_DR::subscription_data_subscriptions(),
         "request",

@@ -49,6 +49,15 @@ pub trait QueryValue: Sized {
     fn to_text(&self) -> String;
     /// Parses a value.
     fn from_text(text: &str) -> Option<Self>;
+    /// Adds the value to a query.
+    fn add_to(&self, query: &mut Query, name: &str) {
+        query.0.push((name.to_string(), self.to_text()));
+    }
+    /// Reads the value from a query; 400 if it is invalid.
+    fn read(query: &Query, name: &str) -> Result<Option<Self>, Problem> {
+        let Some(text) = query.get(name) else { return Ok(None) };
+        Self::from_text(text).map(Some).ok_or_else(|| invalid_query_parameter(name, text))
+    }
 }
 
 macro_rules! plain {
@@ -121,17 +130,12 @@ macro_rules! query_params {
             fn to_query(&self) -> $crate::Query {
                 let mut query = $crate::Query::default();
                 $(if let Some(value) = &self.$field {
-                    query.0.push(($text.to_string(), $crate::QueryValue::to_text(value)));
+                    $crate::QueryValue::add_to(value, &mut query, $text);
                 })*
                 query
             }
             fn from_query(query: &$crate::Query) -> Result<Self, $crate::Problem> {
-                Ok($name { $($field: match query.get($text) {
-                    None => None,
-                    Some(text) => Some($crate::QueryValue::from_text(text).ok_or_else(|| {
-                        $crate::invalid_query_parameter($text, text)
-                    })?),
-                }),* })
+                Ok($name { $($field: $crate::QueryValue::read(query, $text)?),* })
             }
         }
     };

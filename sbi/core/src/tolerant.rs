@@ -51,6 +51,26 @@ pub fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(list.unwrap_or_default())
 }
 
+/// Decodes an object whose members with `null` or an empty text stand for absent ones, as Go
+/// programs encode them.
+///
+/// # Errors
+/// It is no object, or no `T` without these members.
+pub fn without_empty_members<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let members: Option<serde_json::Map<String, serde_json::Value>> =
+        Option::deserialize(deserializer)?;
+    let Some(mut members) = members else { return Ok(None) };
+    let all = members.len();
+    members.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
+    if members.len() < all {
+        NULL.set(true);
+    }
+    let value = serde_json::Value::Object(members);
+    serde_json::from_value(value).map(Some).map_err(serde::de::Error::custom)
+}
+
 fn note(field: &'static str, error: &serde_json::Error) {
     DROPPED.with_borrow_mut(|dropped| {
         if dropped.len() < MAX_REPORTED {

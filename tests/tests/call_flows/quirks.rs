@@ -9,12 +9,13 @@ use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use crate::security::scas::problem;
 use crate::user_plane::no_qfi::beside_the_gnb;
 use anyhow::{Context, Result, bail, ensure};
-use martlet::config::Config;
-use martlet::core::Sbi;
+use martlet::config::{Config, NrfAddresses};
+use martlet::core::{Sbi, secure_environment, start_function};
 use martlet_eap::keys::{Keys, identity_of};
 use martlet_eap::packet::{Attribute, Code, Packet, Subtype};
 use martlet_interop::{Interface, N1Quirk, N2Quirk, N3Quirk, N4Quirk, Quirk, SbiQuirk};
 use martlet_nas::{Nas5gsMessage, NasConfigurationUpdateComplete};
+use martlet_nf::{Shutdown, ShutdownTrigger};
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_pfcp::ie::{Cause, DestinationInterface};
 use martlet_pfcp::{Message, Packet as Pfcp};
@@ -23,7 +24,10 @@ use martlet_ran::ue::Event;
 use martlet_sbi::{Body, OperationInfo, Response};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nausf_ueauthentication::NAUSF_AUTH;
-use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfStatus, NfType};
+use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
+use martlet_sbi_api::nnrf_nfmanagement::{
+    NNRF_NFM, NfManagementClient, NfProfile, NfStatus, NfType,
+};
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
 use martlet_sbi_api::nudm_sdm::{NUDM_SDM, SdmSubscription, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
@@ -310,12 +314,19 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             SbiQuirk::PrefixedSmContextReference => "smf",
             SbiQuirk::NoHeartbeats => "nrf",
             SbiQuirk::SdmVersion1 | SbiQuirk::EmptySubscription => "udm",
+            SbiQuirk::RegistrationError => "ausf",
+            SbiQuirk::TypedInstanceList => "udm",
         },
         |quirk, is_strict, core| Box::pin(sbi(quirk, is_strict, core)),
     );
 }
 
 async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    match quirk {
+        SbiQuirk::RegistrationError => return registration_error(is_strict, core).await,
+        SbiQuirk::TypedInstanceList => return typed_instance_list(is_strict, core).await,
+        _ => {}
+    }
     let core = core.insert(
         TestCore::start_on(Sbi::Http, |config| {
             config.nrf.interop.no_heartbeats = true;
@@ -334,7 +345,81 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
         SbiQuirk::NoHeartbeats => no_heartbeats(core).await,
         SbiQuirk::SdmVersion1 => sdm_v1(core).await,
         SbiQuirk::EmptySubscription => empty_subscription(core).await,
+        SbiQuirk::RegistrationError | SbiQuirk::TypedInstanceList => bail!("played above"),
     }
+}
+
+/// A core whose NRF is behind a proxy, and the trigger that stops this NRF.
+async fn behind_nrf(
+    is_strict: bool,
+    rewrite: fn(&OperationInfo, &str, Response) -> Response,
+) -> Result<(TestCore, ShutdownTrigger)> {
+    let mut config = Config::load(None)?;
+    config.sbi.listen = true;
+    config.udr.path = ":memory:".into();
+    let (trigger, shutdown) = Shutdown::new();
+    let environment = secure_environment(&config, "core", Sbi::Http, false, shutdown)?;
+    let nrf = start_function("nrf", &config, &environment).await?;
+    tokio::spawn(nrf.finished);
+    let services = [NNRF_NFM::OPERATIONS, NNRF_DISC::OPERATIONS];
+    Proxy::of(config.sbi.nrf.first(), &services, rewrite).await?;
+    let core = TestCore::start_on(Sbi::Http, |config| {
+        config.sbi.external = vec!["nrf".into()];
+        config.sbi.nrf = NrfAddresses::one(format!("{AT}:7777").parse().expect("an address"));
+        with_strictness(is_strict)(config);
+    })
+    .await?;
+    Ok((core, trigger))
+}
+
+fn problem_response(status: u16, cause: &str) -> Response {
+    let bytes = serde_json::json!({"status": status, "cause": cause}).to_string();
+    let body = Body::encoded("application/problem+json", bytes.into());
+    Response::new(status, body)
+}
+
+/// free5GC's NRF answers with the failure of its own notification.
+async fn registration_error(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let rewrite: fn(&OperationInfo, &str, Response) -> Response =
+        |operation, _, response| match operation.name {
+            "RegisterNFInstance" => problem_response(500, "NOTIFICATION_ERROR"),
+            _ => response,
+        };
+    let (started, _nrf) = behind_nrf(is_strict, rewrite).await?;
+    let ready = core.insert(started).core.ready_source();
+    if is_strict {
+        tokio::time::sleep(SOON * 2).await;
+    } else {
+        let registered = || ready().is_ok().then_some(());
+        let failure = || ready().err().map_or(String::new(), |missing| missing.to_string());
+        eventually("all functions are registered", registered, failure).await?;
+    }
+    Ok(ready().is_ok())
+}
+
+/// free5GC's NRF needs `nf-type` and `limit`.
+async fn typed_instance_list(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let rewrite: fn(&OperationInfo, &str, Response) -> Response =
+        |operation, target, response| match operation.name {
+            "GetNFInstances" if target.contains("nf-type=") && target.contains("limit=") => {
+                objects(response, |members| {
+                    if let Some(links) = members.remove("_links") {
+                        let link = serde_json::json!({"item": links["items"]});
+                        members.insert("_link".into(), link);
+                    }
+                })
+            }
+            "GetNFInstances" => problem_response(400, ""),
+            _ => response,
+        };
+    let (started, _nrf) = behind_nrf(is_strict, rewrite).await?;
+    let core = core.insert(started);
+    let ready = core.core.ready_source();
+    let registered = || ready().is_ok().then_some(());
+    eventually("all functions are registered", registered, String::new).await?;
+    // UDM, UDR and PCF check the addresses of notifications.
+    let gnb = core.gnb(1).await?;
+    Ok(gnb.new_ue(core.ue_config(1))?.register().await.is_ok())
 }
 
 fn unchanged(_: &OperationInfo, response: Response) -> Response {

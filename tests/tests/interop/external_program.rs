@@ -80,10 +80,16 @@ pub fn build_changed(name: &str, package: &str, change: Option<&Change>) -> Opti
     Some(program)
 }
 
-/// Text that is replaced in files of a module when a program is built.
+/// What is changed in a module when a program is built.
 pub struct Change {
     /// The module.
     pub module: &'static str,
+    /// The changes of its files.
+    pub edits: &'static [Edit],
+}
+
+/// Text that is replaced in files of a module.
+pub struct Edit {
     /// Paths of the files in the module.
     pub files: &'static [&'static str],
     /// The text, which each of the files has.
@@ -92,18 +98,26 @@ pub struct Change {
     pub to: &'static str,
 }
 
+impl Edit {
+    fn apply(&self, copy: &Path) {
+        for file in self.files {
+            let file = copy.join(file);
+            let source = std::fs::read_to_string(&file).expect("read a file of the module");
+            if source.contains(self.to) {
+                continue;
+            }
+            assert!(source.contains(self.from), "{file:?} has no {:?}", self.from);
+            std::fs::write(&file, source.replace(self.from, self.to)).expect("write a file");
+        }
+    }
+}
+
 impl Change {
     /// Changes a copy of the module, and writes a `go.mod` that names it: Go refuses overlays of
     /// its cache.
     fn module_file(&self, name: &str, folder: &Path) -> Option<PathBuf> {
         let copy = copy(name, self.module)?;
-        for file in self.files {
-            let file = copy.join(file);
-            let source = std::fs::read_to_string(&file).expect("read a file of the module");
-            let changed = source.contains(self.to);
-            assert!(changed || source.contains(self.from), "{file:?} has no {:?}", self.from);
-            std::fs::write(&file, source.replace(self.from, self.to)).expect("write a file");
-        }
+        self.edits.iter().for_each(|edit| edit.apply(&copy));
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop").join(name);
         let module_file = folder.join(format!("{name}.mod"));
         let text = std::fs::read_to_string(own.join("go.mod")).expect("read go.mod");

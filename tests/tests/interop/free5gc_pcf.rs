@@ -1,95 +1,112 @@
-//! free5GC's PCF with Martlet's other functions. It keeps its data in a database with MongoDB's
-//! protocol: FerretDB over SQLite.
-//!
-//! Sessions are left out: this PCF ends a request for a session's policy with a panic unless the
-//! UDR serves `application-data/influenceData` (TS 29.519), which Martlet's does not.
-use crate::external_program::{Change, ExternalProgram, build, build_changed};
-use crate::free5gc::{free5gc_config, gnb, subscribe, ue, until_registered};
-use anyhow::Result;
-use martlet::core::Sbi;
-use martlet_ran::Gnb;
-use martlet_tests::{TestCore, eventually, in_namespace};
-use std::path::{Path, PathBuf};
+//! free5GC's PCF with Martlet's other functions: policies of a UE and of its session, and influence
+//! of an application function on the session's traffic.
+use crate::free5gc::{Function, core_without, registered_ue, session, start_beside};
+use crate::mongodb;
+use anyhow::{Context, Result, ensure};
+use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem};
+use martlet_sbi_api::nudr_dr::{TrafficInfluData, UdrDataRepositoryClient};
+use martlet_sbi_http::{ClientLimits, HttpBinding};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-const DATABASE: &str = "127.0.0.24:27017";
-
-/// FerretDB refuses the collation with which free5GC compares names without regard to case.
-/// Martlet's names have one case, so the database ignores it.
-const COLLATION: Change = Change {
-    module: "github.com/FerretDB/FerretDB",
-    files: &[
-        "internal/handler/common/find.go",
-        "internal/handler/common/count.go",
-        "internal/handler/common/update_params.go",
-        "internal/handler/common/delete_params.go",
-        "internal/handler/common/findandmodify.go",
-    ],
-    from: "`ferretdb:\"collation,unimplemented\"`",
-    to: "`ferretdb:\"collation,ignored\"`",
-};
-
-fn configuration(folder: &Path) -> Result<PathBuf> {
-    let config = folder.join("pcfcfg.yaml");
-    std::fs::write(
-        &config,
-        format!(
-            r#"
-info: {{ version: 1.0.2, description: free5GC's PCF in a Martlet core }}
-logger: {{ enable: true, level: debug, reportCaller: false }}
-configuration:
-  pcfName: PCF
-  sbi: {{ scheme: http, registerIPv4: 127.0.0.23, bindingIPv4: 127.0.0.23, port: 8000 }}
+const PCF: Function = Function {
+    name: "pcf",
+    version: "1.0.2",
+    address: "127.0.0.23",
+    port: 8000,
+    settings: r#"
   timeFormat: 2019-01-02 15:04:05
   defaultBdtRefId: BdtPolicyId-
-  nrfUri: http://127.0.0.10:7777
   serviceList:
-    - {{ serviceName: npcf-am-policy-control }}
-    - {{ serviceName: npcf-smpolicycontrol, suppFeat: 3fff }}
-    - {{ serviceName: npcf-bdtpolicycontrol }}
-    - {{ serviceName: npcf-policyauthorization, suppFeat: 3 }}
-    - {{ serviceName: npcf-eventexposure }}
-    - {{ serviceName: npcf-ue-policy-control }}
-  mongodb: {{ name: free5gc, url: "mongodb://{DATABASE}" }}
+    - { serviceName: npcf-am-policy-control }
+    - { serviceName: npcf-smpolicycontrol, suppFeat: 3fff }
+    - { serviceName: npcf-bdtpolicycontrol }
+    - { serviceName: npcf-policyauthorization, suppFeat: 3 }
+    - { serviceName: npcf-eventexposure }
+    - { serviceName: npcf-ue-policy-control }
   locality: area1
-"#
-        ),
-    )?;
-    Ok(config)
-}
+"#,
+};
 
 #[test]
-fn free5gc_pcf_decides_the_policy_of_a_ue() {
+fn free5gc_pcf_decides_the_policies_of_a_ue_and_its_session() {
     // Built before the namespace exists, since modules may have to be downloaded.
-    let Some(database) = build_changed("mongodb", ".", Some(&COLLATION)) else { return };
-    let Some(program) = build("free5gc-pcf", "github.com/free5gc/pcf/cmd") else { return };
+    let Some(database) = mongodb::build() else { return };
+    let Some(program) = PCF.build() else { return };
     in_namespace(move || run(database, program));
 }
 
-async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
-    let core = TestCore::start_on(Sbi::Http, |config| {
-        free5gc_config(config);
-        config.sbi.external = vec!["pcf".into()];
-    })
-    .await?;
-    core.subscribe(1, subscribe)?;
-    let data = core.folder().join("mongodb-data");
-    std::fs::create_dir(&data)?;
-    let arguments = [Path::new(DATABASE), &data];
-    let database = ExternalProgram::start(&database, &arguments, core.folder())?;
-    let listens = || std::net::TcpStream::connect(DATABASE).ok().map(|_| ());
-    eventually("the database listens", listens, || database.output()).await?;
-    let config = configuration(core.folder())?;
-    let pcf = ExternalProgram::start(&program, &[Path::new("-c"), &config], core.folder())?;
-    until_registered(&core, "PCF", true, || pcf.output()).await?;
+/// The UDR as a NEF calls it.
+fn udr(core: &TestCore) -> UdrDataRepositoryClient {
+    let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+    let root = ApiRoot::http(core.config().sbi.udr.to_string());
+    UdrDataRepositoryClient::new(Peer::new(binding, root, "NEF", CallPolicy::default()))
+}
 
-    let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
-    let ue = radio.new_ue(ue(core.ue_config(1)))?;
-    ue.register().await?;
-    let created = || pcf.output().contains("Handle AM Policy Create Request").then_some(());
-    eventually("the UE's policy is created", created, || pcf.output()).await?;
+fn failed(problem: Problem) -> anyhow::Error {
+    anyhow::anyhow!("{problem}")
+}
+
+/// The traffic of an application of the UE.
+fn influence(application: &str) -> Result<TrafficInfluData> {
+    Ok(serde_json::from_value(json!({
+        "supi": "imsi-001010000000001",
+        "dnn": "internet",
+        "snssai": {"sst": 1, "sd": "010203"},
+        "trafficFilters": [{"flowId": 1, "flowDescriptions":
+            [format!("permit out 17 from 198.51.100.{application} to assigned")]}],
+        "trafficRoutes": [{"dnai": "edge", "routeProfId": "1"}],
+    }))?)
+}
+
+async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
+    let core = core_without("pcf", |_| {}).await?;
+    let database = mongodb::start(&database, core.folder()).await?;
+    let pcf = start_beside(&core, &PCF, &program).await?;
+    let until_logged = async |event: &str| {
+        let logged = || pcf.output().contains(event).then_some(());
+        eventually(event, logged, || pcf.output()).await
+    };
+    let udr = udr(&core);
+    let put = async |id: &str, application: &str| {
+        let data = influence(application)?;
+        udr.create_or_replace_individual_influence_data(id, data).await.map_err(failed)
+    };
+    put("before", "1").await?;
+
+    let (_radio, ue) = registered_ue(&core, |_| {}).await?;
+    until_logged("Handle AM Policy Create Request").await?;
+    let session = ue.establish_pdu_session(session()).await?;
+    until_logged("Handle CreateSmPolicy").await?;
+    until_logged("Matched [1] trafficInfluDatas from UDR").await?;
+    reaches(&ue, session.psi, GATEWAY).await?;
+
+    // The UDR notifies the PCF of changed data, and the PCF the SMF of a changed decision.
+    let notified = async |count: usize| {
+        let updates = || core.sbi_record.calls("nsmf-callback SmPolicyUpdateNotify");
+        let is_updated = || (updates() >= count).then_some(());
+        eventually("the SMF is notified", is_updated, || pcf.output()).await
+    };
+    put("meanwhile", "2").await?;
+    notified(1).await?;
+    udr.delete_individual_influence_data("before").await.map_err(failed)?;
+    notified(2).await?;
+    reaches(&ue, session.psi, GATEWAY).await?;
+
+    ue.release_pdu_session(session.psi).await?;
+    until_logged("Handle DeleteSmPolicyContext").await?;
+    let ended = || {
+        let calls = core.sbi_record.calls("nudr-dr DeleteIndividualInfluenceDataSubscription");
+        (calls >= 1).then_some(())
+    };
+    eventually("the subscription of the session ends", ended, || pcf.output()).await?;
     ue.deregister().await?;
-    let deleted = || pcf.output().contains("Handle AM Policy Association Delete").then_some(());
-    eventually("the UE's policy is deleted", deleted, || pcf.output()).await?;
+    until_logged("Handle AM Policy Association Delete").await?;
+    let output = pcf.output();
+    let panic = output.lines().find(|line| line.contains("panic"));
+    ensure!(panic.is_none(), "{}", panic.context("a line")?);
     pcf.stop().await?;
     database.stop().await
 }

@@ -12,6 +12,7 @@ pub struct SearchResult {
     /// Seconds for which the consumer may keep the result
     pub validity_period: u32,
     /// The instances
+    #[serde(deserialize_with = "martlet_sbi::tolerant::null_is_empty")]
     pub nf_instances: Vec<NfProfile>,
     /// Identity of a stored result
     pub search_id: Option<String>,

@@ -34,6 +34,7 @@ pub struct SubscriptionData {
     /// The subscriber
     pub req_nf_instance_id: Option<NfInstanceId>,
     /// Which instances; if absent, all that the subscriber may access
+    #[serde(default, deserialize_with = "martlet_sbi::tolerant::without_empty_members")]
     pub subscr_cond: Option<SubscrCond>,
     /// ID of the subscription, assigned by the NRF
     pub subscription_id: Option<String>,
@@ -97,5 +98,23 @@ impl NotificationData {
             profile_changes: None,
             condition_event: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_members_of_a_condition_are_absent() {
+        let json = r#"{"nfStatusNotificationUri": "http://127.0.0.1/", "subscrCond":
+            {"nfInstanceId": "", "nfInstanceIdList": null, "nfType": "UDM", "serviceName": ""}}"#;
+        let data: SubscriptionData = serde_json::from_str(json).unwrap();
+        assert_eq!(data.subscr_cond, Some(SubscrCond::nf_type(NfType::Udm)));
+        let data: SubscriptionData =
+            serde_json::from_str(r#"{"nfStatusNotificationUri": "http://127.0.0.1/"}"#).unwrap();
+        assert_eq!(data.subscr_cond, None);
+        let wrong = json.replace(r#""nfInstanceId": """#, r#""nfInstanceId": "x""#);
+        assert!(serde_json::from_str::<SubscriptionData>(&wrong).is_err());
     }
 }

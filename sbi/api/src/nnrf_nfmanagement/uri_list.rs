@@ -10,8 +10,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UriList {
-    /// `self` with this list's own URI, `items` with those of the instances.
-    #[serde(rename = "_links")]
+    /// `self` with this list's own URI, `items` with those of the instances. free5GC's NRF writes
+    /// `_link` and `item`.
+    #[serde(
+        rename = "_links",
+        alias = "_link",
+        default,
+        deserialize_with = "martlet_sbi::tolerant::without_empty_members"
+    )]
     pub links: Option<BTreeMap<String, Links>>,
     /// Number of instances, where not all are here.
     pub total_item_count: Option<u32>,

@@ -2,16 +2,23 @@
 use crate::security::scas::{peer, problem};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
-use martlet_sbi::{JsonPatch, PatchItem};
+use martlet_sbi::{JsonPatch, PatchItem, Problem, Router};
+use martlet_sbi_api::Repeated;
 use martlet_sbi_api::common::{AccessType, RatType};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
-use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
-use martlet_tests::{TestCore, in_namespace};
+use martlet_sbi_api::nudr_callback::{NUDR_POLICY_CALLBACK, UdrPolicyCallback};
+use martlet_sbi_api::nudr_dr::{
+    InfluenceDataQuery, PolicyDataChangeNotification, TrafficInfluDataNotif,
+    UdrDataRepositoryClient,
+};
+use martlet_sbi_http::HttpServer;
+use martlet_tests::{TestCore, eventually, in_namespace};
 use serde_json::json;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
 
 fn at(address: SocketAddr) -> Result<martlet_sbi::Peer> {
     let IpAddr::V4(ip) = address.ip() else { anyhow::bail!("the tests use IPv4") };
@@ -94,6 +101,104 @@ fn udr_takes_the_sequence_number_whole_or_its_member() {
         // The subscriber is authenticated with the next one.
         let gnb = core.gnb(1).await?;
         gnb.new_ue(core.ue_config(1))?.register().await?;
+        Ok(())
+    });
+}
+
+/// The notifications that a PCF received.
+#[derive(Default)]
+struct Pcf(Mutex<Vec<TrafficInfluDataNotif>>);
+
+impl UdrPolicyCallback for Pcf {
+    async fn policy_data_change_notification(
+        &self,
+        _: Vec<PolicyDataChangeNotification>,
+    ) -> Result<(), Problem> {
+        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    }
+
+    async fn influence_data_change_notification(
+        &self,
+        body: Vec<TrafficInfluDataNotif>,
+    ) -> Result<(), Problem> {
+        self.0.lock().unwrap().extend(body);
+        Ok(())
+    }
+}
+
+/// Where the PCF of the test is.
+const PCF: &str = "127.0.0.78";
+
+/// free5GC's PCF reads the influence data of each session and subscribes to their changes (TS
+/// 29.519, 6.2.5 to 6.2.8).
+#[test]
+fn pcf_reads_influence_data_and_is_notified_of_changes() {
+    in_namespace(|| async {
+        let allow = |config: &mut martlet::config::Config| {
+            config.sbi.callbacks.allow = vec![PCF.into()];
+        };
+        let core = TestCore::start_on(Sbi::Http, allow).await?;
+        let pcf = Arc::new(Pcf::default());
+        let router = Arc::new(Router::new().serve(NUDR_POLICY_CALLBACK.routes(pcf.clone())));
+        let server =
+            HttpServer::bind(format!("{PCF}:7777").parse()?, router, Default::default()).await?;
+        tokio::spawn(server.run());
+        let udr = UdrDataRepositoryClient::new(at(core.config().sbi.udr)?);
+        let [supi, other] = ["imsi-001010000000001", "imsi-001010000000002"];
+        let query = |supi: &str| InfluenceDataQuery {
+            dnns: Some(Repeated(vec!["internet".parse().expect("a DNN")])),
+            supis: Some(Repeated(vec![supi.parse().expect("a SUPI")])),
+            ..Default::default()
+        };
+        ensure!(udr.read_influence_data(query(supi)).await.map_err(problem)?.is_empty());
+
+        let uri = format!("http://{PCF}:7777/nudr-policy-callback/v1/influence-data-change");
+        let subscription = json!({"dnns": ["internet"], "supis": [supi], "notificationUri": uri});
+        let subscription = serde_json::from_value(subscription)?;
+        let subscribed = udr.create_individual_influence_data_subscription(subscription).await;
+        let subscribed = subscribed.map_err(problem)?;
+        let id = subscribed.location.rsplit('/').next().context("a location")?;
+        let read = udr.read_individual_influence_data_subscription(id).await.map_err(problem)?;
+        ensure!(read == subscribed.body, "{read:?}");
+
+        let influence = |supi: &str| {
+            let json = json!({"afAppId": "edge", "supi": supi, "dnn": "internet",
+                "trafficRoutes": [{"dnai": "edge", "routeProfId": "1"}]});
+            serde_json::from_value::<martlet_sbi_api::nudr_dr::TrafficInfluData>(json)
+        };
+        let put = async |id: &str, supi: &str| {
+            let data = influence(supi)?;
+            let put = udr.create_or_replace_individual_influence_data(id, data).await;
+            anyhow::Ok(put.map_err(problem)?.status)
+        };
+        ensure!(put("of-another", other).await? == 201);
+        ensure!(put("one", supi).await? == 201);
+        let found = udr.read_influence_data(query(supi)).await.map_err(problem)?;
+        ensure!(found.len() == 1 && found[0].res_uri.is_some(), "{found:?}");
+        ensure!(found[0].supi == influence(supi)?.supi, "{found:?}");
+        ensure!(udr.read_influence_data(query(other)).await.map_err(problem)?.len() == 1);
+        // The data apply to another UE now, and so no longer to the subscription's.
+        ensure!(put("one", other).await? == 204);
+        ensure!(put("one", supi).await? == 204);
+        udr.delete_individual_influence_data("one").await.map_err(problem)?;
+        ensure!(udr.delete_individual_influence_data("one").await.is_err());
+
+        let received = || pcf.0.lock().unwrap().clone();
+        let all = || (received().len() >= 4).then_some(());
+        eventually("four notifications", all, || format!("{:?}", received())).await?;
+        // Each leaves in a task of its own.
+        let received = received();
+        ensure!(received.iter().all(|one| one.res_uri.ends_with("/influenceData/one")));
+        let with_data = received.iter().filter(|one| one.traffic_influ_data.is_some()).count();
+        ensure!(received.len() == 4 && with_data == 2, "{received:?}");
+
+        udr.delete_individual_influence_data_subscription(id).await.map_err(problem)?;
+        ensure!(udr.delete_individual_influence_data_subscription(id).await.is_err());
+        let unregistered = json!({"dnns": ["internet"], "notificationUri": "http://127.0.0.90/"});
+        let refused = udr
+            .create_individual_influence_data_subscription(serde_json::from_value(unregistered)?)
+            .await;
+        ensure!(refused.is_err_and(|problem| problem.status() == 403));
         Ok(())
     });
 }

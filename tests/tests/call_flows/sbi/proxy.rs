@@ -40,6 +40,19 @@ impl Proxy {
         change: impl Fn(&mut NfProfile),
         rewrite: fn(&OperationInfo, Response) -> Response,
     ) -> Result<Proxy> {
+        let rewrite =
+            move |operation: &OperationInfo, _: &str, response| rewrite(operation, response);
+        let proxy = Proxy::of(real, services, rewrite).await?;
+        register(core, kind, change).await?;
+        Ok(proxy)
+    }
+
+    /// A proxy that is not registered. `rewrite` gets the target of the request, too.
+    pub async fn of(
+        real: SocketAddr,
+        services: &[&'static [&'static OperationInfo]],
+        rewrite: impl Fn(&OperationInfo, &str, Response) -> Response + Copy + Send + Sync + 'static,
+    ) -> Result<Proxy> {
         let calls = Arc::new(AtomicUsize::new(0));
         let not_found = Arc::new(AtomicUsize::new(0));
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
@@ -48,16 +61,17 @@ impl Proxy {
             let operation = *operation;
             let (calls, not_found) = (calls.clone(), not_found.clone());
             let (binding, root) = (binding.clone(), root.clone());
-            let handler = move |_, _, request| {
+            let handler = move |_, _, request: martlet_sbi::Request| {
                 let (calls, not_found) = (calls.clone(), not_found.clone());
                 let (binding, root) = (binding.clone(), root.clone());
                 let forwarded: martlet_sbi::BoxFuture<'static, _> = Box::pin(async move {
                     calls.fetch_add(1, Ordering::Relaxed);
+                    let target = request.target.clone();
                     let response = binding.send(&root, request).await?;
                     if response.status == 404 {
                         not_found.fetch_add(1, Ordering::Relaxed);
                     }
-                    Ok(rewrite(operation, response))
+                    Ok(rewrite(operation, &target, response))
                 });
                 forwarded
             };
@@ -68,7 +82,6 @@ impl Proxy {
         let server =
             HttpServer::bind(format!("{AT}:7777").parse()?, router, Default::default()).await?;
         tokio::spawn(server.run());
-        register(core, kind, change).await?;
         Ok(Proxy { calls, not_found })
     }
 }
