@@ -17,6 +17,7 @@ mod keys_in_memory;
 mod lease;
 mod nf_sets;
 mod oam;
+mod oidc;
 mod outages;
 mod pki;
 #[path = "../../../upf/nf/src/tests/queries.rs"]

@@ -50,6 +50,8 @@ pub async fn serve(request: Request) -> Response {
     let path = request.uri().path().trim_start_matches('/');
     let asset = match path {
         "" => ASSETS.first(),
+        // The identity provider sends the browser here.
+        "oidc" => ASSETS.first(),
         path => ASSETS.iter().find(|asset| asset.path == path),
     };
     let Some(asset) = asset else { return StatusCode::NOT_FOUND.into_response() };

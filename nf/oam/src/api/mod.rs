@@ -5,6 +5,7 @@ mod alarms;
 mod configuration;
 mod gnbs;
 mod jobs;
+mod oidc;
 mod overview;
 mod session;
 mod sim_batches;
@@ -88,6 +89,8 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
                 .layer(DefaultBodyLimit::max(MAX_SIGN_IN)),
         )
         .routes(routes!(session::change_password))
+        .routes(routes!(oidc::show, oidc::begin))
+        .routes(routes!(oidc::callback).layer(DefaultBodyLimit::max(MAX_SIGN_IN)))
         .routes(routes!(subscribers::list, subscribers::create))
         .routes(routes!(
             subscribers::show,
@@ -257,7 +260,8 @@ mod tests {
             for method in operations.as_object().unwrap().keys() {
                 let method = method.to_uppercase().parse().unwrap();
                 let needed = needed(&method, path);
-                let is_public = path == "/session" && method == http::Method::POST;
+                let is_sign_in = path == "/session" && method == http::Method::POST;
+                let is_public = is_sign_in || path.starts_with("/session/oidc");
                 assert_eq!(needed == Needed::Nothing, is_public, "{method} {path}");
             }
         }
