@@ -3,6 +3,7 @@
 //
 //     node console.mjs TOOLS ADDRESS SCREENSHOTS   (the one-time password comes on standard input)
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openBrowser } from "./browser.mjs";
 
@@ -75,6 +76,31 @@ try {
   await page.getByText("PDU session 1").waitFor();
   await page.getByRole("region", { name: "Rules in the datapath" }).waitFor();
   await check("ue");
+
+  step("its messages are recorded");
+  await page.getByRole("button", { name: "Record messages" }).click();
+  await page.getByText(/^Recording: /).waitFor();
+  await please("register again");
+  const diagram = page.getByRole("img", { name: /^Ladder diagram of \d+ messages/ });
+  await diagram.getByText("SBI Nsmf_pdusession", { exact: false }).first().waitFor();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByText(/^Recorded \d+ messages/).waitFor();
+  const registration = await page.locator("#f-procedure option", { hasText: ". RegistrationRequest" }).first().getAttribute("value");
+  await page.locator("#f-procedure").selectOption(registration);
+  await diagram.getByText("NAS RegistrationAccept").waitFor();
+  assert.equal(await diagram.getByText("PduSessionEstablishmentRequest").count(), 0, "another procedure");
+  await page.getByRole("heading", { name: "Messages", exact: true }).evaluate((heading) => heading.scrollIntoView());
+  await check("ue-messages");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.getByText("The same as a table").click();
+  await page.getByRole("cell", { name: "RegistrationAccept" }).waitFor();
+  await check("ue-messages-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download for Wireshark" }).click();
+  const file = readFileSync(await (await downloading).path());
+  // The magic of a section header block (pcapng).
+  assert.equal(file.readUInt32LE(0), 0x0a0d0d0a);
 
   step("why another UE is refused");
   await please("refuse");

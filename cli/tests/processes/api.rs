@@ -140,7 +140,7 @@ impl Caller {
         Ok(self.with("cookie", &cookie).with("x-csrf-token", &csrf))
     }
 
-    fn change_password(&self, old: &str, new: &str) -> Result<()> {
+    pub fn change_password(&self, old: &str, new: &str) -> Result<()> {
         let body = json!({"old": old, "new": new});
         self.request("PUT", "/session/password", Some(body))?.expect(204)?;
         Ok(())

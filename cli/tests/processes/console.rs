@@ -66,7 +66,10 @@ fn main_ways_of_an_operator_in_chromium() {
                     let patch = Some(json!({"msisdn": "491700000001"}));
                     api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
                 }
-                "register" => {
+                "register" | "register again" => {
+                    if request == "register again" {
+                        first.deregister().await?;
+                    }
                     first.register().await?;
                     let dnn = Some("internet".into());
                     let session = PduSessionRequest { dnn, ..PduSessionRequest::default() };

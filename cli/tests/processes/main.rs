@@ -35,6 +35,7 @@ mod site;
 mod statements;
 mod traces;
 mod tutorial;
+mod ue_messages;
 mod user_plane;
 
 use site::*;

@@ -21,6 +21,7 @@ mod persisted;
 mod procedures;
 mod served;
 mod services;
+mod signalling;
 mod tables;
 mod takeover;
 mod ue;

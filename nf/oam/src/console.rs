@@ -34,6 +34,7 @@ const ASSETS: &[Asset] = assets! {
     "table.js" "text/javascript; charset=utf-8",
     "pages/overview.js" "text/javascript; charset=utf-8",
     "pages/ues.js" "text/javascript; charset=utf-8",
+    "pages/ladder.js" "text/javascript; charset=utf-8",
     "pages/subscribers.js" "text/javascript; charset=utf-8",
     "pages/radio.js" "text/javascript; charset=utf-8",
     "pages/userplane.js" "text/javascript; charset=utf-8",

@@ -44,6 +44,7 @@ pub mod poll;
 pub mod problem;
 mod replays;
 pub mod server;
+mod signalling;
 mod state;
 mod throttle;
 

@@ -13,6 +13,7 @@ mod subscriber_body;
 mod subscriber_imports;
 mod subscribers;
 mod ues;
+mod ue_messages;
 mod user_plane;
 
 use crate::authentication::admit;
@@ -109,6 +110,8 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(ues::deregister))
         .routes(routes!(ues::locate))
         .routes(routes!(gnbs::list))
+        .routes(routes!(ue_messages::record))
+        .routes(routes!(ue_messages::pcap))
         .routes(routes!(gnbs::release))
         .routes(routes!(user_plane::show))
         .routes(routes!(user_plane::trace))
