@@ -9,9 +9,10 @@ import { radio } from "./pages/radio.js";
 import { userplane } from "./pages/userplane.js";
 import { map } from "./pages/map.js";
 import { policies } from "./pages/policies.js";
+import { lab } from "./pages/lab.js";
 import { administration } from "./pages/administration.js";
 
-const PAGES = { overview, ues, subscribers, radio, userplane, map, policies, administration };
+const PAGES = { overview, ues, subscribers, radio, userplane, map, policies, lab, administration };
 const main = document.getElementById("main");
 const header = document.getElementById("header");
 let who = null;

@@ -3,7 +3,7 @@ export const T = {
   title: "Martlet",
   pages: {
     overview: "Overview", ues: "UEs", subscribers: "Subscribers", radio: "Radio",
-    userplane: "User plane", map: "Map", policies: "Services and policies",
+    userplane: "User plane", map: "Map", policies: "Services and policies", lab: "Lab",
     administration: "Administration",
   },
   navigation: "Pages",
@@ -77,5 +77,7 @@ export const T = {
   backupMade: (folder) => `Made in ${folder}. It has the operator's key. Restore it with martlet restore ${folder} while the core does not run.`,
   certificates: "Certificates", validFor: (days) => `valid for ${days} days`, version: "Version",
   when: "When", who: "Who", what: "What", target: "To what", expires: "Expires", name: "Name",
+  reports: "Reports of martlet-lab", report: "Report", noReports: "There is no folder of reports.",
+  experiment: "Experiment", figures: "Figures", plot: "Plot", value: "Value", unit: "Unit",
   onlyAdministrators: "Only administrators see this page.", done: "Done.",
 };

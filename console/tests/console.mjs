@@ -144,6 +144,15 @@ try {
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText(/pcf: /).first().waitFor();
 
+  step("a report of the lab");
+  await go("Lab");
+  await page.getByRole("link", { name: "sbi-1" }).click();
+  await page.getByRole("cell", { name: "12 – 13" }).waitFor();
+  const plot = page.getByRole("img", { name: "Plot: latency" });
+  await plot.waitFor();
+  assert.equal(await plot.evaluate((image) => image.naturalWidth), 400, "the plot is not shown");
+  await check("lab");
+
   step("roles, backup");
   await go("Administration");
   const users = page.locator("section", { has: page.getByRole("heading", { name: "Users" }) });

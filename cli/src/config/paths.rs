@@ -106,6 +106,7 @@ impl Config {
             &mut self.oam.api.key,
             &mut self.oam.api.oidc.client_secret_file,
             &mut self.oam.api.oidc.ca,
+            &mut self.oam.api.lab_reports,
             &mut self.upf.xdp.pin,
             &mut self.upf.telemetry.captures,
         ];

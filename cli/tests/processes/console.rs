@@ -26,6 +26,12 @@ const CONFIGURATION: &str =
 lmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: 12.0991 }] }
 ";
 
+/// A report of martlet-lab.
+const SUMMARY: &str = r#"{"lab": "sbi", "machine": {"cores": 2}, "figures": [{"id": "a.b",
+    "value": 12.3456, "unit": "us", "low": 12.0, "high": 13.0, "n": 100}]}"#;
+const PLOT: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="400" height="100">
+    <path d="M0 100 L400 0" stroke="black"/></svg>"#;
+
 #[test]
 fn main_ways_of_an_operator_in_chromium() {
     let is_there = tools().join("node_modules/playwright-core").is_dir();
@@ -35,6 +41,13 @@ fn main_ways_of_an_operator_in_chromium() {
     in_namespace_within(LONGEST, || async {
         let site = api_site("console")?;
         let config = std::fs::read_to_string(site.config())?;
+        let run = site.0.join("lab/sbi-1");
+        std::fs::create_dir_all(&run)?;
+        std::fs::write(run.join("summary.json"), SUMMARY)?;
+        std::fs::write(run.join("report.md"), "# SBI\n\nA round trip.\n")?;
+        std::fs::write(run.join("latency.svg"), PLOT)?;
+        let lab = format!("lab_reports: {:?}, enabled: true,", site.0.join("lab"));
+        let config = config.replace("enabled: true,", &lab);
         std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
         let core = site.start(&[])?;
         let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {

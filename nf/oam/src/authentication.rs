@@ -47,7 +47,7 @@ pub fn needed(method: &Method, path: &str) -> Needed {
         // Results of jobs have packets.
         "jobs" => Needed::Scope(Scope::Network),
         "overview" | "events" | "functions" | "slices" | "data-networks" | "policies" | "plan"
-        | "version" => by_kind(Scope::Administration),
+        | "lab-reports" | "version" => by_kind(Scope::Administration),
         _ => Needed::Scope(Scope::Administration),
     }
 }

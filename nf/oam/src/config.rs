@@ -33,6 +33,8 @@ pub struct ApiConfig {
     pub audit_entries: u64,
     /// Events that a reader can resume after.
     pub events: usize,
+    /// Folder with reports of martlet-lab that the console shows. Default: none.
+    pub lab_reports: Option<PathBuf>,
     /// Sign-in with OpenID Connect.
     pub oidc: OidcConfig,
 }
@@ -52,6 +54,7 @@ impl Default for ApiConfig {
             lockout_min: 5,
             audit_entries: 100_000,
             events: 4096,
+            lab_reports: None,
             oidc: OidcConfig::default(),
         }
     }

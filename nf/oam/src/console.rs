@@ -38,6 +38,7 @@ const ASSETS: &[Asset] = assets! {
     "pages/subscribers.js" "text/javascript; charset=utf-8",
     "pages/radio.js" "text/javascript; charset=utf-8",
     "pages/userplane.js" "text/javascript; charset=utf-8",
+    "pages/lab.js" "text/javascript; charset=utf-8",
     "pages/map.js" "text/javascript; charset=utf-8",
     "pages/policies.js" "text/javascript; charset=utf-8",
     "pages/administration.js" "text/javascript; charset=utf-8",

@@ -5,6 +5,7 @@ mod alarms;
 mod configuration;
 mod gnbs;
 mod jobs;
+mod lab_reports;
 mod oidc;
 mod overview;
 mod session;
@@ -12,8 +13,8 @@ mod sim_batches;
 mod subscriber_body;
 mod subscriber_imports;
 mod subscribers;
-mod ues;
 mod ue_messages;
+mod ues;
 mod user_plane;
 
 use crate::authentication::admit;
@@ -109,9 +110,9 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(ues::page))
         .routes(routes!(ues::deregister))
         .routes(routes!(ues::locate))
-        .routes(routes!(gnbs::list))
         .routes(routes!(ue_messages::record))
         .routes(routes!(ue_messages::pcap))
+        .routes(routes!(gnbs::list))
         .routes(routes!(gnbs::release))
         .routes(routes!(user_plane::show))
         .routes(routes!(user_plane::trace))
@@ -123,6 +124,9 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(overview::recent_events))
         .routes(routes!(overview::functions))
         .routes(routes!(overview::version))
+        .routes(routes!(lab_reports::list))
+        .routes(routes!(lab_reports::show))
+        .routes(routes!(lab_reports::plot))
         .routes(routes!(alarms::list))
         .routes(routes!(alarms::acknowledge))
         .routes(routes!(jobs::list))
