@@ -109,16 +109,19 @@ demo-switch: packages-demo release release-switch ## The same with a programmabl
 	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet
 
 oracles: packages-test
-	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate, the OpenAPI validators and p4runtime-shell from PyPI into target/oracles."
+	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate, the OpenAPI validators and p4runtime-shell from PyPI, and oapi-codegen from the Go module proxy, into target/oracles."
 	@test -x $(PYTHON_ORACLES)/bin/python || python3 -m venv $(PYTHON_ORACLES)
 	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml, p4runtime_sh' 2>/dev/null || \
 		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3 p4runtime-shell==0.0.6
 	@$(PYTHON_ORACLES)/bin/python -c 'import schemathesis, openapi_spec_validator, openapi_python_client' 2>/dev/null || \
 		$(PYTHON_ORACLES)/bin/pip install --quiet schemathesis==4.32.5 openapi-spec-validator==0.9.0 openapi-python-client==0.29.1
+	@test -x $(PYTHON_ORACLES)/bin/oapi-codegen || ! command -v go > /dev/null || \
+		(cd console/tests/openapi_go && go mod download && go build -o $(PYTHON_ORACLES)/bin/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen)
 
 console-tools: packages-test
 	@mkdir -p target/console-tools && cp console/tests/package.json console/tests/package-lock.json target/console-tools/
-	@test -d target/console-tools/node_modules/playwright-core || (cd target/console-tools && npm ci --silent --no-audit --no-fund)
+	@cmp -s console/tests/package-lock.json target/console-tools/node_modules/.martlet-lock || \
+		(cd target/console-tools && npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.martlet-lock)
 
 schemathesis: oracles ## Send random requests to the northbound API for SECONDS (600)
 	MARTLET_SCHEMATHESIS_SECONDS=$(if $(filter 30,$(SECONDS)),600,$(SECONDS)) MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python \

@@ -22,7 +22,7 @@ export async function call(method, path, body, headers = {}) {
   const text = await response.text();
   const value = text ? JSON.parse(text) : null;
   if (!response.ok) {
-    if (response.status === 401 && path !== "/session") window.dispatchEvent(new Event("signed-out"));
+    if (response.status === 401 && !path.startsWith("/session")) window.dispatchEvent(new Event("signed-out"));
     throw new Problem(value ?? { status: response.status, detail: response.statusText });
   }
   return { value, tag: response.headers.get("etag") };
@@ -39,6 +39,20 @@ export async function session() {
 
 export async function signIn(user, password) {
   const value = (await call("POST", "/session", { user, password })).value;
+  csrf = value.csrf_token ?? null;
+  return value;
+}
+
+// Sign-in with the identity provider: its name, the way there, and the way back.
+export const provider = async () => (await get("/session/oidc")).provider;
+export const beginSignIn = async () => (await post("/session/oidc")).authorization_url;
+
+export async function endSignIn(parameters) {
+  const sent = {};
+  for (const name of ["state", "code", "iss", "error"]) {
+    if (parameters.has(name)) sent[name] = parameters.get(name);
+  }
+  const value = await post("/session/oidc/callback", { state: "", ...sent });
   csrf = value.csrf_token ?? null;
   return value;
 }

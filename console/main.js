@@ -1,5 +1,5 @@
 // Sign-in, navigation and pages.
-import { call, events, session, signIn } from "./api.js";
+import { beginSignIn, call, endSignIn, events, provider, session, signIn } from "./api.js";
 import { field, fill, h, say, showProblem } from "./dom.js";
 import { T } from "./text.js";
 import { overview } from "./pages/overview.js";
@@ -9,12 +9,14 @@ import { radio } from "./pages/radio.js";
 import { userplane } from "./pages/userplane.js";
 import { map } from "./pages/map.js";
 import { policies } from "./pages/policies.js";
+import { lab } from "./pages/lab.js";
 import { administration } from "./pages/administration.js";
 
-const PAGES = { overview, ues, subscribers, radio, userplane, map, policies, administration };
+const PAGES = { overview, ues, subscribers, radio, userplane, map, policies, lab, administration };
 const main = document.getElementById("main");
 const header = document.getElementById("header");
 let who = null;
+let failed = null;
 let leave = [];
 
 function drawHeader(current) {
@@ -31,8 +33,8 @@ async function signOut() {
   who = null; show();
 }
 
-function signInPage() {
-  const at = h("div");
+function signInPage(failed) {
+  const at = h("div"); const other = h("div");
   const form = h("form", { onsubmit: async (event) => {
     event.preventDefault();
     try {
@@ -43,8 +45,13 @@ function signInPage() {
   field("user", T.user, { autocomplete: "username", required: true }),
   field("password", T.password, { type: "password", autocomplete: "current-password", required: true }),
   at, h("div", { class: "buttons" }, h("button", { class: "main" }, T.signIn)));
-  fill(main, h("h1", {}, T.signIn), form);
+  fill(main, h("h1", {}, T.signIn), form, other);
   form.elements.user.focus();
+  if (failed) showProblem(form, failed, at);
+  provider().then((name) => name && fill(other, h("h2", {}, T.orElse),
+    h("button", { onclick: async () => {
+      try { location.assign(await beginSignIn()); } catch (problem) { showProblem(form, problem, at); }
+    } }, T.signInWith(name)))).catch(() => {});
 }
 
 function passwordPage() {
@@ -74,7 +81,7 @@ const context = {
 async function show() {
   for (const end of leave) end();
   leave = [];
-  if (!who) { drawHeader(); signInPage(); return; }
+  if (!who) { drawHeader(); signInPage(failed); failed = null; return; }
   if (who.must_change_password) { drawHeader(); passwordPage(); return; }
   const [name, ...rest] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
   const page = PAGES[name] ? name : "overview";
@@ -92,5 +99,12 @@ async function show() {
 
 window.addEventListener("hashchange", () => { show(); main.focus(); });
 window.addEventListener("signed-out", () => { if (who) { who = null; show(); } });
-try { who = await session(); } catch { who = null; }
+if (location.pathname === "/oidc") {
+  const parameters = new URLSearchParams(location.search);
+  // The code is of no use twice, and leaves the history of the browser.
+  history.replaceState(null, "", "/");
+  try { who = await endSignIn(parameters); } catch (problem) { failed = problem; }
+} else {
+  try { who = await session(); } catch { who = null; }
+}
 show();

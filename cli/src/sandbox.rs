@@ -142,7 +142,9 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     if is(API_FUNCTION) && config.oam.api.enabled {
         let api = &config.oam.api;
         access.write.push(folder_of(&config.api_socket()));
-        access.read.extend(api.certificate.iter().chain(&api.key).cloned());
+        let oidc = [&api.oidc.client_secret_file, &api.oidc.ca];
+        let read = [&api.certificate, &api.key].into_iter().chain(oidc);
+        access.read.extend(read.chain([&api.lab_reports]).flatten().cloned());
         // The API changes the configuration, where the permissions of its folder allow it.
         access.write.extend(files.config.as_deref().map(folder_of));
         // It copies the databases of the functions for a backup.

@@ -3,6 +3,7 @@ import { get, post } from "../api.js";
 import { cause } from "../causes.js";
 import { field, fill, h, say, table } from "../dom.js";
 import { rows } from "../table.js";
+import { recorder } from "./ladder.js";
 import { T } from "../text.js";
 
 const STATES = ["registered, connected", "registered, idle", "registering", "deregistered"];
@@ -47,6 +48,7 @@ async function one(at, supi, context) {
   const state = h("div"); const sessions = h("div"); const history = h("div"); const ladder = h("div");
   const outcome = h("div", { role: "status" });
   fill(at, h("h2", {}, supi), state, outcome, h("h2", {}, T.sessions), sessions,
+    h("h2", {}, T.messages), context.may("network") ? recorder(supi, context) : h("p", { class: "soft" }, T.noMessages),
     h("h2", {}, T.history), history, h("h2", {}, T.ladder), ladder);
   const act = (name, label, danger) => h("button", { class: danger ? "danger" : null, onclick: async () => {
     if (danger && !confirm(T.confirmDeregister(supi))) return;

@@ -1,30 +1,15 @@
 // The console in a real Chromium, against a live core. The Rust test starts both, and does what
-// this script asks for: it prints `do NAME`, and reads a line when that is done.
+// this script asks for.
 //
 //     node console.mjs TOOLS ADDRESS SCREENSHOTS   (the one-time password comes on standard input)
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { openBrowser } from "./browser.mjs";
 
 const [tools, address, screenshots] = process.argv.slice(2);
-const require = createRequire(join(tools, "package.json"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const read = async () => (await lines.next()).value;
-async function please(name) { console.log(`do ${name}`); await read(); }
-
+const { browser, page, check, please, read } = await openBrowser(tools, screenshots);
 const base = `http://${address}`;
-const profile = mkdtempSync(join(tmpdir(), "martlet-chromium-"));
-const browser = await chromium.launchPersistentContext(profile, {
-  executablePath: "/usr/bin/chromium", headless: true, viewport: { width: 1280, height: 900 },
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
-const page = browser.pages()[0] ?? await browser.newPage();
 const errors = [];
 page.on("pageerror", (error) => errors.push(String(error)));
 page.on("console", (message) => { if (message.type() === "error" && !/status of (4\d\d|502|504)/.test(message.text())) errors.push(message.text()); });
@@ -32,16 +17,6 @@ page.on("dialog", (dialog) => dialog.accept());
 const foreign = [];
 page.on("request", (request) => { if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) foreign.push(request.url()); });
 
-async function check(name) {
-  // The policy of the page allows no script of another origin; Playwright evaluates this one.
-  await page.evaluate(axe);
-  const found = await page.evaluate(async () => (await globalThis.axe.run(document, {
-    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-  })).violations.map((v) => `${v.id}: ${v.nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`));
-  assert.deepEqual(found, [], `axe on ${name}`);
-  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: false });
-  console.log(`page ${name}`);
-}
 const go = async (name) => {
   await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
   await page.getByRole("heading", { level: 1, name }).waitFor();
@@ -87,6 +62,7 @@ try {
   await page.getByText("Someone else changed this meanwhile").waitFor();
   await check("conflict");
   await page.getByRole("button", { name: "Load the current version" }).click();
+  await page.getByText("Someone else changed this meanwhile").waitFor({ state: "detached" });
   await page.getByLabel("UE AMBR uplink").fill("10 Mbps");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("link", { name: "imsi-001010000001000" }).waitFor();
@@ -100,6 +76,31 @@ try {
   await page.getByText("PDU session 1").waitFor();
   await page.getByRole("region", { name: "Rules in the datapath" }).waitFor();
   await check("ue");
+
+  step("its messages are recorded");
+  await page.getByRole("button", { name: "Record messages" }).click();
+  await page.getByText(/^Recording: /).waitFor();
+  await please("register again");
+  const diagram = page.getByRole("img", { name: /^Ladder diagram of \d+ messages/ });
+  await diagram.getByText("SBI Nsmf_pdusession", { exact: false }).first().waitFor();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByText(/^Recorded \d+ messages/).waitFor();
+  const registration = await page.locator("#f-procedure option", { hasText: ". RegistrationRequest" }).first().getAttribute("value");
+  await page.locator("#f-procedure").selectOption(registration);
+  await diagram.getByText("NAS RegistrationAccept").waitFor();
+  assert.equal(await diagram.getByText("PduSessionEstablishmentRequest").count(), 0, "another procedure");
+  await page.getByRole("heading", { name: "Messages", exact: true }).evaluate((heading) => heading.scrollIntoView());
+  await check("ue-messages");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.getByText("The same as a table").click();
+  await page.getByRole("cell", { name: "RegistrationAccept" }).waitFor();
+  await check("ue-messages-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download for Wireshark" }).click();
+  const file = readFileSync(await (await downloading).path());
+  // The magic of a section header block (pcapng).
+  assert.equal(file.readUInt32LE(0), 0x0a0d0d0a);
 
   step("why another UE is refused");
   await please("refuse");
@@ -143,6 +144,15 @@ try {
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText(/pcf: /).first().waitFor();
 
+  step("a report of the lab");
+  await go("Lab");
+  await page.getByRole("link", { name: "sbi-1" }).click();
+  await page.getByRole("cell", { name: "12 – 13" }).waitFor();
+  const plot = page.getByRole("img", { name: "Plot: latency" });
+  await plot.waitFor();
+  assert.equal(await plot.evaluate((image) => image.naturalWidth), 400, "the plot is not shown");
+  await check("lab");
+
   step("roles, backup");
   await go("Administration");
   const users = page.locator("section", { has: page.getByRole("heading", { name: "Users" }) });
@@ -151,7 +161,7 @@ try {
   await users.getByLabel("First password").fill("first passphrase");
   await users.getByRole("button", { name: "Add a user" }).click();
   await users.getByRole("cell", { name: "vera", exact: true }).waitFor();
-  await page.getByLabel("New folder on the core's machine").fill(await backupFolder());
+  await page.getByLabel("New folder on the core's machine").fill(await please("folder"));
   await page.getByRole("button", { name: "Make a backup" }).click();
   await page.getByText("Restore it with martlet restore").waitFor();
   await check("administration");
@@ -206,5 +216,3 @@ try {
   await browser.close();
   process.exit();
 }
-
-async function backupFolder() { console.log("do folder"); return read(); }

@@ -222,6 +222,8 @@ mod tests {
             operation: Some(operation),
             method: &operation.method,
             target,
+            consumer: None,
+            correlation: None,
             request: sent,
             status,
             response: None,

@@ -104,6 +104,9 @@ impl Config {
             &mut self.oam.api.socket,
             &mut self.oam.api.certificate,
             &mut self.oam.api.key,
+            &mut self.oam.api.oidc.client_secret_file,
+            &mut self.oam.api.oidc.ca,
+            &mut self.oam.api.lab_reports,
             &mut self.upf.xdp.pin,
             &mut self.upf.telemetry.captures,
         ];

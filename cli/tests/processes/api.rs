@@ -37,9 +37,13 @@ pub struct Response {
 }
 
 impl Response {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn headers(&self, name: &str) -> Vec<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+        lines.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers(name).first().copied()
     }
 
     fn tag(&self) -> Result<String> {
@@ -66,8 +70,12 @@ impl Caller {
     }
 
     /// Over TCP, not signed in.
-    fn tcp() -> Self {
+    pub fn tcp() -> Self {
         Caller::default()
+    }
+
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 
     pub fn with(&self, name: &str, value: &str) -> Self {
@@ -122,7 +130,7 @@ impl Caller {
     }
 
     /// Signs in; the caller then has the cookie and the CSRF token.
-    fn sign_in(&self, user: &str, password: &str) -> Result<Self> {
+    pub fn sign_in(&self, user: &str, password: &str) -> Result<Self> {
         let body = json!({"user": user, "password": password});
         let response = self.post("/session", body)?.expect(200)?;
         let cookie = response.header("set-cookie").context("a cookie")?.to_string();
@@ -132,7 +140,7 @@ impl Caller {
         Ok(self.with("cookie", &cookie).with("x-csrf-token", &csrf))
     }
 
-    fn change_password(&self, old: &str, new: &str) -> Result<()> {
+    pub fn change_password(&self, old: &str, new: &str) -> Result<()> {
         let body = json!({"old": old, "new": new});
         self.request("PUT", "/session/password", Some(body))?.expect(204)?;
         Ok(())

@@ -2,6 +2,7 @@
 use crate::api::{ADDRESS, Caller, api_site, first_password};
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
+use martlet_lab::CoreProcess;
 use martlet_ran::PduSessionRequest;
 use martlet_tests::{GATEWAY, in_namespace_within, reaches, skip};
 use serde_json::json;
@@ -14,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 const LONGEST: Duration = Duration::from_secs(240);
 
 /// The folder with playwright-core and axe-core, which `make console-tools` fills.
-fn tools() -> PathBuf {
+pub fn tools() -> PathBuf {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/console-tools");
     std::env::var_os("MARTLET_CONSOLE_TOOLS").map_or(default.into(), PathBuf::from)
 }
@@ -25,6 +26,12 @@ const CONFIGURATION: &str =
 lmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: 12.0991 }] }
 ";
 
+/// A report of martlet-lab.
+const SUMMARY: &str = r#"{"lab": "sbi", "machine": {"cores": 2}, "figures": [{"id": "a.b",
+    "value": 12.3456, "unit": "us", "low": 12.0, "high": 13.0, "n": 100}]}"#;
+const PLOT: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="400" height="100">
+    <path d="M0 100 L400 0" stroke="black"/></svg>"#;
+
 #[test]
 fn main_ways_of_an_operator_in_chromium() {
     let is_there = tools().join("node_modules/playwright-core").is_dir();
@@ -34,6 +41,13 @@ fn main_ways_of_an_operator_in_chromium() {
     in_namespace_within(LONGEST, || async {
         let site = api_site("console")?;
         let config = std::fs::read_to_string(site.config())?;
+        let run = site.0.join("lab/sbi-1");
+        std::fs::create_dir_all(&run)?;
+        std::fs::write(run.join("summary.json"), SUMMARY)?;
+        std::fs::write(run.join("report.md"), "# SBI\n\nA round trip.\n")?;
+        std::fs::write(run.join("latency.svg"), PLOT)?;
+        let lab = format!("lab_reports: {:?}, enabled: true,", site.0.join("lab"));
+        let config = config.replace("enabled: true,", &lab);
         std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
         let core = site.start(&[])?;
         let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {
@@ -65,7 +79,10 @@ fn main_ways_of_an_operator_in_chromium() {
                     let patch = Some(json!({"msisdn": "491700000001"}));
                     api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
                 }
-                "register" => {
+                "register" | "register again" => {
+                    if request == "register again" {
+                        first.deregister().await?;
+                    }
                     first.register().await?;
                     let dnn = Some("internet".into());
                     let session = PduSessionRequest { dnn, ..PduSessionRequest::default() };
@@ -100,6 +117,23 @@ fn main_ways_of_an_operator_in_chromium() {
     });
 }
 
+/// A core with the API, and a token of an administrator.
+fn site_with_token(name: &str) -> Result<(Site, CoreProcess, String)> {
+    let site = api_site(name)?;
+    let config = std::fs::read_to_string(site.config())?;
+    let many = "enabled: true, requests_per_minute: 1000000,";
+    std::fs::write(site.config(), config.replace("enabled: true,", many))?;
+    let core = site.start(&[])?;
+    let api = Caller::socket(&site);
+    let user = json!({"name": "robot", "role": "administrator", "password": "first passphrase"});
+    api.post("/users", user)?.expect(201)?;
+    let body = json!({"name": "test", "days": 1, "user": "robot",
+        "scopes": ["read", "subscribers", "network", "administration"]});
+    let made = api.post("/tokens", body)?.expect(201)?.body;
+    let token = made["token"].as_str().context("a token")?.to_string();
+    Ok((site, core, token))
+}
+
 /// The description is valid OpenAPI 3.1, and the core answers accordingly: a client that was
 /// generated from it works, and random requests get no 500.
 #[test]
@@ -115,19 +149,7 @@ fn openapi_is_valid_and_random_requests_get_no_500() {
         return skip("OpenAPI and Schemathesis: `make oracles` installs them");
     }
     in_namespace_within(LONGEST, || async move {
-        let site = api_site("openapi")?;
-        let config = std::fs::read_to_string(site.config())?;
-        let many = "enabled: true, requests_per_minute: 1000000,";
-        std::fs::write(site.config(), config.replace("enabled: true,", many))?;
-        let core = site.start(&[])?;
-        let api = Caller::socket(&site);
-        let user =
-            json!({"name": "robot", "role": "administrator", "password": "first passphrase"});
-        api.post("/users", user)?.expect(201)?;
-        let body = json!({"name": "test", "days": 1, "user": "robot",
-            "scopes": ["read", "subscribers", "network", "administration"]});
-        let made = api.post("/tokens", body)?.expect(201)?.body;
-        let token = made["token"].as_str().context("a token")?.to_string();
+        let (site, core, token) = site_with_token("openapi")?;
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../console/tests/openapi.py");
         let seconds = std::env::var("MARTLET_SCHEMATHESIS_SECONDS").unwrap_or("12".into());
         let output = tokio::process::Command::new(&python)
@@ -138,8 +160,49 @@ fn openapi_is_valid_and_random_requests_get_no_500() {
         println!("{text}");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(output.status.success(), "{text}\n{error}");
-        let answer: Result<_> = api.get("/overview");
+        let answer = Caller::socket(&site).get("/overview");
         answer.context("the core answers after it")?;
+        core.stop()
+    });
+}
+
+/// A client in Go that oapi-codegen generates from the description lists, adds, changes and removes
+/// subscribers.
+#[test]
+fn a_go_client_generated_from_the_description_works() {
+    let oracles = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/oracles/bin/oapi-codegen");
+    let generator = std::env::var_os("MARTLET_OAPI_CODEGEN").unwrap_or(oracles.into());
+    let has_go = std::process::Command::new("go").arg("version").output().is_ok();
+    if !Path::new(&generator).exists() || !has_go {
+        return skip("the Go client: `make oracles` installs oapi-codegen, which needs Go");
+    }
+    in_namespace_within(LONGEST, || async move {
+        let (site, core, token) = site_with_token("openapi-go")?;
+        site.subscribe(100, 20)?;
+        let folder = site.0.join("go");
+        std::fs::create_dir_all(folder.join("client"))?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/tests/openapi_go");
+        for file in ["go.mod", "go.sum", "main.go", "oapi-codegen.yaml"] {
+            std::fs::copy(source.join(file), folder.join(file))?;
+        }
+        let document = Caller::socket(&site).get("/openapi.json")?;
+        std::fs::write(folder.join("openapi.json"), document.to_string())?;
+        let run = async |program: &std::ffi::OsStr, arguments: &[&str]| -> Result<String> {
+            let mut command = tokio::process::Command::new(program);
+            command.args(arguments).current_dir(&folder).env("GOFLAGS", "-mod=mod -modcacherw");
+            let output = command.env("GOPROXY", "off").kill_on_drop(true).output().await?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            ensure!(output.status.success(), "{program:?} {arguments:?}: {text}{error}");
+            Ok(text)
+        };
+        run(&generator, &["--config", "oapi-codegen.yaml", "openapi.json"]).await?;
+        run("go".as_ref(), &["build", "-o", "client-test", "."]).await?;
+        let program = folder.join("client-test");
+        let text = run(program.as_os_str(), &[&format!("http://{ADDRESS}/api/v1"), &token]).await?;
+        print!("{text}");
+        ensure!(text.contains("listed 22 subscribers on 4 pages"), "{text}");
+        ensure!(text.contains("added, changed and removed one"), "{text}");
         core.stop()
     });
 }

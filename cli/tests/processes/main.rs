@@ -17,6 +17,7 @@ mod keys_in_memory;
 mod lease;
 mod nf_sets;
 mod oam;
+mod oidc;
 mod outages;
 mod pki;
 #[path = "../../../upf/nf/src/tests/queries.rs"]
@@ -35,6 +36,7 @@ mod statements;
 mod supervised;
 mod traces;
 mod tutorial;
+mod ue_messages;
 mod user_plane;
 
 use site::*;

@@ -22,6 +22,7 @@ mod procedures;
 mod served;
 mod services;
 mod shared_data;
+mod signalling;
 mod tables;
 mod takeover;
 mod ue;

@@ -4,6 +4,7 @@
 //!
 //! Each packet is an "exported PDU" with the name of Wireshark's dissector and the addresses of
 //! both ends, since a call within a process has no packet.
+use crate::signalling;
 use martlet_sbi::{Encoded, Exchange, Tap};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
@@ -49,6 +50,16 @@ pub enum Link {
 }
 
 impl Link {
+    /// The protocol in words.
+    pub fn protocol(self) -> &'static str {
+        match self {
+            Link::N2 => "NGAP",
+            Link::N1 => "NAS",
+            Link::N4 => "PFCP",
+            Link::Sbi => "SBI",
+        }
+    }
+
     fn dissector(self) -> &'static str {
         match self {
             Link::N2 => "ngap",
@@ -175,7 +186,8 @@ pub fn record(link: Link, from: Option<SocketAddr>, to: Option<SocketAddr>, mess
     let _ = sink.packets.try_send((now, exported(link, from, to, message)));
 }
 
-fn exported(
+/// A message as Wireshark reads it.
+pub(crate) fn exported(
     link: Link,
     from: Option<SocketAddr>,
     to: Option<SocketAddr>,
@@ -208,7 +220,8 @@ fn exported(
     out
 }
 
-/// Captures the SBI exchanges that a network function serves.
+/// Captures the SBI exchanges that a network function serves, and records them while an operator
+/// asks for it.
 pub struct SbiCapture {
     /// The function's address.
     pub at: Option<SocketAddr>,
@@ -216,30 +229,37 @@ pub struct SbiCapture {
 
 impl Tap for SbiCapture {
     fn wants_bodies(&self) -> bool {
-        true
+        wants(Link::Sbi) || signalling::is_on()
     }
 
     fn exchanged(&self, exchange: &Exchange<'_>) {
-        let body = |head: String, body: &Option<Encoded>| {
-            let (kind, bytes) =
-                body.as_ref().map_or(("", &[][..]), |body| (&*body.content_type, &body.bytes[..]));
-            let kind =
-                if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
-            let mut text =
-                format!("{head}{kind}content-length: {}\r\n\r\n", bytes.len()).into_bytes();
-            text.extend_from_slice(bytes);
-            text
-        };
-        let host = self.at.map_or(String::new(), |at| format!("host: {at}\r\n"));
-        let request = body(
-            format!("{} {} HTTP/1.1\r\n{host}", exchange.method, exchange.target),
-            &exchange.request,
-        );
-        record(Link::Sbi, None, self.at, &request);
-        let reason = http::StatusCode::from_u16(exchange.status)
-            .ok()
-            .and_then(|code| code.canonical_reason());
-        let head = format!("HTTP/1.1 {} {}\r\n", exchange.status, reason.unwrap_or(""));
-        record(Link::Sbi, self.at, None, &body(head, &exchange.response));
+        signalling::record_exchange(self.at, exchange);
+        if wants(Link::Sbi) {
+            let (request, response) = as_http(self.at, exchange);
+            record(Link::Sbi, None, self.at, &request);
+            record(Link::Sbi, self.at, None, &response);
+        }
     }
+}
+
+/// The request and the response of an exchange in the form of HTTP/1.1.
+pub(crate) fn as_http(at: Option<SocketAddr>, exchange: &Exchange<'_>) -> (Vec<u8>, Vec<u8>) {
+    let body = |head: String, body: &Option<Encoded>| {
+        let (kind, bytes) =
+            body.as_ref().map_or(("", &[][..]), |body| (&*body.content_type, &body.bytes[..]));
+        let kind =
+            if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
+        let mut text = format!("{head}{kind}content-length: {}\r\n\r\n", bytes.len()).into_bytes();
+        text.extend_from_slice(bytes);
+        text
+    };
+    let host = at.map_or(String::new(), |at| format!("host: {at}\r\n"));
+    let request = body(
+        format!("{} {} HTTP/1.1\r\n{host}", exchange.method, exchange.target),
+        &exchange.request,
+    );
+    let reason =
+        http::StatusCode::from_u16(exchange.status).ok().and_then(|code| code.canonical_reason());
+    let head = format!("HTTP/1.1 {} {}\r\n", exchange.status, reason.unwrap_or(""));
+    (request, body(head, &exchange.response))
 }

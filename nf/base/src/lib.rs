@@ -21,6 +21,7 @@ pub mod oam;
 mod profiles;
 mod registration;
 mod shutdown;
+pub mod signalling;
 mod start;
 pub mod tokens;
 pub mod traces;

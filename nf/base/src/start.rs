@@ -173,9 +173,7 @@ async fn start_within<F: NetworkFunction>(
     for tap in &environment.taps {
         router = router.tap(tap.clone());
     }
-    if crate::capture::wants(crate::capture::Link::Sbi) {
-        router = router.tap(Arc::new(crate::capture::SbiCapture { at: Some(common.bind) }));
-    }
+    router = router.tap(Arc::new(crate::capture::SbiCapture { at: Some(common.bind) }));
     let router = Arc::new(router);
     let authority = common.authority();
     if let Some(local) = environment.bindings.local() {
@@ -241,6 +239,9 @@ async fn start_within<F: NetworkFunction>(
     let instance_id = context.instance_id().to_string();
     let (asked, of_all) = (function.clone(), context.clone());
     let ask: AskSource = Arc::new(move |question: &str| {
+        if let Some(answer) = crate::signalling::ask(question) {
+            return Some(Box::pin(std::future::ready(answer)));
+        }
         network::ask(&of_all, name, question).or_else(|| asked.ask(question))
     });
     let (asked, known) = (function.clone(), context.clone());

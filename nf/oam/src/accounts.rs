@@ -102,11 +102,33 @@ pub struct ApiToken {
     pub expires: u64,
 }
 
+/// A user of the identity provider. The role is that of the sign-in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExternalUser {
+    /// The issuer.
+    pub issuer: String,
+    /// The user's identity at the issuer.
+    pub subject: String,
+    /// The name that the console shows.
+    pub name: String,
+    /// The role.
+    pub role: Role,
+}
+
+impl ExternalUser {
+    /// The name in the audit log. No local user has a colon in its name.
+    pub fn account(&self) -> String {
+        format!("oidc:{}", self.subject)
+    }
+}
+
 /// A session of the console.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The user.
     pub user: String,
+    /// The user of the identity provider; none for a local user.
+    pub external: Option<ExternalUser>,
     /// Token that requests that change something carry in `X-CSRF-Token`.
     pub csrf: String,
     started: Instant,
@@ -134,7 +156,8 @@ pub fn fill(bytes: &mut [u8]) -> Result<(), Failure> {
     SystemRandom::new().fill(bytes).map_err(|_| Failure::unavailable("no random numbers"))
 }
 
-fn sha256(text: &str) -> String {
+/// SHA-256 of a text in hexadecimal digits.
+pub fn sha256(text: &str) -> String {
     hex::encode(digest(&SHA256, text.as_bytes()))
 }
 
@@ -326,14 +349,37 @@ pub fn verify_token(store: &Store, presented: &str) -> Result<Option<ApiToken>, 
     Ok(token.filter(|token| is_equal(token) && token.expires > now()))
 }
 
+impl Session {
+    fn new(user: String, external: Option<ExternalUser>) -> Result<Self, Failure> {
+        let now = Instant::now();
+        Ok(Session { user, external, csrf: random_text()?, started: now, used: now })
+    }
+
+    /// A new session of a local user.
+    ///
+    /// # Errors
+    /// There are no random numbers.
+    pub fn of_local(user: &str) -> Result<Self, Failure> {
+        Self::new(user.into(), None)
+    }
+
+    /// A new session of a user of the identity provider.
+    ///
+    /// # Errors
+    /// There are no random numbers.
+    pub fn of_external(user: ExternalUser) -> Result<Self, Failure> {
+        Self::new(user.account(), Some(user))
+    }
+}
+
 impl Sessions {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a session. Returns its identity for the cookie, and its CSRF token.
-    pub fn start(&self, user: &str) -> Result<(String, String), Failure> {
-        let (id, csrf, now) = (random_text()?, random_text()?, Instant::now());
+    /// Starts a session. Returns its identity for the cookie.
+    pub fn start(&self, session: Session) -> Result<String, Failure> {
+        let id = random_text()?;
         let mut all = self.all();
         if all.len() >= MAX_ACCOUNTS {
             // The longest idle one ends.
@@ -342,9 +388,8 @@ impl Sessions {
                 all.remove(&oldest);
             }
         }
-        let session = Session { user: user.into(), csrf: csrf.clone(), started: now, used: now };
         all.insert(sha256(&id), session);
-        Ok((id, csrf))
+        Ok(id)
     }
 
     /// The session of a cookie, unless it has ended.
@@ -423,14 +468,16 @@ mod tests {
     #[test]
     fn sessions_end_when_idle_and_with_their_user() {
         let sessions = Sessions::default();
-        let (id, csrf) = sessions.start("eva").unwrap();
+        let session = Session::of_local("eva").unwrap();
+        let csrf = session.csrf.clone();
+        let id = sessions.start(session).unwrap();
         let hour = Duration::from_secs(3600);
         assert_eq!(sessions.find(&id, hour, hour).unwrap().csrf, csrf);
         assert!(sessions.find("another", hour, hour).is_none());
         sessions.end_of_user("eva", Some(&id));
         assert!(sessions.find(&id, hour, hour).is_some());
         assert!(sessions.find(&id, Duration::ZERO, hour).is_none(), "idle");
-        let (id, _) = sessions.start("eva").unwrap();
+        let id = sessions.start(Session::of_local("eva").unwrap()).unwrap();
         sessions.end_of_user("eva", None);
         assert!(sessions.find(&id, hour, hour).is_none());
     }

@@ -38,6 +38,8 @@ pub fn needed(method: &Method, path: &str) -> Needed {
     match first {
         "openapi.json" => Needed::Nothing,
         "session" if *method == Method::POST && path == "/session" => Needed::Nothing,
+        // How to sign in with the identity provider.
+        "session" if path.starts_with("/session/oidc") => Needed::Nothing,
         "session" => Needed::Caller,
         "subscribers" | "sim-batches" | "subscriber-imports" => by_kind(Scope::Subscribers),
         "ues" | "gnbs" | "sessions" | "user-plane" | "traces" | "captures" | "charging"
@@ -45,7 +47,7 @@ pub fn needed(method: &Method, path: &str) -> Needed {
         // Results of jobs have packets.
         "jobs" => Needed::Scope(Scope::Network),
         "overview" | "events" | "functions" | "slices" | "data-networks" | "policies" | "plan"
-        | "version" => by_kind(Scope::Administration),
+        | "lab-reports" | "version" => by_kind(Scope::Administration),
         _ => Needed::Scope(Scope::Administration),
     }
 }
@@ -96,7 +98,7 @@ pub fn check_site(headers: &HeaderMap, peer: Peer, hosts: &[String]) -> Result<(
 }
 
 /// The value of a cookie.
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
@@ -139,7 +141,20 @@ async fn caller(
     let idle = Duration::from_secs(oam.config.session_idle_min * 60);
     let longest = Duration::from_secs(oam.config.session_max_h * 3600);
     let Some(session) = oam.sessions.find(&id, idle, longest) else { return Ok(None) };
-    let name = session.user.clone();
+    if let Some(user) = session.external {
+        return Ok(Some(Caller {
+            name: session.user,
+            role: user.role,
+            scopes: user.role.scopes().to_vec(),
+            via: Via::Session {
+                id,
+                csrf: session.csrf,
+                must_change: false,
+                external_name: Some(user.name),
+            },
+        }));
+    }
+    let name = session.user;
     let Some(user) = oam.store(move |store| accounts::user(store, &name)).await? else {
         oam.sessions.end(&id);
         return Ok(None);
@@ -148,7 +163,12 @@ async fn caller(
         name: user.name,
         role: user.role,
         scopes: user.role.scopes().to_vec(),
-        via: Via::Session { id, csrf: session.csrf, must_change: user.must_change },
+        via: Via::Session {
+            id,
+            csrf: session.csrf,
+            must_change: user.must_change,
+            external_name: None,
+        },
     }))
 }
 
@@ -244,6 +264,8 @@ mod tests {
         let of = |method: Method, path: &str| needed(&method, path);
         assert_eq!(of(Method::POST, "/session"), Needed::Nothing);
         assert_eq!(of(Method::DELETE, "/session"), Needed::Caller);
+        assert_eq!(of(Method::PUT, "/session/password"), Needed::Caller);
+        assert_eq!(of(Method::POST, "/session/oidc/callback"), Needed::Nothing);
         assert_eq!(of(Method::GET, "/subscribers"), Needed::Scope(Scope::Read));
         assert_eq!(of(Method::PUT, "/subscribers/x"), Needed::Scope(Scope::Subscribers));
         assert_eq!(of(Method::POST, "/ues/x/paging"), Needed::Scope(Scope::Network));

@@ -30,6 +30,14 @@ impl Peer {
             _ => "martlet-session",
         }
     }
+
+    /// The name of the cookie that binds a sign-in with the identity provider to its browser.
+    pub fn sign_in_cookie(self) -> &'static str {
+        match self {
+            Peer::Tcp { is_secure: true, .. } => "__Host-martlet-sign-in",
+            _ => "martlet-sign-in",
+        }
+    }
 }
 
 /// How the caller proved who it is.
@@ -45,6 +53,8 @@ pub enum Via {
         csrf: String,
         /// Whether the password must be changed first.
         must_change: bool,
+        /// Name at the identity provider; none for a local user.
+        external_name: Option<String>,
     },
     /// By an API token.
     Token,

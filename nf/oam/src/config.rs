@@ -1,4 +1,5 @@
 //! The configuration of the function: section `oam.api`.
+use crate::oidc::OidcConfig;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,6 +33,10 @@ pub struct ApiConfig {
     pub audit_entries: u64,
     /// Events that a reader can resume after.
     pub events: usize,
+    /// Folder with reports of martlet-lab that the console shows. Default: none.
+    pub lab_reports: Option<PathBuf>,
+    /// Sign-in with OpenID Connect.
+    pub oidc: OidcConfig,
 }
 
 impl Default for ApiConfig {
@@ -49,6 +54,8 @@ impl Default for ApiConfig {
             lockout_min: 5,
             audit_entries: 100_000,
             events: 4096,
+            lab_reports: None,
+            oidc: OidcConfig::default(),
         }
     }
 }
@@ -99,6 +106,12 @@ impl ApiConfig {
             "events",
             "write a number between 16 and 1000000",
         );
+        wrong(
+            self.oidc.issuer.is_some() && self.listen.is_none(),
+            "oidc.issuer",
+            "a browser needs the console over TCP: write oam.api.listen",
+        );
+        errors.extend(self.oidc.check());
         errors
     }
 }

@@ -34,9 +34,11 @@ const ASSETS: &[Asset] = assets! {
     "table.js" "text/javascript; charset=utf-8",
     "pages/overview.js" "text/javascript; charset=utf-8",
     "pages/ues.js" "text/javascript; charset=utf-8",
+    "pages/ladder.js" "text/javascript; charset=utf-8",
     "pages/subscribers.js" "text/javascript; charset=utf-8",
     "pages/radio.js" "text/javascript; charset=utf-8",
     "pages/userplane.js" "text/javascript; charset=utf-8",
+    "pages/lab.js" "text/javascript; charset=utf-8",
     "pages/map.js" "text/javascript; charset=utf-8",
     "pages/policies.js" "text/javascript; charset=utf-8",
     "pages/administration.js" "text/javascript; charset=utf-8",
@@ -50,6 +52,8 @@ pub async fn serve(request: Request) -> Response {
     let path = request.uri().path().trim_start_matches('/');
     let asset = match path {
         "" => ASSETS.first(),
+        // The identity provider sends the browser here.
+        "oidc" => ASSETS.first(),
         path => ASSETS.iter().find(|asset| asset.path == path),
     };
     let Some(asset) = asset else { return StatusCode::NOT_FOUND.into_response() };

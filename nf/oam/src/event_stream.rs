@@ -109,6 +109,7 @@ async fn may_read(oam: &Oam, caller: &Caller) -> bool {
     match &caller.via {
         Via::Socket => true,
         Via::Session { id, .. } if !oam.sessions.is_alive(id) => false,
+        Via::Session { external_name: Some(_), .. } => true,
         _ => {
             let name = caller.name.clone();
             let user = oam.store(move |store| accounts::user(store, &name)).await;

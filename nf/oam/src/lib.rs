@@ -11,6 +11,7 @@
 //! | [`authentication`] | who calls, and what the caller may do |
 //! | [`audit`] | the append-only log of changes |
 //! | [`events`] | the ring of events, read as Server-Sent Events with resume |
+//! | [`oidc`] | sign-in with OpenID Connect |
 //! | [`caller`] | how a request arrived, and who sent it |
 //! | [`poll`] | the task that polls the core |
 //! | [`monitor`] | figures of the core, alarms, and events from their differences |
@@ -37,11 +38,13 @@ mod idempotency;
 mod jobs;
 mod metrics;
 pub mod monitor;
+pub mod oidc;
 mod page;
 pub mod poll;
 pub mod problem;
 mod replays;
 pub mod server;
+mod signalling;
 mod state;
 mod throttle;
 

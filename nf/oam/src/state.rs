@@ -7,6 +7,7 @@ use crate::core_access::CoreAccess;
 use crate::events::Events;
 use crate::jobs::Jobs;
 use crate::monitor::Monitor;
+use crate::oidc::{Provider, ProviderError};
 use crate::problem::Failure;
 use crate::replays::Replays;
 use crate::throttle::Throttle;
@@ -29,6 +30,9 @@ pub enum StartError {
     /// The store does not answer.
     #[error("the accounts cannot be read: {0}")]
     Accounts(String),
+    /// The identity provider cannot be used.
+    #[error("oam.api.oidc.{0}")]
+    Provider(#[from] ProviderError),
     /// No random numbers.
     #[error("no random numbers")]
     Random,
@@ -54,6 +58,8 @@ pub struct Oam {
     pub jobs: Jobs,
     /// Responses to requests with idempotency keys.
     pub replays: Replays,
+    /// The identity provider.
+    pub provider: Option<Provider>,
     audit: Audit,
     store: Arc<Store>,
     tags: hmac::Key,
@@ -75,6 +81,7 @@ impl Oam {
         if let Some(error) = config.check().into_iter().next() {
             return Err(error.into());
         }
+        let provider = Provider::new(&config.oidc)?;
         let mut key = [0; 32];
         accounts::fill(&mut key).map_err(|_| StartError::Random)?;
         let first = match config.listen.is_some() {
@@ -96,6 +103,7 @@ impl Oam {
             monitor: Monitor::default(),
             jobs: Jobs::default(),
             replays: Replays::default(),
+            provider,
             audit: Audit::default(),
             store,
             tags: hmac::Key::new(hmac::HMAC_SHA256, &key),

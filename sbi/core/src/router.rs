@@ -2,6 +2,7 @@
 use crate::BoxFuture;
 use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
 use http::Method;
+use http::header::USER_AGENT;
 use martlet_tasks::{HandlerEnd, Tasks};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +43,11 @@ pub struct Exchange<'a> {
     pub method: &'a Method,
     /// Path and query.
     pub target: &'a str,
-    /// Body of the request; set only if a tap [wants bodies](Tap::wants_bodies).
+    /// NF type of the consumer (`User-Agent`); set only if a tap [wants bodies](Tap::wants_bodies).
+    pub consumer: Option<&'a str>,
+    /// The UE that the request concerns; likewise.
+    pub correlation: Option<&'a str>,
+    /// Body of the request; likewise.
     pub request: Option<Encoded>,
     /// HTTP status of the response.
     pub status: u16,
@@ -166,12 +171,17 @@ impl Router {
         request.body = request.body.with_wire_form(operation.and_then(|operation| operation.body));
         let (method, target) = (request.method.clone(), request.target.clone());
         let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
+        let kept = |value: Option<&str>| value.filter(|_| bodies).map(str::to_string);
+        let consumer = kept(request.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()));
+        let correlation = kept(request.correlation());
         let response = run(found, request).await;
         let answered = if bodies { response.body.to_encoded().ok().flatten() } else { None };
         let exchange = Exchange {
             operation,
             method: &method,
             target: &target,
+            consumer: consumer.as_deref(),
+            correlation: correlation.as_deref(),
             request: sent,
             status: response.status,
             response: answered,

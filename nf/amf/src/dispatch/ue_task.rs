@@ -15,6 +15,7 @@ use crate::procedures::registration::{
 use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
+use crate::signalling;
 use crate::ue::{Awaited, Event, Idle, InitialMessages, Reallocation, Ue, Work, unverified};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -37,6 +38,7 @@ impl Ue {
             if event_exposure::is_due(&self) {
                 Box::pin(event_exposure::check(&mut self)).await;
             }
+            signalling::of_ue(&self);
             self.rest();
             self.publish();
             self.persist();
@@ -77,6 +79,7 @@ impl Ue {
         if self.identity.supi.is_some() {
             trace::about(|| self.label());
         }
+        signalling::of_ue(self);
         match work {
             Work::ConnectionLost => self.connection_lost().await,
             Work::Expired => implicit_deregistration::timer_expired(self).await,

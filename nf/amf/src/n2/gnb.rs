@@ -3,6 +3,7 @@ use super::Link;
 use super::claim::Claim;
 use crate::metrics;
 use crate::served::Tai;
+use crate::signalling::{self, Direction};
 use futures_util::FutureExt;
 use martlet_nas::identifiers::Slice;
 use martlet_nf::capture;
@@ -178,6 +179,7 @@ impl Gnb {
             }
         };
         capture::record(capture::Link::N2, None, Some(self.address), &encoded);
+        signalling::ngap(self, Direction::Downlink, &encoded);
         match self.link.send(stream, encoded.into()).await {
             Ok(()) => true,
             Err(error) => {

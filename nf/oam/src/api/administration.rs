@@ -1,7 +1,7 @@
 //! Users, API tokens, the audit log, backups and certificates.
 use crate::accounts::{self, ApiToken, Role, Scope, User};
 use crate::audit::AuditEntry;
-use crate::caller::Caller;
+use crate::caller::{Caller, Via};
 use crate::jobs::Job;
 use crate::page::{self, Body, Query};
 use crate::problem::{Failure, ProblemDetails};
@@ -292,7 +292,18 @@ pub async fn add_token(
     if scopes.is_empty() || !scopes.iter().all(|scope| caller.scopes.contains(scope)) {
         return Err(Failure::field("scopes", "not a part of yours", "write one of yours at least"));
     }
-    let of = user.unwrap_or_else(|| caller.name.clone());
+    let of = match (user, &caller.via) {
+        (Some(user), _) => user,
+        // A token would outlive what the identity provider says of its user.
+        (None, Via::Session { external_name: Some(_), .. }) => {
+            return Err(Failure::field(
+                "user",
+                "users of the identity provider have no tokens",
+                "write the name of a local user",
+            ));
+        }
+        (None, _) => caller.name.clone(),
+    };
     let (made, token) = oam
         .store(move |store| {
             if accounts::user(store, &of)?.is_none() {

@@ -5,12 +5,15 @@ mod alarms;
 mod configuration;
 mod gnbs;
 mod jobs;
+mod lab_reports;
+mod oidc;
 mod overview;
 mod session;
 mod sim_batches;
 mod subscriber_body;
 mod subscriber_imports;
 mod subscribers;
+mod ue_messages;
 mod ues;
 mod user_plane;
 
@@ -88,6 +91,8 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
                 .layer(DefaultBodyLimit::max(MAX_SIGN_IN)),
         )
         .routes(routes!(session::change_password))
+        .routes(routes!(oidc::show, oidc::begin))
+        .routes(routes!(oidc::callback).layer(DefaultBodyLimit::max(MAX_SIGN_IN)))
         .routes(routes!(subscribers::list, subscribers::create))
         .routes(routes!(
             subscribers::show,
@@ -105,6 +110,8 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(ues::page))
         .routes(routes!(ues::deregister))
         .routes(routes!(ues::locate))
+        .routes(routes!(ue_messages::record))
+        .routes(routes!(ue_messages::pcap))
         .routes(routes!(gnbs::list))
         .routes(routes!(gnbs::release))
         .routes(routes!(user_plane::show))
@@ -117,6 +124,9 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(overview::recent_events))
         .routes(routes!(overview::functions))
         .routes(routes!(overview::version))
+        .routes(routes!(lab_reports::list))
+        .routes(routes!(lab_reports::show))
+        .routes(routes!(lab_reports::plot))
         .routes(routes!(alarms::list))
         .routes(routes!(alarms::acknowledge))
         .routes(routes!(jobs::list))
@@ -257,7 +267,8 @@ mod tests {
             for method in operations.as_object().unwrap().keys() {
                 let method = method.to_uppercase().parse().unwrap();
                 let needed = needed(&method, path);
-                let is_public = path == "/session" && method == http::Method::POST;
+                let is_sign_in = path == "/session" && method == http::Method::POST;
+                let is_public = is_sign_in || path.starts_with("/session/oidc");
                 assert_eq!(needed == Needed::Nothing, is_public, "{method} {path}");
             }
         }

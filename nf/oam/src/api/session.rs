@@ -1,5 +1,5 @@
 //! Sign in and out of the console.
-use crate::accounts::{self, Role, Scope};
+use crate::accounts::{self, ExternalUser, Role, Scope, Session};
 use crate::caller::{Caller, Peer, Via};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 use utoipa::ToSchema;
@@ -74,7 +74,7 @@ pub async fn sign_in(
     Extension(peer): Extension<Peer>,
     Body(credentials): Body<Credentials>,
 ) -> Result<Response, Failure> {
-    let Peer::Tcp { address, is_secure } = peer else {
+    let Peer::Tcp { address, .. } = peer else {
         return Err(Failure::conflict("the unix socket needs no session"));
     };
     let Credentials { user: name, password } = credentials;
@@ -107,14 +107,38 @@ pub async fn sign_in(
         return Err(Failure::unauthenticated("the name or the password is wrong"));
     };
     places.iter().for_each(|place| oam.throttle.succeeded(place, now));
-    let (id, csrf) = oam.sessions.start(&user.name)?;
+    begin(&oam, peer, Session::of_local(&user.name)?, user.role, user.must_change).await
+}
+
+/// Starts a session of a user of the identity provider: the response has its cookie.
+pub async fn begin_external(
+    oam: &Arc<Oam>,
+    peer: Peer,
+    user: ExternalUser,
+) -> Result<Response, Failure> {
+    let role = user.role;
+    begin(oam, peer, Session::of_external(user)?, role, false).await
+}
+
+async fn begin(
+    oam: &Arc<Oam>,
+    peer: Peer,
+    session: Session,
+    role: Role,
+    must_change: bool,
+) -> Result<Response, Failure> {
+    let Session { user, external, csrf, .. } = session.clone();
+    let id = oam.sessions.start(session)?;
+    let external_name = external.as_ref().map(|user| user.name.clone());
     let caller = Caller {
-        name: user.name.clone(),
-        role: user.role,
-        scopes: user.role.scopes().to_vec(),
-        via: Via::Session { id: id.clone(), csrf, must_change: user.must_change },
+        name: user.clone(),
+        role,
+        scopes: role.scopes().to_vec(),
+        via: Via::Session { id: id.clone(), csrf, must_change, external_name },
     };
-    oam.record(&caller, "session.start", &user.name, Value::Null, Value::Null).await?;
+    // Who a user of the identity provider is: the issuer, the subject, the name and the role.
+    oam.record(&caller, "session.start", user, Value::Null, json!(external)).await?;
+    let is_secure = matches!(peer, Peer::Tcp { is_secure: true, .. });
     let secure = if is_secure { "; Secure" } else { "" };
     let cookie = format!("{}={id}; Path=/; HttpOnly; SameSite=Strict{secure}", peer.cookie());
     let cookie = HeaderValue::from_str(&cookie)
@@ -125,12 +149,14 @@ pub async fn sign_in(
 }
 
 fn view(caller: &Caller) -> SessionView {
-    let (csrf_token, must_change_password) = match &caller.via {
-        Via::Session { csrf, must_change, .. } => (Some(csrf.clone()), *must_change),
-        _ => (None, false),
+    let (csrf_token, must_change_password, name) = match &caller.via {
+        Via::Session { csrf, must_change, external_name, .. } => {
+            (Some(csrf.clone()), *must_change, external_name.clone())
+        }
+        _ => (None, false, None),
     };
     SessionView {
-        user: caller.name.clone(),
+        user: name.unwrap_or_else(|| caller.name.clone()),
         role: caller.role,
         scopes: caller.scopes.clone(),
         via: caller.via.word(),
@@ -194,8 +220,8 @@ pub async fn change_password(
     caller: Caller,
     Body(passwords): Body<NewPassword>,
 ) -> Result<StatusCode, Failure> {
-    let Via::Session { id, .. } = &caller.via else {
-        return Err(Failure::conflict("only a session can change its user's password"));
+    let Via::Session { id, external_name: None, .. } = &caller.via else {
+        return Err(Failure::conflict("only a session of a local user can change its password"));
     };
     let place = format!("user {}", caller.name);
     let now = Instant::now();

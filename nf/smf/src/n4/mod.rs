@@ -19,6 +19,7 @@ pub use two_upf_rules::{access_rules, access_tunnels, split_by_upf};
 
 use crate::config::{SmfConfig, UpfConfig};
 use crate::metrics;
+use crate::signalling;
 use crate::user_plane_path::UpfSession;
 use association::Association;
 use martlet_nf::{Shutdown, StartError, capture};
@@ -295,6 +296,7 @@ impl N4 {
         if capture::wants(capture::Link::N4) {
             capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), bytes);
         }
+        signalling::pfcp(self.socket.local_addr().ok(), to, true, bytes);
         if let Err(error) = self.socket.send_to(bytes, to).await {
             tracing::debug!(%to, %error, "N4 message not sent");
         }
@@ -348,6 +350,7 @@ impl N4 {
                     &buffer[..length],
                 );
             }
+            signalling::pfcp(self.socket.local_addr().ok(), from, false, &buffer[..length]);
             if let Some(answer) = self.handle(from, &buffer[..length], sessions) {
                 self.send(from, &answer).await;
             }

@@ -12,6 +12,7 @@
 use super::ue_context_release;
 use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
 use crate::procedures::registration::amf_set_takeover;
+use crate::signalling::{self, Direction};
 use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;
@@ -196,7 +197,10 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
         opened = Ok(inbound);
     }
     match opened {
-        Ok(inbound) => Some(inbound),
+        Ok(inbound) => {
+            signalling::nas(ue, Direction::Uplink, &inbound.message);
+            Some(inbound)
+        }
         Err(refused) => {
             let reason = refused.reason.label();
             metrics::nas_error(reason);

@@ -6,6 +6,7 @@
 //! ```
 use crate::metrics::Procedure;
 use crate::n2::downlink;
+use crate::signalling;
 use crate::ue::{Event, Stop, Transfer, Ue, Work};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::{
@@ -97,6 +98,9 @@ fn page(ue: &Ue) -> usize {
             return 0;
         }
     };
+    if let (true, Ok(bytes)) = (martlet_nf::signalling::is_on(), paging.encode()) {
+        signalling::about_ue(ue, &bytes);
+    }
     let mut sent = 0;
     for gnb in ue.amf.gnbs.all() {
         if gnb.covers(&ue.registration.area) && gnb.try_send(&paging) {
