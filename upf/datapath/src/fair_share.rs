@@ -21,7 +21,8 @@ pub struct FairShare(Mutex<Option<Look>>);
 struct Look {
     at: Instant,
     share: usize,
-    found_surplus: bool,
+    /// It was for a session with less than its share, and found no session with more.
+    in_vain: bool,
 }
 
 impl FairShare {
@@ -38,23 +39,23 @@ impl FairShare {
     /// Whether it is time to look at all sessions again.
     pub fn is_due(&self, now: Instant) -> bool {
         let is_over = |look: Look| now.saturating_duration_since(look.at) >= INTERVAL;
-        self.last().is_none_or(|look| look.found_surplus || is_over(look))
+        self.last().is_none_or(|look| !look.in_vain || is_over(look))
     }
 
     /// Computes the share of each of these sessions in a full buffer of `max` packets. It is in
-    /// force from now on.
-    pub fn set(&self, max: usize, sessions: usize, now: Instant) -> usize {
+    /// force from now on. Returned if it exceeds the packets of the session that needs room.
+    pub fn set(&self, max: usize, sessions: usize, packets: usize, now: Instant) -> Option<usize> {
         let share = (max / sessions.max(1)).max(1);
-        let look = Look { at: now, share, found_surplus: false };
+        let look = Look { at: now, share, in_vain: packets < share };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
-        share
+        (packets < share).then_some(share)
     }
 
     /// The look found packets beyond the shares.
     pub fn found_surplus(&self) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(look) = &mut *last {
-            look.found_surplus = true;
+            look.in_vain = false;
         }
     }
 }
@@ -74,14 +75,16 @@ mod tests {
         let (share, start) = (FairShare::default(), Instant::now());
         assert_eq!(share.limit(start), usize::MAX);
         assert!(share.is_due(start));
-        assert_eq!(share.set(64, 4, start), 16);
+        assert_eq!(share.set(64, 4, 16, start), None);
+        assert!(share.is_due(start), "nobody was in need");
+        assert_eq!(share.set(64, 4, 15, start), Some(16));
         assert_eq!(share.limit(start + INTERVAL), 16);
         assert!(!share.is_due(start + INTERVAL / 2));
         assert!(share.is_due(start + INTERVAL));
         share.found_surplus();
         assert!(share.is_due(start), "the next newcomer needs no patience");
         assert_eq!(share.limit(start + IN_FORCE), usize::MAX);
-        assert_eq!(share.set(3, 100, start), 1, "one packet is everyone's");
+        assert_eq!(share.set(3, 100, 0, start), Some(1), "one packet is everyone's");
     }
 
     #[test]

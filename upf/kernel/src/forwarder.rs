@@ -480,10 +480,8 @@ impl<O: Egress> Forwarder<O> {
             entry.state.try_lock().is_ok_and(|state| !state.buffer.is_empty())
         };
         let others: Vec<_> = tables.sessions.values().filter(holds).collect();
-        let share = self.share.set(self.limits.buffer_packets, others.len() + 1, now);
-        if packets >= share {
-            return;
-        }
+        let (max, sessions) = (self.limits.buffer_packets, others.len() + 1);
+        let Some(share) = self.share.set(max, sessions, packets, now) else { return };
         for other in others {
             let Ok(mut state) = other.state.try_lock() else { continue };
             let dropped = state.drop_surplus(share);

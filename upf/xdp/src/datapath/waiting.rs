@@ -169,11 +169,9 @@ impl Forwarder {
     /// session, with so many packets, has less.
     fn share_out(&self, state: &mut State, (seid, packets): (u64, usize), now: Instant) {
         let others = |entry: &&mut Box<Entry>| entry.seid != seid && !entry.waiting.is_empty();
-        let holders = state.sessions.values_mut().filter(others).count() + 1;
-        let share = self.share.set(self.limits.buffer_packets, holders, now);
-        if packets >= share {
-            return;
-        }
+        let sessions = state.sessions.values_mut().filter(others).count() + 1;
+        let max = self.limits.buffer_packets;
+        let Some(share) = self.share.set(max, sessions, packets, now) else { return };
         let mut dropped = 0;
         for entry in state.sessions.values_mut().filter(others) {
             let surplus = surplus(entry.waiting.len(), share);
