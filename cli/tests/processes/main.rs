@@ -15,6 +15,7 @@ mod interop_bed;
 mod json_patch;
 mod keys_in_memory;
 mod lease;
+mod log_limit;
 mod nf_sets;
 mod oam;
 mod oidc;

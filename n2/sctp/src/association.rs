@@ -156,12 +156,12 @@ impl<S: Socket> Association<S> {
     fn refuse(&self, size: usize) -> SctpError {
         let limit = self.0.options.max_message;
         metrics::TOO_LARGE.with_label_values(&["in"]).inc();
-        tracing::warn!(
-            peer = %self.0.peer,
-            size,
-            limit,
-            "SCTP association aborted: message exceeds the limit"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("too_large", self.0.peer.ip()) {
+            tracing::warn!(
+                peer = %self.0.peer, size, limit, suppressed,
+                "SCTP association aborted: message exceeds the limit"
+            );
+        }
         self.abort();
         SctpError::MessageTooLarge { size, limit }
     }

@@ -64,20 +64,23 @@ impl Ausf {
             }
             Outcome::Failure(packet) => {
                 metrics::authentication_failed();
-                tracing::warn!(
-                    %supi,
-                    "authentication failed: wrong RES, or the UE rejected the challenge"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("wrong_res", 0) {
+                    tracing::warn!(
+                        %supi, suppressed,
+                        "authentication failed: wrong RES, or the UE rejected the challenge"
+                    );
+                }
                 let reported = self
                     .results
                     .report(&supi, &serving_network_name, false, AuthType::EapAkaPrime)
                     .await;
                 if let Err(problem) = reported {
-                    tracing::warn!(
-                        %supi,
-                        %problem,
-                        "authentication result was not reported to the UDM"
-                    );
+                    if let Some(suppressed) = martlet_log_limit::line("result_not_reported", 0) {
+                        tracing::warn!(
+                            %supi, %problem, suppressed,
+                            "authentication result was not reported to the UDM"
+                        );
+                    }
                 }
                 Ok(final_result(packet, AuthResult::AuthenticationFailure))
             }
@@ -86,7 +89,12 @@ impl Ausf {
                 Ok(self.continued(id, packet))
             }
             Outcome::Synchronise(_) if resynchronised => {
-                tracing::warn!(%supi, "authentication failed: second resynchronisation requested");
+                if let Some(suppressed) = martlet_log_limit::line("second_resynchronisation", 0) {
+                    tracing::warn!(
+                        %supi, suppressed,
+                        "authentication failed: second resynchronisation requested"
+                    );
+                }
                 let packet = martlet_eap::packet::Packet::end(
                     martlet_eap::packet::Code::Failure,
                     server.identifier(),

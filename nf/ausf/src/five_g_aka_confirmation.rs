@@ -27,14 +27,20 @@ impl Ausf {
         if !success {
             let reported = self.results.report(supi, network, false, AuthType::FiveGAka).await;
             if let Err(problem) = reported {
-                tracing::warn!(
-                    %supi,
-                    %problem,
-                    "authentication result was not reported to the UDM"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("result_not_reported", 0) {
+                    tracing::warn!(
+                        %supi, %problem, suppressed,
+                        "authentication result was not reported to the UDM"
+                    );
+                }
             }
             metrics::authentication_failed();
-            tracing::warn!(supi = %authentication.supi, "authentication failed: wrong RES*");
+            if let Some(suppressed) = martlet_log_limit::line("wrong_res", 0) {
+                tracing::warn!(
+                    supi = %authentication.supi, suppressed,
+                    "authentication failed: wrong RES*"
+                );
+            }
             return Ok(ConfirmationDataResponse::new(AuthResult::AuthenticationFailure));
         }
         self.results.report_success(supi, network, AuthType::FiveGAka).await?;

@@ -118,7 +118,12 @@ impl ResultConfirmation {
             metrics::count("store_result", Some(&problem));
             let pause = pause.filter(|_| is_temporary(&problem));
             let again = pause.is_some();
-            tracing::warn!(%supi, %problem, again, "authentication result not stored by the UDM");
+            if let Some(suppressed) = martlet_log_limit::line("result_not_stored", 0) {
+                tracing::warn!(
+                    %supi, %problem, again, suppressed,
+                    "authentication result not stored by the UDM"
+                );
+            }
             let Some(pause) = pause else { break };
             if pause == PAUSES[0] {
                 self.again().insert(supi.clone(), number);

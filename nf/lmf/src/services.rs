@@ -117,11 +117,14 @@ impl LmfCallback for Lmf {
                     Delivery::UnknownSession => metrics::rejected("lpp_unknown_session"),
                     Delivery::WrongUe => {
                         metrics::rejected("lpp_wrong_ue");
-                        tracing::warn!(
-                            supi,
-                            correlation,
-                            "LPP message rejected: session of another UE"
-                        );
+                        if let Some(suppressed) = martlet_log_limit::line("lpp_wrong_ue", supi) {
+                            tracing::warn!(
+                                supi,
+                                correlation,
+                                suppressed,
+                                "LPP message rejected: session of another UE"
+                            );
+                        }
                     }
                 }
                 Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("no such LPP session"))

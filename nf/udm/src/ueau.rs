@@ -73,7 +73,12 @@ impl Udm {
                     Ok(sqn_ms) => last = sqn::resynchronised(last, sqn_ms),
                     // TS 33.102, 6.3.5: a forged AUTS is ignored, and the UE gets a new challenge.
                     Err(error) => {
-                        tracing::warn!(%supi, %error, "resynchronisation ignored: wrong AUTS")
+                        if let Some(suppressed) = martlet_log_limit::line("wrong_auts", 0) {
+                            tracing::warn!(
+                                %supi, %error, suppressed,
+                                "resynchronisation ignored: wrong AUTS"
+                            );
+                        }
                     }
                 }
             }
@@ -104,7 +109,13 @@ impl Udm {
         }
         let sidf = self.sidf();
         if !sidf.null_scheme && is_null_scheme(supi_or_suci) {
-            tracing::warn!(suci = supi_or_suci, "SUCI rejected: null scheme (see udm.null_scheme)");
+            if let Some(suppressed) = martlet_log_limit::line("null_scheme", 0) {
+                tracing::warn!(
+                    suci = supi_or_suci,
+                    suppressed,
+                    "SUCI rejected: null scheme (see udm.null_scheme)"
+                );
+            }
             return Err(Problem::new(403, "AUTHENTICATION_REJECTED")
                 .detail("the null scheme is not accepted"));
         }

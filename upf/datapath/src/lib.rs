@@ -9,6 +9,7 @@ mod count;
 pub mod counters;
 pub mod early;
 mod error;
+pub mod fair_share;
 pub mod metrics;
 pub mod perimeter;
 #[cfg(feature = "random")]

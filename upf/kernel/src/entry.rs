@@ -1,6 +1,7 @@
 //! A session as the forwarder uses it: its rules by precedence, and their counters.
 use super::bucket::Bucket;
 use super::correlation::{Correlation, Shared};
+use super::frame::HEADROOM;
 use super::lan::Lan;
 use super::lock::lock;
 use super::packet_rate::Window;
@@ -9,6 +10,7 @@ use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::fair_share::surplus;
 use martlet_upf_datapath::perimeter::{Perimeter, Sender};
 use martlet_upf_datapath::senders::Senders;
 use martlet_upf_datapath::tally::{Tally, direction_index};
@@ -363,6 +365,18 @@ impl State {
     /// The PDR for a packet from the data network.
     pub fn rule_for_network(&self, flow: &Flow) -> Option<usize> {
         self.rules.iter().position(|rule| rule.pdr.local.is_none() && rule.pdr.matches(flow, None))
+    }
+
+    /// Removes the oldest buffered packets, as many as exceed the share by
+    /// [`surplus`](martlet_upf_datapath::fair_share::surplus). Returns how many.
+    pub fn drop_surplus(&mut self, share: usize) -> usize {
+        let surplus = surplus(self.buffer.len(), share);
+        let bytes = self.buffer.drain(..surplus).map(|packet| packet.len() - HEADROOM).sum();
+        self.buffered_bytes = self.buffered_bytes.saturating_sub(bytes);
+        for _ in 0..surplus {
+            self.dropped(DropReason::BufferFull);
+        }
+        surplus
     }
 
     /// Removes all buffered packets.

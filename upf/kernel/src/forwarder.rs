@@ -12,6 +12,7 @@ use martlet_gtpu::end_marker;
 use martlet_upf_config::{KernelLimits, N3Config, UeToUeOfNetworks};
 use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::early::EarlyPackets;
+use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{
@@ -37,6 +38,8 @@ pub(super) struct Forwarder<O> {
     pub(super) limits: KernelLimits,
     /// Number of buffered packets of all sessions.
     pub(super) buffered: AtomicUsize,
+    /// How these packets are shared out among sessions.
+    share: FairShare,
     /// Network instances of exits.
     pub(super) network_instances: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
@@ -113,6 +116,7 @@ impl<O: Egress> Forwarder<O> {
             events,
             limits,
             buffered: AtomicUsize::new(0),
+            share: FairShare::default(),
             network_instances: Vec::new(),
             shaper: Shaper::default(),
             complaints,
@@ -452,6 +456,41 @@ impl<O: Egress> Forwarder<O> {
         let Some(entry) = self.by_seid(seid) else { return Buffered::default() };
         let state = lock(&entry.state);
         Buffered { packets: state.buffer.len(), bytes: state.buffered_bytes }
+    }
+
+    /// Whether a session may buffer another packet. The caller has locked its state.
+    pub(super) fn has_room(&self, state: &State) -> bool {
+        let (now, packets) = (Instant::now(), state.buffer.len());
+        if packets >= state.buffer_limit || packets >= self.share.limit(now) {
+            return false;
+        }
+        let is_full = || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
+        if is_full() && self.share.is_due(now) {
+            self.share_out(packets, now);
+        }
+        !is_full()
+    }
+
+    /// Takes packets from sessions that have more than their share of the full buffer, if a session
+    /// with so many packets has less. No lock is waited for, since the caller holds that of a
+    /// session: sessions that other threads use now are left alone.
+    fn share_out(&self, packets: usize, now: Instant) {
+        let Ok(tables) = self.tables.try_read() else { return };
+        let holds = |entry: &&Arc<Entry>| {
+            entry.state.try_lock().is_ok_and(|state| !state.buffer.is_empty())
+        };
+        let others: Vec<_> = tables.sessions.values().filter(holds).collect();
+        let (max, sessions) = (self.limits.buffer_packets, others.len() + 1);
+        let Some(share) = self.share.set(max, sessions, packets, now) else { return };
+        for other in others {
+            let Ok(mut state) = other.state.try_lock() else { continue };
+            let dropped = state.drop_surplus(share);
+            if dropped > 0 {
+                self.share.found_surplus();
+            }
+            self.buffered.fetch_sub(dropped, Ordering::Relaxed);
+            self.counters.drops(DropReason::BufferFull).add(dropped as u64);
+        }
     }
 
     fn drop_buffer(&self, state: &mut State) {

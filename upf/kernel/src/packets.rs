@@ -509,9 +509,7 @@ impl<O: Egress> Forwarder<O> {
         notify: bool,
         frame: &Frame<'_>,
     ) {
-        let full = state.buffer.len() >= state.buffer_limit
-            || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
-        if full {
+        if !self.has_room(state) {
             state.dropped(DropReason::BufferFull);
             self.counters.dropped(DropReason::BufferFull);
         } else {

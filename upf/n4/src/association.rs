@@ -57,7 +57,12 @@ impl N4 {
             && let Some(association) = self.associations.get_mut(&old)
         {
             let sessions = association.sessions.len();
-            tracing::info!(smf = %from.ip(), sessions, "association replaced, sessions retained");
+            if let Some(suppressed) = martlet_log_limit::line("association_replaced", from.ip()) {
+                tracing::info!(
+                    smf = %from.ip(), sessions, suppressed,
+                    "association replaced, sessions retained"
+                );
+            }
             association.recovery = request.recovery;
             association.peer = SocketAddr::new(from.ip(), self.settings.peer_port);
             self.peer_responded(old, request.recovery, now);
@@ -78,11 +83,21 @@ impl N4 {
             self.end_association(old);
         }
         if self.releasing.is_some() {
-            tracing::info!(smf = %from.ip(), "association rejected: UPF stopping");
+            if let Some(suppressed) = martlet_log_limit::line("association_stopping", from.ip()) {
+                tracing::info!(
+                    smf = %from.ip(), suppressed,
+                    "association rejected: UPF stopping"
+                );
+            }
             return self.setup_response(Cause::REJECTED).into();
         }
         if self.associations.len() >= self.settings.associations {
-            tracing::warn!(smf = %from.ip(), "association rejected: n4.associations reached");
+            if let Some(suppressed) = martlet_log_limit::line("associations", from.ip()) {
+                tracing::warn!(
+                    smf = %from.ip(), suppressed,
+                    "association rejected: n4.associations reached"
+                );
+            }
             return self.setup_response(Cause::NO_RESOURCES_AVAILABLE).into();
         }
         self.last_association += 1;

@@ -31,12 +31,15 @@ impl N4 {
                 ..self.establishment_refusal(&Rejection::from(Cause::ACCEPTED))
             },
             Err(rejection) => {
-                tracing::warn!(
-                    cp_seid = cp.seid,
-                    cause = rejection.cause.0,
-                    why = rejection.why,
-                    "session establishment rejected"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("establishment", from) {
+                    tracing::warn!(
+                        cp_seid = cp.seid,
+                        cause = rejection.cause.0,
+                        why = rejection.why,
+                        suppressed,
+                        "session establishment rejected"
+                    );
+                }
                 self.establishment_refusal(&rejection)
             }
         };

@@ -63,12 +63,15 @@ impl N4 {
                 }
             }
             Err(rejection) => {
-                tracing::warn!(
-                    seid,
-                    cause = rejection.cause.0,
-                    why = rejection.why,
-                    "session modification rejected"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("modification", from) {
+                    tracing::warn!(
+                        seid,
+                        cause = rejection.cause.0,
+                        why = rejection.why,
+                        suppressed,
+                        "session modification rejected"
+                    );
+                }
                 modification_rejection(&rejection)
             }
         };

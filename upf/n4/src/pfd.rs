@@ -56,7 +56,9 @@ impl N4 {
                 PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None }.into()
             }
             Err(RuleError { cause, offending, why, .. }) => {
-                tracing::warn!(cause = cause.0, why, "PFD management rejected");
+                if let Some(suppressed) = martlet_log_limit::line("pfd", 0) {
+                    tracing::warn!(cause = cause.0, why, suppressed, "PFD management rejected");
+                }
                 PfdManagementResponse { cause, offending_ie: offending.map(OffendingIe) }.into()
             }
         }

@@ -151,7 +151,12 @@ impl N4 {
             let remote_fteids = vec![FTeid::Given { teid, ipv4, ipv6 }];
             let error_indication = Some(ErrorIndicationReport { remote_fteids });
             let request = SessionReportRequest { error_indication, ..report(ReportType::ERIR) };
-            tracing::info!(seid, %peer, teid, "error indication received");
+            if let Some(suppressed) = martlet_log_limit::line("error_indication", peer) {
+                tracing::info!(
+                    seid, %peer, teid, suppressed,
+                    "error indication received"
+                );
+            }
             self.send_report(seid, request, Pending::ErrorIndication { seid }, now);
         }
     }

@@ -214,7 +214,8 @@ impl N4 {
             other => {
                 if let Some(suppressed) = martlet_log_limit::line("unexpected request", from.ip()) {
                     tracing::warn!(
-                        peer = %from, suppressed, message = other.name(), "unexpected PFCP request"
+                        peer = %from, message_name = other.name(), suppressed,
+                        "unexpected PFCP request"
                     );
                 }
                 return None;
@@ -261,7 +262,12 @@ impl N4 {
         let build = |sequence| Packet { seid, sequence, message }.encode();
         let Some((sequence, bytes)) = self.requests.send(to, now.instant, build) else {
             metrics::N4_DROPPED.with_label_values(&["too_many_requests"]).inc();
-            tracing::warn!(peer = %to, request = name, "PFCP request not sent: too many pending");
+            if let Some(suppressed) = martlet_log_limit::line("too_many_requests", to.ip()) {
+                tracing::warn!(
+                    peer = %to, request = name, suppressed,
+                    "PFCP request not sent: too many pending"
+                );
+            }
             return false;
         };
         self.pending.insert(sequence, pending);
@@ -289,10 +295,12 @@ impl N4 {
                 Due::Resend { to, bytes } => self.out.push(Outgoing { to, bytes }),
                 Due::Failed { to, sequence } => {
                     if let Some(pending) = self.pending.remove(&sequence) {
-                        tracing::warn!(
-                            peer = %to, request = pending.name(),
-                            "PFCP request timed out"
-                        );
+                        if let Some(suppressed) = martlet_log_limit::line("timed_out", to.ip()) {
+                            tracing::warn!(
+                                peer = %to, request = pending.name(), suppressed,
+                                "PFCP request timed out"
+                            );
+                        }
                         self.unanswered(pending, now);
                     }
                 }

@@ -24,7 +24,12 @@ pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown
                     martlet_nf::spawn(serve_gnb(amf.clone(), association));
                 }
                 Err(error) => {
-                    tracing::error!(%error, "association not accepted");
+                    if let Some(suppressed) = log_limit::line("accept", 0) {
+                        tracing::error!(
+                            %error, suppressed,
+                            "association not accepted"
+                        );
+                    }
                     // The system lacks a resource: retry after a pause, not in a busy loop.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -76,7 +81,12 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                     }
                 }
                 Ok(None) => {
-                    tracing::info!(gnb = gnb.label(), "gNB closed its association");
+                    if let Some(suppressed) = log_limit::line("closed", address.ip()) {
+                        tracing::info!(
+                            gnb = gnb.label(), suppressed,
+                            "gNB closed its association"
+                        );
+                    }
                     break;
                 }
                 // Refused, or replaced by another association.
@@ -191,7 +201,9 @@ fn ended(amf: &Arc<Amf>, gnb: &Arc<Gnb>) {
     let label = gnb.label();
     gnb.set_up(None);
     let connections = amf.tables.drop_gnb(gnb.number);
-    if connections > 0 {
-        tracing::info!(gnb = label, connections, "UE connections released: gNB lost");
+    if connections > 0
+        && let Some(suppressed) = log_limit::line("gnb_lost", gnb.address.ip())
+    {
+        tracing::info!(gnb = label, connections, suppressed, "UE connections released: gNB lost");
     }
 }

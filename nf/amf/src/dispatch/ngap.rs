@@ -38,8 +38,8 @@ impl Amf {
             metrics::ngap_error(reason);
             if let Some(suppressed) = log_limit::line(reason, gnb.address.ip()) {
                 tracing::warn!(
-                    gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), suppressed,
-                    "NGAP message rejected"
+                    gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), reason,
+                    suppressed, "NGAP message rejected"
                 );
             }
             fault.answer().into_iter().collect()
@@ -83,7 +83,11 @@ impl Amf {
             if pdu.criticality() == Criticality::reject && pdu.is_initiating() {
                 return Err(Fault::state(pdu, "procedure not supported").into());
             }
-            tracing::debug!(gnb = gnb.label(), message = message_name(pdu), "NGAP message ignored");
+            tracing::debug!(
+                gnb = gnb.label(),
+                message_name = message_name(pdu),
+                "NGAP message ignored"
+            );
             return Ok(Vec::new());
         };
         let unknown = match self.tables.route(gnb.number, amf_id, ran_id) {
@@ -101,8 +105,8 @@ impl Amf {
         metrics::ngap_error("ue_ngap_id");
         if let Some(suppressed) = log_limit::line("ue_ngap_id", gnb.address.ip()) {
             tracing::warn!(
-                gnb = gnb.label(), amf_id, ran_id, message = message_name(pdu), cause = ?unknown,
-                suppressed, "NGAP message for an unknown UE connection"
+                gnb = gnb.label(), amf_id, ran_id, message_name = message_name(pdu),
+                cause = ?unknown, suppressed, "NGAP message for an unknown UE connection"
             );
         }
         Ok(error_indication(ids, Some(Cause::radioNetwork(unknown)), None).into_iter().collect())
@@ -124,7 +128,7 @@ impl Amf {
                 _ => {
                     tracing::debug!(
                         gnb = gnb.label(),
-                        message = message_name(pdu),
+                        message_name = message_name(pdu),
                         "NGAP message ignored"
                     );
                     Ok(Vec::new())
@@ -137,7 +141,7 @@ impl Amf {
                 tracing::warn!(
                     gnb = gnb.label(),
                     amf_id,
-                    message = message_name(pdu),
+                    message_name = message_name(pdu),
                     suppressed,
                     "NGAP message dropped: UE queue full"
                 );

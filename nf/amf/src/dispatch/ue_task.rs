@@ -199,12 +199,12 @@ impl Ue {
                 if inbound.is_verified() && self.is_registered() && self.tolerates_complete() => {}
             _ => {
                 metrics::nas_error("state");
-                if let Some(suppressed) = martlet_log_limit::line("nas_state", self.gnb()) {
+                if let Some(suppressed) = martlet_log_limit::line("nas_state", self.gnb_address()) {
                     let text = inbound.message.to_string();
                     tracing::warn!(
                         supi = self.label(),
                         gnb = self.gnb(),
-                        message = text,
+                        nas = text,
                         suppressed,
                         "unexpected NAS message"
                     );

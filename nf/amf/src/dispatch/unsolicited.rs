@@ -122,7 +122,8 @@ impl Ue {
             Uplink::Error(_) => {}
             other => {
                 metrics::ngap_error("state");
-                if let Some(suppressed) = martlet_log_limit::line("ngap_state", self.gnb()) {
+                if let Some(suppressed) = martlet_log_limit::line("ngap_state", self.gnb_address())
+                {
                     tracing::warn!(
                         supi = self.label(),
                         gnb = self.gnb(),

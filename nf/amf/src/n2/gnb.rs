@@ -172,7 +172,7 @@ impl Gnb {
             Err(error) => {
                 metrics::ngap_error("not_encodable");
                 tracing::error!(
-                    gnb = self.label(), %error, message = pdu.procedure_name(),
+                    gnb = self.label(), %error, message_name = pdu.procedure_name(),
                     "NGAP message not encodable"
                 );
                 return false;
@@ -184,7 +184,7 @@ impl Gnb {
             Ok(()) => true,
             Err(error) => {
                 tracing::debug!(
-                    gnb = self.label(), %error, message = pdu.procedure_name(),
+                    gnb = self.label(), %error, message_name = pdu.procedure_name(),
                     "NGAP message not sent"
                 );
                 false
@@ -198,10 +198,11 @@ impl Gnb {
         let sent = self.send(0, pdu).now_or_never();
         if sent.is_none() {
             metrics::dropped("gnb_send_buffer");
-            if let Some(suppressed) = martlet_log_limit::line("gnb_send_buffer", self.number) {
+            if let Some(suppressed) = martlet_log_limit::line("gnb_send_buffer", self.address.ip())
+            {
                 tracing::warn!(
                     gnb = self.label(),
-                    message = pdu.procedure_name(),
+                    message_name = pdu.procedure_name(),
                     suppressed,
                     "message dropped: the gNB does not read"
                 );

@@ -17,6 +17,7 @@ use martlet_sbi_api::namf_event_exposure::AmfEventType;
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -258,6 +259,11 @@ impl Ue {
     /// The gNB in logs.
     pub fn gnb(&self) -> String {
         self.connection.as_ref().map_or_else(|| "-".into(), |connection| connection.gnb.label())
+    }
+
+    /// The address of the gNB, which limits log lines: a host can choose names, not its address.
+    pub fn gnb_address(&self) -> Option<IpAddr> {
+        self.connection.as_ref().map(|connection| connection.gnb.address.ip())
     }
 
     /// Whether the UE can be paged: registered, with a 5G-GUTI, and not out of reach.

@@ -17,7 +17,16 @@ impl Ue {
     pub async fn connection_lost(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let (supi, gnb) = (self.label(), connection.gnb.label());
-        tracing::info!(supi, gnb, registered = self.is_registered(), "UE connection lost");
+        let address = connection.gnb.address.ip();
+        if let Some(suppressed) = martlet_log_limit::line("ue_connection_lost", address) {
+            tracing::info!(
+                supi,
+                gnb,
+                registered = self.is_registered(),
+                suppressed,
+                "UE connection lost"
+            );
+        }
         self.last_location = Some(connection.location);
         drop(connection);
         self.secured = false;

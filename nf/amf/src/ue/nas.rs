@@ -126,7 +126,7 @@ impl Ue {
             Ok(inbound) => {
                 self.secured |= inbound.is_verified();
                 tracing::trace!(
-                    supi = self.label(), message = %inbound.message,
+                    supi = self.label(), nas = %inbound.message,
                     "uplink NAS message"
                 );
                 signalling::nas(self, Direction::Uplink, &inbound.message);
@@ -144,9 +144,9 @@ impl Ue {
             Err(refused) => {
                 let reason = refused.reason.label();
                 metrics::nas_error(reason);
-                if let Some(suppressed) = martlet_log_limit::line(reason, self.gnb()) {
+                if let Some(suppressed) = martlet_log_limit::line(reason, self.gnb_address()) {
                     tracing::warn!(
-                        supi = self.label(), gnb = self.gnb(), %refused, suppressed,
+                        supi = self.label(), gnb = self.gnb(), %refused, reason, suppressed,
                         "NAS message discarded"
                     );
                 }
@@ -224,7 +224,15 @@ impl Ue {
     /// 5GMM STATUS of the UE: logged, with no further action (TS 24.501, 5.4.6.2).
     pub fn log_5gmm_status(&self, cause: u8) {
         metrics::nas_error("log_5gmm_status");
-        tracing::info!(supi = self.label(), gnb = self.gnb(), cause, "5GMM STATUS received");
+        if let Some(suppressed) = martlet_log_limit::line("log_5gmm_status", self.gnb_address()) {
+            tracing::info!(
+                supi = self.label(),
+                gnb = self.gnb(),
+                cause,
+                suppressed,
+                "5GMM STATUS received"
+            );
+        }
     }
 }
 

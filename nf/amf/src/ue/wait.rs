@@ -209,7 +209,9 @@ impl Ue {
             return self.task.deferred.push_back(work);
         }
         metrics::dropped("ue_event");
-        tracing::warn!(supi = self.label(), gnb = self.gnb(), "UE queue full");
+        if let Some(suppressed) = martlet_log_limit::line("ue_event", self.gnb_address()) {
+            tracing::warn!(supi = self.label(), gnb = self.gnb(), suppressed, "UE queue full");
+        }
         if let Work::Event(Event::Transfer(mut transfer)) = work {
             transfer.answer(Err(Problem::new(503, "NF_CONGESTION").detail("UE queue full")));
         }

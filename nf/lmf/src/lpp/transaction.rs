@@ -49,7 +49,12 @@ impl Transactions {
                 Ok(message) => message,
                 Err(error) => {
                     crate::metrics::rejected("lpp_malformed");
-                    tracing::info!(%error, "LPP message rejected: malformed");
+                    if let Some(suppressed) = martlet_log_limit::line("lpp_malformed", 0) {
+                        tracing::info!(
+                            %error, suppressed,
+                            "LPP message rejected: malformed"
+                        );
+                    }
                     continue;
                 }
             };

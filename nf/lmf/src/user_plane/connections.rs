@@ -168,8 +168,16 @@ impl Connections {
                     }
                 }
                 LmfAction::ChannelRejected(channel, rejection) => {
-                    metrics::rejected(label(&rejection));
-                    tracing::info!(channel = channel.0, ?rejection, "channel rejected");
+                    let reason = label(&rejection);
+                    metrics::rejected(reason);
+                    if let Some(suppressed) = martlet_log_limit::line(reason, "channel") {
+                        tracing::info!(
+                            channel = channel.0,
+                            ?rejection,
+                            suppressed,
+                            "channel rejected"
+                        );
+                    }
                 }
                 LmfAction::Event(ue, event) => self.handle_event(ue, event),
             }
@@ -208,7 +216,12 @@ impl Connections {
             }
             LmfEvent::MessageRejected(rejection) => {
                 metrics::rejected(label(&rejection));
-                tracing::info!(supi = %ue, ?rejection, "message rejected");
+                if let Some(suppressed) = martlet_log_limit::line("message_rejected", &ue) {
+                    tracing::info!(
+                        supi = %ue, ?rejection, suppressed,
+                        "message rejected"
+                    );
+                }
             }
         }
     }

@@ -165,7 +165,12 @@ impl Listener {
             let pending = match pending {
                 Ok(pending) => pending,
                 Err(error) => {
-                    tracing::warn!(%error, "accept failed");
+                    if let Some(suppressed) = martlet_log_limit::line("lcs_accept", 0) {
+                        tracing::warn!(
+                            %error, suppressed,
+                            "accept failed"
+                        );
+                    }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
@@ -181,7 +186,12 @@ impl Listener {
                 let kind = pending.kind().name();
                 if let Err(error) = serve(channel, pending, &connections).await {
                     metrics::rejected("channel_error");
-                    tracing::info!(channel = channel.0, kind, %error, "channel closed");
+                    if let Some(suppressed) = martlet_log_limit::line("channel_error", kind) {
+                        tracing::info!(
+                            channel = channel.0, kind, %error, suppressed,
+                            "channel closed"
+                        );
+                    }
                 }
                 let _ = connections.send(Command::ChannelClosed { channel }).await;
                 drop(permit);

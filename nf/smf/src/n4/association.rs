@@ -117,7 +117,12 @@ impl N4 {
         if let Some(association) =
             association.filter(|a| a.is_up() && a.state != State::Up(recovery))
         {
-            tracing::warn!(upf = %association.upf.n4, "UPF restarted, sessions lost");
+            if let Some(suppressed) = martlet_log_limit::line("upf_restarted", association.upf.n4) {
+                tracing::warn!(
+                    upf = %association.upf.n4, suppressed,
+                    "UPF restarted, sessions lost"
+                );
+            }
             metrics::n4("upf restarted");
             association.state = State::Down;
             self.changed.notify_waiters();
@@ -137,7 +142,12 @@ impl N4 {
         // Without a finite period the sessions get a long one.
         let period =
             request.release_period.and_then(|period| period.span()).unwrap_or(MAX_RELEASE_PERIOD);
-        tracing::warn!(upf = %association.upf.n4, ?period, "UPF requests association release");
+        if let Some(suppressed) = martlet_log_limit::line("upf_releasing", association.upf.n4) {
+            tracing::warn!(
+                upf = %association.upf.n4, ?period, suppressed,
+                "UPF requests association release"
+            );
+        }
         metrics::n4("upf releasing");
         association.release_due = Some(Instant::now() + period.min(MAX_RELEASE_PERIOD));
         self.changed.notify_waiters();

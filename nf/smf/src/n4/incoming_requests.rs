@@ -23,7 +23,12 @@ impl N4 {
             Err(error) => {
                 let version = matches!(error, DecodeError::Version(_));
                 metrics::n4(if version { "version" } else { "malformed" });
-                tracing::warn!(%from, %error, "invalid N4 message");
+                if let Some(suppressed) = martlet_log_limit::line("n4_message", from.ip()) {
+                    tracing::warn!(
+                        %from, %error, suppressed,
+                        "invalid N4 message"
+                    );
+                }
                 return if version { Packet::refuse_version(bytes) } else { None };
             }
         };
@@ -42,7 +47,12 @@ impl N4 {
             Err(error) => {
                 metrics::n4("malformed");
                 let message_type = header.message_type;
-                tracing::warn!(%from, message_type, %error, "invalid N4 request");
+                if let Some(suppressed) = martlet_log_limit::line("n4_request", from.ip()) {
+                    tracing::warn!(
+                        %from, message_type, %error, suppressed,
+                        "invalid N4 request"
+                    );
+                }
                 self.reject_malformed(&header, &error, sessions)
             }
         };
@@ -56,7 +66,13 @@ impl N4 {
             Ok(packet) => packet,
             Err(error) => {
                 metrics::n4("malformed");
-                return tracing::warn!(%from, sequence, %error, "invalid N4 response");
+                if let Some(suppressed) = martlet_log_limit::line("n4_response", from.ip()) {
+                    tracing::warn!(
+                        %from, sequence, %error, suppressed,
+                        "invalid N4 response"
+                    );
+                }
+                return;
             }
         };
         let (waiting, was_late) = {
@@ -128,10 +144,12 @@ impl N4 {
             // The SMF initiates the associations with configured UPFs (TS 29.244, 6.2.6.2).
             Message::AssociationSetupRequest(_) => {
                 metrics::n4("not supported");
-                tracing::info!(
-                    %from,
-                    "association request rejected: the SMF associates with the UPFs of smf.upfs"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("n4_association", from.ip()) {
+                    tracing::info!(
+                        %from, suppressed,
+                        "association request rejected: the SMF associates with the UPFs of smf.upfs"
+                    );
+                }
                 let recovery = RecoveryTimeStamp(self.recovery);
                 let cause = Cause::SERVICE_NOT_SUPPORTED;
                 let response = AssociationSetupResponse {
@@ -146,7 +164,12 @@ impl N4 {
             }
             other => {
                 metrics::n4("not supported");
-                tracing::info!(%from, message = other.name(), "unsupported N4 request");
+                if let Some(suppressed) = martlet_log_limit::line("n4_unsupported", from.ip()) {
+                    tracing::info!(
+                        %from, message_name = other.name(), suppressed,
+                        "unsupported N4 request"
+                    );
+                }
                 return None;
             }
         })
@@ -172,7 +195,12 @@ impl N4 {
         let known = sessions.user_plane(seid).filter(|upf| upf.upf.ip() == from.ip());
         let Some(upf) = known else {
             metrics::n4("report for unknown session");
-            tracing::info!(%from, seid, "session report for an unknown session");
+            if let Some(suppressed) = martlet_log_limit::line("n4_report", from.ip()) {
+                tracing::info!(
+                    %from, seid, suppressed,
+                    "session report for an unknown session"
+                );
+            }
             return answer(0, Cause::SESSION_CONTEXT_NOT_FOUND);
         };
         metrics::n4("report");

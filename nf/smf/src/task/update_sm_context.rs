@@ -98,7 +98,12 @@ async fn handle_ue_message(session: &mut Session, message: &[u8]) -> (UpdateResp
         }
         Nas5gsmMessage::FiveGsmStatus(status) => {
             let cause = status.fgsm_cause.cause_raw();
-            tracing::info!(supi = %session.supi, session = session.id, cause, "5GSM STATUS of UE");
+            if let Some(suppressed) = martlet_log_limit::line("5gsm_status", &session.supi) {
+                tracing::info!(
+                    supi = %session.supi, session = session.id, cause, suppressed,
+                    "5GSM STATUS of UE"
+                );
+            }
             // The UE does not have the session (6.5.3.2).
             let is_unknown = cause == GsmCause::InvalidPduSessionIdentity.as_u8();
             if is_unknown {

@@ -53,7 +53,7 @@ fn forged(guti: Guti) -> Vec<Vec<u8>> {
 
 #[test]
 fn attack_forged_service_request_ends_paging() {
-    let rounds = rounds(10);
+    let rounds = rounds(20);
     in_namespace_within(limit(rounds), move || async move {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.timers.t3513_ms = 200;
@@ -95,7 +95,7 @@ fn attack_forged_service_request_ends_paging() {
 
 #[test]
 fn attack_forged_initial_message_aborts_a_procedure() {
-    let rounds = rounds(10);
+    let rounds = rounds(20);
     in_namespace_within(limit(rounds * 2), move || async move {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;

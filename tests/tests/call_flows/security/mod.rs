@@ -3,6 +3,7 @@
 //!
 //! `MARTLET_ATTACK_ROUNDS=1000` repeats each attack that is a matter of timing 1,000 times: see
 //! `make attack-soak`.
+pub mod attack_buffer;
 pub mod attack_callbacks;
 pub mod attack_flood;
 pub mod attack_initial_message;

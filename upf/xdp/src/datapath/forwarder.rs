@@ -8,6 +8,7 @@ use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
 use martlet_upf_config::{N3Config, UeToUeOfNetworks, XdpConfig};
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
 use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Usage};
@@ -63,6 +64,7 @@ impl Forwarder {
             complaints_per_peer: n3.error_indications_per_peer,
             require_qfi: n3.require_qfi,
             early: Mutex::default(),
+            share: FairShare::default(),
             ue_to_ue,
             quiet_until,
         }

@@ -62,6 +62,7 @@ use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::{N6Mode, UeToUeOfNetworks, UpfConfig, XdpConfig};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::early::EarlyPackets;
+use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::telemetry::{
     CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
@@ -124,6 +125,8 @@ struct Forwarder {
     written: Mutex<WrittenPerimeter>,
     /// Packets that wait for a path switch.
     early: Mutex<EarlyPackets>,
+    /// How buffered packets are shared out among sessions.
+    share: FairShare,
     /// What happens to packets between UEs.
     ue_to_ue: UeToUeOfNetworks,
     /// Error Indications per second to one peer.

@@ -11,10 +11,12 @@ use crate::loader::types::{rule, rule_flag, session};
 use crate::loader::{LINK_MAC, Program, Verdict};
 use martlet_upf_datapath::Event;
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::fair_share::surplus;
 use martlet_upf_rules::dns::answer_in;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Maximum number of drains of the ring per rule change.
 const TURNS: usize = 64;
@@ -117,7 +119,7 @@ impl Forwarder {
         waiting: Waiting,
     ) -> Option<u64> {
         let seid = state.by_slot.get(slot);
-        let full = state.waiting >= self.limits.buffer_packets;
+        let full = seid.is_some_and(|seid| !self.has_room(state, seid));
         let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(&seid)) else {
             self.counters.dropped(DropReason::BufferDropped);
             return None;
@@ -148,6 +150,47 @@ impl Forwarder {
             entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
         entry.waiting.insert(before.map_or(0, |at| at + 1), waiting);
         entry.held.then_some(entry.seid)
+    }
+
+    /// Whether a session may buffer another packet.
+    fn has_room(&self, state: &mut State, seid: u64) -> bool {
+        let now = Instant::now();
+        let packets = state.sessions.get(&seid).map_or(0, |entry| entry.waiting.len());
+        if packets >= self.share.limit(now) {
+            return false;
+        }
+        if state.waiting >= self.limits.buffer_packets && self.share.is_due(now) {
+            self.share_out(state, (seid, packets), now);
+        }
+        state.waiting < self.limits.buffer_packets
+    }
+
+    /// Takes packets from sessions that have more than their share of the full buffer, if this
+    /// session, with so many packets, has less.
+    fn share_out(&self, state: &mut State, (seid, packets): (u64, usize), now: Instant) {
+        let others = |entry: &&mut Box<Entry>| entry.seid != seid && !entry.waiting.is_empty();
+        let sessions = state.sessions.values_mut().filter(others).count() + 1;
+        let max = self.limits.buffer_packets;
+        let Some(share) = self.share.set(max, sessions, packets, now) else { return };
+        let mut dropped = 0;
+        for entry in state.sessions.values_mut().filter(others) {
+            let surplus = surplus(entry.waiting.len(), share);
+            if surplus == 0 {
+                continue;
+            }
+            let mut oldest = entry.waiting.take();
+            let rest = oldest.split_off(surplus);
+            entry.waiting_bytes = rest.iter().map(|waiting| waiting.packet.len()).sum();
+            entry.waiting.set(rest);
+            entry.passed(&oldest);
+            self.pending_less(entry, surplus as u32);
+            dropped += surplus;
+        }
+        if dropped > 0 {
+            self.share.found_surplus();
+        }
+        state.waiting -= dropped;
+        self.counters.drops(DropReason::BufferFull).add(dropped as u64);
     }
 
     fn pending_less(&self, entry: &Entry, packets: u32) {

@@ -92,11 +92,16 @@ pub(crate) async fn run(
             Err(Stop::Abandoned("context_not_set_up"))
         }
         None => {
-            tracing::warn!(
-                supi = ue.label(),
-                gnb = ue.gnb(),
-                "initial context setup: no response from the gNB"
-            );
+            if let Some(suppressed) =
+                martlet_log_limit::line("initial_context_setup", ue.gnb_address())
+            {
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    suppressed,
+                    "initial context setup: no response from the gNB"
+                );
+            }
             user_plane_activation::report(ue, &expected, SessionOutcome::default()).await;
             Err(Stop::Abandoned("gnb_no_response"))
         }

@@ -204,9 +204,9 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
         Err(refused) => {
             let reason = refused.reason.label();
             metrics::nas_error(reason);
-            if let Some(suppressed) = martlet_log_limit::line(reason, ue.gnb()) {
+            if let Some(suppressed) = martlet_log_limit::line(reason, ue.gnb_address()) {
                 tracing::warn!(
-                    supi = ue.label(), gnb = ue.gnb(), %refused, suppressed,
+                    supi = ue.label(), gnb = ue.gnb(), %refused, reason, suppressed,
                     "initial NAS message discarded"
                 );
             }
@@ -223,11 +223,11 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
 pub(crate) fn move_to_new_context(ue: &Ue, message: InitialMessage) {
     const REASON: &str = "unverified_initial_message";
     metrics::nas_error(REASON);
-    let gnb = message.connection.gnb.label();
-    if let Some(suppressed) = martlet_log_limit::line(REASON, &gnb) {
+    let gnb = &message.connection.gnb;
+    if let Some(suppressed) = martlet_log_limit::line(REASON, gnb.address.ip()) {
         tracing::info!(
             supi = ue.label(),
-            gnb,
+            gnb = gnb.label(),
             suppressed,
             "initial NAS message with this 5G-GUTI is not verified; it gets a new context"
         );

@@ -46,7 +46,9 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            if let Some(suppressed) = martlet_log_limit::line("service_request", (ue.gnb(), &why)) {
+            if let Some(suppressed) =
+                martlet_log_limit::line("service_request", (ue.gnb_address(), &why))
+            {
                 tracing::warn!(
                     supi = ue.label(),
                     gnb = ue.gnb(),

@@ -52,7 +52,8 @@ async fn release(
         () = lost.notified() => {}
         () = tokio::time::sleep(limit) => {
             let (gnb, ran_id) = (connection.gnb.label(), connection.ran_id);
-            if let Some(suppressed) = martlet_log_limit::line("ue_context_release", &gnb) {
+            let address = connection.gnb.address.ip();
+            if let Some(suppressed) = martlet_log_limit::line("ue_context_release", address) {
                 tracing::warn!(
                     gnb, ran_id, suppressed,
                     "UE context release: no response from the gNB; resetting the connection"

@@ -32,12 +32,15 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         },
     };
     if let Err(stop) = outcome {
-        tracing::info!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            why = stop.label(),
-            "NAS transport failed"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("ul_nas_transport", ue.label()) {
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                why = stop.label(),
+                suppressed,
+                "NAS transport failed"
+            );
+        }
         ue.handle_stop(stop).await;
     }
 }
@@ -46,7 +49,15 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
 async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
     metrics::nas_error("payload_container");
     let kind = transport.payload_container_type.kind();
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?kind, "unsupported payload returned");
+    if let Some(suppressed) = martlet_log_limit::line("payload_container", ue.label()) {
+        tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            ?kind,
+            suppressed,
+            "unsupported payload returned"
+        );
+    }
     let container = Bytes::copy_from_slice(&transport.payload_container.value);
     let psi = transport.pdu_session_id.map(|id| id.pdu_session_id());
     let cause = GmmCause::PayloadWasNotForwarded;
@@ -73,12 +84,15 @@ async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> 
         return pdu_session_update::run(ue, psi, message).await;
     }
     if !initial {
-        tracing::info!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            psi,
-            "5GSM message for an unknown session"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("unknown_session", ue.label()) {
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                psi,
+                suppressed,
+                "5GSM message for an unknown session"
+            );
+        }
         return return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await;
     }
     if mobility_restrictions::is_restricted(ue) {

@@ -69,11 +69,16 @@ pub(crate) async fn target_response(ue: &mut Ue) -> Result<HandoverAdmitted, End
                 return Err(FAILED_AT_TARGET.into());
             }
             HandoverInput::Nothing => {
-                tracing::warn!(
-                    supi = ue.label(),
-                    gnb = ue.gnb(),
-                    "handover request: no response from the target gNB"
-                );
+                if let Some(suppressed) =
+                    martlet_log_limit::line("handover_request", ue.gnb_address())
+                {
+                    tracing::warn!(
+                        supi = ue.label(),
+                        gnb = ue.gnb(),
+                        suppressed,
+                        "handover request: no response from the target gNB"
+                    );
+                }
                 return Err(FAILED_AT_TARGET.into());
             }
             input => handle_other(ue, input)?,
@@ -123,11 +128,14 @@ fn handle_other(ue: &mut Ue, input: HandoverInput) -> Result<(), Ended> {
         }
         HandoverInput::Target(message) => {
             metrics::ngap_error("state");
-            tracing::warn!(
-                supi = ue.label(),
-                "unexpected NGAP message from the target gNB: {}",
-                message.name()
-            );
+            if let Some(suppressed) = martlet_log_limit::line("target_state", ue.gnb_address()) {
+                tracing::warn!(
+                    supi = ue.label(),
+                    suppressed,
+                    "unexpected NGAP message from the target gNB: {}",
+                    message.name()
+                );
+            }
             Ok(())
         }
         HandoverInput::TargetLost | HandoverInput::Nothing => Ok(()),

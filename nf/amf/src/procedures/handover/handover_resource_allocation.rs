@@ -39,12 +39,15 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>, data: &Byte
     let ran_id = ids.ran.filter(|_| matches!(message, Uplink::HandoverAdmitted { .. }));
     let Some(handle) = amf.tables.connect_target_response(gnb.number, amf_id, ran_id) else {
         metrics::ngap_error("ue_ngap_id");
-        tracing::warn!(
-            gnb = gnb.label(),
-            amf_id,
-            message = message.name(),
-            "handover response without a handover"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("handover_response", gnb.address.ip()) {
+            tracing::warn!(
+                gnb = gnb.label(),
+                amf_id,
+                message_name = message.name(),
+                suppressed,
+                "handover response without a handover"
+            );
+        }
         let unknown = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
         return Ok(error_indication(ids, Some(unknown), None).into_iter().collect());
     };

@@ -66,18 +66,22 @@ pub(crate) async fn run(
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
     let amf = other_amf(ue, tai).await.map_err(|problem| {
-        tracing::info!(
-            supi = ue.label(), %problem, tac = tai.tac,
-            "handover failed: no AMF for the target tracking area"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("handover_area", ue.gnb_address()) {
+            tracing::info!(
+                supi = ue.label(), %problem, tac = tai.tac, suppressed,
+                "handover failed: no AMF for the target tracking area"
+            );
+        }
         Ended::from(CauseRadioNetwork::unknown_targetID)
     })?;
     let Some(body) = context(ue, required, node, tai) else { return Err(FAILED_AT_TARGET.into()) };
     let created = amf.create_ue_context(&supi, body).await.map_err(|problem| {
-        tracing::warn!(
-            supi = ue.label(), %problem,
-            "handover preparation failed at the target AMF"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("handover_amf", ue.gnb_address()) {
+            tracing::warn!(
+                supi = ue.label(), %problem, suppressed,
+                "handover preparation failed at the target AMF"
+            );
+        }
         Ended::from(FAILED_AT_TARGET)
     })?;
     let outcome = execute(ue, (&amf, &supi), &created.body).await;

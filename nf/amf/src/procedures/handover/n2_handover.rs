@@ -70,7 +70,17 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         Ended::NotPrepared(why) => {
             let cause = cause::text(&why);
             procedure.failed("not_prepared");
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "handover preparation failed");
+            if let Some(suppressed) =
+                martlet_log_limit::line("handover_preparation", ue.gnb_address())
+            {
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    cause,
+                    suppressed,
+                    "handover preparation failed"
+                );
+            }
             if let Some(connection) = &ue.connection {
                 connection
                     .send(handover_downlink::handover_preparation_failure(connection, why))
@@ -79,16 +89,26 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         }
         Ended::Cancelled => {
             procedure.failed("cancelled");
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "handover cancelled by the gNB");
+            if let Some(suppressed) = martlet_log_limit::line("handover_cancel", ue.gnb_address()) {
+                tracing::info!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    suppressed,
+                    "handover cancelled by the gNB"
+                );
+            }
             handover_cancel::acknowledge(ue).await;
         }
         Ended::NotArrived => {
             procedure.failed("no_notification");
-            tracing::warn!(
-                supi = ue.label(),
-                gnb = ue.gnb(),
-                "handover failed: no HANDOVER NOTIFY"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("handover_notify", ue.gnb_address()) {
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    suppressed,
+                    "handover failed: no HANDOVER NOTIFY"
+                );
+            }
         }
         Ended::Stopped(stop) => {
             procedure.failed(&stop.label());

@@ -75,7 +75,12 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         match answer {
             Ok(transfer) => done.push((*psi, transfer)),
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "path switch failed at the SMF");
+                if let Some(suppressed) = log_limit::line("path_switch_smf", ue.gnb_address()) {
+                    tracing::warn!(
+                        supi = ue.label(), psi, %problem, suppressed,
+                        "path switch failed at the SMF"
+                    );
+                }
                 released.push((*psi, unsuccessful(problem)));
             }
         }
@@ -87,7 +92,14 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     }
     if done.is_empty() {
         procedure.failed("no_session");
-        tracing::warn!(supi = ue.label(), gnb = gnb.label(), "path switch failed for all sessions");
+        if let Some(suppressed) = log_limit::line("path_switch_failed", gnb.address.ip()) {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = gnb.label(),
+                suppressed,
+                "path switch failed for all sessions"
+            );
+        }
         let failure =
             handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
         return send(&gnb, failure).await;
@@ -245,7 +257,7 @@ async fn acknowledge(
     // stored ones are sent in any case.
     if request.capability != downlink::security_capabilities(&capability) {
         metrics::ngap_error("security_capabilities");
-        if let Some(suppressed) = log_limit::line("security_capabilities", ue.gnb()) {
+        if let Some(suppressed) = log_limit::line("security_capabilities", ue.gnb_address()) {
             tracing::warn!(
                 supi = ue.label(),
                 gnb = ue.gnb(),

@@ -24,12 +24,15 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Han
                 amf.tables.drop_connection(gnb.number, amf_id.map(|id| id.0), ran_id.map(|id| id.0))
             });
             let connections = lost.count();
-            tracing::info!(
-                gnb = gnb.label(),
-                connections,
-                cause = why,
-                "NG RESET: connections dropped"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("ng_reset", gnb.address.ip()) {
+                tracing::info!(
+                    gnb = gnb.label(),
+                    connections,
+                    cause = why,
+                    suppressed,
+                    "NG RESET: connections dropped"
+                );
+            }
             // The list is returned unchanged (8.7.4.2.2).
             build_ngap!(
                 SuccessfulOutcome,
@@ -40,12 +43,15 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Han
         }
         _ => {
             let connections = amf.tables.drop_gnb(gnb.number);
-            tracing::info!(
-                gnb = gnb.label(),
-                connections,
-                cause = why,
-                "NG RESET: all connections dropped"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("ng_reset", gnb.address.ip()) {
+                tracing::info!(
+                    gnb = gnb.label(),
+                    connections,
+                    cause = why,
+                    suppressed,
+                    "NG RESET: all connections dropped"
+                );
+            }
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)
         }
     };

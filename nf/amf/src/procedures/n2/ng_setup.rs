@@ -26,22 +26,28 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     let procedure = Procedure::start("ng_setup");
     let setup = read(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error))?;
     if let Err(why) = serves(amf, &setup.areas) {
-        tracing::warn!(
-            gnb = setup.name.as_deref().unwrap_or(&setup.id),
-            cause = cause::text(&why),
-            areas = describe(&setup.areas),
-            "NG setup rejected: compare the gNB's PLMN and slices with amf.plmns"
-        );
+        if let Some(suppressed) = log_limit::line("ng_setup", gnb.address.ip()) {
+            tracing::warn!(
+                gnb = setup.name.as_deref().unwrap_or(&setup.id),
+                cause = cause::text(&why),
+                areas = describe(&setup.areas),
+                suppressed,
+                "NG setup rejected: compare the gNB's PLMN and slices with amf.plmns"
+            );
+        }
         procedure.failed("refused");
         return Ok(failure(gnb, why, TimeToWait::v10s).into_iter().collect());
     }
     if !setup.areas.iter().any(|area| amf.served.tais.contains(&area.tai)) {
-        tracing::warn!(
-            gnb = setup.name.as_deref().unwrap_or(&setup.id),
-            areas = describe(&setup.areas),
-            "no tracking area of the gNB is served, so its UEs will be rejected; add them to \
+        if let Some(suppressed) = log_limit::line("tracking_area", gnb.address.ip()) {
+            tracing::warn!(
+                gnb = setup.name.as_deref().unwrap_or(&setup.id),
+                areas = describe(&setup.areas),
+                suppressed,
+                "no tracking area of the gNB is served, so its UEs will be rejected; add them to \
              amf.tais"
-        );
+            );
+        }
     }
     let response = response(amf, received).map_err(|error| Fault::of(&received.pdu, &error))?;
     if !amf.config.n2.admits(gnb.address.ip(), &setup.id) {
@@ -89,10 +95,12 @@ async fn claim(
         return refuse(gnb, &setup, procedure, "identity_in_use", hint);
     }
     if let Some(old) = owners {
-        tracing::info!(
-            gnb = setup.id, old = %old.address, address = %gnb.address,
-            "gNB has a new association; the old one does not answer and is aborted"
-        );
+        if let Some(suppressed) = log_limit::line("new_association", gnb.address.ip()) {
+            tracing::info!(
+                gnb = setup.id, old = %old.address, address = %gnb.address, suppressed,
+                "gNB has a new association; the old one does not answer and is aborted"
+            );
+        }
         old.abort();
         old.set_up(None);
         amf.tables.drop_gnb(old.number);
@@ -117,7 +125,12 @@ fn complete(
         // A repeated NG setup clears the previous state (8.7.1.1).
         amf.tables.drop_gnb(gnb.number);
     }
-    tracing::info!(gnb = gnb.label(), address = %gnb.address, areas, "NG setup completed");
+    if let Some(suppressed) = log_limit::line("ng_setup_completed", gnb.address.ip()) {
+        tracing::info!(
+            gnb = gnb.label(), address = %gnb.address, areas, suppressed,
+            "NG setup completed"
+        );
+    }
     procedure.succeeded();
     vec![response]
 }

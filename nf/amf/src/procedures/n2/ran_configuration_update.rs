@@ -24,7 +24,10 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     let answer = match serves(amf, &setup.areas) {
         Ok(()) => {
             gnb.set_up(Some(setup));
-            tracing::info!(gnb = gnb.label(), "gNB configuration updated");
+            if let Some(suppressed) = martlet_log_limit::line("ran_configuration", gnb.address.ip())
+            {
+                tracing::info!(gnb = gnb.label(), suppressed, "gNB configuration updated");
+            }
             procedure.succeeded();
             build_ngap!(
                 SuccessfulOutcome,
@@ -33,11 +36,15 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
             )
         }
         Err(why) => {
-            tracing::warn!(
-                gnb = gnb.label(),
-                cause = cause::text(&why),
-                "gNB configuration update rejected"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("ran_configuration", gnb.address.ip())
+            {
+                tracing::warn!(
+                    gnb = gnb.label(),
+                    cause = cause::text(&why),
+                    suppressed,
+                    "gNB configuration update rejected"
+                );
+            }
             procedure.failed("refused");
             build_ngap!(
                 UnsuccessfulOutcome,

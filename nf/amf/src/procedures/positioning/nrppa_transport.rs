@@ -146,7 +146,12 @@ fn notify(amf: &Arc<Amf>, about: Option<String>, uri: String, body: Notification
         };
         if let Err(problem) = notified {
             metrics::ngap_error("nrppa_not_forwarded");
-            tracing::info!(supi = about, %problem, "NRPPa message not delivered to an LMF");
+            if let Some(suppressed) = martlet_log_limit::line("nrppa_not_forwarded", &uri) {
+                tracing::info!(
+                    supi = about, %problem, suppressed,
+                    "NRPPa message not delivered to an LMF"
+                );
+            }
         }
         drop(permit);
     });
@@ -157,11 +162,15 @@ pub(crate) fn uplink(ue: &mut Ue, routing: &[u8], message: Bytes) {
     let known = &ue.positioning.nrppa;
     let Some(subscription) = of_routing(&known.list, routing) else {
         metrics::ngap_error("nrppa_not_forwarded");
-        return tracing::info!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            "NRPPa message dropped: no subscription"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("nrppa_routing", ue.gnb_address()) {
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                suppressed,
+                "NRPPa message dropped: no subscription"
+            );
+        }
+        return;
     };
     let gnb = ue.connection.as_ref().and_then(|connection| connection.gnb.setup());
     let mut body =
@@ -198,7 +207,9 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Result<(
     let subscription = of_routing(&amf.nrppa_subscriptions.list().1, &routing.0).cloned();
     let Some(subscription) = subscription else {
         metrics::ngap_error("nrppa_not_forwarded");
-        tracing::info!(gnb = gnb.label(), "NRPPa message dropped: no subscription");
+        if let Some(suppressed) = martlet_log_limit::line("nrppa_routing", gnb.address.ip()) {
+            tracing::info!(gnb = gnb.label(), suppressed, "NRPPa message dropped: no subscription");
+        }
         return Ok(());
     };
     let setup = gnb.setup();

@@ -144,10 +144,12 @@ pub(crate) async fn uplink(
     };
     let Err(problem) = outcome else { return Ok(()) };
     metrics::nas_error("payload_container");
-    tracing::info!(
-        supi, gnb = ue.gnb(), class = %class, %problem,
-        "positioning message not delivered to an LMF"
-    );
+    if let Some(suppressed) = martlet_log_limit::line("positioning_transport", ue.label()) {
+        tracing::info!(
+            supi, gnb = ue.gnb(), class = %class, %problem, suppressed,
+            "positioning message not delivered to an LMF"
+        );
+    }
     return_payload(ue, kind, None, &message, GmmCause::PayloadWasNotForwarded.into()).await
 }
 

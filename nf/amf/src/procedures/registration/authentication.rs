@@ -150,12 +150,17 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
             }
             (Answer::Failure(cause, _), _) => {
                 let cause = cause.map(GmmCause::as_u8);
-                tracing::warn!(
-                    supi = ue.label(),
-                    gnb = ue.gnb(),
-                    cause,
-                    "authentication failed: challenge refused again"
-                );
+                if let Some(suppressed) =
+                    martlet_log_limit::line("challenge_refused", ue.gnb_address())
+                {
+                    tracing::warn!(
+                        supi = ue.label(),
+                        gnb = ue.gnb(),
+                        cause,
+                        suppressed,
+                        "authentication failed: challenge refused again"
+                    );
+                }
                 return Err(Stop::NotAuthentic(None));
             }
         }
@@ -216,10 +221,12 @@ fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)>
 
 /// The reject after a failed request to the AUSF (TS 29.524, 5.2.2.2).
 fn refused(ue: &Ue, problem: &Problem) -> Stop {
-    tracing::info!(
-        supi = ue.label(), gnb = ue.gnb(), %problem,
-        "authentication request to the AUSF failed"
-    );
+    if let Some(suppressed) = martlet_log_limit::line("authentication", ue.gnb_address()) {
+        tracing::info!(
+            supi = ue.label(), gnb = ue.gnb(), %problem, suppressed,
+            "authentication request to the AUSF failed"
+        );
+    }
     match (problem.status(), problem.cause()) {
         (403, "SERVING_NETWORK_NOT_AUTHORIZED") => {
             Stop::reject(GmmCause::ServingNetworkNotAuthorized)

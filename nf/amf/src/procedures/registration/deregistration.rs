@@ -33,7 +33,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
     if ue.is_registered() && !inbound.is_verified() {
         // Not authenticated: another UE may have sent it (TS 24.501, 4.4.4.3).
         metrics::nas_error("unprotected");
-        if let Some(suppressed) = martlet_log_limit::line("deregistration", ue.gnb()) {
+        if let Some(suppressed) = martlet_log_limit::line("deregistration", ue.gnb_address()) {
             tracing::warn!(
                 supi = ue.label(),
                 gnb = ue.gnb(),

@@ -49,7 +49,9 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            if let Some(suppressed) = martlet_log_limit::line("registration", (ue.gnb(), &why)) {
+            if let Some(suppressed) =
+                martlet_log_limit::line("registration", (ue.gnb_address(), &why))
+            {
                 tracing::warn!(
                     supi = ue.label(),
                     gnb = ue.gnb(),
@@ -202,11 +204,14 @@ fn check_limit(ue: &mut Ue) -> Result<(), Stop> {
     let known = ue.identity.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
     if ue.admission.over_limit && !known {
         let max = ue.amf.config.limits.max_ues;
-        tracing::warn!(
-            supi = ue.label(),
-            max,
-            "UE rejected: context limit reached; raise amf.limits.max_ues"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("max_ues", ue.gnb_address()) {
+            tracing::warn!(
+                supi = ue.label(),
+                max,
+                suppressed,
+                "UE rejected: context limit reached; raise amf.limits.max_ues"
+            );
+        }
         return Err(ue.congested());
     }
     ue.admission.over_limit = false;

@@ -40,22 +40,29 @@ pub(crate) async fn run(
         && !emergency
         && !has_mandatory_algorithms(&capability)
     {
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            "UE rejected: mandatory algorithms missing"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("mandatory_algorithms", ue.gnb_address())
+        {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                suppressed,
+                "UE rejected: mandatory algorithms missing"
+            );
+        }
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     }
     let served = &ue.amf.served;
     let Some((ciphering, integrity)) =
         select(&capability, &served.ciphering, &served.integrity, emergency)
     else {
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            "UE rejected: no common algorithm; see amf.security"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("no_common_algorithm", ue.gnb_address()) {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                suppressed,
+                "UE rejected: no common algorithm; see amf.security"
+            );
+        }
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     };
     let not_encodable = || Stop::Abandoned("not_encodable");
@@ -148,12 +155,17 @@ async fn ask(
         }
     });
     answer.await?.map_err(|cause| {
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            cause,
-            "security mode rejected by the UE"
-        );
+        if let Some(suppressed) =
+            martlet_log_limit::line("security_mode_rejected", ue.gnb_address())
+        {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                cause,
+                suppressed,
+                "security mode rejected by the UE"
+            );
+        }
         Stop::Abandoned("security_mode_rejected")
     })
 }
@@ -172,7 +184,8 @@ fn request(ue: &Ue, complete: &NasSecurityModeComplete) -> Option<NasRegistratio
         Ok(_) => None,
         Err(error) => {
             metrics::nas_error("malformed");
-            if let Some(suppressed) = martlet_log_limit::line("repeated_request", ue.gnb()) {
+            if let Some(suppressed) = martlet_log_limit::line("repeated_request", ue.gnb_address())
+            {
                 tracing::warn!(
                     supi = ue.label(), gnb = ue.gnb(), %error, suppressed,
                     "repeated request is malformed"

@@ -98,10 +98,12 @@ async fn choose(
             Ok(allowed)
         }
         Err(problem) if problem.status() == 403 => {
-            tracing::info!(
-                supi = ue.label(), gnb = ue.gnb(), %problem,
-                "no slice allowed by the NSSF"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("no_slice", ue.label()) {
+                tracing::info!(
+                    supi = ue.label(), gnb = ue.gnb(), %problem, suppressed,
+                    "no slice allowed by the NSSF"
+                );
+            }
             Ok(Vec::new())
         }
         Err(problem) => {

@@ -114,7 +114,12 @@ pub(crate) async fn subscribed(ue: &mut Ue, subscribing: Option<Subscribing>) {
 
 /// The reject after a failed request to the UDM (TS 29.524, 5.2.2.3).
 fn refused(ue: &Ue, problem: &Problem, what: &str) -> Stop {
-    tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "{what}");
+    if let Some(suppressed) = martlet_log_limit::line("subscription", ue.label()) {
+        tracing::warn!(
+            supi = ue.label(), gnb = ue.gnb(), %problem, suppressed,
+            "{what}"
+        );
+    }
     match (problem.status(), problem.cause()) {
         (403, "ROAMING_NOT_ALLOWED") => Stop::reject(GmmCause::PlmnNotAllowed),
         (403, "RAT_NOT_ALLOWED" | "ACCESS_NOT_ALLOWED") => Stop::reject(GmmCause::N1ModeNotAllowed),

@@ -84,19 +84,24 @@ pub(crate) async fn fetch(
             }
             None => {
                 procedure.failed(problem.cause());
-                tracing::info!(
-                    gnb = ue.gnb(), %guti, %problem,
-                    "old AMF not reachable; UE context unknown"
-                );
+                if let Some(suppressed) = martlet_log_limit::line("old_amf", ue.gnb_address()) {
+                    tracing::info!(
+                        gnb = ue.gnb(), %guti, %problem, suppressed,
+                        "old AMF not reachable; UE context unknown"
+                    );
+                }
                 None
             }
         },
         Err(problem) => {
             procedure.failed(problem.cause());
-            tracing::info!(
-                gnb = ue.gnb(), %guti, %problem,
-                "UE context transfer rejected by the old AMF"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("context_transfer", ue.gnb_address())
+            {
+                tracing::info!(
+                    gnb = ue.gnb(), %guti, %problem, suppressed,
+                    "UE context transfer rejected by the old AMF"
+                );
+            }
             None
         }
     }

@@ -79,23 +79,29 @@ pub(crate) async fn run(
         Err(NotEstablished::Refused(refusal)) => {
             let cause = refusal.cause.as_u8();
             procedure.failed(&format!("cause_{cause}"));
-            tracing::info!(
-                supi = ue.label(),
-                gnb = ue.gnb(),
-                psi,
-                cause,
-                "PDU session establishment rejected"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("refused_by_amf", ue.label()) {
+                tracing::info!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    psi,
+                    cause,
+                    suppressed,
+                    "PDU session establishment rejected"
+                );
+            }
             return_to_ue(ue, psi, &message, refusal).await
         }
         Err(NotEstablished::Rejected(answer)) => {
             procedure.failed("rejected_by_smf");
-            tracing::info!(
-                supi = ue.label(),
-                gnb = ue.gnb(),
-                psi,
-                "PDU session establishment rejected by the SMF"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("rejected_by_smf", ue.label()) {
+                tracing::info!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    psi,
+                    suppressed,
+                    "PDU session establishment rejected by the SMF"
+                );
+            }
             dl_nas_transport::downlink(ue, psi, &answer).await
         }
     }
@@ -119,10 +125,12 @@ async fn establish(
     let asked = transport.dnn.as_ref().map(|dnn| dnn.as_string());
     let dnn = dnn(ue, &subscribed, asked)?;
     let smf = ue.amf.smf(&ue.label(), slice_to_sbi(slice), &dnn).await.map_err(|problem| {
-        tracing::warn!(
-            supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem,
-            "SMF discovery failed"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("smf_discovery", ue.label()) {
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem, suppressed,
+                "SMF discovery failed"
+            );
+        }
         NotEstablished::from(GmmCause::PayloadWasNotForwarded)
     })?;
     let root = smf.root().clone();
@@ -231,7 +239,12 @@ fn create_data(
 
 /// The result after an error of the SMF: the SMF's own reject, if present.
 fn refused(ue: &Ue, psi: u8, mut problem: Problem) -> NotEstablished {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "SM context creation failed");
+    if let Some(suppressed) = martlet_log_limit::line("sm_context", ue.label()) {
+        tracing::info!(
+            supi = ue.label(), gnb = ue.gnb(), psi, %problem, suppressed,
+            "SM context creation failed"
+        );
+    }
     let answer = SmContextCreateError::from_problem(&mut problem).and_then(|error| {
         error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
     });

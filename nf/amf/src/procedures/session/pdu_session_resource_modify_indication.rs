@@ -18,10 +18,14 @@ pub(crate) async fn run(ue: &mut Ue, sessions: Vec<SessionInfo>) {
         let answer = match forward_n2(ue, psi, info, N2SmInfoType::PduResModInd).await {
             Ok(answer) => answer,
             Err(problem) => {
-                tracing::warn!(
-                    supi = ue.label(), psi, %problem,
-                    "modify indication rejected by the SMF"
-                );
+                if let Some(suppressed) =
+                    martlet_log_limit::line("modify_indication", ue.gnb_address())
+                {
+                    tracing::warn!(
+                        supi = ue.label(), psi, %problem, suppressed,
+                        "modify indication rejected by the SMF"
+                    );
+                }
                 continue;
             }
         };

@@ -40,10 +40,12 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
         }
         Err(mut problem) => {
             procedure.failed("refused_by_smf");
-            tracing::info!(
-                supi = ue.label(), gnb = ue.gnb(), psi, %problem,
-                "5GSM message rejected by the SMF"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("5gsm_message", ue.label()) {
+                tracing::info!(
+                    supi = ue.label(), gnb = ue.gnb(), psi, %problem, suppressed,
+                    "5GSM message rejected by the SMF"
+                );
+            }
             if problem.status() == 404
                 && ue.sessions.remove(&psi).is_some_and(|session| session.active)
             {

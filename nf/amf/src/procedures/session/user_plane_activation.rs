@@ -118,10 +118,12 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
     }
     down.retain(|psi| ue.sessions.contains_key(psi));
     if !down.is_empty() {
-        tracing::warn!(
-            supi = ue.label(), gnb = ue.gnb(), sessions = ?down,
-            "sessions missing in the gNB's response"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("sessions_missing", ue.gnb_address()) {
+            tracing::warn!(
+                supi = ue.label(), gnb = ue.gnb(), sessions = ?down, suppressed,
+                "sessions missing in the gNB's response"
+            );
+        }
         ue.deactivate_sessions(&down, None).await;
     }
 }

@@ -401,10 +401,12 @@ impl Establishment {
         if let Err(error) = set_up(&mut session, &subscription, access, options, restriction).await
         {
             metrics::procedure("pdu_session_establishment", "failed", started);
-            tracing::warn!(
-                supi = %session.supi, session = session.id, %error,
-                "PDU session establishment failed"
-            );
+            if let Some(suppressed) = martlet_log_limit::line("establishment", &session.supi) {
+                tracing::warn!(
+                    supi = %session.supi, session = session.id, %error, suppressed,
+                    "PDU session establishment failed"
+                );
+            }
             let back_off = session.smf.config.back_off_s;
             let reject = n1::reject(session.id, session.pti, error.cause(), back_off);
             let _ = transfer(&session, Some(reject), None).await;

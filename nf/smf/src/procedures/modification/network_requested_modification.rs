@@ -270,13 +270,23 @@ pub fn completed(session: &mut Session, pti: u8) {
 /// PDU SESSION MODIFICATION COMMAND REJECT (TS 24.501, 6.3.2.4): restores the earlier QoS flows.
 pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
     let (supi, id) = (&session.supi, session.id);
-    tracing::warn!(%supi, session = id, cause, "modification rejected by UE");
+    if let Some(suppressed) = martlet_log_limit::line("modification_ue", supi) {
+        tracing::warn!(
+            %supi, session = id, cause, suppressed,
+            "modification rejected by UE"
+        );
+    }
     revert(session).await;
 }
 
 /// PDU Session Resource Modify failed at the gNB: restores the earlier QoS flows.
 pub async fn rejected_by_gnb(session: &mut Session) {
-    tracing::warn!(supi = %session.supi, session = session.id, "modification rejected by gNB");
+    if let Some(suppressed) = martlet_log_limit::line("modification_gnb", &session.supi) {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, suppressed,
+            "modification rejected by gNB"
+        );
+    }
     revert(session).await;
 }
 

@@ -72,7 +72,12 @@ pub async fn run(
         Err(cause) => {
             metrics::procedure("ue_requested_modification", "rejected", started);
             let (supi, code) = (&session.supi, cause.as_u8());
-            tracing::info!(%supi, session = session.id, cause = code, "modification rejected");
+            if let Some(suppressed) = martlet_log_limit::line("ue_modification", supi) {
+                tracing::info!(
+                    %supi, session = session.id, cause = code, suppressed,
+                    "modification rejected"
+                );
+            }
             n1_response(n1::modification_reject(
                 session.id,
                 pti,
@@ -112,7 +117,12 @@ async fn enforce_request(
         };
         let decision = pcf.update_sm_policy(&id, update).await.map_err(|problem| {
             let supi = &session.supi;
-            tracing::info!(%supi, session = session.id, %problem, "request rejected by PCF");
+            if let Some(suppressed) = martlet_log_limit::line("rejected_by_pcf", supi) {
+                tracing::info!(
+                    %supi, session = session.id, %problem, suppressed,
+                    "request rejected by PCF"
+                );
+            }
             match problem.cause() {
                 "POLICY_CONTEXT_DENIED" => GsmCause::FiveGsQosNotAccepted,
                 "ERROR_TRAFFIC_MAPPING_INFO_REJECTED" => GsmCause::SemanticErrorInTheQosOperation,
@@ -126,7 +136,12 @@ async fn enforce_request(
             // The UPF has no room, or does not respond: the session keeps its QoS.
             Err(error) => {
                 let supi = &session.supi;
-                tracing::warn!(%supi, session = session.id, %error, "modification not enforced");
+                if let Some(suppressed) = martlet_log_limit::line("not_enforced", supi) {
+                    tracing::warn!(
+                        %supi, session = session.id, %error, suppressed,
+                        "modification not enforced"
+                    );
+                }
                 let rejected = std::mem::replace(&mut session.qos, previous).flows;
                 report_rejected_rules(session, &rejected).await;
                 Err(GsmCause::InsufficientResources)

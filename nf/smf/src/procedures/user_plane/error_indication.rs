@@ -8,7 +8,12 @@ pub async fn run(session: &mut Session) {
     if !session.user_plane.connection.is_activated() {
         return;
     }
-    tracing::warn!(supi = %session.supi, session = session.id, "N3 tunnel lost by gNB");
+    if let Some(suppressed) = martlet_log_limit::line("error_indication", &session.supi) {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, suppressed,
+            "N3 tunnel lost by gNB"
+        );
+    }
     session.user_plane.connection.deactivate();
     session.user_plane.gnb_tunnel_lost = true;
     let _ = modify(session, buffer()).await;

@@ -11,7 +11,12 @@ use std::time::Instant;
 /// Logs a notification.
 pub fn run(session: &Session, bytes: &Bytes) -> UpdateResponse {
     let notify = Notify::decode(bytes).map_err(n2_sm_error)?;
-    tracing::info!(supi = %session.supi, session = session.id, ?notify, "gNB notifies QoS flows");
+    if let Some(suppressed) = martlet_log_limit::line("resource_notify", &session.supi) {
+        tracing::info!(
+            supi = %session.supi, session = session.id, ?notify, suppressed,
+            "gNB notifies QoS flows"
+        );
+    }
     metrics::procedure("resource_notify", "ok", Instant::now());
     Ok(None)
 }

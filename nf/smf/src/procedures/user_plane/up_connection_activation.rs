@@ -60,7 +60,12 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
 /// PDU Session Resource Setup failed: the gNB has no resources, or cannot enforce the security
 /// policy.
 pub async fn failure(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
-    tracing::warn!(supi = %session.supi, session = session.id, "no resources at gNB");
+    if let Some(suppressed) = martlet_log_limit::line("no_resources", &session.supi) {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, suppressed,
+            "no resources at gNB"
+        );
+    }
     metrics::procedure("up_activation", "refused by gNB", Instant::now());
     session.user_plane.connection.deactivate();
     if SetupUnsuccessful::decode(bytes).is_ok_and(|failure| is_not_possible(&failure.cause)) {

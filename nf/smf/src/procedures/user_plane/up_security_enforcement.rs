@@ -25,10 +25,12 @@ pub fn check_outcome(session: &Session, outcome: Option<SecurityOutcome>) {
         || is_violated(policy.confidentiality, outcome.confidentiality)
     {
         metrics::n4("user plane not protected");
-        tracing::warn!(
-            supi = %session.supi, session = session.id, ?policy, ?outcome,
-            "required user plane security not enforced by gNB"
-        );
+        if let Some(suppressed) = martlet_log_limit::line("up_security", &session.supi) {
+            tracing::warn!(
+                supi = %session.supi, session = session.id, ?policy, ?outcome, suppressed,
+                "required user plane security not enforced by gNB"
+            );
+        }
     }
 }
 
@@ -48,9 +50,11 @@ pub fn correction(
         return None;
     }
     metrics::n4("user plane policy differs");
-    tracing::warn!(
-        supi = %session.supi, session = session.id, gnb = ?of_gnb, ?own,
-        "user plane security policy of gNB differs, correcting it"
-    );
+    if let Some(suppressed) = martlet_log_limit::line("up_policy", &session.supi) {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, gnb = ?of_gnb, ?own, suppressed,
+            "user plane security policy of gNB differs, correcting it"
+        );
+    }
     own.or(Some(not_needed))
 }
