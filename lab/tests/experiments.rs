@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use martlet_tests::{in_namespace, in_namespace_within};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -89,6 +89,27 @@ fn control_plane_writes_raw_data_figures_a_report_and_plots() {
         lab.between(0.0, f64::INFINITY, &some)?;
         lab.between(0.0, f64::INFINITY, &["resident.local.ues100"])?;
         lab.has(&["report.md", "latency.svg", "latency.png", "core-time.svg", "core-time.png"])
+    });
+}
+
+/// Martlet is the other core: a script starts it as it would start another maker's.
+#[test]
+fn control_plane_measures_an_external_core_beside_martlet() {
+    in_namespace(|| async {
+        let programs = Path::new(env!("CARGO_BIN_EXE_martlet-lab")).parent().context("a folder")?;
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/external/martlet.sh");
+        let programs = programs.display().to_string();
+        let core = ["--core", "both", "--amf", "127.60.0.5", "--start", script];
+        let network = ["--plmn", "208093", "--slice", "1-010203", "--tac", "7", "--dnn", "ims"];
+        let load = ["--quick", "--rounds", "1", "--ues", "2", "--sbi", "local", "--many", "5"];
+        let mut arguments = vec!["--programs", &programs];
+        arguments.extend(core.iter().chain(&network).chain(&load));
+        let lab = Lab::run("control-plane", &arguments)?;
+        let some = ["registration.external.ues2.p50", "registration.external_over_local.ues2.p50"];
+        lab.between(0.0, f64::INFINITY, &some)?;
+        let some = ["cpu_per_ue.external.ues5", "resident.external.ues0"];
+        lab.between(0.0, f64::INFINITY, &some)?;
+        lab.between(0.0, f64::INFINITY, &["generator_cpu_per_ue.external.ues5"])
     });
 }
 

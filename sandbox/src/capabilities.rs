@@ -2,11 +2,12 @@
 use crate::error::ReductionError;
 use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long threads may take to give up their capabilities.
-const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const VERSION_3: u32 = 0x2008_0522;
 
 /// Drops all others from the bounding set, so that no program that this process runs has them.
@@ -57,6 +58,10 @@ pub fn effective() -> Vec<String> {
 
 /// What the signal handler applies.
 static WANTED: AtomicU64 = AtomicU64::new(0);
+/// The signal handler may call capset(2). Afterwards the filter of system calls forbids it.
+static REDUCING: AtomicBool = AtomicBool::new(false);
+/// Threads in the signal handler.
+static IN_HANDLER: AtomicUsize = AtomicUsize::new(0);
 
 #[repr(C)]
 struct Header {
@@ -72,9 +77,16 @@ struct Data {
     inheritable: u32,
 }
 
-/// Reduces the capabilities of the calling thread. Async-signal-safe: a read of an atomic and
-/// two system calls.
-extern "C" fn reduce_this_thread(_: libc::c_int) {
+/// Reduces the capabilities of the calling thread. Async-signal-safe: atomics and two system calls.
+extern "C" fn reduce_in_handler(_: libc::c_int) {
+    IN_HANDLER.fetch_add(1, Ordering::SeqCst);
+    if REDUCING.load(Ordering::SeqCst) {
+        reduce_this_thread();
+    }
+    IN_HANDLER.fetch_sub(1, Ordering::SeqCst);
+}
+
+fn reduce_this_thread() {
     let mut header = Header { version: VERSION_3, pid: 0 };
     let mut data = [Data { effective: 0, permitted: 0, inheritable: 0 }; 2];
     let wanted = WANTED.load(Ordering::SeqCst);
@@ -96,15 +108,32 @@ extern "C" fn reduce_this_thread(_: libc::c_int) {
 /// Reduces the capabilities of all threads to `wanted`.
 ///
 /// capset(2) concerns its own thread alone. Like the C library does for setuid(2), a signal makes
-/// each other thread call it.
+/// each other thread call it. On return no thread will call it any more, so that a filter of system
+/// calls can forbid it.
 pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), ReductionError> {
     let bits = wanted.iter().fold(0, |bits, one| bits | one.bitmask());
     WANTED.store(bits, Ordering::SeqCst);
+    REDUCING.store(true, Ordering::SeqCst);
+    let outcome = signal_threads(bits);
+    REDUCING.store(false, Ordering::SeqCst);
+    // A handler that began before may still be in its system calls.
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        match IN_HANDLER.load(Ordering::SeqCst) {
+            0 => return outcome,
+            left if Instant::now() > deadline => return Err(ReductionError::Timeout(left)),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+/// Sends each thread one signal, and waits until all threads have at most these capabilities.
+fn signal_threads(bits: u64) -> Result<(), ReductionError> {
     let signal = libc::SIGRTMIN() + 5;
     // SAFETY: the handler is async-signal-safe, see there; the structure is initialised.
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = reduce_this_thread as *const () as usize;
+        action.sa_sigaction = reduce_in_handler as *const () as usize;
         action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
         libc::sigaction(signal, &raw const action, std::ptr::null_mut())
     };
@@ -113,6 +142,7 @@ pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), ReductionError> {
     }
     let process = std::process::id() as libc::pid_t;
     let deadline = Instant::now() + TIMEOUT;
+    let mut signalled = HashSet::new();
     loop {
         let mut left = 0;
         for thread in threads()? {
@@ -120,18 +150,20 @@ pub fn reduce_all_threads(wanted: &CapsHashSet) -> Result<(), ReductionError> {
                 continue;
             }
             left += 1;
+            if !signalled.insert(thread) {
+                continue;
+            }
             // SAFETY: a signal to a thread of this process, for which a handler is installed.
             unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) };
         }
         if left == 0 {
-            break;
+            return Ok(());
         }
         if Instant::now() > deadline {
             return Err(ReductionError::Timeout(left));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Ok(())
 }
 
 fn threads() -> Result<Vec<libc::pid_t>, ReductionError> {
@@ -146,4 +178,39 @@ fn permitted(thread: libc::pid_t) -> u64 {
     let status = status.unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
     line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seccomp::{SeccompMode, apply};
+    use std::process::Command;
+
+    const CHILD: &str = "MARTLET_TEST_REDUCED_CHILD";
+
+    /// Without capset(2) in its filter, a thread that calls it late would end the process.
+    #[test]
+    fn no_thread_changes_its_capabilities_after_the_return() {
+        if std::env::var_os(CHILD).is_some() {
+            for _ in 0..12 {
+                std::thread::spawn(|| {
+                    loop {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            reduce_all_threads(&CapsHashSet::new()).expect("all threads reduce their capabilities");
+            apply(&["base"], SeccompMode::Kill, false).expect("the filter is permitted");
+            std::thread::sleep(Duration::from_millis(200));
+            std::process::exit(0);
+        }
+        let name = "capabilities::tests::no_thread_changes_its_capabilities_after_the_return";
+        for _ in 0..3 {
+            let program = std::env::current_exe().expect("the test program");
+            let mut child = Command::new(program);
+            let child = child.args(["--exact", name, "--nocapture"]).env(CHILD, "1");
+            let output = child.output().expect("the test program starts");
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
 }

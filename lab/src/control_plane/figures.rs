@@ -6,9 +6,9 @@ use crate::{Figure, Output};
 use anyhow::{Context, Result};
 
 /// Median, 99th percentile and core time of each point.
-pub(super) fn of_points(points: &[Point], output: &mut Output) -> Result<()> {
+pub(super) fn of_points(points: &[Point], metrics: &[Metric], output: &mut Output) -> Result<()> {
     for point in points {
-        for metric in Metric::ALL {
+        for &metric in metrics {
             let latencies = || point.rounds.iter().flat_map(|round| round.of(metric));
             let all: Vec<f64> = latencies().map(|l| l.latency).collect();
             let core: Vec<f64> = latencies().map(|l| l.core).collect();
@@ -33,12 +33,12 @@ fn median_of(round: &Latencies, metric: Metric) -> f64 {
 
 /// The latency of each variant as a multiple of the first variant's. Rounds alternated between the
 /// cores, so each round gives a ratio; the figure is their median.
-pub(super) fn compare(points: &[Point], output: &mut Output) -> Result<()> {
+pub(super) fn compare(points: &[Point], metrics: &[Metric], output: &mut Output) -> Result<()> {
     let Some(first) = points.first().map(|point| point.variant) else { return Ok(()) };
     for point in points.iter().filter(|point| point.variant != first) {
         let base = points.iter().find(|other| other.variant == first && other.ues == point.ues);
         let Some(base) = base else { continue };
-        for metric in Metric::ALL {
+        for &metric in metrics {
             let pairs = point.rounds.iter().zip(&base.rounds);
             let ratios: Vec<f64> =
                 pairs.map(|(a, b)| median_of(a, metric) / median_of(b, metric)).collect();

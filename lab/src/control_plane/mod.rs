@@ -9,7 +9,7 @@ mod sandbox;
 mod start_up;
 pub(crate) mod testbed;
 
-use crate::core::{CORES, CoreArgs, Variant};
+use crate::core::{CORES, CoreArgs, CoreChoice, ExternalArgs, Variant};
 use crate::progress::Progress;
 use crate::{Output, namespace};
 use anyhow::{Context, Result, ensure};
@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use testbed::Testbed;
 
 pub use compare::{CompareArgs, run as compare};
+pub use round::Metric;
 pub use sandbox::{SandboxArgs, run as sandbox};
 
 /// Measures registration, PDU session establishment, handover and paging, as the gNB sees them.
@@ -34,9 +35,16 @@ pub struct ControlPlaneArgs {
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Variants to compare
+    /// Deployments of Martlet to compare
     #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
+    /// Procedures to measure [default: all]. Registration is part of every round, and a session of
+    /// every other procedure
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub procedures: Vec<Metric>,
+    /// UEs that register one after the other for memory and CPU time per UE [default: 1000]
+    #[arg(long, value_name = "UES")]
+    pub many: Option<u64>,
     /// Numbers of simultaneous UEs
     #[arg(long, value_delimiter = ',', default_value = "1,4,5,8,16,32,64")]
     pub ues: Vec<u32>,
@@ -46,6 +54,9 @@ pub struct ControlPlaneArgs {
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
+    /// A core of another maker.
+    #[command(flatten)]
+    pub external: ExternalArgs,
 }
 
 /// All rounds of one core with one number of simultaneous UEs.
@@ -68,6 +79,29 @@ impl ControlPlaneArgs {
             (false, _) => 30,
         })
     }
+
+    /// UEs that register one after the other.
+    fn many(&self) -> u64 {
+        self.many.unwrap_or(if self.quick { 100 } else { 1000 })
+    }
+
+    /// What is measured, in the order of figures and plots.
+    fn metrics(&self) -> Vec<Metric> {
+        let wanted =
+            |metric: &Metric| self.procedures.is_empty() || self.procedures.contains(metric);
+        Metric::ALL.into_iter().filter(wanted).collect()
+    }
+
+    /// With the cores of `--core` as the variants.
+    fn with_all_variants(&self) -> ControlPlaneArgs {
+        let mut args = self.clone();
+        match self.external.choice {
+            CoreChoice::Martlet => {}
+            CoreChoice::External => args.sbi = vec![Variant::External],
+            CoreChoice::Both => args.sbi.push(Variant::External),
+        }
+        args
+    }
 }
 
 /// Runs the experiment and returns its report.
@@ -75,20 +109,24 @@ impl ControlPlaneArgs {
 /// # Errors
 /// There is no right to make a network namespace, a core does not start, or a procedure fails.
 pub fn run(args: &ControlPlaneArgs) -> Result<String> {
+    args.external.check()?;
+    let args = &args.with_all_variants();
     ensure!(!args.sbi.is_empty() && !args.ues.is_empty(), "--sbi and --ues must not be empty");
     let max_ues = args.ues.iter().copied().max().unwrap_or(1);
     ensure!(
         (1..=250).contains(&max_ues),
         "--ues {max_ues}: between 1 and 250 simultaneous UEs are possible"
     );
-    namespace::enter_new()?;
+    if args.external.is_isolated() {
+        namespace::enter_new()?;
+    }
     let header = "procedure,sbi,ues,round,subject,latency_us,total_us,core_us";
     let mut output = Output::create("control-plane", args.out.as_deref(), header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let points = points(args, max_ues, &mut output).await?;
-        figures::of_points(&points, &mut output)?;
-        figures::compare(&points, &mut output)?;
+        figures::of_points(&points, &args.metrics(), &mut output)?;
+        figures::compare(&points, &args.metrics(), &mut output)?;
         start_up::measure(args, &mut output).await?;
         capacity::measure(args, &mut output).await
     })?;
@@ -102,8 +140,7 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
 async fn points(args: &ControlPlaneArgs, max_ues: u32, output: &mut Output) -> Result<Vec<Point>> {
     let mut testbeds = Vec::new();
     for (index, variant) in args.sbi.iter().enumerate() {
-        let started =
-            Testbed::start(&args.core, *variant, index as u8, max_ues, output.folder()).await;
+        let started = Testbed::start(args, *variant, index as u8, max_ues, output.folder()).await;
         testbeds.push(started.with_context(|| format!("the core with {}", variant.title()))?);
     }
     let mut random = StdRng::seed_from_u64(args.seed);

@@ -17,7 +17,7 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
          with 95 % intervals. *Core* is the part spent waiting for the core. The cores of all \
          variants ran side by side, and rounds alternated between them.\n",
     );
-    for metric in Metric::ALL {
+    for metric in args.metrics() {
         let table = table(output, args, metric);
         output.text(&table);
     }
@@ -29,10 +29,9 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
     for (name, statistic, title) in
         [("latency", "p50", ""), ("core-time", "core_p50", "core time of ")]
     {
-        let panels: Vec<Panel> = Metric::ALL
-            .iter()
-            .map(|metric| panel(output, args, *metric, statistic, title))
-            .collect();
+        let metrics = args.metrics().into_iter();
+        let panels: Vec<Panel> =
+            metrics.map(|metric| panel(output, args, metric, statistic, title)).collect();
         draw(output.folder(), name, &panels)?;
         output.text(&format!("\n![{name}]({name}.svg)"));
     }
@@ -85,7 +84,7 @@ fn start_and_size(output: &Output, args: &ControlPlaneArgs) -> String {
         let _ = write!(text, " {} |", variant.title());
     }
     let _ = write!(text, "\n| --- |{}\n", " --- |".repeat(args.sbi.len()));
-    let ues = if args.quick { 100 } else { 1000 };
+    let ues = args.many();
     let rows = [
         ("ready after start, ms".to_string(), "start.{}.ready.p50".to_string()),
         ("first gNB connected after start, ms".into(), "start.{}.ng_setup_done.p50".into()),
@@ -99,12 +98,16 @@ fn start_and_size(output: &Output, args: &ControlPlaneArgs) -> String {
             "CPU time per UE (registration and session), ms".into(),
             format!("cpu_per_ue.{{}}.ues{ues}"),
         ),
+        (
+            "the generator's own CPU time per UE, ms".into(),
+            format!("generator_cpu_per_ue.{{}}.ues{ues}"),
+        ),
     ];
     for (title, id) in rows {
         let _ = write!(text, "| {title} |");
         for variant in &args.sbi {
             let figure = output.find(&id.replace("{}", variant.name()));
-            let _ = write!(text, " {} |", figure.map_or("–".into(), |f| format!("{:.1}", f.value)));
+            let _ = write!(text, " {} |", figure.map_or("–".into(), |f| format!("{:.2}", f.value)));
         }
         text.push('\n');
     }

@@ -4,7 +4,8 @@ use super::testbed::Testbed;
 use crate::Output;
 use crate::core::Variant;
 use anyhow::{Context, Result, bail, ensure};
-use martlet_ran::{PduSessionRequest, Procedure, Sample, Ue, UeError};
+use clap::ValueEnum;
+use martlet_ran::{PduSession, Procedure, Sample, Ue, UeError};
 use std::future::Future;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -16,17 +17,19 @@ const PORT: u16 = 9;
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A measured latency, in the order of figures and plots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Metric {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Metric {
+    /// Initial registration
     Registration,
+    /// PDU session establishment
     PduSession,
-    /// N2 handover: HANDOVER REQUIRED sent until the source's context is released.
+    /// N2 handover: HANDOVER REQUIRED sent until the source's context is released
     Handover,
-    /// Xn handover: PATH SWITCH REQUEST sent to its ACKNOWLEDGE received.
+    /// Xn handover: PATH SWITCH REQUEST sent to its ACKNOWLEDGE received
     PathSwitch,
-    /// PAGING received to SERVICE ACCEPT received.
+    /// PAGING received to SERVICE ACCEPT received
     Paging,
-    /// Arrival of a packet for an idle UE at the UPF to its delivery to the UE.
+    /// Arrival of a packet for an idle UE at the UPF to its delivery to the UE
     FirstPacket,
 }
 
@@ -150,23 +153,49 @@ async fn join<T>(futures: impl Iterator<Item = impl Future<Output = Result<T>>>)
     futures_util::future::try_join_all(futures).await
 }
 
-/// Runs one round with `ue_count` simultaneous UEs.
+/// Runs one round with `ue_count` simultaneous UEs. A round without one kind of handover moves the
+/// UEs back at its end.
 pub(super) async fn run(testbed: &Testbed, ue_count: usize) -> Result<Latencies> {
     let ues = testbed.ues.get(..ue_count).context("the testbed has too few UEs")?;
+    let wanted = |metric| testbed.metrics.contains(&metric);
+    let mut latencies = Latencies::default();
     testbed.samples.take();
     all(ues, Ue::forget_registration).await?;
     all(ues, Ue::register).await?;
-    let request =
-        || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-    let sessions = all(ues, async |ue| ue.establish_pdu_session(request()).await).await?;
-    // N2 handover to the target gNB, and Xn handover back.
-    all(ues, async |ue| ue.handover_to(&testbed.target_gnb).await).await?;
-    all(ues, async |ue| ue.xn_handover_to(&testbed.gnb).await).await?;
-    all(ues, Ue::release_to_idle).await?;
+    if testbed.metrics.iter().any(|metric| *metric != Metric::Registration) {
+        let request = || testbed.session.clone();
+        let sessions = all(ues, async |ue| ue.establish_pdu_session(request()).await).await?;
+        if wanted(Metric::Handover) {
+            all(ues, async |ue| ue.handover_to(&testbed.target_gnb).await).await?;
+        }
+        if wanted(Metric::PathSwitch) {
+            let is_away = wanted(Metric::Handover);
+            let target = if is_away { &testbed.gnb } else { &testbed.target_gnb };
+            all(ues, async |ue| ue.xn_handover_to(target).await).await?;
+        }
+        if wanted(Metric::Paging) || wanted(Metric::FirstPacket) {
+            all(ues, Ue::release_to_idle).await?;
+            let deliveries = wake_up(ues, &sessions).await?;
+            latencies.0.extend(deliveries.into_iter().filter(|l| wanted(l.metric)));
+        }
+    }
+    all(ues, Ue::deregister).await?;
+    if wanted(Metric::Handover) != wanted(Metric::PathSwitch) {
+        all(ues, async |ue| ue.move_to(&testbed.gnb).await).await?;
+    }
+    latencies.add(testbed.samples.take())?;
+    latencies.0.retain(|latency| wanted(latency.metric));
+    for metric in &testbed.metrics {
+        let n = latencies.of(*metric).count();
+        ensure!(n == ue_count, "{n} of {ue_count} UEs completed: {}", metric.title());
+    }
+    Ok(latencies)
+}
 
-    let mut latencies = Latencies::default();
+/// Sends a packet to each idle UE, and waits until all have theirs.
+async fn wake_up(ues: &[Ue], sessions: &[PduSession]) -> Result<Vec<Latency>> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-    let deliveries = ues.iter().zip(&sessions).map(|(ue, session)| {
+    let deliveries = ues.iter().zip(sessions).map(|(ue, session)| {
         let (socket, address) = (&socket, session.ipv4);
         async move {
             let address = address.context("a session without an IPv4 address")?;
@@ -186,12 +215,5 @@ pub(super) async fn run(testbed: &Testbed, ue_count: usize) -> Result<Latencies>
             })
         }
     });
-    latencies.0.extend(join(deliveries).await?);
-    all(ues, Ue::deregister).await?;
-    latencies.add(testbed.samples.take())?;
-    for metric in Metric::ALL {
-        let n = latencies.of(metric).count();
-        ensure!(n == ue_count, "{n} of {ue_count} UEs completed: {}", metric.title());
-    }
-    Ok(latencies)
+    join(deliveries).await
 }

@@ -1,9 +1,12 @@
 //! A running core with two gNBs and its UEs.
+use super::ControlPlaneArgs;
+use super::round::Metric;
 use crate::core::{
-    CoreArgs, CoreProcess, CoreSetup, CoreUsage, Variant, ue_config, wait_for_association,
+    CORES, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
+    wait_for_association,
 };
 use anyhow::Result;
-use martlet_ran::{Gnb, Samples, Ue};
+use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
 use std::path::Path;
 
 /// Connects the n-th gNB, from 1, with N3.
@@ -18,12 +21,44 @@ pub(crate) fn new_ue(gnb: &Gnb, n: u64) -> Result<Ue> {
     Ok(gnb.new_ue(ue_config(n)?)?)
 }
 
+/// The core of a testbed.
+pub(super) enum Core {
+    Martlet(CoreProcess),
+    External(ExternalCore),
+}
+
+impl Core {
+    /// What the core uses now; `None` if another program started it.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        match self {
+            Core::Martlet(core) => Some(core.usage()),
+            Core::External(core) => core.usage(),
+        }
+    }
+
+    pub(super) fn stop(self) -> Result<()> {
+        match self {
+            Core::Martlet(core) => core.stop(),
+            Core::External(core) => core.stop(),
+        }
+    }
+}
+
+/// The session that UEs request of a Martlet core.
+pub(super) fn internet() -> PduSessionRequest {
+    PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
+}
+
 /// A core with the simulated RAN that loads it.
 pub(super) struct Testbed {
     pub(super) variant: Variant,
     pub(super) samples: Samples,
     pub(super) ues: Vec<Ue>,
-    core: CoreProcess,
+    /// The session that each UE requests.
+    pub(super) session: PduSessionRequest,
+    /// What a round measures.
+    pub(super) metrics: Vec<Metric>,
+    core: Core,
     /// Where UEs register.
     pub(super) gnb: Gnb,
     /// Target of handovers.
@@ -32,14 +67,35 @@ pub(super) struct Testbed {
 
 impl Testbed {
     pub(super) async fn start(
-        core: &CoreArgs,
+        args: &ControlPlaneArgs,
         variant: Variant,
         number: u8,
         ues: u32,
         folder: &Path,
     ) -> Result<Testbed> {
-        let setup = CoreSetup::prepare(core, number, variant.name(), ues.into(), folder)?;
-        Testbed::of(&setup, variant, ues).await
+        let testbed = match variant {
+            Variant::External => Testbed::external(&args.external, ues, folder).await?,
+            _ => {
+                let name = variant.name();
+                let setup = CoreSetup::prepare(&args.core, number, name, ues.into(), folder)?;
+                Testbed::of(&setup, variant, ues).await?
+            }
+        };
+        Ok(Testbed { metrics: args.metrics(), ..testbed })
+    }
+
+    /// Starts the other core, and connects the simulated RAN.
+    async fn external(args: &ExternalArgs, ues: u32, folder: &Path) -> Result<Testbed> {
+        let variant = Variant::External;
+        let folder = folder.join(CORES).join(variant.name());
+        let core = Core::External(ExternalCore::start(args, ues.into(), &folder)?);
+        let samples = Samples::default();
+        let gnb = Gnb::connect_with(args.gnb_config(1)?, samples.clone()).await?;
+        let target_gnb = Gnb::connect_with(args.gnb_config(2)?, samples.clone()).await?;
+        let ues = (0..ues.into()).map(|n| Ok(gnb.new_ue(args.ue_config(n)?)?));
+        let ues = ues.collect::<Result<_>>()?;
+        let (session, metrics) = (args.session(), Metric::ALL.into());
+        Ok(Testbed { variant, samples, ues, session, metrics, core, gnb, target_gnb })
     }
 
     /// Starts a core as it is set up, and connects the simulated RAN.
@@ -50,12 +106,13 @@ impl Testbed {
         let gnb = connect_gnb(setup, samples.clone(), 1).await?;
         let target_gnb = connect_gnb(setup, samples.clone(), 2).await?;
         let ues = (0..ues.into()).map(|n| new_ue(&gnb, n)).collect::<Result<_>>()?;
-        Ok(Testbed { variant, samples, ues, core, gnb, target_gnb })
+        let (session, metrics, core) = (internet(), Metric::ALL.into(), Core::Martlet(core));
+        Ok(Testbed { variant, samples, ues, session, metrics, core, gnb, target_gnb })
     }
 
     /// What the core uses now, all processes together.
-    pub(super) fn usage(&self) -> CoreUsage {
-        self.core.usage()
+    pub(super) fn usage(&self) -> Usage {
+        self.core.usage().unwrap_or_default()
     }
 
     pub(super) async fn stop(self) -> Result<()> {

@@ -206,7 +206,7 @@ pub fn status_at(socket: &Path) -> Result<serde_json::Value> {
     Ok(serde_json::from_str(body)?)
 }
 
-fn usage(pids: &[u32]) -> Usage {
+pub(super) fn usage(pids: &[u32]) -> Usage {
     let mut usage = Usage { processes: pids.len(), ..Usage::default() };
     for pid in pids {
         usage.resident_kb += resident_kb(*pid);
@@ -215,6 +215,23 @@ fn usage(pids: &[u32]) -> Usage {
     }
     usage.cpu_ms = usage.cpu_ns / 1_000_000;
     usage
+}
+
+/// The IDs of a process, its children, and theirs.
+pub(super) fn descendants(ancestor: u32) -> Vec<u32> {
+    let mut pids = vec![ancestor];
+    let mut at = 0;
+    while let Some(pid) = pids.get(at).copied() {
+        at += 1;
+        // Each thread has a list of the children that it started.
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+        for thread in threads.flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children"));
+            let children = children.unwrap_or_default();
+            pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+    }
+    pids
 }
 
 /// The IDs of a process and its children.

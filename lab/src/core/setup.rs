@@ -13,8 +13,8 @@ pub(crate) const CORES: &str = "cores";
 const FUNCTIONS: usize = 10;
 /// Timeout for the PFCP association of SMF and UPF.
 const ASSOCIATION_TIMEOUT: Duration = Duration::from_secs(10);
-const KEY: [u8; 16] = [0x46; 16];
-const OPC: [u8; 16] = [0xcd; 16];
+pub(super) const KEY: [u8; 16] = [0x46; 16];
+pub(super) const OPC: [u8; 16] = [0xcd; 16];
 
 /// A core of the lab. Each has a loopback network and an address pool of its own, by its number.
 #[derive(Debug, Clone)]

@@ -9,6 +9,9 @@ pub enum Variant {
     Fabric,
     /// One process each, HTTP/2
     Http,
+    /// A core of another maker
+    #[value(skip)]
+    External,
 }
 
 impl Variant {
@@ -18,6 +21,7 @@ impl Variant {
             Variant::Local => "local",
             Variant::Fabric => "fabric",
             Variant::Http => "http",
+            Variant::External => "external",
         }
     }
 
@@ -27,6 +31,7 @@ impl Variant {
             Variant::Local => "one process",
             Variant::Fabric => "one process each, fabric",
             Variant::Http => "one process each, HTTP/2",
+            Variant::External => "external core",
         }
     }
 
@@ -36,6 +41,8 @@ impl Variant {
             Variant::Local => &[],
             Variant::Fabric => &["--split", "--sbi", "fabric"],
             Variant::Http => &["--split", "--sbi", "http"],
+            // Its own program starts it.
+            Variant::External => &[],
         }
     }
 }

@@ -22,8 +22,8 @@ pub(super) struct Context {
     pub notification: Option<Notification>,
     /// Addresses that it has of us.
     pub leases: Vec<Lease>,
-    /// The activity after which idleness was last reported.
-    pub idle_since: Option<Instant>,
+    /// The activity after which inactivity was reported, and when it is reported again.
+    pub inactivity_reported: Option<(Instant, Instant)>,
     /// Downlink data reports in a row that were not answered.
     pub silent_reports: u8,
     /// Measurements that few rules have.
@@ -123,7 +123,7 @@ impl Context {
             clocks,
             notification: None,
             leases,
-            idle_since: None,
+            inactivity_reported: None,
             silent_reports: 0,
             progress: None,
             csids: Box::default(),

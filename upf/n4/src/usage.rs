@@ -372,7 +372,8 @@ impl N4 {
         self.report_usage(seid, urr, UsageReportTrigger::TIMQU, now);
     }
 
-    /// Reports user plane inactivity of a session once.
+    /// Reports user plane inactivity of a session, and again whenever the time without traffic has
+    /// doubled: the SMF may not have received the report, or not have been able to act on it.
     pub(super) fn maybe_idle(&mut self, seid: u64, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         let Some(timeout) = context.rules().inactivity else { return };
@@ -382,8 +383,10 @@ impl N4 {
             return self.deadlines.set(Deadline::Inactivity { seid }, due);
         }
         self.deadlines.set(Deadline::Inactivity { seid }, now.instant + timeout);
-        if context.idle_since != Some(last) {
-            context.idle_since = Some(last);
+        let reported = context.inactivity_reported;
+        if reported.is_none_or(|(since, again)| since != last || again <= now.instant) {
+            let again = now.instant + now.instant.saturating_duration_since(last);
+            context.inactivity_reported = Some((last, again));
             self.send_report(seid, report(ReportType::UPIR), Pending::Inactivity { seid }, now);
         }
     }

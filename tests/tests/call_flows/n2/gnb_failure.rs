@@ -6,6 +6,7 @@ use martlet_ran::{Gnb, Ue};
 use martlet_tests::{
     GATEWAY, PacketFilter, TestCore, in_namespace, internet, ping, reaches, sequence_of,
 };
+use std::time::Duration;
 
 /// Short timers: unreachable UEs are deregistered after two seconds.
 fn with_short_timers(config: &mut Config) {
@@ -63,10 +64,12 @@ fn gnb_is_removed_when_its_heartbeats_fail() {
     }
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.amf.n2.heartbeat_ms = 200).await?;
-        let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let mut config = core.gnb_config(1);
+        config.sctp_options.heartbeat = Duration::from_millis(200);
+        let address = config.n2_local.expect("the gNB has an address");
+        let (gnb, other) = (Gnb::connect(config).await?, core.gnb(2).await?);
         let (ue, to) = core.ue_with_session(&gnb, 1).await?;
         let (peer_ue, from) = core.ue_with_session(&other, 2).await?;
-        let address = core.gnb_config(1).n2_local.expect("the gNB has an address");
         let _filter = PacketFilter::drop_sctp_of(address)?;
         core.until("the gNB is removed", |c| (c.gnbs, c.registered, c.connected) == (1, 2, 1))
             .await?;
@@ -124,7 +127,7 @@ fn gnb_failure_during_registration_leaves_no_context() {
                     ue.establish_pdu_session(internet()).await
                 });
             }
-            tokio::time::sleep(std::time::Duration::from_millis(moment)).await;
+            tokio::time::sleep(Duration::from_millis(moment)).await;
             gnb.vanish();
             while tasks.join_next().await.is_some() {}
         }

@@ -121,7 +121,7 @@ fn an_error_indication_is_reported_to_the_smf_of_its_tunnel() {
 }
 
 #[test]
-fn inactivity_is_reported_once_until_there_is_traffic() {
+fn inactivity_is_reported_whenever_the_time_without_traffic_doubles() {
     let mut smf = Smf::without_heartbeats();
     let inactivity_timer = Some(UserPlaneInactivityTimer(30));
     let (_, teid) =
@@ -135,7 +135,12 @@ fn inactivity_is_reported_once_until_there_is_traffic() {
     assert_eq!(idle(smf.pass(Duration::from_secs(29))), 0);
     // Sent three times without a response.
     assert_eq!(idle(smf.pass(Duration::from_secs(4))), 3);
-    assert_eq!(idle(smf.pass(Duration::from_secs(120))), 0);
+    assert_eq!(idle(smf.pass(Duration::from_secs(26))), 0);
+    // After one minute, and after two.
+    assert_eq!(idle(smf.pass(Duration::from_secs(40))), 3);
+    assert_eq!(idle(smf.pass(Duration::from_secs(19))), 0);
+    assert_eq!(idle(smf.pass(Duration::from_secs(5))), 3);
+    assert_eq!(idle(smf.pass(Duration::from_secs(110))), 0);
     // The forwarder uses the real clock, which is behind the test's; any traffic is later than
     // none.
     let packet = udp_packet((UE, 9000), (smf.bench.remote(), 7000), b"up");
