@@ -110,14 +110,14 @@ async fn measure(
     output: &mut Output,
 ) -> Result<Ratios> {
     let base = CoreArgs { martlet: Some(args.base.clone()) };
-    let most = POINTS.iter().map(|(ues, _)| *ues).max().unwrap_or(1);
+    let max_ues = POINTS.iter().map(|(ues, _)| *ues).max().unwrap_or(1);
     let setup = |core: &CoreArgs, number, build: &str| {
         let name = format!("{}-{build}", variant.name());
-        CoreSetup::prepare(core, number, &name, most.into(), output.folder())
+        CoreSetup::prepare(core, number, &name, max_ues.into(), output.folder())
     };
     let testbeds = [
-        Testbed::of(&setup(&args.core, 2 * index, "new")?, variant, most).await?,
-        Testbed::of(&setup(&base, 2 * index + 1, "base")?, variant, most).await?,
+        Testbed::of(&setup(&args.core, 2 * index, "new")?, variant, max_ues).await?,
+        Testbed::of(&setup(&base, 2 * index + 1, "base")?, variant, max_ues).await?,
     ];
     let mut lines = Vec::new();
     for (ues, pairs) in POINTS {
