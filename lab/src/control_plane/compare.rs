@@ -4,7 +4,7 @@
 use super::WARM_UP;
 use super::round::{self, Latencies, Metric};
 use super::testbed::Testbed;
-use crate::core::{CORES, CoreArgs, Variant};
+use crate::core::{CORES, CoreArgs, CoreSetup, Variant};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
 use crate::{Figure, Output, namespace};
@@ -110,12 +110,14 @@ async fn measure(
     output: &mut Output,
 ) -> Result<Ratios> {
     let base = CoreArgs { martlet: Some(args.base.clone()) };
-    let most = POINTS.iter().map(|(ues, _)| *ues).max().unwrap_or(1);
+    let max_ues = POINTS.iter().map(|(ues, _)| *ues).max().unwrap_or(1);
+    let setup = |core: &CoreArgs, number, build: &str| {
+        let name = format!("{}-{build}", variant.name());
+        CoreSetup::prepare(core, number, &name, max_ues.into(), output.folder())
+    };
     let testbeds = [
-        Testbed::martlet(&args.core, variant, 2 * index, most, &output.folder().join("new"))
-            .await?,
-        Testbed::martlet(&base, variant, 2 * index + 1, most, &output.folder().join("base"))
-            .await?,
+        Testbed::of(&setup(&args.core, 2 * index, "new")?, variant, max_ues).await?,
+        Testbed::of(&setup(&base, 2 * index + 1, "base")?, variant, max_ues).await?,
     ];
     let mut lines = Vec::new();
     for (ues, pairs) in POINTS {
@@ -128,9 +130,8 @@ async fn measure(
         let id = format!("{}.{}.ues{}.ratio", line.what, variant.name(), line.ues);
         output.figure(Figure::of(id, "times", line.ratio));
     }
-    for (testbed, build) in testbeds.into_iter().zip(BUILDS) {
+    for testbed in testbeds {
         testbed.stop().await?;
-        std::fs::remove_dir_all(output.folder().join(build))?;
     }
     Ok(Ratios { variant, lines })
 }

@@ -2,7 +2,7 @@
 use super::ControlPlaneArgs;
 use super::round::Metric;
 use crate::core::{
-    CORES, CoreArgs, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
+    CORES, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
     wait_for_association,
 };
 use anyhow::Result;
@@ -75,21 +75,13 @@ impl Testbed {
     ) -> Result<Testbed> {
         let testbed = match variant {
             Variant::External => Testbed::external(&args.external, ues, folder).await?,
-            _ => Testbed::martlet(&args.core, variant, number, ues, folder).await?,
+            _ => {
+                let name = variant.name();
+                let setup = CoreSetup::prepare(&args.core, number, name, ues.into(), folder)?;
+                Testbed::of(&setup, variant, ues).await?
+            }
         };
         Ok(Testbed { metrics: args.metrics(), ..testbed })
-    }
-
-    /// Starts a deployment of Martlet, and connects the simulated RAN.
-    pub(super) async fn martlet(
-        core: &CoreArgs,
-        variant: Variant,
-        number: u8,
-        ues: u32,
-        folder: &Path,
-    ) -> Result<Testbed> {
-        let setup = CoreSetup::prepare(core, number, variant.name(), ues.into(), folder)?;
-        Testbed::of(&setup, variant, ues).await
     }
 
     /// Starts the other core, and connects the simulated RAN.

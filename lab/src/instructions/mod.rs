@@ -131,7 +131,7 @@ fn count_work(work: Work, rounds: u64, folder: &Path) -> Result<u64> {
 /// Compares with the stored counts, or stores the measured ones.
 fn compare(args: &InstructionsArgs, measured: &Counts, output: &mut Output) -> Result<()> {
     let stored = match &args.counts {
-        Some(path) if !args.update => Counts::read(path)?,
+        Some(path) if !args.update && path.exists() => Counts::read(path)?,
         _ => Counts::default(),
     };
     let mut text = String::from(
@@ -148,6 +148,11 @@ fn compare(args: &InstructionsArgs, measured: &Counts, output: &mut Output) -> R
     let Some(path) = &args.counts else { return Ok(()) };
     if args.update {
         return measured.write(path);
+    }
+    if !path.exists() {
+        let path = path.display();
+        output.text(&format!("There are no stored counts yet: `make bench-update` writes {path}."));
+        return Ok(());
     }
     let risen: Vec<_> = changes.iter().filter(|change| change.is_above(LIMIT)).collect();
     let names = risen.iter().map(|change| change.name.as_str()).collect::<Vec<_>>().join(", ");

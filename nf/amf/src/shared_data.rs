@@ -121,7 +121,7 @@ mod tests {
         let first = values(0..1500);
         assert_eq!(remembered(), MAX_VALUES);
         assert!((0..1500).zip(&first).all(|(n, value)| **value == *access(n)));
-        // Once the UEs have gone, there is room for other values.
+        // Once no UE has them, there is room for other values.
         drop(first);
         let second = values(2000..4500);
         assert!(Arc::ptr_eq(&second[600], &interned.share(access(2600))));
