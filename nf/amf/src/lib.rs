@@ -21,7 +21,6 @@ mod persisted;
 mod procedures;
 mod served;
 mod services;
-mod signalling;
 mod tables;
 mod takeover;
 mod ue;
