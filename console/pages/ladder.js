@@ -53,9 +53,9 @@ export function diagram(messages) {
     return h("g", { class: `message ${m.protocol.toLowerCase()}${failed(m) ? " bad" : ""}` },
       h("title", {}, `${m.protocol} ${m.from} → ${m.to}: ${m.name}`),
       h("text", { class: "time", x: 4, y: y + 4 }, clock(m.us)),
+      h("text", { x: middle, y: y - 7, "text-anchor": "middle" }, `${m.protocol} ${m.name}`),
       h("path", { class: "arrow", d: `M${from} ${y} H${to}` }),
-      h("path", { class: "tip", d: `M${to} ${y} l${tip} -4 v8 z` }),
-      h("text", { x: middle, y: y - 4, "text-anchor": "middle" }, `${m.protocol} ${m.name}`));
+      h("path", { class: "tip", d: `M${to} ${y} l${tip} -4 v8 z` }));
   });
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": T.diagram },
     h("svg", { class: "picture ladder", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": T.diagramHint(messages.length) },

@@ -33,7 +33,7 @@ try {
   await button.waitFor();
 
   await page.context().clearCookies();
-  await atProvider("nobody");
+  await atProvider("unknown");
   await page.getByRole("alert").getByText(/has no role here/).waitFor();
   await check("sign-in-refused");
 

@@ -206,7 +206,7 @@ fn a_user_of_an_openid_provider_has_the_role_of_the_claim() {
         ensure!(of("user.create", "oidc:anna").is_some(), "{audit}");
 
         // Who has no role is refused.
-        for user in ["vera", "nobody"] {
+        for user in ["vera", "unknown"] {
             let (caller, parameters) = redirected(user).await?;
             let refused = callback(&caller, &parameters).await?.expect(403)?;
             ensure!(refused.body["detail"].to_string().contains("groups"), "{}", refused.body);

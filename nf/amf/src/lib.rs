@@ -22,7 +22,6 @@ mod procedures;
 mod served;
 mod services;
 mod shared_data;
-mod signalling;
 mod tables;
 mod takeover;
 mod ue;

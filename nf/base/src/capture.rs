@@ -4,7 +4,6 @@
 //!
 //! Each packet is an "exported PDU" with the name of Wireshark's dissector and the addresses of
 //! both ends, since a call within a process has no packet.
-use crate::signalling;
 use martlet_sbi::{Encoded, Exchange, Tap};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
@@ -220,8 +219,7 @@ pub(crate) fn exported(
     out
 }
 
-/// Captures the SBI exchanges that a network function serves, and records them while an operator
-/// asks for it.
+/// Captures the SBI exchanges that a network function serves.
 pub struct SbiCapture {
     /// The function's address.
     pub at: Option<SocketAddr>,
@@ -229,16 +227,13 @@ pub struct SbiCapture {
 
 impl Tap for SbiCapture {
     fn wants_bodies(&self) -> bool {
-        wants(Link::Sbi) || signalling::is_on()
+        true
     }
 
     fn exchanged(&self, exchange: &Exchange<'_>) {
-        signalling::record_exchange(self.at, exchange);
-        if wants(Link::Sbi) {
-            let (request, response) = as_http(self.at, exchange);
-            record(Link::Sbi, None, self.at, &request);
-            record(Link::Sbi, self.at, None, &response);
-        }
+        let (request, response) = as_http(self.at, exchange);
+        record(Link::Sbi, None, self.at, &request);
+        record(Link::Sbi, self.at, None, &response);
     }
 }
 

@@ -1,6 +1,6 @@
-//! Records the signalling of this process in memory for a limited time, when an operator asks for
-//! it: NAS before ciphering, NGAP, the SBI, and PFCP. While nothing is recorded, a message costs one
-//! load.
+//! Records the signalling of this process in memory for a limited time, when an operator requests
+//! it: NAS before ciphering, NGAP, the SBI, and PFCP. While nothing is recorded, a message costs
+//! one load.
 //!
 //! Each message has identities, such as `imsi-001010000000001`, `amf-ue:7` or `cp:3`. Functions
 //! say which identities belong together ([`same`]), and the reader selects the messages of a UE.
@@ -8,7 +8,7 @@
 use crate::capture::{self, Link};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use martlet_sbi::{Exchange, Problem};
+use martlet_sbi::{Exchange, Problem, Tap};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -174,8 +174,23 @@ pub fn same(identities: impl FnOnce() -> Vec<String>) {
     }
 }
 
-/// Records an exchange of the SBI that a function serves.
-pub(crate) fn record_exchange(at: Option<SocketAddr>, exchange: &Exchange<'_>) {
+/// Records the SBI exchanges that a network function serves.
+pub(crate) struct SbiRecorder {
+    /// The function's address.
+    pub at: Option<SocketAddr>,
+}
+
+impl Tap for SbiRecorder {
+    fn wants_bodies(&self) -> bool {
+        is_on()
+    }
+
+    fn exchanged(&self, exchange: &Exchange<'_>) {
+        record_exchange(self.at, exchange);
+    }
+}
+
+fn record_exchange(at: Option<SocketAddr>, exchange: &Exchange<'_>) {
     if !is_on() {
         return;
     }
@@ -332,8 +347,8 @@ mod tests {
         hide_json_keys(&mut body);
         let text = String::from_utf8(body).unwrap();
         assert_eq!(text.len(), length);
-        for kept in ["\"supi\":\"imsi-1\"", "\"autn\":\"77\"", "\"ck\":null", "\"KAMF\""] {
-            assert!(text.contains(kept), "{kept}: {text}");
+        for open in ["\"supi\":\"imsi-1\"", "\"autn\":\"77\"", "\"ck\":null", "\"KAMF\""] {
+            assert!(text.contains(open), "{open}: {text}");
         }
         for secret in ["00ff11", "ABCD", "99"] {
             assert!(!text.contains(secret), "{secret}: {text}");

@@ -173,7 +173,11 @@ async fn start_within<F: NetworkFunction>(
     for tap in &environment.taps {
         router = router.tap(tap.clone());
     }
-    router = router.tap(Arc::new(crate::capture::SbiCapture { at: Some(common.bind) }));
+    let at = Some(common.bind);
+    router = router.tap(Arc::new(crate::signalling::SbiRecorder { at }));
+    if crate::capture::wants(crate::capture::Link::Sbi) {
+        router = router.tap(Arc::new(crate::capture::SbiCapture { at }));
+    }
     let router = Arc::new(router);
     let authority = common.authority();
     if let Some(local) = environment.bindings.local() {

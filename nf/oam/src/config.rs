@@ -1,4 +1,5 @@
 //! The configuration of the function: section `oam.api`.
+use crate::config_error::ConfigError;
 use crate::oidc::OidcConfig;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -58,16 +59,6 @@ impl Default for ApiConfig {
             oidc: OidcConfig::default(),
         }
     }
-}
-
-/// A value that cannot be used: the key below `oam.api`, and what to write.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct ConfigError {
-    /// The key.
-    pub key: &'static str,
-    /// What is wrong, and what to write.
-    pub message: &'static str,
 }
 
 impl ApiConfig {

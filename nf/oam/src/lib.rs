@@ -30,6 +30,7 @@ pub mod audit;
 pub mod authentication;
 pub mod caller;
 mod config;
+mod config_error;
 mod console;
 mod core_access;
 mod event_stream;
@@ -48,7 +49,8 @@ mod signalling;
 mod state;
 mod throttle;
 
-pub use config::{ApiConfig, ConfigError};
+pub use config::ApiConfig;
+pub use config_error::ConfigError;
 pub use core_access::{
     AccessError, AppliedConfiguration, Configuration, CoreAccess, CoreFuture, ImportedSubscribers,
 };

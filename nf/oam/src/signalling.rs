@@ -61,15 +61,14 @@ fn is_reused(identity: &str) -> bool {
 }
 
 impl Recording {
-    /// The number after which the entries of a process are to be read. `None` if the process is not
-    /// known yet.
+    /// The number after which the entries of a process are to be read.
     pub fn after(&self, process: u64) -> u64 {
         self.next.get(&process).copied().unwrap_or(0)
     }
 
     /// Sets where the entries of a process begin.
-    pub fn begin(&mut self, process: u64, last: u64) -> bool {
-        self.next.insert(process, last).is_none()
+    pub fn begin(&mut self, process: u64, last: u64) {
+        self.next.insert(process, last);
     }
 
     /// Adds the entries of an answer. Returns whether there may be more.

@@ -26,7 +26,7 @@ const HASHES: usize = 1;
 pub enum StartError {
     /// A value of the configuration cannot be used.
     #[error("oam.api.{0}")]
-    Config(#[from] crate::config::ConfigError),
+    Config(#[from] crate::config_error::ConfigError),
     /// The store does not answer.
     #[error("the accounts cannot be read: {0}")]
     Accounts(String),

@@ -28,7 +28,6 @@ mod session_event;
 mod session_table;
 mod set;
 mod shared;
-mod signalling;
 mod task;
 mod up_security;
 mod usage;

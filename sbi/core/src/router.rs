@@ -171,9 +171,10 @@ impl Router {
         request.body = request.body.with_wire_form(operation.and_then(|operation| operation.body));
         let (method, target) = (request.method.clone(), request.target.clone());
         let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
-        let kept = |value: Option<&str>| value.filter(|_| bodies).map(str::to_string);
-        let consumer = kept(request.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()));
-        let correlation = kept(request.correlation());
+        let copied = |value: Option<&str>| value.filter(|_| bodies).map(str::to_string);
+        let consumer =
+            copied(request.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()));
+        let correlation = copied(request.correlation());
         let response = run(found, request).await;
         let answered = if bodies { response.body.to_encoded().ok().flatten() } else { None };
         let exchange = Exchange {

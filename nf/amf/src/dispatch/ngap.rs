@@ -1,10 +1,10 @@
 //! NGAP messages from gNBs: each goes to its procedure, or to the task of the UE that it names.
+use crate::n2::signalling::{self, Direction};
 use crate::n2::{Gnb, Handled, uplink};
 use crate::procedures::connection::initial_ue_message;
 use crate::procedures::handover::{handover_resource_allocation, xn_handover};
 use crate::procedures::n2::{error_indication, ng_reset, ng_setup, ran_configuration_update};
 use crate::procedures::positioning::nrppa_transport;
-use crate::signalling::{self, Direction};
 use crate::tables::Route;
 use crate::ue::{Event, UeHandle};
 use crate::{Amf, metrics};
@@ -22,7 +22,8 @@ impl Amf {
     /// Handles one NGAP message. Returns the responses for the gNB on stream 0.
     pub(crate) fn receive(self: &Arc<Self>, gnb: &Arc<Gnb>, data: &Bytes) -> Vec<NGAP_PDU> {
         capture::record(capture::Link::N2, Some(gnb.address), None, data);
-        signalling::ngap(gnb, Direction::Uplink, data);
+        let at = (gnb.number, gnb.address);
+        signalling::record(at, || gnb.label(), Direction::Uplink, data);
         let received = match self.config.n2.strict {
             true => inbound::read(data),
             false => inbound::read_any_order(data),

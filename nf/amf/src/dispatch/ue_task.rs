@@ -15,8 +15,9 @@ use crate::procedures::registration::{
 use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
-use crate::signalling;
-use crate::ue::{Awaited, Event, Idle, InitialMessages, Reallocation, Ue, Work, unverified};
+use crate::ue::{
+    Awaited, Event, Idle, InitialMessages, Reallocation, Ue, Work, signalling, unverified,
+};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::ngap::{Cause, CauseNas, CauseRadioNetwork};

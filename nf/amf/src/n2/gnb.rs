@@ -1,9 +1,9 @@
 //! gNBs with an association, and their setup data.
 use super::Link;
 use super::claim::Claim;
+use super::signalling::{self, Direction};
 use crate::metrics;
 use crate::served::Tai;
-use crate::signalling::{self, Direction};
 use futures_util::FutureExt;
 use martlet_nas::identifiers::Slice;
 use martlet_nf::capture;
@@ -179,7 +179,8 @@ impl Gnb {
             }
         };
         capture::record(capture::Link::N2, None, Some(self.address), &encoded);
-        signalling::ngap(self, Direction::Downlink, &encoded);
+        let at = (self.number, self.address);
+        signalling::record(at, || self.label(), Direction::Downlink, &encoded);
         match self.link.send(stream, encoded.into()).await {
             Ok(()) => true,
             Err(error) => {

@@ -11,6 +11,7 @@ pub(crate) mod handover_uplink;
 mod link;
 mod listener;
 pub(crate) mod probe;
+pub(crate) mod signalling;
 mod transfer_lists;
 pub(crate) mod uplink;
 

@@ -9,6 +9,7 @@ pub(crate) mod positioning;
 mod replacement;
 mod security;
 mod session;
+pub(crate) mod signalling;
 mod slot;
 mod sm_contexts;
 mod state;

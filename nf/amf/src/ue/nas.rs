@@ -1,7 +1,7 @@
 //! NAS messages to and from the UE (TS 24.501, 4.4).
-use super::{Stop, Ue, Work, unverified};
+use super::{Stop, Ue, Work, signalling, unverified};
 use crate::metrics;
-use crate::signalling::{self, Direction};
+use crate::n2::signalling::Direction;
 use bytes::Bytes;
 use martlet_interop::{N1Quirk, Quirk};
 use martlet_nas::inbound::{self, Inbound};
@@ -34,7 +34,7 @@ impl Ue {
         protection: Protection,
     ) -> Result<Vec<u8>, Stop> {
         let secured = self.secured;
-        signalling::nas(self, Direction::Downlink, message);
+        signalling::record(self, Direction::Downlink, message);
         if capture::wants(capture::Link::N1) {
             let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
             capture::record(capture::Link::N1, None, gnb, &message.encode().unwrap_or_default());
@@ -129,7 +129,7 @@ impl Ue {
                     supi = self.label(), nas = %inbound.message,
                     "uplink NAS message"
                 );
-                signalling::nas(self, Direction::Uplink, &inbound.message);
+                signalling::record(self, Direction::Uplink, &inbound.message);
                 if capture::wants(capture::Link::N1) {
                     let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
                     capture::record(

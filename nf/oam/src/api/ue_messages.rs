@@ -37,7 +37,8 @@ pub struct SignallingRequest {
 /// Record the signalling of a UE
 ///
 /// A job; its result has the messages on N1 (before ciphering), N2, N4 and the SBI, with keys
-/// overwritten. Cancelling it keeps what was recorded. `GET /jobs/{id}/pcap` has them for Wireshark.
+/// overwritten. Cancelling it leaves what was recorded. `GET /jobs/{id}/pcap` has them for
+/// Wireshark.
 #[utoipa::path(
     post, path = "/ues/{supi}/messages", tag = "ues", request_body = SignallingRequest,
     params(("supi" = String, Path, example = "imsi-001010000000001")),

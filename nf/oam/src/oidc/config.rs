@@ -1,6 +1,6 @@
 //! The configuration of sign-in with OpenID Connect: section `oam.api.oidc`.
 use crate::accounts::Role;
-use crate::config::ConfigError;
+use crate::config_error::ConfigError;
 use http::Uri;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ impl OidcConfig {
             wrong(
                 !self.client_id.is_empty() || !self.roles.is_empty(),
                 "oidc.issuer",
-                "without an issuer nobody signs in there: write its https URL",
+                "without an issuer there is no sign-in: write its https URL",
             );
             return errors;
         };

@@ -15,7 +15,7 @@ pub enum IdTokenError {
     /// Not a JSON web token with the claims that it must have.
     #[error("the ID token is malformed")]
     Malformed,
-    /// Signed by nobody, by a shared secret, or with an extension that is not known.
+    /// Not signed, signed by a shared secret, or with an extension that is not known.
     #[error("the algorithm of the ID token is not permitted")]
     Algorithm,
     /// The provider publishes no such key.
@@ -88,7 +88,12 @@ pub fn signature_keys(set: &Value) -> Vec<Jwk> {
     let keys = all.filter_map(|key| serde_json::from_value::<Jwk>(key.clone()).ok());
     let signs = |key: &Jwk| {
         key.common.public_key_use.as_ref().is_none_or(|used| *used == PublicKeyUse::Signature)
-            && !matches!(key.algorithm, AlgorithmParameters::OctetKey(_))
+            && matches!(
+                key.algorithm,
+                AlgorithmParameters::EllipticCurve(_)
+                    | AlgorithmParameters::RSA(_)
+                    | AlgorithmParameters::OctetKeyPair(_)
+            )
     };
     keys.filter(signs).collect()
 }

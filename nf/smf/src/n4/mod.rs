@@ -5,6 +5,7 @@ mod incoming_requests;
 mod load;
 mod pending_deletion;
 mod session_rules;
+pub(crate) mod signalling;
 mod two_upf_rules;
 
 pub use forwarding_rules::{
@@ -19,7 +20,6 @@ pub use two_upf_rules::{access_rules, access_tunnels, split_by_upf};
 
 use crate::config::{SmfConfig, UpfConfig};
 use crate::metrics;
-use crate::signalling;
 use crate::user_plane_path::UpfSession;
 use association::Association;
 use martlet_nf::{Shutdown, StartError, capture};

@@ -2,6 +2,7 @@
 mod charging;
 mod gsm_state;
 mod mobility;
+mod signalling;
 mod user_plane;
 
 pub use charging::{PersistedCharging, SessionCharging};

@@ -13,7 +13,6 @@ use crate::session::{GsmState, Session};
 use crate::session_event::SessionEvent;
 use crate::set::lease;
 use crate::shared::Smf;
-use crate::signalling;
 use martlet_nas::GsmCause;
 use martlet_sbi::trace::{self, Origin};
 use std::sync::Arc;
@@ -90,7 +89,7 @@ impl Session {
     /// Handles a wakeup. Returns `false` if the session has ended.
     async fn handle(&mut self, wakeup: Wakeup) -> bool {
         Origin::default().adopt();
-        signalling::of_session(self);
+        self.record_identities();
         let is_alive = match wakeup {
             Wakeup::Event(event) => self.handle_event(event).await,
             Wakeup::Timeout => self.handle_timeout().await,

@@ -10,10 +10,10 @@
 //! as the UE's own, ends a paging and preempts the procedure. Any other message moves to a new
 //! context and changes nothing here: anyone who hears a PAGING can send it (TS 24.501, 4.4.4.3).
 use super::ue_context_release;
+use crate::n2::signalling::Direction;
 use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
 use crate::procedures::registration::amf_set_takeover;
-use crate::signalling::{self, Direction};
-use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle};
+use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle, signalling};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_event_queue::TrySendError;
@@ -198,7 +198,7 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     }
     match opened {
         Ok(inbound) => {
-            signalling::nas(ue, Direction::Uplink, &inbound.message);
+            signalling::record(ue, Direction::Uplink, &inbound.message);
             Some(inbound)
         }
         Err(refused) => {

@@ -6,8 +6,7 @@
 //! ```
 use crate::metrics::Procedure;
 use crate::n2::downlink;
-use crate::signalling;
-use crate::ue::{Event, Stop, Transfer, Ue, Work};
+use crate::ue::{Event, Stop, Transfer, Ue, Work, signalling};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification,

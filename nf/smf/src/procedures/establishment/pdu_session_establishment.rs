@@ -29,7 +29,6 @@ use crate::session::{
 };
 use crate::session_event::SessionEvent;
 use crate::shared::Smf;
-use crate::signalling;
 use crate::up_security::UpSecurity;
 use crate::{metrics, n1};
 use martlet_nas::options::{Given, Requested};
@@ -397,7 +396,7 @@ impl Establishment {
     pub async fn run(self) -> Option<Box<Session>> {
         let Establishment { mut session, subscription, access, options, restriction, started } =
             self;
-        signalling::of_session(&session);
+        session.record_identities();
         if let Err(error) = set_up(&mut session, &subscription, access, options, restriction).await
         {
             metrics::procedure("pdu_session_establishment", "failed", started);

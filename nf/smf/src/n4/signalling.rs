@@ -1,23 +1,21 @@
-//! What the recorder of signalling stores of N4, and which identities belong to a session.
-use crate::session::Session;
-use crate::user_plane_path::SECOND_SEID;
+//! What the recorder of signalling stores of N4.
 use martlet_nf::capture::Link;
 use martlet_nf::signalling::{self, Message};
 use martlet_pfcp::{Message as Pfcp, Packet};
 use std::net::SocketAddr;
 
 /// Our session endpoint identifier.
-fn own(seid: u64) -> String {
+pub(crate) fn own(seid: u64) -> String {
     format!("cp:{seid}")
 }
 
 /// The UPF's.
-fn of_upf(upf: SocketAddr, seid: u64) -> String {
+pub(crate) fn of_upf(upf: SocketAddr, seid: u64) -> String {
     format!("up:{upf}/{seid}")
 }
 
 /// Records a PFCP message of a session.
-pub(crate) fn pfcp(here: Option<SocketAddr>, upf: SocketAddr, is_sent: bool, bytes: &[u8]) {
+pub(super) fn pfcp(here: Option<SocketAddr>, upf: SocketAddr, is_sent: bool, bytes: &[u8]) {
     signalling::record(|| {
         let packet = Packet::decode(bytes).ok()?;
         let seid = packet.seid?;
@@ -44,22 +42,5 @@ pub(crate) fn pfcp(here: Option<SocketAddr>, upf: SocketAddr, is_sent: bool, byt
             identities,
             bytes,
         })
-    });
-}
-
-/// Says which identities belong to a session.
-pub(crate) fn of_session(session: &Session) {
-    signalling::same(|| {
-        let reference = session.reference;
-        let mut all = vec![
-            session.supi.to_string(),
-            format!("sm:{reference}"),
-            own(reference),
-            own(reference | SECOND_SEID),
-        ];
-        let path = session.user_plane.path();
-        let upfs = path.into_iter().flat_map(|path| path.all());
-        all.extend(upfs.map(|(_, upf)| of_upf(upf.upf, upf.seid)));
-        all
     });
 }
