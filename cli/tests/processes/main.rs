@@ -10,6 +10,7 @@ mod crash_recovery;
 mod cut_off;
 mod dashboards;
 mod full_disk;
+mod flood;
 mod fuzz_stateful;
 mod interop_bed;
 mod json_patch;
