@@ -1,4 +1,4 @@
-//! A flood of registrations that nobody answers, at one gNB: what it costs the UEs of another.
+//! A flood of registrations without answers from UEs, at one gNB: what it costs the UEs of another.
 use crate::site::*;
 use anyhow::{Result, bail, ensure};
 use martlet_ran::gnb::N2Link;
