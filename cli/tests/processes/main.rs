@@ -9,6 +9,7 @@ mod crash_loop;
 mod crash_recovery;
 mod cut_off;
 mod dashboards;
+mod flood;
 mod full_disk;
 mod fuzz_stateful;
 mod interop_bed;

@@ -74,13 +74,13 @@ impl Ausf {
                     .results
                     .report(&supi, &serving_network_name, false, AuthType::EapAkaPrime)
                     .await;
-                if let Err(problem) = reported {
-                    if let Some(suppressed) = martlet_log_limit::line("result_not_reported", 0) {
-                        tracing::warn!(
-                            %supi, %problem, suppressed,
-                            "authentication result was not reported to the UDM"
-                        );
-                    }
+                if let Err(problem) = reported
+                    && let Some(suppressed) = martlet_log_limit::line("result_not_reported", 0)
+                {
+                    tracing::warn!(
+                        %supi, %problem, suppressed,
+                        "authentication result was not reported to the UDM"
+                    );
                 }
                 Ok(final_result(packet, AuthResult::AuthenticationFailure))
             }

@@ -26,13 +26,13 @@ impl Ausf {
         let (supi, network) = (&authentication.supi, &authentication.serving_network_name);
         if !success {
             let reported = self.results.report(supi, network, false, AuthType::FiveGAka).await;
-            if let Err(problem) = reported {
-                if let Some(suppressed) = martlet_log_limit::line("result_not_reported", 0) {
-                    tracing::warn!(
-                        %supi, %problem, suppressed,
-                        "authentication result was not reported to the UDM"
-                    );
-                }
+            if let Err(problem) = reported
+                && let Some(suppressed) = martlet_log_limit::line("result_not_reported", 0)
+            {
+                tracing::warn!(
+                    %supi, %problem, suppressed,
+                    "authentication result was not reported to the UDM"
+                );
             }
             metrics::authentication_failed();
             if let Some(suppressed) = martlet_log_limit::line("wrong_res", 0) {

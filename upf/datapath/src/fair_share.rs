@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(share.limit(start), usize::MAX);
         assert!(share.is_due(start));
         assert_eq!(share.set(64, 4, 16, start), None);
-        assert!(share.is_due(start), "nobody was in need");
+        assert!(share.is_due(start), "no session was in need");
         assert_eq!(share.set(64, 4, 15, start), Some(16));
         assert_eq!(share.limit(start + INTERVAL), 16);
         assert!(!share.is_due(start + INTERVAL / 2));

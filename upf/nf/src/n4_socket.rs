@@ -86,13 +86,13 @@ pub async fn run(
         };
         (timeout, end) = (next, release_deadline);
         for datagram in outgoing {
-            if let Err(error) = socket.send_to(&datagram.bytes, datagram.to).await {
-                if let Some(suppressed) = martlet_log_limit::line("n4_send", datagram.to.ip()) {
-                    tracing::warn!(
-                        peer = %datagram.to, %error, suppressed,
-                        "PFCP message not sent"
-                    );
-                }
+            if let Err(error) = socket.send_to(&datagram.bytes, datagram.to).await
+                && let Some(suppressed) = martlet_log_limit::line("n4_send", datagram.to.ip())
+            {
+                tracing::warn!(
+                    peer = %datagram.to, %error, suppressed,
+                    "PFCP message not sent"
+                );
             }
         }
     }

@@ -63,7 +63,7 @@ impl Grammar {
         // Without certificates, everyone may register a function, and is asked then.
         let registers_a_function =
             |body: &Vec<u8>| String::from_utf8_lossy(body).contains("nfInstanceId");
-        let of_nobody = |body| replaced(body, b"0000000001", b"0000000099");
+        let of_unknown = |body| replaced(body, b"0000000001", b"0000000099");
         Grammar {
             random: StdRng::seed_from_u64(seed),
             ngap: ngap.iter().flat_map(|text| vectors(text)).collect(),
@@ -72,7 +72,7 @@ impl Grammar {
             lcs_upp: lcs_upp
                 .filter_map(|line| hex::decode(line.split('\t').nth(2)?).ok())
                 .collect(),
-            bodies: bodies.filter(|body| !registers_a_function(body)).map(of_nobody).collect(),
+            bodies: bodies.filter(|body| !registers_a_function(body)).map(of_unknown).collect(),
             sent: Vec::new(),
             seids: Vec::new(),
             guti,

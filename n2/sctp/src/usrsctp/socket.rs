@@ -133,13 +133,13 @@ impl Listen for ListeningSocket {
         let streams = handle.streams(&mut library);
         let fits = route(Some(path.local), path.remote.ip())
             .and_then(|route| Ok(handle.set_mtu(&mut library, &self.options, route.mtu)?));
-        if let Err(error) = fits {
-            if let Some(suppressed) = martlet_log_limit::line("path_mtu", path.remote.ip()) {
-                tracing::warn!(
-                    peer = %path.remote, %error, suppressed,
-                    "path MTU of an SCTP peer not set"
-                );
-            }
+        if let Err(error) = fits
+            && let Some(suppressed) = martlet_log_limit::line("path_mtu", path.remote.ip())
+        {
+            tracing::warn!(
+                peer = %path.remote, %error, suppressed,
+                "path MTU of an SCTP peer not set"
+            );
         }
         let library_socket = library::register(handle, &mut library)?;
         drop(library);

@@ -38,16 +38,16 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
         procedure.failed("refused");
         return Ok(failure(gnb, why, TimeToWait::v10s).into_iter().collect());
     }
-    if !setup.areas.iter().any(|area| amf.served.tais.contains(&area.tai)) {
-        if let Some(suppressed) = log_limit::line("tracking_area", gnb.address.ip()) {
-            tracing::warn!(
-                gnb = setup.name.as_deref().unwrap_or(&setup.id),
-                areas = describe(&setup.areas),
-                suppressed,
-                "no tracking area of the gNB is served, so its UEs will be rejected; add them to \
+    if !setup.areas.iter().any(|area| amf.served.tais.contains(&area.tai))
+        && let Some(suppressed) = log_limit::line("tracking_area", gnb.address.ip())
+    {
+        tracing::warn!(
+            gnb = setup.name.as_deref().unwrap_or(&setup.id),
+            areas = describe(&setup.areas),
+            suppressed,
+            "no tracking area of the gNB is served, so its UEs will be rejected; add them to \
              amf.tais"
-            );
-        }
+        );
     }
     let response = response(amf, received).map_err(|error| Fault::of(&received.pdu, &error))?;
     if !amf.config.n2.admits(gnb.address.ip(), &setup.id) {

@@ -20,13 +20,13 @@ pub(crate) async fn run(ue: &mut Ue, changed: Vec<SessionInfo>, released: Vec<Se
     let changed = changed.into_iter().map(|info| (info, N2SmInfoType::PduResNty));
     let released = released.into_iter().map(|info| (info, N2SmInfoType::PduResNtyRel));
     for ((psi, info), kind) in changed.chain(released) {
-        if let Err(problem) = forward_n2(ue, psi, info, kind).await {
-            if let Some(suppressed) = martlet_log_limit::line("notification", ue.gnb_address()) {
-                tracing::warn!(
-                    supi = ue.label(), psi, %problem, suppressed,
-                    "SM context update with the gNB's notification failed"
-                );
-            }
+        if let Err(problem) = forward_n2(ue, psi, info, kind).await
+            && let Some(suppressed) = martlet_log_limit::line("notification", ue.gnb_address())
+        {
+            tracing::warn!(
+                supi = ue.label(), psi, %problem, suppressed,
+                "SM context update with the gNB's notification failed"
+            );
         }
     }
 }
