@@ -91,7 +91,6 @@ async function edit(at, supi) {
     problem, h("div", { class: "buttons" }, h("button", { class: "main" }, T.save),
       supi && h("button", { type: "button", class: "danger", onclick: remove }, T.removeSubscriber),
       h("a", { href: "#/subscribers" }, T.cancel)));
-  fill(at, h("h2", {}, supi ? `${T.editSubscriber}: ${supi}` : T.addSubscriber), form);
   let rest = {};
   async function load() {
     const { value, tag: current } = await call("GET", `/subscribers/${supi}`);
@@ -132,5 +131,7 @@ async function edit(at, supi) {
     try { await call("DELETE", `/subscribers/${supi}`, undefined, { "if-match": tag }); say(T.done); location.hash = "#/subscribers"; }
     catch (error) { fail(error); }
   }
+  // Shown with its values, which would replace what a user has typed already.
   if (supi) await load();
+  fill(at, h("h2", {}, supi ? `${T.editSubscriber}: ${supi}` : T.addSubscriber), form);
 }

@@ -89,7 +89,7 @@ impl OidcConfig {
         };
         let uri = |text: &str| text.parse::<Uri>().ok().filter(is_protected);
         wrong(
-            !uri(issuer).is_some_and(|uri| uri.query().is_none()),
+            uri(issuer).is_none_or(|uri| uri.query().is_some()),
             "oidc.issuer",
             "not an https URL (http for an address of the loopback alone): write it as the \
              provider shows it",
