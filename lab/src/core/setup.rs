@@ -12,7 +12,7 @@ pub(crate) const CORES: &str = "cores";
 /// Network functions of a core.
 const FUNCTIONS: usize = 10;
 /// Timeout for the PFCP association of SMF and UPF.
-const ASSOCIATION_TIMEOUT: Duration = Duration::from_secs(10);
+const ASSOCIATION_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const KEY: [u8; 16] = [0x46; 16];
 pub(super) const OPC: [u8; 16] = [0xcd; 16];
 

@@ -6,12 +6,15 @@ use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CoreArgs, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
-use martlet_ran::{PduSessionRequest, Samples};
+use martlet_ran::{Gnb, PduSessionRequest, Samples};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The two numbers of UEs.
 const UES: [u64; 2] = [10, 60];
+/// Timeout for the association of the gNB.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Without the sandbox: valgrind needs system calls of its own.
 const SANDBOX: &str = "security: { seccomp: off, landlock: false }\n";
 
@@ -46,7 +49,7 @@ fn run(core: &CoreArgs, number: u8, ues: u64, with_session: bool, folder: &Path)
     runtime.block_on(async {
         let core = setup.start(Variant::Local)?;
         wait_for_association(&core).await?;
-        let gnb = connect_gnb(&setup, Samples::default(), 1).await?;
+        let gnb = connect(&setup).await?;
         for n in 0..ues {
             let ue = new_ue(&gnb, n)?;
             ue.register().await.with_context(|| ue.supi().to_string())?;
@@ -60,6 +63,18 @@ fn run(core: &CoreArgs, number: u8, ues: u64, with_session: bool, folder: &Path)
         core.stop()
     })?;
     read_count(&log)
+}
+
+/// Connects a gNB. An AMF in valgrind may answer too late at first.
+async fn connect(setup: &CoreSetup) -> Result<Gnb> {
+    let deadline = tokio::time::Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        let connected = connect_gnb(setup, Samples::default(), 1).await;
+        if connected.is_ok() || tokio::time::Instant::now() > deadline {
+            return connected;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
 /// A script that runs the program in valgrind, with the arguments that it gets.

@@ -30,9 +30,12 @@ pub struct InstructionsArgs {
     /// Folder for raw data and report (lab-results/instructions-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Without the procedures of a whole core, and few rounds
+    /// Few rounds
     #[arg(long)]
     pub quick: bool,
+    /// Count a registration and a PDU session of a whole core, too (needs root)
+    #[arg(long)]
+    pub procedures: bool,
     /// Unused here: nothing is random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -74,7 +77,7 @@ pub fn run(args: &InstructionsArgs) -> Result<String> {
         progress.step(work.name());
     }
     progress.done();
-    if !args.quick {
+    if args.procedures {
         namespace::enter_new()?;
         for (name, count) in core_work::count(&args.core, &mut output)? {
             measured.insert(name, count);
