@@ -1,11 +1,11 @@
 //! `martlet-lab memory`: what each further UE costs each network function in memory, by its state.
 //!
 //! The first UEs also bring in code and tables. So the experiment registers a first part of the
-//! UEs, reads the proportional set size of each process, registers the rest, and reads it again:
-//! the difference is what these UEs cost.
+//! UEs, reads the proportional set size of each process without files, registers the rest, and
+//! reads it again: the difference is what these UEs cost.
 use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
-use crate::process_usage::proportional_kb;
+use crate::process_usage::proportional_data_kb;
 use crate::progress::Progress;
 use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
@@ -188,7 +188,7 @@ impl Run {
         let (sbi, state) = (self.sbi.name(), self.state.name());
         let mut reading = Reading::new();
         for pid in core.family() {
-            let kb = proportional_kb(pid);
+            let kb = proportional_data_kb(pid);
             *reading.entry(function_of(pid)).or_default() += kb;
         }
         for (process, kb) in &reading {
@@ -212,8 +212,8 @@ fn function_of(pid: u32) -> String {
 
 fn report(output: &mut Output, args: &MemoryArgs, states: &[UeState], ues: u64) {
     let mut text = format!(
-        "What each further UE costs, from {} to {ues} UEs: growth of the proportional set size in \
-         KB. The first UEs also bring in code and tables: the last column has their share.\n\n\
+        "What each further UE costs, from {} to {ues} UEs: growth of the proportional set size \
+         without files, in KB. The first UEs also bring in code and tables: the last column has their share.\n\n\
          | | state | AMF | SMF | UPF | AMF, SMF and UPF | all functions | the first {} |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         ues / FIRST_PART,

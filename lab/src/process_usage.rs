@@ -63,6 +63,12 @@ pub(crate) fn proportional_kb(pid: u32) -> u64 {
     field_kb(pid, "smaps_rollup", "Pss:")
 }
 
+/// As [`proportional_kb`], without files: what other processes of the same program share of its
+/// code does not count.
+pub(crate) fn proportional_data_kb(pid: u32) -> u64 {
+    field_kb(pid, "smaps_rollup", "Pss_Anon:") + field_kb(pid, "smaps_rollup", "Pss_Shmem:")
+}
+
 fn field_kb(pid: u32, file: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(name));
@@ -82,6 +88,7 @@ mod tests {
         let used = Usage::of(pid).since(&before);
         assert!(used.cpu_ns > 100_000 && used.switches >= 1, "{used:?}");
         assert!(cpu_ns(pid) > cpu_before + 100_000);
-        assert!(resident_kb(pid) > 500 && proportional_kb(pid) > 0);
+        assert!(resident_kb(pid) > 500 && proportional_kb(pid) > proportional_data_kb(pid));
+        assert!(proportional_data_kb(pid) > 0);
     }
 }

@@ -8,12 +8,15 @@ use crate::{Figure, Output};
 use anyhow::{Context, Result};
 use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
 
+/// Makes the n-th subscriber's UE, from 0.
+type NewUe<'a> = Box<dyn Fn(&Gnb, u64) -> Result<Ue> + 'a>;
+
 /// A core, its gNB, and how its UEs are made.
 struct Loaded<'a> {
     core: Core,
     gnb: Gnb,
     session: PduSessionRequest,
-    ue: Box<dyn Fn(&Gnb, u64) -> Result<Ue> + 'a>,
+    ue: NewUe<'a>,
 }
 
 /// Starts a core with the subscribers.

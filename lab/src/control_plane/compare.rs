@@ -2,7 +2,8 @@
 //! each build runs, and rounds alternate between both in random order. Each pair of rounds gives a
 //! ratio, so disturbances of the machine cancel out.
 use super::WARM_UP;
-use super::round::{self, Latencies, Metric};
+use super::metric::Metric;
+use super::round::{self, Latencies};
 use super::testbed::Testbed;
 use crate::core::{CORES, CoreArgs, CoreSetup, Variant};
 use crate::progress::Progress;

@@ -1,6 +1,7 @@
 //! The figures of the latencies.
 use super::Point;
-use super::round::{Latencies, Metric};
+use super::metric::Metric;
+use super::round::Latencies;
 use crate::stats::{median, quantile};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};

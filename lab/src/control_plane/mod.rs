@@ -3,6 +3,7 @@
 mod capacity;
 mod compare;
 mod figures;
+mod metric;
 mod report;
 mod round;
 mod sandbox;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use testbed::Testbed;
 
 pub use compare::{CompareArgs, run as compare};
-pub use round::Metric;
+pub use metric::Metric;
 pub use sandbox::{SandboxArgs, run as sandbox};
 
 /// Measures registration, PDU session establishment, handover and paging, as the gNB sees them.

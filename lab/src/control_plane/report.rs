@@ -1,6 +1,6 @@
 //! The report: tables, plots and promised figures.
 use super::ControlPlaneArgs;
-use super::round::Metric;
+use super::metric::Metric;
 use crate::{Figure, Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;

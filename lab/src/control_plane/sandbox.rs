@@ -2,7 +2,8 @@
 //! filters and Landlock and one without, and rounds alternate between them in random order. The
 //! difference is taken of each pair of rounds, so that disturbances of the machine cancel out.
 use super::WARM_UP;
-use super::round::{self, Metric};
+use super::metric::Metric;
+use super::round;
 use super::testbed::Testbed;
 use crate::core::{CORES, CoreArgs, CoreSetup, Variant};
 use crate::progress::Progress;

@@ -1,6 +1,6 @@
 //! A running core with two gNBs and its UEs.
 use super::ControlPlaneArgs;
-use super::round::Metric;
+use super::metric::Metric;
 use crate::core::{
     CORES, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
     wait_for_association,

@@ -499,7 +499,7 @@ fn against_rate(output: &mut Output, args: &UpfArgs, progress: &mut Progress) ->
                     "share",
                     loss,
                 ));
-                let busy = of(&|r| r.cpu.as_secs_f64() * 1e9 / r.sent as f64);
+                let busy = of(&|r| r.cpu.as_secs_f64() * 1e9 / r.sent.max(1) as f64);
                 let busy = median(&busy).context("no samples")?;
                 if n == 3 {
                     cpu.push(busy.value);

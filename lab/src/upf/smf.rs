@@ -156,7 +156,7 @@ impl Smf {
     /// Establishes sessions, whose downlink goes to the gNB.
     pub(super) fn establish(&mut self, sessions: u32, gnb: Ipv4Addr) -> Result<Vec<Established>> {
         let smf = self.address;
-        // Answers come in another order than requests: by the CP SEID they are told apart.
+        // Answers come in another order than requests, and carry the CP SEID.
         let requests = (0..sessions).map(|n| (0, establishment(n, smf, gnb).into()));
         let mut established = self.request_all(requests, |packet| {
             let Message::SessionEstablishmentResponse(answer) = packet.message else {

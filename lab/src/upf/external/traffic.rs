@@ -18,7 +18,7 @@ const HEADERS: usize = 28;
 const PAYLOAD: usize = LENGTH - HEADERS;
 /// Buffer of a receiving socket in bytes, so that a receiver that waits for its CPU loses nothing.
 const BUFFER: usize = 32 << 20;
-/// How long packets may be on their way after the last one was sent.
+/// How long packets may take after the last one was sent.
 const DRAIN: Duration = Duration::from_millis(100);
 
 /// What a round has measured.

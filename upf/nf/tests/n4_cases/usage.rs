@@ -401,7 +401,9 @@ fn inactivity(lab: &mut Lab) {
     let inactivity_timer = Some(UserPlaneInactivityTimer(1));
     let made = lab.establish(SessionEstablishmentRequest { inactivity_timer, ..establishment() });
     assert_eq!(lab.report().report_type, ReportType::UPIR);
-    // Once until there is traffic.
+    // Again when the time without traffic has doubled, after two seconds and after four.
+    assert_eq!(lab.report_within(Duration::from_millis(700)), None);
+    assert_eq!(lab.report().report_type, ReportType::UPIR);
     assert_eq!(lab.report_within(Duration::from_millis(1300)), None);
     lab.passes_down(7000, REMOTE);
     assert_eq!(lab.report().report_type, ReportType::UPIR);
