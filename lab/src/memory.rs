@@ -213,7 +213,8 @@ fn function_of(pid: u32) -> String {
 fn report(output: &mut Output, args: &MemoryArgs, states: &[UeState], ues: u64) {
     let mut text = format!(
         "What each further UE costs, from {} to {ues} UEs: growth of the proportional set size \
-         without files, in KB. The first UEs also bring in code and tables: the last column has their share.\n\n\
+         without files, in KB. The first UEs also bring in code and tables: the last \
+         column has their share.\n\n\
          | | state | AMF | SMF | UPF | AMF, SMF and UPF | all functions | the first {} |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         ues / FIRST_PART,
