@@ -280,7 +280,6 @@ mod tests {
             }
             filter.matches(&data(all))
         };
-        let null = serde_json::Value::Null;
         assert!(of(serde_json::json!({})));
         assert!(of(serde_json::json!({"dnn": null, "snssai": null})));
         assert!(of(serde_json::json!({"supi": null, "interGroupId": "AnyUE"})));
