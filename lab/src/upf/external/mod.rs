@@ -168,7 +168,7 @@ fn one_round(testbed: &mut Testbed, args: &UpfArgs, samples: &mut Samples) -> Re
     );
     let path = traffic::Path::open(testbed.addresses, tunnels)?;
     testbed.with_heartbeats(|| {
-        for (direction, _) in DIRECTIONS.iter().enumerate() {
+        for direction in 0..DIRECTIONS.len() {
             // The first packets are not counted: they make flows and neighbours known.
             path.round(direction, QUIET_RATE, time / 4)?;
             let round = path.round(direction, QUIET_RATE, time)?;
@@ -208,8 +208,8 @@ fn write(output: &mut Output, name: &str, samples: &Samples) -> Result<()> {
             let rounds: Vec<&Round> = samples.rounds.iter().filter(of).map(|r| &r.2).collect();
             for (n, round) in rounds.iter().enumerate() {
                 let (loss, missed) = (round.loss(), round.missed);
-                let row = format!("external_rate,{rate:.0},{name},{at},{n},{loss},{missed}");
-                output.row(format_args!("{row}"))?;
+                output
+                    .row(format_args!("external_rate,{rate:.0},{name},{at},{n},{loss},{missed}"))?;
             }
             // A round whose load was not offered tells nothing about the UPF.
             let losses: Vec<f64> =
