@@ -1,4 +1,4 @@
-//! NG reset (TS 38.413, 8.7.4).
+//! UE context release by the AMF (TS 38.413, 8.3.3; TS 23.502, 4.2.6, steps 2 to 4).
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;
