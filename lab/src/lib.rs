@@ -39,5 +39,5 @@ pub mod switch;
 pub mod upf;
 
 pub use self::core::{CoreArgs, CoreProcess, Variant, status_at};
-pub use output::{Figure, Output};
+pub use output::{Figure, Output, RunArgs};
 pub use plot::{Axes, Bars, Panel, Series, draw, draw_bars, draw_scaled, draw_stacked};

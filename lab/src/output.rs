@@ -2,11 +2,26 @@
 use crate::machine;
 use crate::stats::Estimate;
 use anyhow::{Context, Result};
+use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// The options that all experiments have.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// Folder for raw data, report and plots [default: lab-results/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// A short run, in about a minute
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of random choices, such as the order of the rounds
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
 
 /// One figure of a summary; `id` reads `what.variant.point.statistic`.
 #[derive(Debug, Clone, Serialize)]
@@ -54,13 +69,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the folder (default: `lab-results/NAME-TIME`) and starts `raw.csv` with its header.
+    /// Makes the folder and starts `raw.csv` with its header.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
-    pub fn create(lab: &'static str, folder: Option<&Path>, header: &str) -> Result<Self> {
-        let folder = match folder {
-            Some(folder) => folder.to_path_buf(),
+    pub fn create(lab: &'static str, run: &RunArgs, header: &str) -> Result<Self> {
+        let folder = match &run.out {
+            Some(folder) => folder.clone(),
             None => {
                 let now =
                     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();

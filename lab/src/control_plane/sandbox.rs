@@ -8,25 +8,18 @@ use super::testbed::Testbed;
 use crate::core::{CORES, CoreArgs, CoreSetup, Variant};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
-use std::path::PathBuf;
 
 /// Measures registrations, other procedures, and the start of a core, with and without the sandbox.
 #[derive(Debug, Clone, Args)]
 pub struct SandboxArgs {
-    /// Folder for raw data and report (lab-results/sandbox-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the rounds
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Variants to measure
     #[arg(long, value_delimiter = ',', default_value = "local,fabric,http")]
     pub sbi: Vec<Variant>,
@@ -55,11 +48,11 @@ pub fn run(args: &SandboxArgs) -> Result<String> {
     ensure!(!args.sbi.is_empty(), "--sbi must not be empty");
     namespace::enter_new()?;
     let header = "what,sbi,sandbox,pair,latency_us";
-    let mut output = Output::create("sandbox", args.out.as_deref(), header)?;
+    let mut output = Output::create("sandbox", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut lines = Vec::new();
     runtime.block_on(async {
-        let mut random = StdRng::seed_from_u64(args.seed);
+        let mut random = StdRng::seed_from_u64(args.run.seed);
         for (index, variant) in (0u8..).zip(&args.sbi) {
             let setups = setups(args, *variant, index, &output)?;
             lines.extend(starts(args, *variant, &setups, &mut random, &mut output)?);
@@ -130,7 +123,7 @@ fn starts(
     random: &mut StdRng,
     output: &mut Output,
 ) -> Result<Vec<Line>> {
-    let count = args.starts.unwrap_or(if args.quick { 3 } else { 30 });
+    let count = args.starts.unwrap_or(if args.run.quick { 3 } else { 30 });
     let mut progress = Progress::new("starts", u64::from(count));
     let (mut pairs, mut order) = (Pairs::default(), [0, 1]);
     for pair in 0..count {
@@ -161,7 +154,7 @@ async fn rounds(
     random: &mut StdRng,
     output: &mut Output,
 ) -> Result<Vec<Line>> {
-    let count = args.rounds.unwrap_or(if args.quick { 40 } else { 500 });
+    let count = args.rounds.unwrap_or(if args.run.quick { 40 } else { 500 });
     let mut progress = Progress::new("rounds", u64::from(count + WARM_UP));
     let testbeds =
         [Testbed::of(&setups[0], variant, 1).await?, Testbed::of(&setups[1], variant, 1).await?];
@@ -200,7 +193,7 @@ fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line]) -> Result<()>
          of pairs, with its 95 % interval. Promised: at most 2 % of a registration, and 1.5 times \
          the start.\n\n| what | SBI | on | off | difference | % of off |\n\
          | --- | --- | --- | --- | --- | --- |\n",
-        if args.quick { "Few rounds." } else { "" }
+        if args.run.quick { "Few rounds." } else { "" }
     );
     for Line { what, variant, on, off, difference } in lines {
         text += &format!(

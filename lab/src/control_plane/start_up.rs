@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// Starts each variant several times.
 pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Result<()> {
-    let starts = if args.quick { 3 } else { 30 };
+    let starts = if args.run.quick { 3 } else { 30 };
     let mut progress = Progress::new("starts", starts * args.sbi.len() as u64);
     // How another core starts is its program's matter.
     let variants = args.sbi.iter().filter(|variant| **variant != Variant::External);

@@ -2,7 +2,9 @@
 use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+use std::ops::Range;
 use std::path::Path;
 
 /// A value with its 95 % interval: `(value, low, high)`.
@@ -36,26 +38,28 @@ pub fn draw_stacked(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
     draw_panels(folder, name, panels, draw_stack)
 }
 
-fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
-    let value = |n: usize, group: usize| {
-        let bar = panel.series.get(n).and_then(|(_, values)| values.get(group));
-        bar.map(|bar| bar.0).filter(|value| value.is_finite()).unwrap_or(0.0)
-    };
-    let groups = panel.groups.len();
-    let sum = |group: usize| (0..panel.series.len()).map(|n| value(n, group)).sum::<f64>();
-    let max = axis_max((0..groups).map(sum));
+/// A chart with the number of a group on the x axis.
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Draws the axes of a panel.
+fn axes<'a, 'b>(
+    area: &'a DrawingArea<SVGBackend<'b>, Shift>,
+    panel: &Bars,
+    range: Range<f64>,
+) -> Result<Chart<'a, 'b>> {
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups as f64, 0.0..max * 1.35)
+        .build_cartesian_2d(0.0..panel.groups.len() as f64, range)
         .map_err(plot_error)?;
+    // Two ticks for each group; the one in the middle of the group has the label.
     let label = |x: &f64| group_label(&panel.groups, *x);
     chart
         .configure_mesh()
         .disable_x_mesh()
-        .x_labels(2 * groups + 1)
+        .x_labels(2 * panel.groups.len() + 1)
         .x_label_formatter(&label)
         .y_desc(&panel.y_label)
         .y_label_formatter(&|y| tick(*y))
@@ -65,6 +69,18 @@ fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         .bold_line_style(RGBColor(225, 225, 225))
         .draw()
         .map_err(plot_error)?;
+    Ok(chart)
+}
+
+fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
+    let value = |n: usize, group: usize| {
+        let bar = panel.series.get(n).and_then(|(_, values)| values.get(group));
+        bar.map(|bar| bar.0).filter(|value| value.is_finite()).unwrap_or(0.0)
+    };
+    let groups = panel.groups.len();
+    let sum = |group: usize| (0..panel.series.len()).map(|n| value(n, group)).sum::<f64>();
+    let max = axis_max((0..groups).map(sum));
+    let mut chart = axes(area, panel, 0.0..max * 1.35)?;
     for (n, ((name, _), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let under = |group: usize| (0..n).map(|n| value(n, group)).sum::<f64>();
         let bars = (0..groups).map(|group| {
@@ -101,29 +117,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
     let max = axis_max(values().map(|value| value.2));
     // A difference may be negative.
     let min = values().map(|value| value.1).fold(0.0, f64::min);
-    let groups = panel.groups.len() as f64;
-    let mut chart = ChartBuilder::on(area)
-        .caption(&panel.title, ("sans-serif", 18))
-        .margin(12)
-        .x_label_area_size(42)
-        .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups, min * 1.1..max * 1.3)
-        .map_err(plot_error)?;
-    // Two ticks for each group; the one in the middle of the group has the label.
-    let label = |x: &f64| group_label(&panel.groups, *x);
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(2 * panel.groups.len() + 1)
-        .x_label_formatter(&label)
-        .y_desc(&panel.y_label)
-        .y_label_formatter(&|y| tick(*y))
-        .label_style(("sans-serif", 13))
-        .axis_desc_style(("sans-serif", 14))
-        .light_line_style(WHITE)
-        .bold_line_style(RGBColor(225, 225, 225))
-        .draw()
-        .map_err(plot_error)?;
+    let mut chart = axes(area, panel, min * 1.1..max * 1.3)?;
     let width = 0.8 / panel.series.len().max(1) as f64;
     for (n, ((name, values), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let left = |group: usize| group as f64 + 0.1 + n as f64 * width;

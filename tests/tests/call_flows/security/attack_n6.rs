@@ -82,9 +82,9 @@ fn init(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
 }
 
 /// Whether N2 answers an INIT of a UE with an INIT ACK.
-async fn n2_answers(ue: &Ue, from: Ipv4Addr, to: Ipv4Addr, patience: Duration) -> Result<bool> {
+async fn n2_answers(ue: &Ue, from: Ipv4Addr, to: Ipv4Addr, limit: Duration) -> Result<bool> {
     let started = Instant::now();
-    while started.elapsed() < patience {
+    while started.elapsed() < limit {
         ue.send_ip(1, init(from, to)).await?;
         let answered = async {
             loop {
@@ -122,8 +122,8 @@ async fn n2_through_a_session(datapath: DatapathChoice, open: bool) -> Result<()
     let gnb = martlet_ran::Gnb::connect(config).await?;
     let (ue, address) = core.ue_with_session(&gnb, 1).await?;
     reaches(&ue, 1, GATEWAY).await?;
-    let patience = if open { Duration::from_secs(20) } else { Duration::from_secs(1) };
-    let answered = n2_answers(&ue, address, CORE, patience).await?;
+    let limit = if open { Duration::from_secs(20) } else { Duration::from_secs(1) };
+    let answered = n2_answers(&ue, address, CORE, limit).await?;
     ensure!(answered == open, "N2 answers the UE: {answered}");
     ensure!(open || drops(&core, "n6_isolation") > 0, "{}", core.status("upf"));
     Ok(())

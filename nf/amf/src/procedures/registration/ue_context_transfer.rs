@@ -11,7 +11,9 @@ use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::serving_amf_change;
 use crate::served::{slice_from_sbi, slice_to_sbi};
-use crate::ue::{ContextTransfer, Idle, Reallocation, Security, Session, SmContext, Ue, count};
+use crate::ue::{
+    ContextTransfer, Idle, Reallocation, Security, Session, SessionState, SmContext, Ue, count,
+};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
@@ -245,7 +247,8 @@ fn sessions(
             .ok_or("a session has no SM context")?;
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);
-        let session_here = Session { number, slice, dnn, context, active: false, releasing: false };
+        let state = SessionState::Deactivated;
+        let session_here = Session { number, slice, dnn, context, state };
         ue.sessions.insert(session.pdu_session_id, session_here);
     }
     (ue.identity.supi, ue.identity.pei, ue.capabilities.security) =
@@ -330,8 +333,12 @@ pub(crate) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
             AccessType::ThreeGppAccess,
         )
     };
-    let sessions: Vec<_> =
-        ue.sessions.iter().filter(|(_, session)| !session.releasing).map(session).collect();
+    let sessions: Vec<_> = ue
+        .sessions
+        .iter()
+        .filter(|(_, session)| !session.state.is_releasing())
+        .map(session)
+        .collect();
     Some(sessions).filter(|list| !list.is_empty())
 }
 
