@@ -6,6 +6,7 @@ use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ran::RegistrationType;
 use martlet_tests::{GATEWAY, RawGnb, TestCore, eventually, in_namespace, ping, reaches};
+use martlet_udm::{HomeNetworkKey, Scheme};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -110,6 +111,64 @@ fn attack_gnb_that_does_not_read_delays_paging() {
         two.deregister().await?;
         one.deregister().await?;
         core.until_all_released().await
+    });
+}
+
+/// Registration Requests of radios without keys, as they come in floods: of a SUCI that the UDM has
+/// to deconceal with ECIES profile B, and for emergency services without a subscription.
+fn registrations() -> [Vec<u8>; 3] {
+    let plain = from_hex(REGISTRATION_REQUEST);
+    // Any point of the curve does: the UDM has to compute the key before it can check the MAC.
+    let point = "036b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296";
+    let suci = ["0100f110f0ff0202", point, &"00".repeat(5 + 8)].concat();
+    let suci = from_hex(&suci);
+    let length = (suci.len() as u16).to_be_bytes();
+    let profile_b = [&[0x7e, 0, 0x41, 0x79][..], &length, &suci, &plain[19..]].concat();
+    let mut emergency = plain.clone();
+    emergency[3] = 0x7c;
+    [plain, profile_b, emergency]
+}
+
+/// The flood comes by the gNB of UEs that are registered. It takes all slots and the queue, and its
+/// UEs do not answer. The verified UEs have a share of their own: each procedure overtakes those
+/// that wait.
+#[test]
+fn attack_unverified_flood_beside_verified_ues_of_the_same_gnb() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.udm.home_network_keys =
+                vec![HomeNetworkKey { id: 2, scheme: Scheme::B, private: "09".repeat(32) }];
+            config.amf.concurrency.queue = 100;
+            config.amf.concurrency.slot_timeout_ms = 60_000;
+            config.amf.limits.overload_ms = 60_000;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        gnb.ignore_unknown_ues();
+        // Only writes messages: it has no association of its own.
+        let writer = RawGnb::connect(&core, 2).await?;
+        let mut ran_id = 1 << 20;
+        for _ in 0..100 {
+            for message in registrations() {
+                ran_id += 1;
+                gnb.send_raw_ngap(1, writer.initial_ue_message(ran_id, &message)).await?;
+            }
+        }
+        let waiting =
+            || core.status("amf")["procedures"]["registration"]["waiting"].as_u64().unwrap_or(0);
+        let status = || core.status("amf")["procedures"].to_string();
+        eventually("the queue is full", || (waiting() == 100).then_some(()), status).await?;
+        for _ in 0..20 {
+            ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+            ue.release_to_idle().await?;
+            ue.service_request().await?;
+            let session = ue.establish_pdu_session(martlet_tests::internet()).await?;
+            reaches(&ue, session.psi, GATEWAY).await?;
+            ue.release_pdu_session(session.psi).await?;
+        }
+        ensure!(waiting() > 50, "{}", status());
+        Ok(())
     });
 }
 
