@@ -132,6 +132,11 @@ async fn reroute_directly(
     let amf = AmfCallbackClient::new(ue.amf.context.callback_peer().about(&ue.label()));
     let mut last = none();
     for uri in uris {
+        // The message has the UE's keys: it goes to a registered function only.
+        if let Err(problem) = ue.amf.context.check_callback(&uri).await {
+            last = problem;
+            continue;
+        }
         let body = Multipart::new(data.clone()).part(NAS, content_type::NAS, nas.clone());
         match amf.n1_message_notify(&uri, body).await {
             Ok(()) => return Ok(()),
