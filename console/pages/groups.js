@@ -25,7 +25,7 @@ export async function groups(done) {
     ] },
   ], {});
   const apply = h("button", { type: "button", class: "main", disabled: true, onclick: () => run(false) }, T.applyChange);
-  const form = h("form", { onsubmit: (event) => { event.preventDefault(); run(true); }, oninput: () => { apply.disabled = true; } },
+  const form = h("form", { novalidate: true, onsubmit: (event) => { event.preventDefault(); run(true); }, oninput: () => { apply.disabled = true; } },
     h("fieldset", {}, h("legend", {}, T.which), selection.view, h("label", { class: "check" }, all, T.allSubscribers)),
     h("fieldset", {}, h("legend", {}, T.newValues), change.view), problem, result,
     h("div", { class: "buttons" }, h("button", {}, T.previewChange), apply));

@@ -66,9 +66,15 @@ const SECTIONS = [
 
 export async function policies(at, _, context) {
   const may = context.may("administration");
-  const sections = await Promise.all(SECTIONS.map((one) => section(one, may)));
-  fill(at, sections, may && await file());
+  // A change of one section gives all of them another tag. What is still the same may be changed.
+  const all = [];
+  const saved = (own) => Promise.all(all.filter((one) => one !== own).map((one) => one.renew()));
+  all.push(...await Promise.all(SECTIONS.map((one) => section(one, may, saved))));
+  if (may) all.push(await file(saved));
+  fill(at, all.map((one) => one.view));
 }
+
+const settings = ({ usage, ...others }) => JSON.stringify(others);
 
 const report = (r) => [h("dl", {}, [["changed", r.changed], ["applied", r.applied], ["restart", r.restart]].flatMap(([name, list]) =>
   [h("dt", {}, T[name]), h("dd", {}, list.join(", ") || T.nothingChanged)])),
@@ -78,7 +84,7 @@ r.difference.length ? h("pre", { "aria-label": T.difference, tabindex: 0 }, r.di
 const conflict = (load) => h("div", { class: "cause", role: "alert" }, h("p", {}, T.conflict),
   h("button", { type: "button", onclick: load }, T.theirs));
 
-async function section({ path, title, members, fields, summary }, may) {
+async function section({ path, title, members, fields, summary }, may, saved) {
   let { value, tag } = await call("GET", path);
   const seen = h("div", {}, summary(value)); const told = h("div", { role: "status" });
   const controls = h("div"); let form = null; let values = null;
@@ -94,18 +100,23 @@ async function section({ path, title, members, fields, summary }, may) {
       const done = (await call("PUT", `${path}${dry ? "?dry_run=true" : ""}`, body, { "if-match": tag })).value;
       showProblem(form, {}, told);
       fill(told, report(done));
-      if (!dry) { say(T.done); ({ value, tag } = await call("GET", path)); fill(seen, summary(value)); }
+      if (!dry) { say(T.done); ({ value, tag } = await call("GET", path)); fill(seen, summary(value)); await saved(own); }
     } catch (problem) {
       if (problem.status === 412) fill(told, conflict(load)); else showProblem(form, problem, told);
     }
   }
-  form = h("form", { class: "edit", "aria-label": title, onsubmit: (event) => { event.preventDefault(); send(false); } }, controls, told,
+  form = h("form", { class: "edit", novalidate: true, "aria-label": title, onsubmit: (event) => { event.preventDefault(); send(false); } }, controls, told,
     h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => send(true) }, T.previewChange), h("button", { class: "main" }, T.save)));
   draw();
-  return h("section", {}, h("h2", {}, title), seen, may && h("details", {}, h("summary", {}, T.change(title)), form));
+  const own = { view: h("section", {}, h("h2", {}, title), seen, may && h("details", {}, h("summary", {}, T.change(title)), form)),
+    async renew() {
+      const fresh = await call("GET", path);
+      if (settings(fresh.value) === settings(value)) ({ tag } = fresh);
+    } };
+  return own;
 }
 
-async function file() {
+async function file(saved) {
   let { value, tag } = await call("GET", "/configuration");
   const at = h("div", { role: "status" });
   const text = h("textarea", { id: "f-configuration", rows: 24, spellcheck: "false" });
@@ -124,9 +135,12 @@ async function file() {
       const done = (await call("PUT", "/configuration", { text: text.value }, { "if-match": tag })).value;
       fill(at, report(done)); say(T.done);
       ({ value, tag } = await call("GET", "/configuration"));
+      await saved(own);
     } catch (problem) { fail(problem); }
   };
-  return h("section", {}, h("h2", {}, T.configurationFile), h("p", { class: "soft" }, `${value.file ?? "–"}. ${T.configurationHint}`),
+  const view = h("section", {}, h("h2", {}, T.configurationFile), h("p", { class: "soft" }, `${value.file ?? "–"}. ${T.configurationHint}`),
     h("details", {}, h("summary", {}, T.change(T.configurationFile)), h("label", { for: "f-configuration" }, T.configurationFile), text, at,
       h("div", { class: "buttons" }, h("button", { onclick: check }, T.check), h("button", { class: "main", onclick: save }, T.save))));
+  const own = { view, async renew() { if (text.value === value.text) await reload(); } };
+  return own;
 }

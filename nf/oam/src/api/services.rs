@@ -464,8 +464,13 @@ pub async fn classifiers(State(oam): State<Arc<Oam>>) -> Result<Response, Failur
     let configuration = read(&oam).await?;
     let smf = &configuration.values["smf"];
     let upfs = smf["upfs"].as_array().into_iter().flatten();
+    // A list without items is left out.
+    let classifiers = match &smf["branching"] {
+        Value::Null => Vec::new(),
+        branching => typed(branching)?,
+    };
     let view = ClassifiersView {
-        classifiers: typed(&smf["branching"])?,
+        classifiers,
         upfs: upfs.filter_map(|upf| upf["n4"].as_str().map(str::to_string)).collect(),
     };
     Ok(tagged(&oam, &configuration, view))
