@@ -126,6 +126,7 @@ export const T = {
   cells: "Cells", offload: "Offload of hot flows to the switch", noSwitch: "This UPF has no switch.",
   onSwitch: "Sessions on the switch", knownSessions: "Sessions of the UPF", movedOn: "Moved to the switch",
   movedOff: "Moved back", moves: "Moves of the last minutes", throughput: "Throughput", latencies: "Latency of packets in ns",
+  governor: "governor", off: "off", yes: "yes", no: "no",
   temperature: "Temperature", overTime: (what) => `${what} over the last minutes`, ofCapacity: "Of",
   qosFlows: "QoS flows", maximum: "Maximum", liveThroughput: "Throughput now", dropped: "Dropped",
   packetsBytes: (v) => `${v.packets} packets, ${v.bytes} bytes`, onMap: "Show on the map",
@@ -138,6 +139,6 @@ export const T = {
   // Administration.
   program: "Program", functionVersions: "Functions", validity: "Validity", toConfiguration: "Slices, policies and the configuration file",
   lastBackups: "Backups since the start", jobs: "Jobs", progress: "Progress", kind: "Kind",
-  detailsOf: (n) => `Before and after of entry ${n}`,
+  detailsOf: (n) => `Details of ${n}`,
   onlyAdministrators: "Only administrators see this page.", done: "Done.",
 };

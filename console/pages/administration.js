@@ -97,7 +97,7 @@ async function certificates() {
 async function audit() {
   const page = await get("/audit?limit=50");
   const shown = (value) => JSON.stringify(value, null, 1);
-  const more = (entry) => (entry.before === null && entry.after === null ? "–" : h("details", {}, h("summary", { "aria-label": T.detailsOf(entry.number) }, T.detail),
+  const more = (entry) => (entry.before === null && entry.after === null ? "–" : h("details", {}, h("summary", {}, T.detailsOf(entry.number)),
     entry.before !== null && [h("div", { class: "soft" }, T.before), h("pre", { tabindex: 0 }, shown(entry.before))],
     entry.after !== null && [h("div", { class: "soft" }, T.after), h("pre", { tabindex: 0 }, shown(entry.after))]));
   return h("section", {}, h("h2", {}, T.audit), h("p", { class: page.intact ? "good" : "bad" }, page.intact ? T.intact : T.notIntact),

@@ -99,8 +99,8 @@ async function section({ path, title, members, fields, summary }, may, saved) {
     try {
       const done = (await call("PUT", `${path}${dry ? "?dry_run=true" : ""}`, body, { "if-match": tag })).value;
       showProblem(form, {}, told);
+      if (!dry) { ({ value, tag } = await call("GET", path)); fill(seen, summary(value)); await saved(own); say(T.done); }
       fill(told, report(done));
-      if (!dry) { say(T.done); ({ value, tag } = await call("GET", path)); fill(seen, summary(value)); await saved(own); }
     } catch (problem) {
       if (problem.status === 412) fill(told, conflict(load)); else showProblem(form, problem, told);
     }
@@ -133,9 +133,9 @@ async function file(saved) {
   const save = async () => {
     try {
       const done = (await call("PUT", "/configuration", { text: text.value }, { "if-match": tag })).value;
-      fill(at, report(done)); say(T.done);
       ({ value, tag } = await call("GET", "/configuration"));
       await saved(own);
+      fill(at, report(done)); say(T.done);
     } catch (problem) { fail(problem); }
   };
   const view = h("section", {}, h("h2", {}, T.configurationFile), h("p", { class: "soft" }, `${value.file ?? "–"}. ${T.configurationHint}`),

@@ -65,7 +65,7 @@ async function one(at, supi, context) {
     try {
       const ue = await get(`/ues/${supi}`);
       fill(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
-        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, `${ue.lpp} / ${ue.lcs_upp}`)),
+        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))),
       context.may("network") && h("div", { class: "buttons" }, act("release", T.release), act("paging", T.page),
         act("location", T.locate), h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true)));
     } catch (problem) {

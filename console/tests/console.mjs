@@ -159,7 +159,7 @@ try {
 
   step("trace");
   await go("User plane");
-  await page.getByLabel("Seconds").fill("3");
+  await page.locator("#f-seconds").fill("3");
   await page.getByRole("button", { name: "Start the trace" }).click();
   await please("traffic");
   await page.getByText(/\(succeeded\)/).waitFor({ timeout: 15000 });
@@ -231,6 +231,7 @@ try {
   await qos.getByText("Someone else changed this meanwhile").waitFor();
   await check("policies-conflict");
   await qos.getByRole("button", { name: "Load the current version" }).click();
+  await qos.getByText("Someone else changed this meanwhile").waitFor({ state: "detached" });
   await qos.getByLabel("Default ARP priority level").fill("7");
   await qos.getByRole("button", { name: "Save" }).click();
   await qos.getByText(/pcf: /).first().waitFor();
