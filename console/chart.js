@@ -28,7 +28,7 @@ export function plot(lines, label, unit) {
   const x = (ms) => left + ((ms - first) / (last - first)) * (width - left - 12);
   const y = (value) => 10 + (1 - value / most) * (height - bottom - 14);
   const now = lines.map((line) => `${line.name} ${line.points.at(-1)?.[1]?.toPrecision(3) ?? "–"} ${unit}`).join(", ");
-  return h("svg", { class: "picture plotted", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${now}` },
+  return h("svg", { class: "picture plotted", preserveAspectRatio: "xMinYMid", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${now}` },
     [0, 0.5, 1].map((part) => [h("line", { class: "grid-line", x1: left, x2: width - 12, y1: y(part * most), y2: y(part * most) }),
       h("text", { x: left - 6, y: y(part * most) + 5, "text-anchor": "end" }, `${Number((part * most).toPrecision(2))} ${unit}`)]),
     h("text", { x: left, y: height - 4 }, clock(first)), h("text", { x: width - 12, y: height - 4, "text-anchor": "end" }, clock(last)),

@@ -297,7 +297,9 @@ try {
     await go(name);
     await page.waitForTimeout(300);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(wide <= 376, `the page ${name} is ${wide} pixels wide on a phone`);
+    const beyond = () => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > 376 && !e.closest(".scroll, .rows"))
+      .slice(0, 4).map((e) => `${e.tagName} ${e.id} ${e.className?.baseVal ?? e.className}`);
+    assert.ok(wide <= 376, `the page ${name} is ${wide} pixels wide on a phone: ${await page.evaluate(beyond)}`);
   }
   await check("administration-phone");
   await go("Overview");
