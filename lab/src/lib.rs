@@ -8,6 +8,7 @@
 //! | [`memory`] | memory of a UE at each function |
 //! | [`instructions`] | instructions of codecs, calls and procedures |
 //! | [`scale`] | many UEs: registration storm, memory, recovery after a crash |
+//! | [`serve`] | quick runs for the console |
 //! | [`sbi`] | cost of a service call for each transport |
 //! | [`upf`] | cost of packets and sessions in the user plane, after XupfPI |
 //! | [`switch`] | the programmable switch |
@@ -34,6 +35,7 @@ mod progress;
 pub mod reproduce;
 pub mod sbi;
 pub mod scale;
+pub mod serve;
 pub mod stats;
 pub mod switch;
 pub mod upf;

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use martlet_lab::{
-    control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, switch, upf,
+    control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, serve, switch, upf,
 };
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -50,6 +50,8 @@ enum Command {
     LcsUpp(lcs_upp::LcsUppArgs),
     /// The figures of the four papers in one report, beside the papers' values
     Reproduce(reproduce::ReproduceArgs),
+    /// Quick runs that the console requests
+    Serve(serve::ServeArgs),
     #[command(hide = true)]
     InstructionLoad(instructions::InstructionLoadArgs),
     #[command(hide = true)]
@@ -99,6 +101,7 @@ fn run(command: Command) -> Result<()> {
         Command::Switch(args) => switch::run(&args)?,
         Command::LcsUpp(args) => lcs_upp::run(&args)?,
         Command::Reproduce(args) => reproduce::run(&args)?,
+        Command::Serve(args) => return serve::run(&args),
         Command::LcsUppServer(args) => return lcs_upp::serve(args),
         Command::LcsUppClient(args) => return lcs_upp::ask(args),
         Command::InstructionLoad(args) => return instructions::load(&args),

@@ -123,6 +123,11 @@ fn main_ways_of_an_operator_in_chromium() {
                     let patch = Some(json!({"msisdn": "491700000001"}));
                     api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
                 }
+                "change the configuration" => {
+                    let mut file = std::fs::read_to_string(site.config())?;
+                    file += "# Changed by another operator.\n";
+                    std::fs::write(site.config(), file)?;
+                }
                 "register" | "register again" => {
                     if request == "register again" {
                         first.deregister().await?;
