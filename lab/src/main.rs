@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use martlet_lab::{
-    control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, switch, upf,
+    console, control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, switch, upf,
 };
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -34,6 +34,9 @@ enum Command {
     Compare(control_plane::CompareArgs),
     /// Cost of one service call between two processes, for each transport
     Sbi(sbi::SbiArgs),
+    /// The northbound API and the console: time of pages, first paint, CPU time of viewers, memory,
+    /// and registrations beside them
+    Console(console::ConsoleArgs),
     /// CPU time and memory of an idle core
     Idle(idle::IdleArgs),
     /// Instructions of codecs, service calls and procedures, counted by valgrind
@@ -50,6 +53,8 @@ enum Command {
     LcsUpp(lcs_upp::LcsUppArgs),
     /// The figures of the four papers in one report, beside the papers' values
     Reproduce(reproduce::ReproduceArgs),
+    #[command(hide = true)]
+    ConsoleViewers(console::ViewersArgs),
     #[command(hide = true)]
     InstructionLoad(instructions::InstructionLoadArgs),
     #[command(hide = true)]
@@ -91,6 +96,7 @@ fn run(command: Command) -> Result<()> {
         Command::Compare(args) => control_plane::compare(&args)?,
         Command::Sandbox(args) => control_plane::sandbox(&args)?,
         Command::Sbi(args) => sbi::run(&args)?,
+        Command::Console(args) => console::run(&args)?,
         Command::Idle(args) => idle::run(&args)?,
         Command::Instructions(args) => instructions::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,
@@ -101,6 +107,7 @@ fn run(command: Command) -> Result<()> {
         Command::Reproduce(args) => reproduce::run(&args)?,
         Command::LcsUppServer(args) => return lcs_upp::serve(args),
         Command::LcsUppClient(args) => return lcs_upp::ask(args),
+        Command::ConsoleViewers(args) => return console::view(&args),
         Command::InstructionLoad(args) => return instructions::load(&args),
         Command::MemoryLoad(args) => return upf::use_memory(&args),
         Command::SbiServer(args) => {

@@ -254,6 +254,17 @@ impl CoreAccess for SplitAccess {
         })
     }
 
+    fn whole_status(&self) -> CoreFuture<'_, Value> {
+        Box::pin(async move {
+            // There is no supervisor of functions that were started one by one.
+            let supervisor = Endpoint::of_core(&self.files.config);
+            match oam_client::status(&supervisor).await {
+                Ok(status) => status,
+                Err(_) => self.status().await,
+            }
+        })
+    }
+
     fn ask<'a>(
         &'a self,
         function: &'a str,

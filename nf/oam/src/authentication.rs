@@ -46,8 +46,10 @@ pub fn needed(method: &Method, path: &str) -> Needed {
         | "alarms" => by_kind(Scope::Network),
         // Results of jobs have packets.
         "jobs" => Needed::Scope(Scope::Network),
-        "overview" | "events" | "functions" | "slices" | "data-networks" | "policies" | "plan"
-        | "lab-reports" | "version" => by_kind(Scope::Administration),
+        "overview" | "status" | "events" | "functions" | "network-functions" | "slices"
+        | "data-networks" | "policies" | "plan" | "lab-reports" | "version" => {
+            by_kind(Scope::Administration)
+        }
         _ => Needed::Scope(Scope::Administration),
     }
 }

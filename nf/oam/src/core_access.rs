@@ -101,6 +101,12 @@ pub trait CoreAccess: Send + Sync + 'static {
     /// The status of all functions, as `martlet status --json` shows it.
     fn status(&self) -> CoreFuture<'_, Value>;
 
+    /// The same with what only the process that started the functions knows: its rights, and the
+    /// processes that it restarted.
+    fn whole_status(&self) -> CoreFuture<'_, Value> {
+        self.status()
+    }
+
     /// A request for a function, such as `locate/imsi-001010000000001`.
     fn ask<'a>(
         &'a self,
