@@ -208,6 +208,10 @@ impl CoreAccess for LocalAccess {
         Ok(AppliedConfiguration { changed, applied: reloaded.applied, restart: reloaded.restart })
     }
 
+    fn rests(&self) {
+        crate::trim::again();
+    }
+
     fn version(&self) -> String {
         version()
     }
@@ -329,6 +333,10 @@ impl CoreAccess for SplitAccess {
         let checked = configuration::check(self.files.file.as_deref(), text)?;
         let (changed, restart) = reload::difference(&checked.before, &checked.after);
         Ok(AppliedConfiguration { changed, applied: Vec::new(), restart })
+    }
+
+    fn rests(&self) {
+        crate::trim::again();
     }
 
     fn version(&self) -> String {

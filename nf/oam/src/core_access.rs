@@ -156,6 +156,9 @@ pub trait CoreAccess: Send + Sync + 'static {
         write: bool,
     ) -> Result<AppliedConfiguration, AccessError>;
 
+    /// Nobody looks at the core for a while: memory that only a poll needs can go.
+    fn rests(&self) {}
+
     /// The version of the program.
     fn version(&self) -> String;
 

@@ -8,6 +8,7 @@ use crate::events::Events;
 use crate::jobs::Jobs;
 use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
+use crate::poll::Polled;
 use crate::problem::Failure;
 use crate::replays::Replays;
 use crate::throttle::Throttle;
@@ -54,6 +55,8 @@ pub struct Oam {
     pub events: Events,
     /// Figures and alarms.
     pub monitor: Monitor,
+    /// What the last poll of the core left.
+    pub polled: tokio::sync::Mutex<Polled>,
     /// Jobs.
     pub jobs: Jobs,
     /// Responses to requests with idempotency keys.
@@ -101,6 +104,7 @@ impl Oam {
             core,
             sessions: Sessions::default(),
             monitor: Monitor::default(),
+            polled: Default::default(),
             jobs: Jobs::default(),
             replays: Replays::default(),
             provider,

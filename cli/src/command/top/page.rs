@@ -83,7 +83,7 @@ fn table(
     let shown: Vec<&Column> = columns.iter().filter(|column| is_shown(column)).collect();
     let last = shown.len().saturating_sub(1);
     let widths = shown.iter().enumerate().map(|(n, column)| match n == last {
-        true => Constraint::Min(column.1),
+        true => Constraint::Fill(1),
         false => Constraint::Length(column.1),
     });
     let head = Row::new(shown.iter().map(|column| column.0)).style(view.theme.head());
