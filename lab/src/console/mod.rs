@@ -99,7 +99,7 @@ pub fn run(args: &ConsoleArgs) -> Result<String> {
         pages(&mut client, subscribers, &mut output).context("pages")?;
         let mut viewers = Viewers::start(&setup.api_socket())?;
         update(args, &core, &mut viewers, &mut output).context("update")?;
-        first_paint(args, &setup, &mut client, &mut output).context("first paint")?;
+        first_paint(args, &setup, &mut output).context("first paint")?;
         let ue = new_ue(&gnb, ues)?;
         registration(args, &ue, &mut viewers, &mut output).await.context("registration")?;
         drop(registered);
@@ -275,19 +275,15 @@ fn update(
 const SCRIPT: &str = include_str!("first_paint.mjs");
 
 /// Loads the overview in Chromium. Without it, there is no figure.
-fn first_paint(
-    args: &ConsoleArgs,
-    setup: &CoreSetup,
-    client: &mut Client,
-    output: &mut Output,
-) -> Result<()> {
+fn first_paint(args: &ConsoleArgs, setup: &CoreSetup, output: &mut Output) -> Result<()> {
     let has_tools = args.tools.join("node_modules/playwright-core").is_dir();
     if !has_tools || !std::path::Path::new("/usr/bin/chromium").exists() {
         eprintln!("no first paint: `make console-tools` and Debian's chromium are needed");
         return Ok(());
     }
     let user = json!({"name": "vera", "role": "viewer", "password": "first passphrase"});
-    client.request("POST", "/users", Some(&user))?;
+    // The API closes connections that are idle.
+    Client::connect(&setup.api_socket())?.request("POST", "/users", Some(&user))?;
     let script = output.folder().join("first_paint.mjs");
     std::fs::write(&script, SCRIPT)?;
     let tools = std::fs::canonicalize(&args.tools)?;

@@ -472,6 +472,9 @@ mod tests {
             assert!(check_password("eva", wrong).is_err(), "{wrong}");
         }
         assert!(check_password("eva", "a correct horse").is_ok());
+        // Long ones, spaces and any letters are allowed.
+        assert!(check_password("eva", &"correct horse ".repeat(16)).is_ok());
+        assert!(check_password("eva", "пароль из слов 鳥").is_ok());
     }
 
     #[test]

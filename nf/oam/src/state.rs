@@ -87,7 +87,7 @@ impl Oam {
         let provider = Provider::new(&config.oidc)?;
         let mut key = [0; 32];
         accounts::fill(&mut key).map_err(|_| StartError::Random)?;
-        let first = match config.listen.is_some() {
+        let first = match config.listen.is_some() && config.local_users {
             true => accounts::make_first_administrator(&store)
                 .map_err(|failure| StartError::Accounts(failure.problem().detail.clone()))?,
             false => None,
