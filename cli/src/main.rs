@@ -1,8 +1,10 @@
 //! The `martlet` program.
 #![deny(unsafe_code)]
 
+mod api_client;
 mod command;
 mod config_args;
+mod core_client;
 mod log;
 mod northbound;
 mod oam_client;

@@ -1,6 +1,7 @@
 //! Unmaps code that only the start of a process needed, such as the parsers of configuration and
 //! arguments. It would count as resident memory in each of ten processes.
 #![allow(unsafe_code)]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Time until a function has registered with the NRF and discovered its peers.
@@ -10,7 +11,7 @@ const START_TIME: Duration = Duration::from_secs(2);
 pub fn after_start() {
     tokio::spawn(async {
         tokio::time::sleep(START_TIME).await;
-        match unmap_code() {
+        match code().map(|code| unmap(CODE.get_or_init(|| code))) {
             Ok(bytes) => tracing::debug!(bytes, "unmapped code of the start"),
             Err(error) => tracing::debug!(%error, "code of the start stays mapped"),
         }
@@ -36,24 +37,49 @@ pub fn return_large_blocks() {
     }
 }
 
-/// Unmaps the program's own code and returns the number of bytes. Code that is called later is
-/// mapped again from the page cache, with a minor fault for each page.
-fn unmap_code() -> std::io::Result<usize> {
+/// Mappings of the program's own code, found once: later, a process may not read `/proc/self`.
+static CODE: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
+
+/// Trims this process once more, after work that is seldom done, such as a poll for alarms.
+pub fn again() {
+    if let Some(code) = CODE.get() {
+        unmap(code);
+    }
+}
+
+/// Returns freed memory of the start to the kernel: the description of an API is a megabyte of
+/// small values, which is made once and dropped.
+pub fn return_freed_memory() {
+    // SAFETY: the allocator takes its locks for it, and only pages without live blocks go.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// The mappings of the program's own code.
+fn code() -> std::io::Result<Vec<(usize, usize)>> {
     let program = std::fs::read_link("/proc/self/exe")?;
     let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let program = program.to_str().unwrap_or_default();
+    Ok(maps.lines().filter_map(|line| code_of(line, program)).collect())
+}
+
+/// Unmaps code and returns the number of bytes. Code that is called later is mapped again from the
+/// page cache, with a minor fault for some pages each.
+fn unmap(code: &[(usize, usize)]) -> usize {
     let mut bytes = 0;
-    for (start, end) in maps.lines().filter_map(|line| code_of(line, program.to_str()?)) {
+    for (start, end) in code {
         // SAFETY: the range is a whole mapping of this process, as the kernel lists it. It is a
         // private, executable, read-only mapping of a file, so its pages are unmodified and can be
-        // read from the file again.
+        // read from the file again. The program unmaps none of its mappings.
         let done =
-            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
-        if done != 0 {
-            return Err(std::io::Error::last_os_error());
+            unsafe { libc::madvise(*start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        if done == 0 {
+            bytes += end - start;
         }
-        bytes += end - start;
     }
-    Ok(bytes)
+    bytes
 }
 
 /// The address range of a line of `/proc/self/maps` (proc_pid_maps(5)), if it is code of the
@@ -111,7 +137,7 @@ mod tests {
         // Runs code that is not needed afterwards.
         let _ = martlet::config::Config::load(None).unwrap();
         let before = mapped();
-        assert!(unmap_code().unwrap() > 0);
+        assert!(unmap(&code().unwrap()) > 0);
         let after = mapped();
         assert!(after < before, "{before} KB, then {after} KB");
     }

@@ -45,6 +45,8 @@ const sign = async (claims, key, header = {}) => new jose.SignJWT(claims)
   .sign(await jose.importJWK(key, "RS256"));
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const FAULTS = {
+  // No fault: the user had a second factor.
+  second: (claims) => sign({ ...claims, acr: "mfa" }, own),
   nonce: (claims) => sign({ ...claims, nonce: "another" }, own),
   audience: (claims) => sign({ ...claims, aud: "another client" }, own),
   issuer: (claims) => sign({ ...claims, iss: "http://127.0.0.1:1" }, own),

@@ -4,6 +4,7 @@
 //! | module | experiment |
 //! | --- | --- |
 //! | [`control_plane`] | latency of procedures, after L25GC+ |
+//! | [`console`] | what the northbound API and the console cost, and how quick they are |
 //! | [`idle`] | CPU time and memory of an idle core |
 //! | [`memory`] | memory of a UE at each function |
 //! | [`instructions`] | instructions of codecs, calls and procedures |
@@ -19,6 +20,7 @@
 #![deny(unsafe_code)]
 
 mod command;
+pub mod console;
 pub mod control_plane;
 mod core;
 pub mod idle;

@@ -4,7 +4,8 @@
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use martlet_lab::{
-    control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, serve, switch, upf,
+    console, control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, serve,
+    switch, upf,
 };
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -34,6 +35,9 @@ enum Command {
     Compare(control_plane::CompareArgs),
     /// Cost of one service call between two processes, for each transport
     Sbi(sbi::SbiArgs),
+    /// The northbound API and the console: time of pages, first paint, CPU time of viewers, memory,
+    /// and registrations beside them
+    Console(console::ConsoleArgs),
     /// CPU time and memory of an idle core
     Idle(idle::IdleArgs),
     /// Instructions of codecs, service calls and procedures, counted by valgrind
@@ -52,6 +56,8 @@ enum Command {
     Reproduce(reproduce::ReproduceArgs),
     /// Quick runs that the console requests
     Serve(serve::ServeArgs),
+    #[command(hide = true)]
+    ConsoleViewers(console::ViewersArgs),
     #[command(hide = true)]
     InstructionLoad(instructions::InstructionLoadArgs),
     #[command(hide = true)]
@@ -93,6 +99,7 @@ fn run(command: Command) -> Result<()> {
         Command::Compare(args) => control_plane::compare(&args)?,
         Command::Sandbox(args) => control_plane::sandbox(&args)?,
         Command::Sbi(args) => sbi::run(&args)?,
+        Command::Console(args) => console::run(&args)?,
         Command::Idle(args) => idle::run(&args)?,
         Command::Instructions(args) => instructions::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,
@@ -104,6 +111,7 @@ fn run(command: Command) -> Result<()> {
         Command::Serve(args) => return serve::run(&args),
         Command::LcsUppServer(args) => return lcs_upp::serve(args),
         Command::LcsUppClient(args) => return lcs_upp::ask(args),
+        Command::ConsoleViewers(args) => return console::view(&args),
         Command::InstructionLoad(args) => return instructions::load(&args),
         Command::MemoryLoad(args) => return upf::use_memory(&args),
         Command::SbiServer(args) => {

@@ -236,6 +236,20 @@ fn sandbox_compares_procedures_packets_and_starts_in_pairs() {
 }
 
 #[test]
+fn console_measures_the_api_and_a_core_beside_it() {
+    in_namespace_within(Duration::from_secs(240), || async {
+        let lab = Lab::run("console", &["--quick", "--pairs", "1"])?;
+        // Wide bounds, for an unoptimised build on a busy machine.
+        lab.between(0.01, 2000.0, &["console.page.rows100.p99", "console.page.rows1000.p99"])?;
+        lab.between(0.0, 200.0, &["console.update.viewers10.cpu"])?;
+        lab.between(0.05, 20.0, &["console.registration.ratio.p50"])?;
+        lab.between(-50.0, 200.0, &["console.memory.rest.resident"])?;
+        ensure!(lab.text("report.md")?.contains("console.page.rows1000.p99"), "the report");
+        Ok(())
+    });
+}
+
+#[test]
 fn memory_measures_what_a_ue_costs_each_function() {
     in_namespace(|| async {
         let lab = Lab::run("memory", &["--quick", "--sbi", "fabric"])?;

@@ -212,6 +212,27 @@ impl Store {
         self.database.list(after, limit)?.iter().map(|row| self.parsed(row)).collect()
     }
 
+    /// Returns subscribers as [`Store::list`] does, with zeros in place of their keys, and without
+    /// TUAK: what shows subscriptions decrypts no key.
+    pub fn list_without_keys(
+        &self,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<Subscriber>, StoreError> {
+        let parsed = |row: &Row| {
+            let mut profile: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(&row.profile)?;
+            profile.remove("tuak");
+            for field in ["key", "opc"] {
+                profile.insert(field.into(), "00000000000000000000000000000000".into());
+            }
+            let mut subscriber: Subscriber = serde_json::from_value(profile.into())?;
+            subscriber.sqn = row.sqn;
+            Ok(subscriber)
+        };
+        self.database.list(after, limit)?.iter().map(parsed).collect()
+    }
+
     /// Counts the subscribers.
     pub fn count(&self) -> Result<u64, StoreError> {
         self.database.count()

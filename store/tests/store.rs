@@ -192,6 +192,30 @@ fn keys_are_encrypted_in_the_database() {
 }
 
 #[test]
+fn a_list_without_keys_has_all_other_fields() {
+    TestDatabase::each("without-keys", |database| {
+        let store = database.open();
+        let first = Subscriber {
+            tuak: Some(Tuak::new(Secret([7; 32]))),
+            msisdn: Some("491700000001".into()),
+            sqn: 96,
+            ..Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "ims")
+        };
+        let second = Subscriber { msisdn: None, ..first.nth(1).unwrap() };
+        store.add(&[first.clone(), second.clone()], false).unwrap();
+        let open = |subscriber: Subscriber| Subscriber {
+            key: Secret([0; 16]),
+            opc: Secret([0; 16]),
+            tuak: None,
+            ..subscriber
+        };
+        assert_eq!(store.list_without_keys("", 10).unwrap(), [open(first), open(second.clone())]);
+        let after = store.list_without_keys("imsi-001010000000001", 1).unwrap();
+        assert_eq!(after, [open(second)]);
+    });
+}
+
+#[test]
 fn changes_by_all_processes_are_listed_in_order() {
     TestDatabase::each("changes", |database| {
         let (core, tool) = (database.open(), database.open());

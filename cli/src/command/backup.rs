@@ -1,4 +1,5 @@
 //! `martlet backup` and `martlet restore`: the databases, the operator's key and the configuration.
+use crate::api_client::Api;
 use crate::config_args::ConfigArgs;
 use crate::oam_client::{self, Endpoint};
 use crate::runtime;
@@ -72,10 +73,33 @@ fn key_file(config: &Config) -> Option<PathBuf> {
     }
 }
 
+/// Has a running core make the backup, so that its audit log names it. A core without the right to
+/// write there says so, and the caller copies the files.
+async fn over_api(api: &Api, folder: &Path) -> Result<Vec<String>> {
+    let folder = std::path::absolute(folder)?;
+    let body = serde_json::json!({"folder": folder.display().to_string()});
+    let made = api.job("/backups", &body).await?;
+    let files = made["files"].as_array().into_iter().flatten();
+    Ok(files.filter_map(|name| name.as_str().map(str::to_string)).collect())
+}
+
 /// Makes a consistent copy of each database while a core may run.
 pub fn backup(args: &BackupArgs) -> Result<()> {
     let (config, file) = (args.config.load()?, args.config.file());
-    let copied = copy(&config, file.as_deref(), &args.folder)?;
+    let made = Api::of_core(&config).map(|api| runtime::block_on(over_api(&api, &args.folder)));
+    let copied = match made {
+        Some(Ok(copied)) => copied,
+        // What exists was not made by this command.
+        Some(Err(error)) if args.folder.exists() => return Err(error),
+        Some(Err(error)) => {
+            eprintln!(
+                "note: the core did not make the backup ({error:#}): this command copies the \
+                 files, and the audit log has no entry"
+            );
+            copy(&config, file.as_deref(), &args.folder)?
+        }
+        None => copy(&config, file.as_deref(), &args.folder)?,
+    };
     let has_key = copied.iter().any(|name| name == KEY);
     if !has_key {
         eprintln!(

@@ -1,10 +1,12 @@
 //! `martlet charging`: usage and quota of subscribers.
-use crate::oam_client::{self, OamArgs};
+use crate::core_client::Request;
+use crate::oam_client::OamArgs;
 use crate::runtime;
 use crate::table::table;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::Value;
+use hyper::Method;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Timeout of a request.
@@ -35,18 +37,23 @@ pub fn run(args: ChargingArgs) -> Result<()> {
     {
         bail!("--set {value:?}: write a number of bytes, or unlimited");
     }
-    let segments = ["/ask/charging".to_string()].into_iter().chain(supi).chain(args.set);
-    let path = segments.collect::<Vec<_>>().join("/");
-    let endpoints = args.oam.function("chf")?;
-    let answer = runtime::block_on(oam_client::ask_any(&endpoints, &path, TIMEOUT));
-    let (status, answer) = answer.context("the request to the core failed")?;
-    if status != 200 {
-        bail!(
-            "{}",
-            answer["detail"]
-                .as_str()
-                .unwrap_or("no CHF is running: set chf.enabled in the configuration")
-        );
+    let segments = ["charging".to_string()].into_iter().chain(supi.clone());
+    let question = segments.chain(args.set.clone()).collect::<Vec<_>>().join("/");
+    let path = match (&supi, &args.set) {
+        (Some(supi), Some(_)) => format!("/charging/{supi}"),
+        _ => "/charging".into(),
+    };
+    let mut request = Request::get(path, "chf", &question)
+        .or_say("no CHF is running: set chf.enabled in the configuration")
+        .within(TIMEOUT);
+    if let Some(value) = &args.set {
+        let body = json!({"bytes": value.parse::<u64>().ok()});
+        request = request.change(Method::PUT, Some(body));
+    }
+    let core = args.oam.client()?;
+    let mut answer = runtime::block_on(core.send(request))?;
+    if let Some(supi) = &supi {
+        only(&mut answer, supi);
     }
     if args.json {
         println!("{answer:#}");
@@ -54,6 +61,16 @@ pub fn run(args: ChargingArgs) -> Result<()> {
     }
     show(&answer);
     Ok(())
+}
+
+/// Removes the accounts and records of other subscribers.
+fn only(answer: &mut Value, supi: &str) {
+    if let Some(accounts) = answer["accounts"].as_object_mut() {
+        accounts.retain(|of, _| of == supi);
+    }
+    if let Some(records) = answer["records"].as_array_mut() {
+        records.retain(|record| record["supi"] == supi);
+    }
 }
 
 fn show(answer: &Value) {

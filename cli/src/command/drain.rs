@@ -1,12 +1,12 @@
 //! `martlet drain`: takes a function out of service without failing requests.
-use crate::oam_client::{self, OamArgs};
+use crate::core_client::Request;
+use crate::oam_client::OamArgs;
 use crate::runtime;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
+use hyper::Method;
 use martlet::config::FUNCTIONS;
-use std::time::Duration;
-
-const TIMEOUT: Duration = Duration::from_secs(5);
+use serde_json::json;
 
 /// Drains a function of this machine: consumers and gNBs select another instance, and this one
 /// serves what it has. Stop it afterwards.
@@ -23,18 +23,18 @@ pub struct DrainArgs {
 
 /// Runs the command.
 pub fn run(args: DrainArgs) -> Result<()> {
-    let name = args.function.as_str();
-    if !FUNCTIONS.contains(&name) || name == "nrf" {
+    let named = FUNCTIONS.into_iter().find(|name| *name == args.function && *name != "nrf");
+    let Some(name) = named else {
+        let name = &args.function;
         bail!("{name:?} cannot be drained: write one of {}", FUNCTIONS.join(", "));
-    }
+    };
     let command = if args.undo { "undrain" } else { "drain" };
-    let path = format!("/ask/{command}/{name}");
-    let endpoints = args.oam.function(name)?;
-    let answer = runtime::block_on(oam_client::ask_any(&endpoints, &path, TIMEOUT));
-    let (status, answer) = answer.context("the request to the core failed")?;
-    if status != 200 {
-        bail!("{}", answer["detail"].as_str().unwrap_or("no such function runs on this machine"));
-    }
+    let path = format!("/functions/{name}/draining");
+    let request = Request::get(path, name, &format!("{command}/{name}"))
+        .change(Method::PUT, Some(json!({"draining": !args.undo})))
+        .or_say("no such function runs on this machine");
+    let core = args.oam.client()?;
+    runtime::block_on(core.send(request))?;
     match args.undo {
         true => println!("{name}: consumers select it again"),
         false => println!("{name}: consumers select other instances; stop it when it is idle"),

@@ -1,8 +1,10 @@
 //! `martlet locate`: the position of a UE.
-use crate::oam_client::{self, Endpoint, OamArgs};
+use crate::core_client::{CoreClient, Request};
+use crate::oam_client::OamArgs;
 use crate::runtime;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hyper::Method;
 use martlet_lcs_position::GeoPoint;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -70,15 +72,12 @@ fn interval(text: &str) -> Result<Duration, IntervalError> {
 }
 
 /// Requests the position of a UE: LocationData of TS 29.572, and the transport in `userPlane`.
-async fn request(endpoints: &[Endpoint], supi: &str) -> Result<Value> {
-    let path = format!("/ask/locate/{supi}");
-    let answer = oam_client::ask_any(endpoints, &path, TIMEOUT).await;
-    let (status, position) = answer.context("the request to the core failed")?;
-    if status != 200 {
-        let detail = position["detail"].as_str().unwrap_or("no LMF is running");
-        bail!("{supi} was not located: {detail}");
-    }
-    Ok(position)
+async fn request(core: &CoreClient, supi: &str) -> Result<Value> {
+    let request = Request::get(format!("/ues/{supi}/location"), "lmf", &format!("locate/{supi}"))
+        .change(Method::POST, None)
+        .or_say("no LMF is running")
+        .within(TIMEOUT);
+    core.send(request).await.with_context(|| format!("{supi} was not located"))
 }
 
 /// Runs the command.
@@ -96,16 +95,16 @@ pub fn run(args: LocateArgs) -> Result<()> {
             args.imsi
         );
     }
-    let endpoints = args.oam.function("lmf")?;
+    let core = args.oam.client()?;
     match args.every {
-        Some(every) => runtime::block_on(repeat(&endpoints, &supi, every, &args)),
-        None => runtime::block_on(once(&endpoints, &supi, &args)),
+        Some(every) => runtime::block_on(repeat(&core, &supi, every, &args)),
+        None => runtime::block_on(once(&core, &supi, &args)),
     }
 }
 
-async fn once(endpoints: &[Endpoint], supi: &str, args: &LocateArgs) -> Result<()> {
+async fn once(core: &CoreClient, supi: &str, args: &LocateArgs) -> Result<()> {
     let start = Instant::now();
-    let position = request(endpoints, supi).await?;
+    let position = request(core, supi).await?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&position)?);
         return Ok(());
@@ -119,19 +118,14 @@ async fn once(endpoints: &[Endpoint], supi: &str, args: &LocateArgs) -> Result<(
 
 /// Locates a UE at an interval. A failure after the first position is printed, and the next attempt
 /// follows.
-async fn repeat(
-    endpoints: &[Endpoint],
-    supi: &str,
-    every: Duration,
-    args: &LocateArgs,
-) -> Result<()> {
+async fn repeat(core: &CoreClient, supi: &str, every: Duration, args: &LocateArgs) -> Result<()> {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let (began, mut last) = (Instant::now(), None);
     for _ in 0..args.count.unwrap_or(u64::MAX) {
         ticks.tick().await;
         let start = Instant::now();
-        let position = match request(endpoints, supi).await {
+        let position = match request(core, supi).await {
             Ok(position) => position,
             // A first attempt that fails is an error of the command.
             Err(error) if last.is_none() => return Err(error),

@@ -1,5 +1,6 @@
 //! `martlet sim`: subscribers with new keys, and the files to program their cards.
 use super::subscriber::DatabaseArgs;
+use crate::api_client::Api;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use martlet::exchange::{Format, Writer};
@@ -93,7 +94,7 @@ fn generate(args: &GenerateArgs) -> Result<()> {
             args.count
         );
     }
-    let subscribers = subscribers(args, plmn)?;
+    let mut subscribers = subscribers(args, plmn)?;
     let key = suci_key(args.profile, &config.udm.home_network_keys)?;
 
     let folder = &args.output;
@@ -101,7 +102,10 @@ fn generate(args: &GenerateArgs) -> Result<()> {
         format!("{}: the folder must not exist, and the one around it must", folder.display())
     })?;
     if !args.files_only {
-        args.database.add(&subscribers)?;
+        match args.database.api()? {
+            Some(api) => crate::runtime::block_on(make_batches(&api, args, &mut subscribers))?,
+            None => args.database.add(&subscribers)?,
+        }
     }
     let mut writer = Writer::new(Format::Csv, new_file(folder, "subscribers.csv")?, plmn)?;
     subscribers.iter().try_for_each(|subscriber| writer.write(subscriber))?;
@@ -168,6 +172,41 @@ fn subscribers(args: &GenerateArgs, plmn: &str) -> Result<Vec<Subscriber>> {
             Ok(subscriber)
         })
         .collect()
+}
+
+/// SIMs of a batch of the API.
+const BATCH: usize = 10_000;
+
+/// Has a running core make the SIM batches, which then name them. The keys are the core's.
+async fn make_batches(
+    api: &Api,
+    args: &GenerateArgs,
+    subscribers: &mut [Subscriber],
+) -> Result<()> {
+    let name = args.output.file_name().map_or("cards".into(), |name| name.to_string_lossy());
+    let count = subscribers.len().div_ceil(BATCH);
+    for (n, part) in subscribers.chunks_mut(BATCH).enumerate() {
+        let name = match count {
+            1 => name.to_string(),
+            _ => format!("{name} {} of {count}", n + 1),
+        };
+        let Some(first) = part.first() else { continue };
+        let template = json!({"supi": first.supi, "slices": first.slices});
+        let body = json!({"name": name, "count": part.len(), "template": template});
+        let made = api.post("/sim-batches", &body).await?;
+        let sims = made["sims"].as_array().context("the API sent no keys")?;
+        ensure!(sims.len() == part.len(), "the API made {} SIMs", sims.len());
+        for (subscriber, sim) in part.iter_mut().zip(sims) {
+            let is_same = sim["imsi"].as_str() == subscriber.supi.strip_prefix("imsi-");
+            ensure!(is_same, "the API made other SIMs");
+            let key = |name: &str| {
+                let key = sim[name].as_str().and_then(Secret::from_hex);
+                key.with_context(|| format!("the API sent no {name}"))
+            };
+            (subscriber.key, subscriber.opc) = (key("key")?, key("opc")?);
+        }
+    }
+    Ok(())
 }
 
 /// The key for concealment: the first of the core with this profile, else a new one.

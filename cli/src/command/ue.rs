@@ -1,5 +1,7 @@
 //! `martlet ue`: the history of a UE.
+use crate::api_client::Api;
 use crate::config_args::ConfigArgs;
+use crate::runtime;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use martlet::ue_history;
@@ -23,7 +25,7 @@ enum UeCommand {
 struct HistoryArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Maximum number of events; the latest are shown
+    /// Maximum number of events; the latest are shown. A core with the API shows 1000 at most
     #[arg(long, default_value_t = 200)]
     last: usize,
     /// Print JSON, one line per event
@@ -36,13 +38,20 @@ pub fn run(args: UeArgs) -> Result<()> {
     let supi = if args.imsi.contains('-') { args.imsi } else { format!("imsi-{}", args.imsi) };
     let UeCommand::History(args) = args.command;
     let config = args.config.load()?;
-    let Some(file) = config.oam.history.file(&config.udr.path, None) else {
-        bail!("the UE history is off: set oam.history.enabled in the configuration");
+    let events = match Api::of_core(&config) {
+        Some(api) => runtime::block_on(recorded(&api, &supi, args.last))?,
+        // No core has to run.
+        None => {
+            let Some(file) = config.oam.history.file(&config.udr.path, None) else {
+                bail!("the UE history is off: set oam.history.enabled in the configuration");
+            };
+            let events = ue_history::read(&file, &supi)?;
+            if events.is_empty() {
+                bail!("no events of {supi} in {} and its older files", file.display());
+            }
+            events
+        }
     };
-    let events = ue_history::read(&file, &supi)?;
-    if events.is_empty() {
-        bail!("no events of {supi} in {} and its older files", file.display());
-    }
     for event in events.iter().skip(events.len().saturating_sub(args.last)) {
         if args.json {
             println!("{event}");
@@ -63,4 +72,16 @@ pub fn run(args: UeArgs) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The latest events of a UE that a running core has recorded.
+async fn recorded(api: &Api, supi: &str, last: usize) -> Result<Vec<serde_json::Value>> {
+    let path = format!("/ues/{supi}/history?last={}", last.clamp(1, 1000));
+    let history = api.get(&path).await?;
+    let mut events = history["items"].as_array().cloned().unwrap_or_default();
+    if events.is_empty() {
+        bail!("no events of {supi} are recorded");
+    }
+    events.iter_mut().for_each(|event| event["supi"] = supi.into());
+    Ok(events)
 }

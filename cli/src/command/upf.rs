@@ -1,10 +1,13 @@
 //! `martlet upf`: traces and captures packets of a running user plane.
-use crate::oam_client::{self, Endpoint, OamArgs};
+use crate::api_client::Api;
+use crate::core_client::{CoreClient, NO_UPF, Request};
+use crate::oam_client::OamArgs;
 use crate::runtime;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use serde_json::Value;
-use std::time::{Duration, Instant};
+use hyper::Method;
+use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -80,16 +83,10 @@ pub struct TraceArgs {
     json: bool,
 }
 
-/// Sends a request to the first of several endpoints whose process has a UPF.
-pub async fn request(endpoints: &[Endpoint], query: &str) -> Result<Value> {
-    let answer = oam_client::ask_any(endpoints, &format!("/ask/upf/{query}"), TIMEOUT).await?;
-    match answer {
-        (200, answer) => Ok(answer),
-        (404, _) => bail!("no UPF runs in this core"),
-        (_, problem) => {
-            bail!("{}", problem["detail"].as_str().unwrap_or("the UPF rejected the request"))
-        }
-    }
+/// A request for the UPF, over an OAM socket alone.
+async fn ask(core: &CoreClient, query: &str) -> Result<Value> {
+    let request = Request::get("", "upf", &format!("upf/{query}")).or_say(NO_UPF);
+    core.send(request.within(TIMEOUT)).await
 }
 
 /// Runs the command.
@@ -98,9 +95,15 @@ pub fn run(command: UpfCommand) -> Result<()> {
         UpfCommand::Trace(args) => runtime::block_on(trace(&args)),
         UpfCommand::Capture(args) => runtime::block_on(capture(&args)),
         UpfCommand::Renew(args) => {
-            let query =
-                args.sample.map_or("renew".to_string(), |sample| format!("renew/sample/{sample}"));
-            runtime::block_on(request(&args.oam.function("upf")?, &query))?;
+            let question = args
+                .sample
+                .map_or("upf/renew".to_string(), |sample| format!("upf/renew/sample/{sample}"));
+            let request = Request::get("/user-plane/renewal", "upf", &question)
+                .change(Method::POST, Some(json!({"sample": args.sample})))
+                .or_say(NO_UPF)
+                .within(TIMEOUT);
+            let core = args.oam.client()?;
+            runtime::block_on(core.send(request))?;
             println!("XDP programs reloaded");
             Ok(())
         }
@@ -108,65 +111,147 @@ pub fn run(command: UpfCommand) -> Result<()> {
 }
 
 async fn capture(args: &CaptureArgs) -> Result<()> {
-    let endpoints = args.oam.function("upf")?;
+    let core = args.oam.client()?;
+    let end = || {
+        let request = Request::get("/captures", "upf", "upf/capture/end").or_say(NO_UPF);
+        core.send(request.change(Method::DELETE, None).within(TIMEOUT))
+    };
     if args.stop {
-        request(&endpoints, "capture/end").await?;
-    } else {
-        let query =
-            format!("capture/begin/{}/{}/{}/{}", args.snap, args.packets, args.bytes, args.seconds);
-        let begun = request(&endpoints, &query).await?;
-        eprintln!(
-            "Capturing N6 to {}. Ctrl-C stops the capture.",
-            begun["path"].as_str().unwrap_or("?")
-        );
+        // A job, or another `martlet upf capture`, waits for the numbers of packets.
+        print_capture(&end().await?);
+        return Ok(());
     }
+    let CaptureArgs { snap, packets, bytes, seconds, .. } = *args;
+    let query = format!("upf/capture/begin/{snap}/{packets}/{bytes}/{seconds}");
+    let body = json!({"snap": snap, "packets": packets, "bytes": bytes, "seconds": seconds});
+    let request = Request::get("/captures", "upf", &query)
+        .change(Method::POST, Some(body))
+        .or_say(NO_UPF)
+        .within(TIMEOUT);
+    let begun = core.send(request).await?;
+    let job = begun["id"].as_str().map(|id| format!("/jobs/{id}"));
+    let mut is_announced = false;
+    let mut announce = |status: &Value| {
+        if let (Some(path), false) = (status["path"].as_str(), is_announced) {
+            is_announced = true;
+            eprintln!("Capturing N6 to {path}. Ctrl-C stops the capture.");
+        }
+    };
+    announce(&begun);
     loop {
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
-            _ = tokio::signal::ctrl_c() => drop(request(&endpoints, "capture/end").await?),
+            _ = tokio::signal::ctrl_c() => drop(end().await?),
         }
-        let status = request(&endpoints, "capture").await?;
-        if let Some(why) = status["ended"].as_str() {
-            let [packets, bytes, dropped] =
-                ["packets", "bytes", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
-            let path = status["path"].as_str().unwrap_or("?");
-            println!(
-                "{path}: {packets} packets, {bytes} bytes; {dropped} packets did not fit ({why})"
-            );
+        let status = match (&core, &job) {
+            (CoreClient::Api(api), Some(job)) => {
+                let mut job = api.get(job).await?;
+                if job["state"] == "failed" {
+                    bail!("{}", job["error"].as_str().unwrap_or("the capture failed"));
+                }
+                let is_over = job["state"] != "running";
+                let mut status = job["result"].take();
+                if is_over && !status["ended"].is_string() {
+                    status["ended"] = "stopped".into();
+                }
+                status
+            }
+            _ => ask(&core, "capture").await?,
+        };
+        announce(&status);
+        if status["ended"].is_string() {
+            print_capture(&status);
             return Ok(());
         }
     }
 }
 
+/// Prints what a capture that ended has.
+fn print_capture(status: &Value) {
+    let why = status["ended"].as_str().unwrap_or("?");
+    let [packets, bytes, dropped] =
+        ["packets", "bytes", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
+    let path = status["path"].as_str().unwrap_or("?");
+    println!("{path}: {packets} packets, {bytes} bytes; {dropped} packets did not fit ({why})");
+}
+
+/// The longest trace without `--seconds`.
+const LONGEST_TRACE: Duration = Duration::from_secs(365 * 86_400);
+
 async fn trace(args: &TraceArgs) -> Result<()> {
-    let endpoints = args.oam.function("upf")?;
+    let core = args.oam.client()?;
+    let longest = args.seconds.map_or(LONGEST_TRACE, Duration::from_secs);
+    let mut shown = Shown { args, packets: 0 };
+    let traced = async {
+        match &core {
+            CoreClient::Api(api) => trace_over_api(api, args, &mut shown).await,
+            CoreClient::Oam(_) => trace_over_oam(&core, args, &mut shown).await,
+        }
+    };
+    tokio::time::timeout(longest, traced).await.unwrap_or(Ok(()))
+}
+
+/// Packets that were printed.
+struct Shown<'a> {
+    args: &'a TraceArgs,
+    packets: usize,
+}
+
+impl Shown<'_> {
+    /// Prints a packet that is wanted. Returns whether more may follow.
+    fn packet(&mut self, packet: &Value) -> bool {
+        if !self.args.matches(packet) {
+            return true;
+        }
+        match self.args.json {
+            true => println!("{packet}"),
+            false => println!("{}", line(packet)),
+        }
+        self.packets += 1;
+        self.args.count.is_none_or(|max| self.packets < max)
+    }
+
+    fn missed(&self, missed: &Value) {
+        if let Some(missed @ 1..) = missed.as_u64() {
+            eprintln!("{missed} more packets did not fit into the trace buffer");
+        }
+    }
+}
+
+async fn trace_over_api(api: &Api, args: &TraceArgs, shown: &mut Shown<'_>) -> Result<()> {
+    let (mut is_started, mut is_done) = (false, false);
+    // An answer ends after an hour.
+    while !is_done {
+        let each = |line: Value| {
+            if !is_started {
+                is_started = true;
+                eprintln!("Tracing. Ctrl-C stops the trace.");
+            }
+            shown.missed(&line["missed"]);
+            is_done = line["packet"].is_object() && !shown.packet(&line["packet"]);
+            !is_done
+        };
+        let body = json!({"forwarded": args.all, "ue": args.ue});
+        let traced = api.lines("/traces/live", &body, each).await;
+        traced.context("the trace ended")?;
+    }
+    Ok(())
+}
+
+async fn trace_over_oam(core: &CoreClient, args: &TraceArgs, shown: &mut Shown<'_>) -> Result<()> {
     let query = if args.all { "trace/all" } else { "trace" };
-    let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut shown = 0;
     // The first request starts the trace, so its answer has no packets.
-    request(&endpoints, query).await.context("the trace cannot be started")?;
+    ask(core, query).await.context("the trace cannot be started")?;
     eprintln!("Tracing. Ctrl-C stops the trace.");
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let answer = request(&endpoints, query).await?;
-        for packet in
-            answer["packets"].as_array().into_iter().flatten().filter(|packet| args.matches(packet))
-        {
-            match args.json {
-                true => println!("{packet}"),
-                false => println!("{}", line(packet)),
-            }
-            shown += 1;
-            if args.count.is_some_and(|max| shown >= max) {
+        let answer = ask(core, query).await?;
+        for packet in answer["packets"].as_array().into_iter().flatten() {
+            if !shown.packet(packet) {
                 return Ok(());
             }
         }
-        if let Some(missed @ 1..) = answer["missed"].as_u64() {
-            eprintln!("{missed} more packets did not fit into the trace buffer");
-        }
-        if end.is_some_and(|end| end <= Instant::now()) {
-            return Ok(());
-        }
+        shown.missed(&answer["missed"]);
     }
 }
 

@@ -217,6 +217,10 @@ impl CoreAccess for LocalAccess {
         configuration::edit(text, edits)
     }
 
+    fn rests(&self) {
+        crate::trim::again();
+    }
+
     fn version(&self) -> String {
         version()
     }
@@ -260,6 +264,17 @@ impl CoreAccess for SplitAccess {
                 "mode": "one process each", "database": database, "nfs": nfs,
                 "processes": processes,
             })
+        })
+    }
+
+    fn whole_status(&self) -> CoreFuture<'_, Value> {
+        Box::pin(async move {
+            // There is no supervisor of functions that were started one by one.
+            let supervisor = Endpoint::of_core(&self.files.config);
+            match oam_client::status(&supervisor).await {
+                Ok(status) => status,
+                Err(_) => self.status().await,
+            }
         })
     }
 
@@ -335,6 +350,10 @@ impl CoreAccess for SplitAccess {
         edits: &[ConfigurationEdit],
     ) -> Result<String, AccessError> {
         configuration::edit(text, edits)
+    }
+
+    fn rests(&self) {
+        crate::trim::again();
     }
 
     fn version(&self) -> String {

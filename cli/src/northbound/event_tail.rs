@@ -23,7 +23,8 @@ struct Reached {
 #[derive(Default)]
 struct State {
     files: BTreeMap<PathBuf, Reached>,
-    events: VecDeque<(u64, Value)>,
+    /// Lines, which take a tenth of the memory of parsed values.
+    events: VecDeque<(u64, Box<str>)>,
     last: u64,
 }
 
@@ -40,7 +41,8 @@ impl EventTail {
             read(&mut state, path);
         }
         let start = state.events.partition_point(|(number, _)| *number <= position);
-        let events = state.events.range(start..).map(|(_, event)| event.clone()).collect();
+        let parsed = |(_, line): &(u64, Box<str>)| serde_json::from_str(line).ok();
+        let events = state.events.range(start..).filter_map(parsed).collect();
         (events, state.last)
     }
 }
@@ -69,6 +71,10 @@ fn read(state: &mut State, path: PathBuf) {
         }
         Some(known) => *known,
     };
+    if length.saturating_sub(at.offset) > MAX_READ {
+        // Nobody has read for long; older events are in the histories of the UEs.
+        at.offset = length - MAX_READ;
+    }
     let mut bytes = Vec::new();
     let read = open
         .seek(SeekFrom::Start(at.offset))
@@ -87,7 +93,7 @@ fn read(state: &mut State, path: PathBuf) {
                 state.events.pop_front();
             }
             let number = state.last;
-            state.events.push_back((number, event));
+            state.events.push_back((number, String::from_utf8_lossy(line).into()));
         }
         at.offset += whole as u64;
     }

@@ -87,10 +87,12 @@ fn run(
             Err(error) => return drop(ready.send(Err(error.into()))),
         };
         let (socket, address) = (server.socket().to_path_buf(), server.address());
+        let router = api::router(oam.clone());
+        crate::trim::return_freed_memory();
         let _ = ready.send(Ok(Bound { socket, address, password }));
-        let polling = tokio::spawn(poll::run(oam.clone()));
+        let polling = tokio::spawn(poll::run(oam));
         tokio::select! {
-            () = server.run(api::router(oam)) => {}
+            () = server.run(router) => {}
             _ = stopped => {}
         }
         polling.abort();

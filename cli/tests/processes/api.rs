@@ -426,6 +426,65 @@ fn a_core_outlives_its_api() {
     });
 }
 
+/// Connections that send nothing further, garbage, and sign-ins without end, over TCP and the socket:
+/// UEs register meanwhile, and the API answers afterwards. Its process has no rights.
+async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
+    let name = if arguments.is_empty() { "api-flood" } else { "api-flood-split" };
+    let site = api_site(name)?;
+    let core = site.start(arguments)?;
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while Caller::socket(&site).get("/version").is_err() {
+        ensure!(Instant::now() < give_up, "no API");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    if let Some(pid) = core.process_of("nf oam") {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        for line in ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"] {
+            ensure!(status.contains(line), "{line:?} is not in {status}");
+        }
+        ensure!(status.contains("Seccomp:\t2"), "no filter of system calls: {status}");
+    }
+    let (mut tcp, mut sockets) = (Vec::new(), Vec::new());
+    for _ in 0..280 {
+        // Beyond its number of connections the API closes the next ones at once.
+        if let Ok(mut stream) = std::net::TcpStream::connect(ADDRESS) {
+            let _ = stream.write_all(b"POST /api/v1/session HTTP/1.1\r\nhost: 127.0.0.1:9080\r\n");
+            tcp.push(stream);
+        }
+        if let Ok(mut stream) = UnixStream::connect(site.0.join("api.sock")) {
+            let _ = stream.write_all(b"\0\xff GET /\x07");
+            sockets.push(stream);
+        }
+    }
+    let flood = tokio::task::spawn_blocking(|| {
+        for _ in 0..50 {
+            let body = json!({"user": "admin", "password": "not the password"});
+            let _ = Caller::tcp().post("/session", body);
+        }
+    });
+    let gnb = gnb().await?;
+    registration_cycle(&ue(&gnb, 1)?).await?;
+    registration_cycle(&ue(&gnb, 2)?).await?;
+    flood.await?;
+    drop((tcp, sockets));
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while Caller::socket(&site).get("/version").is_err() {
+        ensure!(Instant::now() < give_up, "the API does not answer any more");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    core.stop()
+}
+
+#[test]
+fn attack_on_the_api_leaves_the_core_in_one_process_alone() {
+    in_namespace(|| attack_on_the_api(&[]));
+}
+
+#[test]
+fn attack_on_the_api_without_rights_leaves_a_split_core_alone() {
+    in_namespace(|| attack_on_the_api(&["--split"]));
+}
+
 #[test]
 fn a_policy_is_changed_over_the_api_and_the_rest_needs_a_restart() {
     in_namespace(|| async {
@@ -832,6 +891,93 @@ fn secrets_are_no_parameters_answers_are_not_cached_and_bodies_are_bounded() {
     });
 }
 
+/// OWASP ASVS V2.3.1, V3.3.1: the one-time password is printed once, also if nobody has used it; a
+/// sign-out ends the session.
+#[test]
+fn the_one_time_password_is_printed_once_and_a_sign_out_ends_the_session() {
+    in_namespace(|| async {
+        let site = api_site("api-once")?;
+        let core = site.start(&[])?;
+        let password = first_password(&site)?;
+        let log = std::fs::read_to_string(site.0.join("core.log"))?;
+        ensure!(log.matches(&password).count() == 1, "{log}");
+        core.stop()?;
+        // The log of the next process is another one.
+        let core = site.start(&[])?;
+        let log = std::fs::read_to_string(site.0.join("core.log"))?;
+        ensure!(!log.contains("one-time password") && !log.contains(&password), "{log}");
+        let admin = Caller::tcp().sign_in("admin", &password)?;
+        admin.change_password(&password, "a correct horse battery")?;
+        admin.get("/users")?;
+        admin.request("DELETE", "/session", None)?.expect(204)?;
+        admin.request("GET", "/users", None)?.expect(401)?;
+        // It was one-time.
+        let body = json!({"user": "admin", "password": password});
+        Caller::tcp().post("/session", body)?.expect(401)?;
+        // Entries of the audit log are not changed or removed, by nobody.
+        let local = Caller::socket(&site);
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            for path in ["/audit", "/audit/1"] {
+                let status = local.request(method, path, Some(json!({})))?.status;
+                ensure!([404, 405].contains(&status), "{method} {path}: {status}");
+            }
+        }
+        core.stop()
+    });
+}
+
+/// OWASP ASVS V3.4.1 to V3.4.4, V9.1.2, V9.1.3: with TLS the cookie is Secure with the prefix
+/// `__Host-`, and old versions of TLS are refused.
+#[test]
+fn cookies_over_tls_are_secure_and_old_versions_are_refused() {
+    const SCRIPT: &str = r#"
+import http.client, json, socket, ssl, sys, warnings
+warnings.simplefilter("ignore")
+def context(version):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    return context
+client = http.client.HTTPSConnection(
+    "127.0.0.1", 9080, context=context(ssl.TLSVersion.TLSv1_3), timeout=5)
+client.request("POST", "/api/v1/session", sys.argv[1], {"content-type": "application/json"})
+response = client.getresponse()
+print(response.status, response.headers["set-cookie"])
+for version in [ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1]:
+    stream = socket.create_connection(("127.0.0.1", 9080), timeout=5)
+    try:
+        context(version).wrap_socket(stream)
+        print("accepted", version)
+    except ssl.SSLError as error:
+        print("refused", error.reason)
+"#;
+    in_namespace(|| async {
+        let site = api_site("api-tls")?;
+        let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_string()])?;
+        let (certificate, key) = (site.0.join("api.pem"), site.0.join("api.key"));
+        std::fs::write(&certificate, pair.cert.pem())?;
+        std::fs::write(&key, pair.signing_key.serialize_pem())?;
+        let config = std::fs::read_to_string(site.config())?;
+        let files = format!("enabled: true, certificate: {certificate:?}, key: {key:?},");
+        std::fs::write(site.config(), config.replace("enabled: true,", &files))?;
+        let core = site.start(&[])?;
+        let body = json!({"user": "admin", "password": first_password(&site)?}).to_string();
+        let python = tokio::process::Command::new("python3").args(["-c", SCRIPT, &body]).output();
+        let output = python.await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{text}{errors}");
+        let cookie = text.lines().find(|line| line.starts_with("200 ")).context("a cookie")?;
+        for part in ["__Host-martlet-session=", "Path=/", "HttpOnly", "SameSite=Strict"] {
+            ensure!(cookie.contains(part), "{part} is not in {cookie}");
+        }
+        ensure!(cookie.contains("; Secure") && !cookie.contains("Domain"), "{cookie}");
+        ensure!(text.matches("refused").count() == 2, "{text}");
+        core.stop()
+    });
+}
+
 /// A hash of a password takes 19 MiB; the process does not keep them.
 #[test]
 fn memory_of_password_hashes_is_returned() {
@@ -851,6 +997,39 @@ fn memory_of_password_hashes_is_returned() {
         }
         let after = resident()?;
         ensure!(after < before + 10_000, "{before} kB before, {after} kB after four sign-ins");
+        core.stop()
+    });
+}
+
+/// The API of a core that nobody looks at takes at most 6 MB of resident memory: connections, a
+/// thread and an open database. Code that a poll brings in goes again.
+#[test]
+fn an_api_at_rest_takes_little_memory() {
+    in_namespace(|| async {
+        let resident = |core: &CoreProcess| -> Result<i64> {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", core.id()))?;
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+            let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+            Ok(kilobytes.context("VmRSS")?.parse()?)
+        };
+        let without = Site::new("api-rest-off")?;
+        let with = api_site("api-rest")?;
+        let core = without.start(&[])?;
+        // Both are read after the code of the start was unmapped.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let before = resident(&core)?;
+        core.stop()?;
+        let core = with.start(&[])?;
+        let give_up = Instant::now() + Duration::from_secs(20);
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let after = resident(&core)?;
+            if after <= before + 6_000 {
+                break;
+            }
+            let what = format!("{before} kB without the API, {after} kB with it");
+            ensure!(Instant::now() < give_up, what);
+        }
         core.stop()
     });
 }

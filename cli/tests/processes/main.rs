@@ -3,6 +3,7 @@
 mod amf_selection;
 mod api;
 mod chaos;
+mod commands;
 mod console;
 mod core_dump;
 mod crash_loop;
@@ -36,6 +37,7 @@ mod shutdown;
 mod site;
 mod statements;
 mod supervised;
+mod terminal;
 mod traces;
 mod tutorial;
 mod ue_messages;

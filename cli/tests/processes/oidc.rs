@@ -163,6 +163,37 @@ async fn sign_in(user: &str) -> Result<(Caller, Value)> {
     Ok((Caller::tcp().with("cookie", &cookie).with("x-csrf-token", &csrf), response.body))
 }
 
+/// OWASP ASVS V2.7, V2.8, V4.3.1: with `acr_values` and without local users, each user of the console
+/// has a second factor at the provider.
+#[test]
+fn a_second_factor_is_needed_where_it_is_configured() {
+    if !is_there() {
+        return skip("OpenID Connect: `make console-tools` installs oidc-provider");
+    }
+    in_namespace(|| async {
+        let _provider = start_provider().await?;
+        let site = oidc_site("oidc-factor")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let config = config.replace("oidc: {", "local_users: false, oidc: { acr_values: [mfa],");
+        std::fs::write(site.config(), config)?;
+        let core = site.start(&[])?;
+        let log = std::fs::read_to_string(site.0.join("core.log"))?;
+        ensure!(!log.contains("one-time password"), "{log}");
+        let (caller, parameters) = redirected("anna").await?;
+        let refused = callback(&caller, &parameters).await?;
+        ensure!([401, 403].contains(&refused.status), "{refused:?}");
+        ensure!(refused.body["detail"].to_string().contains("second factor"), "{}", refused.body);
+        let (_, session) = sign_in("fault-second").await?;
+        ensure!(session["role"] == "administrator", "{session}");
+        // A local user has a password alone.
+        let user = json!({"name": "eva", "role": "viewer", "password": "first passphrase"});
+        Caller::socket(&site).post("/users", user)?.expect(201)?;
+        let body = json!({"user": "eva", "password": "first passphrase"});
+        Caller::tcp().post("/session", body)?.expect(403)?;
+        core.stop()
+    });
+}
+
 #[test]
 fn a_user_of_an_openid_provider_has_the_role_of_the_claim() {
     if !is_there() {

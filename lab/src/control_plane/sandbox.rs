@@ -289,18 +289,11 @@ async fn packets(
 fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line], kept: &[String]) -> Result<()> {
     let mut text = format!(
         "{} Each value is a median in milliseconds; `difference` is the median of the differences \
-<<<<<<< HEAD
-         of pairs, with its 95 % interval. Promised: at most 2 % of a registration, and 1.5 times \
-         the start.\n\n| what | SBI | on | off | difference | % of off |\n\
-         | --- | --- | --- | --- | --- | --- |\n",
-        if args.run.quick { "Few rounds." } else { "" }
-=======
          of pairs, with its 95 % interval. Promised: at most 2 % of a registration, nothing \
          measurable for a packet, and 1.5 times the start. `cpu_per_1000_packets` is CPU time of \
          all processes of the core; of 1,000 packets, half are uplink.\n\n\
          | what | SBI | on | off | difference | % of off |\n| --- | --- | --- | --- | --- | --- |\n",
         if args.run.quick { "Few rounds." } else { "" }
->>>>>>> a053b461df9501b291d776e213611e5e08e72bfd
     );
     for Line { what, variant, on, off, difference } in lines {
         text += &format!(

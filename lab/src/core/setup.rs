@@ -24,6 +24,8 @@ pub(crate) struct CoreSetup {
     folder: PathBuf,
     /// Sections of the configuration beyond the usual ones.
     more: String,
+    /// The northbound API: members of `oam.api`.
+    api: Option<String>,
 }
 
 impl CoreSetup {
@@ -36,7 +38,8 @@ impl CoreSetup {
         folder: &Path,
     ) -> Result<CoreSetup> {
         let folder = folder.join(CORES).join(name);
-        let setup = CoreSetup { program: core.program()?, number, folder, more: String::new() };
+        let setup =
+            CoreSetup { program: core.program()?, number, folder, more: String::new(), api: None };
         // A core restores the contexts that an earlier one has left in its folder.
         if setup.folder.exists() {
             std::fs::remove_dir_all(&setup.folder)?;
@@ -52,6 +55,23 @@ impl CoreSetup {
     /// Adds sections to the configuration.
     pub(crate) fn with(self, more: &str) -> CoreSetup {
         CoreSetup { more: more.into(), ..self }
+    }
+
+    /// With the northbound API over its unix socket, and over TCP at an address of the core.
+    pub(crate) fn with_api(self) -> CoreSetup {
+        let listen = self.api_address();
+        let api = format!("enabled: true, requests_per_minute: 1000000, listen: \"{listen}\"");
+        CoreSetup { api: Some(api), ..self }
+    }
+
+    /// Where the API listens over TCP.
+    pub(crate) fn api_address(&self) -> std::net::SocketAddr {
+        (self.address(20), 9080).into()
+    }
+
+    /// The socket of the API.
+    pub(crate) fn api_socket(&self) -> PathBuf {
+        self.folder.join("api.sock")
     }
 
     fn address(&self, host: u8) -> Ipv4Addr {
@@ -76,7 +96,8 @@ impl CoreSetup {
             text += &format!("  {name}: {}:7777\n", at(host));
         }
         let pool = format!("10.{}.0.0/16", 45 + self.number);
-        text += &format!("oam: {{ socket: {:?} }}\n", self.oam());
+        let api = self.api.as_deref().unwrap_or("enabled: false");
+        text += &format!("oam: {{ socket: {:?}, api: {{ {api} }} }}\n", self.oam());
         text += &format!("fabric: {{ socket: {:?} }}\n", self.folder.join("sbi.sock"));
         text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
         text += &format!(

@@ -27,6 +27,11 @@ const MIN_PASSWORD: usize = 12;
 /// Maximum length of a password in bytes.
 const MAX_PASSWORD: usize = 256;
 
+/// Breached passwords of 12 characters and more among the 30,000 most frequent ones, in lower case:
+/// the list of zxcvbn (https://github.com/dropbox/zxcvbn), Copyright Dan Wheeler and Dropbox, Inc.,
+/// MIT licence.
+const BREACHED: &str = include_str!("common_passwords.txt");
+
 /// What a user may do.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
@@ -200,7 +205,8 @@ pub fn check_password(user: &str, password: &str) -> Result<(), Failure> {
     let is_common = ["password", "123456789012", "qwertyuiop", "martlet"]
         .iter()
         .any(|word| folded.replace(word, "").len() < 6);
-    if folded.contains(&user.to_lowercase()) || is_repeated || is_common {
+    let is_breached = BREACHED.lines().any(|breached| breached == folded);
+    if folded.contains(&user.to_lowercase()) || is_repeated || is_common || is_breached {
         return wrong("the password contains the name of the user, or is easy to guess");
     }
     Ok(())
@@ -459,10 +465,16 @@ mod tests {
 
     #[test]
     fn passwords_that_are_easy_to_guess_are_refused() {
-        for wrong in ["short", "aaaaaaaaaaaaaaaa", "password1234", "my name is eva!"] {
+        // Too short, of one character, common, the user's name, and breached ones.
+        let breached = ["1qaz2wsx3edc", "Leavemealone", "sonyericsson"];
+        let others = ["short", "aaaaaaaaaaaaaaaa", "password1234", "my name is eva!"];
+        for wrong in others.into_iter().chain(breached) {
             assert!(check_password("eva", wrong).is_err(), "{wrong}");
         }
         assert!(check_password("eva", "a correct horse").is_ok());
+        // Long ones, spaces and any letters are allowed.
+        assert!(check_password("eva", &"correct horse ".repeat(16)).is_ok());
+        assert!(check_password("eva", "пароль из слов 鳥").is_ok());
     }
 
     #[test]

@@ -55,10 +55,9 @@ pub fn needed(method: &Method, path: &str) -> Needed {
         | "transmission-points" => by_kind(Scope::Network),
         // Results of jobs have packets, and tracks are personal data.
         "jobs" | "location-requests" => Needed::Scope(Scope::Network),
-        "overview" | "events" | "functions" | "slices" | "data-networks" | "policies"
-        | "uplink-classifiers" | "plan" | "lab-reports" | "lab-runs" | "version" => {
-            by_kind(Scope::Administration)
-        }
+        "overview" | "status" | "events" | "functions" | "network-functions" | "slices"
+        | "data-networks" | "policies" | "uplink-classifiers" | "plan" | "lab-reports"
+        | "lab-runs" | "version" => by_kind(Scope::Administration),
         _ => Needed::Scope(Scope::Administration),
     }
 }

@@ -20,6 +20,8 @@ pub struct ApiConfig {
     pub certificate: Option<PathBuf>,
     /// Private key of the certificate in PEM.
     pub key: Option<PathBuf>,
+    /// Whether local users sign in with a password. Off: only users of the identity provider.
+    pub local_users: bool,
     /// Minutes without a request after which a session of the console ends.
     pub session_idle_min: u64,
     /// Hours after which a session ends in any case.
@@ -50,6 +52,7 @@ impl Default for ApiConfig {
             socket: None,
             certificate: None,
             key: None,
+            local_users: true,
             session_idle_min: 30,
             session_max_h: 12,
             requests_per_minute: 1200,
@@ -110,6 +113,11 @@ impl ApiConfig {
             "oidc.issuer",
             "a browser needs the console over TCP: write oam.api.listen",
         );
+        wrong(
+            !self.local_users && self.oidc.issuer.is_none(),
+            "local_users",
+            "nobody could sign in: write oidc.issuer, or true",
+        );
         errors.extend(self.oidc.check());
         errors
     }
@@ -134,6 +142,8 @@ mod tests {
             ..listen("0.0.0.0:9080")
         };
         assert_eq!(secured.check(), []);
+        let nobody = ApiConfig { local_users: false, ..listen("127.0.0.1:9080") };
+        assert_eq!(nobody.check()[0].key, "local_users");
         let without_key = ApiConfig { key: None, ..secured };
         assert_eq!(without_key.check()[0].key, "certificate");
     }

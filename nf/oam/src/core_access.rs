@@ -121,6 +121,12 @@ pub trait CoreAccess: Send + Sync + 'static {
     /// The status of all functions, as `martlet status --json` shows it.
     fn status(&self) -> CoreFuture<'_, Value>;
 
+    /// The same with what only the process that started the functions knows: its rights, and the
+    /// processes that it restarted.
+    fn whole_status(&self) -> CoreFuture<'_, Value> {
+        self.status()
+    }
+
     /// A request for a function, such as `locate/imsi-001010000000001`.
     fn ask<'a>(
         &'a self,
@@ -180,6 +186,9 @@ pub trait CoreAccess: Send + Sync + 'static {
         text: &str,
         edits: &[ConfigurationEdit],
     ) -> Result<String, AccessError>;
+
+    /// Nobody looks at the core for a while: memory that only a poll needs can go.
+    fn rests(&self) {}
 
     /// The version of the program.
     fn version(&self) -> String;

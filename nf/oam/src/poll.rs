@@ -1,39 +1,71 @@
 //! Polls the core for the monitor, once for all viewers.
 use crate::state::Oam;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Interval of the polls with viewers, and without.
+/// Interval of the polls with viewers.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Polls without viewers: alarms need no more.
-const IDLE_POLLS: u32 = 5;
+/// Interval of the polls without viewers, which notice lost gNBs. Who reads figures, alarms or
+/// events then gets those of a new poll.
+const IDLE_INTERVAL: Duration = Duration::from_secs(60);
+/// Age of figures from which a reader causes a poll.
+const STALE: Duration = Duration::from_secs(2);
+/// How long certificates are believed to be the same.
+const CERTIFICATES: Duration = Duration::from_secs(3600);
+
+/// What is known since the last poll.
+#[derive(Default)]
+pub struct Polled {
+    last: Option<Instant>,
+    /// Position after the last event of UEs.
+    position: u64,
+    certificates: Vec<Value>,
+    certificates_at: Option<Instant>,
+}
+
+/// Polls the core unless it was polled meanwhile.
+async fn poll(oam: &Oam, age: Duration) {
+    let mut polled = oam.polled.lock().await;
+    if polled.last.is_some_and(|last| last.elapsed() < age) {
+        return;
+    }
+    if polled.certificates_at.is_none_or(|at| at.elapsed() >= CERTIFICATES) {
+        polled.certificates =
+            oam.core_blocking(|core| core.certificates()).await.unwrap_or_default();
+        polled.certificates_at = Some(Instant::now());
+    }
+    let status = oam.core.status().await;
+    for (kind, event) in oam.monitor.take(&status, &polled.certificates) {
+        oam.events.push(kind, &event);
+    }
+    let position = polled.position;
+    let read = oam.core_blocking(move |core| core.events_after(position)).await;
+    if let Ok((events, next)) = read {
+        polled.position = next;
+        events.iter().for_each(|event| oam.events.push("ue", event));
+    }
+    polled.last = Some(Instant::now());
+}
+
+/// Polls the core if the figures are old.
+pub async fn refresh(oam: &Oam) {
+    poll(oam, STALE).await;
+}
+
 /// Polls the core until the future is dropped.
 pub async fn run(oam: Arc<Oam>) {
-    let (mut position, mut idle, mut seconds) = (0, 0, 0_u64);
-    let mut certificates = Vec::new();
+    let mut due = Instant::now();
     loop {
-        let is_watched = oam.events.readers() > 0;
-        if is_watched || idle == 0 {
-            if seconds.is_multiple_of(3600) {
-                certificates =
-                    oam.core_blocking(|core| core.certificates()).await.unwrap_or_default();
-            }
-            let status = oam.core.status().await;
-            for (kind, event) in oam.monitor.take(&status, &certificates) {
-                oam.events.push(kind, &event);
-            }
-            let read = oam.core_blocking(move |core| core.events_after(position)).await;
-            if let Ok((events, next)) = read {
-                position = next;
-                events.iter().for_each(|event| oam.events.push("ue", event));
-            }
-            if is_watched {
-                oam.events.push("overview", &json!(oam.monitor.overview()));
-            }
+        if oam.events.readers() > 0 {
+            poll(&oam, Duration::ZERO).await;
+            oam.events.push("overview", &json!(oam.monitor.overview()));
+            due = Instant::now() + IDLE_INTERVAL;
+        } else if due <= Instant::now() {
+            poll(&oam, STALE).await;
+            oam.core.rests();
+            due = Instant::now() + IDLE_INTERVAL;
         }
-        idle = if is_watched { 0 } else { (idle + 1) % IDLE_POLLS };
-        seconds += 1;
         tokio::time::sleep(INTERVAL).await;
     }
 }

@@ -10,6 +10,7 @@ use crate::jobs::Jobs;
 use crate::location_requests::LocationRequests;
 use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
+use crate::poll::Polled;
 use crate::problem::Failure;
 use crate::replays::Replays;
 use crate::throttle::Throttle;
@@ -56,6 +57,8 @@ pub struct Oam {
     pub events: Events,
     /// Figures and alarms.
     pub monitor: Monitor,
+    /// What the last poll of the core left.
+    pub polled: tokio::sync::Mutex<Polled>,
     /// Jobs.
     pub jobs: Jobs,
     /// Responses to requests with idempotency keys.
@@ -92,7 +95,7 @@ impl Oam {
         let provider = Provider::new(&config.oidc)?;
         let mut key = [0; 32];
         accounts::fill(&mut key).map_err(|_| StartError::Random)?;
-        let first = match config.listen.is_some() {
+        let first = match config.listen.is_some() && config.local_users {
             true => accounts::make_first_administrator(&store)
                 .map_err(|failure| StartError::Accounts(failure.problem().detail.clone()))?,
             false => None,
@@ -109,6 +112,7 @@ impl Oam {
             core,
             sessions: Sessions::default(),
             monitor: Monitor::default(),
+            polled: Default::default(),
             jobs: Jobs::default(),
             replays: Replays::default(),
             provider,

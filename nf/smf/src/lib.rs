@@ -126,11 +126,20 @@ impl NetworkFunction for Smf {
         }
     }
 
-    /// `smf/sessions/SUPI`: the sessions of a UE with their N4 sessions.
+    /// `smf/sessions/SUPI`: the sessions of a UE with their N4 sessions. `smf/owners/SEID,SEID`: the
+    /// SUPI of each N4 session, by the SEID of its UPF.
     fn ask(
         self: &Arc<Self>,
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+        if let Some(seids) = question.strip_prefix("smf/owners/") {
+            let number = |seid: &str| u64::from_str_radix(seid.strip_prefix("0x")?, 16).ok();
+            let seids: Vec<u64> = seids.split(',').filter_map(number).collect();
+            let owners = self.sessions.owners(&seids).into_iter();
+            let owners: serde_json::Map<String, serde_json::Value> =
+                owners.map(|(seid, supi)| (format!("{seid:#018x}"), supi.into())).collect();
+            return Some(Box::pin(std::future::ready(Ok(owners.into()))));
+        }
         let supi = question.strip_prefix("smf/sessions/")?;
         let sessions = self.sessions.describe(supi);
         Some(Box::pin(std::future::ready(Ok(serde_json::json!(sessions)))))

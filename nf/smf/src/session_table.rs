@@ -5,7 +5,7 @@ use crate::session_event::SessionEvent;
 use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
 use martlet_event_queue::{Receiver, Sender};
 use martlet_pfcp::SessionReportRequest;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 
@@ -178,6 +178,26 @@ impl SessionTable {
             }))
         });
         described.collect()
+    }
+
+    /// The SUPIs of N4 sessions by the SEID of their UPF. Two UPFs may use the same SEID: it then
+    /// has no owner here.
+    pub fn owners(&self, seids: &[u64]) -> HashMap<u64, Option<String>> {
+        let wanted: HashSet<u64> = seids.iter().copied().collect();
+        let mut owners: HashMap<u64, Option<String>> = HashMap::new();
+        for entry in self.tables().by_reference.values() {
+            let Some(path) = entry.path else { continue };
+            let mut at = vec![path.anchor().seid];
+            at.extend(path.has_two_upfs().then(|| path.access().seid));
+            for seid in at.into_iter().filter(|seid| wanted.contains(seid)) {
+                let supi = &entry.identity.0;
+                let owner = owners.entry(seid).or_insert_with(|| Some(supi.clone()));
+                if owner.as_ref() != Some(supi) {
+                    *owner = None;
+                }
+            }
+        }
+        owners
     }
 
     /// Sets the UPFs of a session.

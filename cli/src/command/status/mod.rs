@@ -3,7 +3,7 @@ mod network;
 mod render;
 mod security;
 
-use crate::oam_client::{self, OamArgs};
+use crate::oam_client::OamArgs;
 use crate::runtime;
 use anyhow::Result;
 use clap::Args;
@@ -27,14 +27,16 @@ pub struct StatusArgs {
 /// Runs the command.
 pub fn run(args: StatusArgs) -> Result<()> {
     if args.network {
-        let functions = runtime::block_on(network::functions(&args.oam))?;
+        let core = args.oam.client()?;
+        let functions = runtime::block_on(core.network())?;
         match args.json {
             true => println!("{functions:#}"),
             false => println!("{}", network::render(&functions)),
         }
         return Ok(());
     }
-    let status = runtime::block_on(oam_client::status(&args.oam.core()?))?;
+    let core = args.oam.client()?;
+    let status = runtime::block_on(core.status())?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&status)?);
         return Ok(());

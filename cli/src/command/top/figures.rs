@@ -1,20 +1,67 @@
-//! Figures and rates from two readings of the UPF.
+//! Figures and rates from two readings of the core.
 use super::Order;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
+
+/// Readings whose throughput is kept for the graphs.
+const HISTORY: usize = 600;
+
+/// What is read of a core at one moment. What a core does not have is null.
+#[derive(Default)]
+pub struct Reading {
+    /// The UPF of this core.
+    pub user_plane: Value,
+    /// The status of all functions.
+    pub status: Value,
+    /// gNBs after NG setup.
+    pub gnbs: Value,
+}
 
 /// The latest reading, and the one before.
 #[derive(Default)]
 pub struct Figures {
     now: Value,
     before: Value,
+    status: Value,
+    gnbs: Value,
+    gnbs_before: Value,
     at: Option<Instant>,
     seconds: f64,
+    /// Bits per second, uplink and downlink, and drops per second.
+    history: VecDeque<[f64; 3]>,
+}
+
+/// A network function.
+pub struct Function {
+    pub name: String,
+    pub is_running: bool,
+    pub restarts: u64,
+    pub address: String,
+    /// What it has, in words.
+    pub details: String,
+}
+
+/// A gNB.
+pub struct Gnb {
+    pub name: String,
+    pub id: String,
+    pub address: String,
+    pub tracking_areas: String,
+    pub ues: u64,
+    pub unverified: u64,
+    /// NGAP messages per second.
+    pub messages: f64,
+    pub deviates: bool,
 }
 
 /// The figures of a UE.
 pub struct Ue {
+    /// Empty if it is not known.
+    pub supi: String,
+    /// As the AMF names it; empty if it is not known.
+    pub state: String,
+    pub gnb: String,
     pub address: String,
     /// Bits per second, uplink and downlink.
     pub bits: [f64; 2],
@@ -47,10 +94,132 @@ pub fn short(value: f64) -> String {
 
 impl Figures {
     /// Adds a reading.
-    pub fn update(&mut self, answer: Value, at: Instant) {
+    pub fn update(&mut self, reading: Reading, at: Instant) {
         self.seconds = self.at.map_or(0.0, |before| at.duration_since(before).as_secs_f64());
-        self.before = std::mem::replace(&mut self.now, answer);
+        self.before = std::mem::replace(&mut self.now, reading.user_plane);
+        self.gnbs_before = std::mem::replace(&mut self.gnbs, reading.gnbs);
+        self.status = reading.status;
         self.at = Some(at);
+        let bits =
+            |name: &'static str| self.rate(|value: &Value| number(&value["counters"][name])) * 8.0;
+        let point =
+            [bits("uplink_bytes"), bits("downlink_bytes"), self.rate(|v| total(&v["drops"]))];
+        if self.seconds > 0.0 {
+            self.history.push_back(point);
+        }
+        if self.history.len() > HISTORY {
+            self.history.pop_front();
+        }
+    }
+
+    /// Bits per second, uplink and downlink, and drops per second; the latest ones last.
+    pub fn history(&self) -> impl DoubleEndedIterator<Item = &[f64; 3]> {
+        self.history.iter()
+    }
+
+    /// Whether this core has a UPF.
+    pub fn has_user_plane(&self) -> bool {
+        self.now.is_object()
+    }
+
+    fn of(&self, name: &str) -> &Value {
+        let nfs = self.status["nfs"].as_array().into_iter().flatten();
+        nfs.into_iter().find(|nf| nf["name"] == name).map_or(&Value::Null, |nf| &nf["status"])
+    }
+
+    /// The counts of the core: gNBs, registered UEs, connected UEs, PDU sessions.
+    pub fn counts(&self) -> [u64; 4] {
+        let amf = self.of("amf");
+        [
+            amf["gnbs"].as_array().map_or(0, |gnbs| gnbs.len() as u64),
+            number(&amf["ues"]["registered"]),
+            number(&amf["ues"]["connected"]),
+            number(&self.of("smf")["sessions"]),
+        ]
+    }
+
+    /// The functions, those that do not run first.
+    pub fn functions(&self) -> Vec<Function> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let nfs = self.status["nfs"].as_array().into_iter().flatten();
+        let mut functions: Vec<Function> = nfs
+            .map(|nf| Function {
+                name: text(&nf["name"]),
+                is_running: true,
+                restarts: 0,
+                address: text(&nf["authority"]),
+                details: details(&text(&nf["name"]), &nf["status"]),
+            })
+            .collect();
+        for process in self.status["processes"].as_array().into_iter().flatten() {
+            let (name, is_running) = (text(&process["name"]), process["state"] == "running");
+            let restarts = number(&process["restarts"]);
+            match functions.iter_mut().find(|function| function.name == name) {
+                Some(known) => (known.is_running, known.restarts) = (is_running, restarts),
+                None => functions.push(Function {
+                    name,
+                    is_running,
+                    restarts,
+                    address: String::new(),
+                    details: text(&process["lastExit"]),
+                }),
+            }
+        }
+        functions.sort_by_key(|function| (function.is_running, function.restarts == 0));
+        functions
+    }
+
+    /// The gNBs.
+    pub fn gnbs(&self) -> Vec<Gnb> {
+        // The API and the AMF spell members differently.
+        let member = |gnb: &Value, api: &str, amf: &str| match &gnb[api] {
+            Value::Null => gnb[amf].clone(),
+            value => value.clone(),
+        };
+        let received = |gnb: &Value| number(&member(gnb, "received_messages", "receivedMessages"));
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let before: HashMap<String, u64> = list(&self.gnbs_before)
+            .iter()
+            .map(|gnb| (gnb["id"].as_str().unwrap_or_default().to_string(), received(gnb)))
+            .collect();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let gnb = |gnb: &Value| {
+            let id = text(&gnb["id"]);
+            let messages = match before.get(&id) {
+                Some(then) if self.seconds > 0.0 => {
+                    received(gnb).saturating_sub(*then) as f64 / self.seconds
+                }
+                _ => 0.0,
+            };
+            let areas = member(gnb, "tracking_areas", "trackingAreas");
+            let areas = areas.as_array().into_iter().flatten();
+            let areas: Vec<String> = areas
+                .map(|area| format!("{}-{}", area["plmn"].as_str().unwrap_or("?"), area["tac"]))
+                .collect();
+            Gnb {
+                name: text(&gnb["name"]),
+                address: text(&gnb["address"]),
+                tracking_areas: areas.join(", "),
+                ues: number(&member(gnb, "connected_ues", "connectedUes")),
+                unverified: number(&member(gnb, "unverified_ues", "unverifiedUes")),
+                messages,
+                deviates: gnb["deviates"] == true,
+                id,
+            }
+        };
+        list(&self.gnbs).iter().map(gnb).collect()
+    }
+
+    /// The tables of the datapath that are in use: name, used, capacity.
+    pub fn tables(&self) -> Vec<(String, u64, u64)> {
+        let tables = self.now["tables"].as_array().into_iter().flatten();
+        tables
+            .filter(|table| number(&table["used"]) > 0)
+            .map(|t| {
+                let name = t["table"].as_str().unwrap_or("?").to_string();
+                (name, number(&t["used"]), number(&t["capacity"]))
+            })
+            .collect()
     }
 
     fn rate(&self, of: impl Fn(&Value) -> u64) -> f64 {
@@ -69,6 +238,10 @@ impl Figures {
             .map(|s| (s["seid"].as_str().unwrap_or_default().to_string(), s))
             .collect();
         let directions = ["uplink", "downlink"];
+        let amf = self.of("amf");
+        let first = amf["ues"]["first"].as_array().into_iter().flatten();
+        let contexts: HashMap<&str, &Value> =
+            first.filter_map(|ue| Some((ue["supi"].as_str()?, ue))).collect();
         let mut ues: Vec<Ue> = list(&self.now)
             .iter()
             .map(|session| {
@@ -89,7 +262,16 @@ impl Figures {
                     .map(|(reason, n)| (reason.clone(), number(n)))
                     .collect();
                 reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+                let supi = session["supi"].as_str().unwrap_or_default().to_string();
+                let context = contexts.get(supi.as_str());
+                let of = |name: &str| {
+                    let value = context.and_then(|context| context[name].as_str());
+                    value.unwrap_or_default().to_string()
+                };
                 Ue {
+                    state: of("state"),
+                    gnb: of("gnb"),
+                    supi,
                     address: session["ue"].as_str().unwrap_or("?").to_string(),
                     bits: directions.map(|direction| rate(direction, "bytes") * 8.0),
                     packets: directions.map(|direction| rate(direction, "packets")),
@@ -104,13 +286,32 @@ impl Figures {
                 }
             })
             .collect();
+        // UEs without a session of this UPF.
+        for (supi, context) in contexts {
+            if ues.iter().all(|ue| ue.supi != supi) {
+                ues.push(Ue {
+                    supi: supi.into(),
+                    state: context["state"].as_str().unwrap_or_default().into(),
+                    gnb: context["gnb"].as_str().unwrap_or_default().into(),
+                    address: String::new(),
+                    bits: [0.0; 2],
+                    packets: [0.0; 2],
+                    bytes: [0; 2],
+                    drops: 0,
+                    reasons: String::new(),
+                    waiting: 0,
+                });
+            }
+        }
+        ues.sort_by(|a, b| (&a.supi, &a.address).cmp(&(&b.supi, &b.address)));
         match order {
             Order::Rate => ues.sort_by(|a, b| {
                 let rate = |ue: &Ue| ue.bits[0] + ue.bits[1];
                 rate(b).total_cmp(&rate(a)).then_with(|| b.bytes.cmp(&a.bytes))
             }),
             Order::Drops => ues.sort_by_key(|ue| std::cmp::Reverse(ue.drops)),
-            Order::Ue => {}
+            Order::Ue => ues.sort_by(|a, b| a.address.cmp(&b.address)),
+            Order::Imsi => {}
         }
         ues
     }
@@ -147,13 +348,9 @@ impl Figures {
                 latency("p99"),
             ),
         ];
-        let tables = self.now["tables"].as_array().into_iter().flatten();
-        let tables: Vec<String> = tables
-            .filter(|table| number(&table["used"]) > 0)
-            .map(|t| {
-                format!("{} {}/{}", t["table"].as_str().unwrap_or("?"), t["used"], t["capacity"])
-            })
-            .collect();
+        let tables = self.tables().into_iter();
+        let tables: Vec<String> =
+            tables.map(|(name, used, capacity)| format!("{name} {used}/{capacity}")).collect();
         lines.push(format!(
             "tables {}",
             if tables.is_empty() { "empty".into() } else { tables.join("  ") }
@@ -193,13 +390,14 @@ impl Figures {
             out.push_str(&format!("{reason:<18} {n:>8} {:>15}\n", short(rate).trim_end()));
         }
         out.push_str(
-            "\nUE                     UP bit/s  DOWN bit/s  UP pkt/s  DOWN pkt/s  WAITING   \
-             DROPPED\n",
+            "\nUE                   IMSI              UP bit/s  DOWN bit/s  UP pkt/s  DOWN pkt/s  \
+             WAITING   DROPPED\n",
         );
         for ue in self.ues(order).iter().take(max_ues) {
             out.push_str(&format!(
-                "{:<20} {:>10} {:>11} {:>9} {:>11} {:>8} {:>9}  {}\n",
+                "{:<20} {:<15} {:>10} {:>11} {:>9} {:>11} {:>8} {:>9}  {}\n",
                 ue.address,
+                ue.imsi(),
                 short(ue.bits[0]),
                 short(ue.bits[1]),
                 short(ue.packets[0]),
@@ -210,6 +408,47 @@ impl Figures {
             ));
         }
         out
+    }
+}
+
+impl Ue {
+    /// The digits of the IMSI; `-` if it is not known.
+    pub fn imsi(&self) -> &str {
+        match self.supi.as_str() {
+            "" => "-",
+            supi => supi.strip_prefix("imsi-").unwrap_or(supi),
+        }
+    }
+}
+
+/// What a function has, in words.
+fn details(name: &str, status: &Value) -> String {
+    let count = |pointer: &str| number(status.pointer(pointer).unwrap_or(&Value::Null));
+    let length = |member: &str| status[member].as_array().map_or(0, Vec::len);
+    match name {
+        "amf" => format!(
+            "{} gNBs, {} UEs registered, {} connected",
+            length("gnbs"),
+            count("/ues/registered"),
+            count("/ues/connected")
+        ),
+        "smf" => {
+            let upfs = status["upfs"].as_array().into_iter().flatten();
+            let associated = upfs.filter(|upf| upf["associated"] == true).count();
+            format!(
+                "{} sessions, {associated} of {} UPFs associated",
+                count("/sessions"),
+                length("upfs")
+            )
+        }
+        "upf" => format!(
+            "{}, {} sessions",
+            status["datapath"].as_str().unwrap_or("?"),
+            count("/sessionCount")
+        ),
+        "udr" => format!("{} subscribers", count("/subscribers")),
+        "nrf" => format!("{} functions registered", length("registered")),
+        _ => String::new(),
     }
 }
 
@@ -233,8 +472,22 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn reading(bytes: u64, gate: u64) -> Value {
-        serde_json::json!({
+    fn reading(bytes: u64, gate: u64) -> Reading {
+        let status = serde_json::json!({
+            "nfs": [
+                {"name": "amf", "authority": "127.0.0.9:7777", "status": {"gnbs": [{}], "ues": {
+                    "registered": 2, "connected": 1, "first": [
+                        {"supi": "imsi-1", "state": "registered, connected", "gnb": "gnb-1"},
+                        {"supi": "imsi-2", "state": "registered, idle"}]}}},
+                {"name": "smf", "status": {"sessions": 2, "upfs": [{"associated": true}]}},
+            ],
+            "processes": [{"name": "amf", "state": "running", "restarts": 0},
+                {"name": "lmf", "state": "restarting", "restarts": 3, "lastExit": "signal: 9"}],
+        });
+        let gnbs = serde_json::json!([{"id": "00101-000001", "name": "gnb-1", "deviates": true,
+            "trackingAreas": [{"plmn": "00101", "tac": 1}], "connected_ues": 1,
+            "receivedMessages": bytes / 1000}]);
+        let user_plane = serde_json::json!({
             "datapath": "xdp", "sessionCount": 2,
             "counters": {"uplink_packets": bytes / 100, "uplink_bytes": bytes},
             "drops": {"gate": gate}, "tables": [{"table": "rules", "used": 4, "capacity": 256}],
@@ -242,11 +495,39 @@ mod tests {
             "sessions": [
                 {"seid": "0x1", "ue": "10.45.0.2", "uplink": {"bytes": 5, "packets": 1},
                  "downlink": {}, "drops": {}},
-                {"seid": "0x2", "ue": "10.45.0.3",
+                {"seid": "0x2", "ue": "10.45.0.3", "supi": "imsi-1",
                  "uplink": {"bytes": bytes, "packets": bytes / 100},
                  "downlink": {"bytes": 0, "packets": 0}, "drops": {"gate": gate}, "waiting": 3},
             ],
-        })
+        });
+        Reading { user_plane, status, gnbs }
+    }
+
+    #[test]
+    fn functions_gnbs_and_ues_are_joined_from_a_status() {
+        let (start, mut figures) = (Instant::now(), Figures::default());
+        figures.update(reading(0, 1), start);
+        figures.update(reading(1_000_000, 21), start + Duration::from_secs(2));
+        let functions = figures.functions();
+        let first = &functions[0];
+        assert_eq!((first.name.as_str(), first.is_running, first.restarts), ("lmf", false, 3));
+        let amf = functions.iter().find(|function| function.name == "amf").unwrap();
+        assert_eq!(amf.details, "1 gNBs, 2 UEs registered, 1 connected");
+        let gnb = &figures.gnbs()[0];
+        assert_eq!((gnb.ues, gnb.messages, gnb.deviates), (1, 500.0, true));
+        assert_eq!(gnb.tracking_areas, "00101-1");
+        let ues = figures.ues(Order::Imsi);
+        let row = |ue: &Ue| (ue.imsi().to_string(), ue.state.clone(), ue.address.clone());
+        assert_eq!(
+            ues.iter().map(row).collect::<Vec<_>>(),
+            [
+                ("-".into(), "".into(), "10.45.0.2".into()),
+                ("1".into(), "registered, connected".into(), "10.45.0.3".into()),
+                ("2".into(), "registered, idle".into(), "".into()),
+            ]
+        );
+        assert_eq!(figures.counts(), [1, 2, 1, 2]);
+        assert_eq!(figures.history().last(), Some(&[4e6, 0.0, 10.0]));
     }
 
     #[test]

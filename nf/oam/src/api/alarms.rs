@@ -1,6 +1,7 @@
 //! Alarms.
 use crate::caller::Caller;
 use crate::monitor::Alarm;
+use crate::poll;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
@@ -18,6 +19,7 @@ use std::sync::Arc;
     )
 )]
 pub async fn list(State(oam): State<Arc<Oam>>) -> Json<Vec<Alarm>> {
+    poll::refresh(&oam).await;
     Json(oam.monitor.alarms())
 }
 

@@ -3,10 +3,12 @@
 mod administration;
 mod alarms;
 mod configuration;
+mod functions;
 mod gnbs;
 mod jobs;
 mod lab_reports;
 mod lab_runs;
+mod live_trace;
 mod location_requests;
 mod oidc;
 mod overview;
@@ -35,7 +37,7 @@ use axum::{Json, Router};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
+use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -129,13 +131,18 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(gnbs::interfaces))
         .routes(routes!(user_plane::show))
         .routes(routes!(user_plane::trace))
-        .routes(routes!(user_plane::capture))
+        .routes(routes!(live_trace::trace))
+        .routes(routes!(user_plane::capture, user_plane::end_capture))
+        .routes(routes!(user_plane::renew))
         .routes(routes!(user_plane::charging))
         .routes(routes!(user_plane::set_charging))
         .routes(routes!(overview::overview))
         .routes(routes!(overview::events))
         .routes(routes!(overview::recent_events))
         .routes(routes!(overview::functions))
+        .routes(routes!(functions::status))
+        .routes(routes!(functions::network))
+        .routes(routes!(functions::drain))
         .routes(routes!(overview::version))
         .routes(routes!(lab_reports::list))
         .routes(routes!(lab_reports::show))
@@ -238,7 +245,7 @@ pub fn router(oam: Arc<Oam>) -> Router {
     Router::new()
         .nest("/api/v1", api)
         .fallback(console::serve)
-        .layer(CompressionLayer::new())
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(fixed(header::CONTENT_SECURITY_POLICY, CSP))
         .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

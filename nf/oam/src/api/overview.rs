@@ -4,6 +4,7 @@ use crate::event_stream;
 use crate::events;
 use crate::monitor::{FunctionFigures, Overview, Point};
 use crate::page::Query;
+use crate::poll;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
@@ -82,16 +83,8 @@ pub struct VersionView {
     )
 )]
 pub async fn overview(State(oam): State<Arc<Oam>>) -> Json<OverviewView> {
-    let mut now = oam.monitor.overview();
-    if now.at == 0 || now.at + 2 < crate::accounts::now() {
-        // There was no viewer for some seconds.
-        let status = oam.core.status().await;
-        for (kind, event) in oam.monitor.take(&status, &[]) {
-            oam.events.push(kind, &event);
-        }
-        now = oam.monitor.overview();
-    }
-    Json(OverviewView { now, series: oam.monitor.series() })
+    poll::refresh(&oam).await;
+    Json(OverviewView { now: oam.monitor.overview(), series: oam.monitor.series() })
 }
 
 /// Read events
@@ -133,7 +126,9 @@ pub async fn recent_events(
     caller: Caller,
     Query(query): Query<EventQuery>,
 ) -> Result<Json<Vec<EventView>>, Failure> {
-    let latest = oam.events.latest(&query.kinds()?, 100);
+    let kinds = query.kinds()?;
+    poll::refresh(&oam).await;
+    let latest = oam.events.latest(&kinds, 100);
     let may_trace = caller.scopes.contains(&crate::accounts::Scope::Network);
     let latest = latest.into_iter().filter(|event| may_trace || !events::is_personal(event.kind));
     let view = |event: events::Event| EventView {
@@ -154,8 +149,7 @@ pub async fn recent_events(
     )
 )]
 pub async fn functions(State(oam): State<Arc<Oam>>) -> Json<Vec<FunctionFigures>> {
-    let status = oam.core.status().await;
-    oam.monitor.take(&status, &[]).iter().for_each(|(kind, event)| oam.events.push(kind, event));
+    poll::refresh(&oam).await;
     Json(oam.monitor.overview().functions)
 }
 

@@ -77,6 +77,10 @@ pub async fn sign_in(
     let Peer::Tcp { address, .. } = peer else {
         return Err(Failure::conflict("the unix socket needs no session"));
     };
+    if !oam.config.local_users {
+        return Err(Failure::forbidden("local users do not sign in here")
+            .remedy("sign in with the identity provider"));
+    }
     let Credentials { user: name, password } = credentials;
     accounts::check_name(&name)?;
     let now = Instant::now();

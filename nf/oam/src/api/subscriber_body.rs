@@ -149,6 +149,10 @@ pub struct SubscriberBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, write_only, pattern = "^[0-9a-fA-F]{32}$")]
     pub op: Option<Zeroizing<String>>,
+    /// Authentication management field: 4 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(write_only, pattern = "^[0-9a-fA-F]{4}$", example = "8000")]
+    pub amf: Option<String>,
     /// `5G_AKA` or `EAP_AKA_PRIME`.
     #[serde(default = "five_g_aka")]
     pub authentication_method: String,
@@ -219,6 +223,13 @@ impl SubscriberBody {
             subscriber.amf = existing.amf;
             subscriber.sqn = existing.sqn;
             subscriber.tuak = existing.tuak.clone();
+        }
+        if let Some(text) = &self.amf {
+            let mut amf = [0; 2];
+            hex::decode_to_slice(text, &mut amf).map_err(|_| {
+                Failure::field("amf", "not a management field", "write 4 hexadecimal digits")
+            })?;
+            subscriber.amf = amf;
         }
         subscriber.check().map_err(|invalid| {
             let place = place(&subscriber, invalid.field);

@@ -40,11 +40,11 @@ pub struct TraceRequest {
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
     /// Duration in seconds.
-    #[schema(minimum = 1, maximum = 3600, example = 60)]
+    #[schema(minimum = 1, maximum = 86400, example = 60)]
     seconds: u64,
     /// Bytes of each packet.
     #[serde(default = "snap")]
-    #[schema(minimum = 64, maximum = 2048)]
+    #[schema(minimum = 1, maximum = 2048)]
     snap: u32,
     /// Maximum number of packets.
     #[serde(default = "packets")]
@@ -52,6 +52,15 @@ pub struct CaptureRequest {
     /// Maximum size of the file in bytes.
     #[serde(default = "bytes")]
     bytes: u64,
+}
+
+/// How XDP programs are reloaded.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Renewal {
+    /// Measure the processing time of one in this many packets from now on; 0 turns it off.
+    #[serde(default)]
+    sample: Option<u32>,
 }
 
 fn snap() -> u32 {
@@ -91,8 +100,24 @@ pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
     let status = oam.core.status().await;
     let upf = crate::monitor::of(&status, "upf").cloned().unwrap_or_default();
     top["details"] = upf["datapathDetails"].clone();
+    owners(&oam, &mut top).await;
     top["associations"] = upf["associations"].clone();
     Ok(Json(top))
+}
+
+/// Adds the SUPI to each session of which this core's SMF knows it.
+async fn owners(oam: &Oam, top: &mut Value) {
+    let Some(sessions) = top["sessions"].as_array_mut() else { return };
+    let seids: Vec<&str> = sessions.iter().filter_map(|session| session["seid"].as_str()).collect();
+    if seids.is_empty() {
+        return;
+    }
+    let question = format!("smf/owners/{}", seids.join(","));
+    let Ok(owners) = oam.core.ask("smf", question).await else { return };
+    for session in sessions {
+        let owner = session["seid"].as_str().map(|seid| owners[seid].clone());
+        session["supi"] = owner.unwrap_or_default();
+    }
 }
 
 /// Trace packets
@@ -130,6 +155,18 @@ pub async fn trace(
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
 
+/// Whether a traced packet is of the UE with this address: by its session, or, if it has none, by
+/// the addresses in the packet.
+pub(super) fn is_of(packet: &Value, ue: &str) -> bool {
+    let mut addresses = packet["ue"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let text = packet["packet"].as_str().unwrap_or_default();
+    let mut words = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.' || c == ':'));
+    // A whole address, with a port or not, and not the beginning of another one.
+    let is_same =
+        |word: &str| word == ue || word.strip_prefix(ue).is_some_and(|rest| rest.starts_with(':'));
+    addresses.any(|address| address.split('/').next() == Some(ue)) || words.any(is_same)
+}
+
 async fn traced(oam: &Oam, request: TraceRequest, running: Running) -> Result<Value, Failure> {
     let question = if request.forwarded { "upf/trace/all" } else { "upf/trace" };
     let start = Instant::now();
@@ -138,12 +175,8 @@ async fn traced(oam: &Oam, request: TraceRequest, running: Running) -> Result<Va
         let batch = oam.core.ask("upf", question.into()).await?;
         missed += batch["missed"].as_u64().unwrap_or(0);
         for packet in batch["packets"].as_array().into_iter().flatten() {
-            let is_of = |ue: &String| {
-                packet["ue"].as_array().into_iter().flatten().any(|address| {
-                    address.as_str().is_some_and(|a| a.split('/').next() == Some(ue.as_str()))
-                })
-            };
-            if request.ue.as_ref().is_none_or(is_of) && packets.len() < MAX_PACKETS {
+            let is_wanted = request.ue.as_ref().is_none_or(|ue| is_of(packet, ue));
+            if is_wanted && packets.len() < MAX_PACKETS {
                 oam.events.push("packet", packet);
                 packets.push(packet.clone());
             }
@@ -175,11 +208,11 @@ pub async fn capture(
     caller: Caller,
     Body(request): Body<CaptureRequest>,
 ) -> Result<(StatusCode, Json<Job>), Failure> {
-    if !(1..=3600).contains(&request.seconds) {
-        return Err(Failure::field("seconds", "out of range", "write 1 to 3600"));
+    if !(1..=86_400).contains(&request.seconds) {
+        return Err(Failure::field("seconds", "out of range", "write 1 to 86400"));
     }
-    if !(64..=2048).contains(&request.snap) {
-        return Err(Failure::field("snap", "out of range", "write 64 to 2048"));
+    if !(1..=2048).contains(&request.snap) {
+        return Err(Failure::field("snap", "out of range", "write 1 to 2048"));
     }
     let CaptureRequest { seconds, snap, packets, bytes } = request;
     let question = format!("upf/capture/begin/{snap}/{packets}/{bytes}/{seconds}");
@@ -196,13 +229,63 @@ pub async fn capture(
             tokio::time::sleep(Duration::from_secs(1)).await;
             match shared.core.ask("upf", "upf/capture".into()).await {
                 Ok(now) => status = now,
-                // It has ended by itself.
                 Err(_) => break,
+            }
+            // It ended by itself, or was stopped.
+            if status["ended"].is_string() {
+                break;
             }
         }
         Ok(status)
     })?;
     Ok((StatusCode::ACCEPTED, Json(job)))
+}
+
+/// Stop the running capture
+///
+/// Its job ends with the numbers of packets.
+#[utoipa::path(
+    delete, path = "/captures", tag = "user plane",
+    responses(
+        (status = 200, body = Object, description = "the capture"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "no capture runs, or no UPF"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the UPF does not answer"),
+    )
+)]
+pub async fn end_capture(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+) -> Result<Json<Value>, Failure> {
+    let ended = oam.core.ask("upf", "upf/capture/end".into()).await?;
+    oam.record(&caller, "capture.stop", "N6", Value::Null, ended.clone()).await?;
+    Ok(Json(ended))
+}
+
+/// Reload the XDP programs
+///
+/// No packet is lost.
+#[utoipa::path(
+    post, path = "/user-plane/renewal", tag = "user plane", request_body = Renewal,
+    responses(
+        (status = 200, body = Object, description = "reloaded"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the datapath has no programs, or no UPF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the UPF does not answer"),
+    )
+)]
+pub async fn renew(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+    Body(renewal): Body<Renewal>,
+) -> Result<Json<Value>, Failure> {
+    let question = renewal.sample.map_or("upf/renew".into(), |n| format!("upf/renew/sample/{n}"));
+    let done = oam.core.ask("upf", question).await?;
+    let after = json!({"sample": renewal.sample});
+    oam.record(&caller, "user-plane.renew", "XDP programs", Value::Null, after).await?;
+    Ok(Json(done))
 }
 
 /// Show charging

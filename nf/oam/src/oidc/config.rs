@@ -32,6 +32,9 @@ pub struct OidcConfig {
     pub roles: BTreeMap<String, Role>,
     /// Claim with the name that the console shows.
     pub name_claim: String,
+    /// Authentication contexts (`acr`), one of which the provider must have used, such as that of a
+    /// second factor. Default: none is asked for.
+    pub acr_values: Vec<String>,
     /// Certificates of the authorities in PEM. Default: those of the system.
     pub ca: Option<PathBuf>,
 }
@@ -48,6 +51,7 @@ impl Default for OidcConfig {
             role_claim: "groups".into(),
             roles: BTreeMap::new(),
             name_claim: "preferred_username".into(),
+            acr_values: Vec::new(),
             ca: None,
         }
     }

@@ -37,6 +37,11 @@ pub enum IdTokenError {
     #[error("the ID token is not valid yet; compare the clocks of both machines")]
     Early,
     /// It belongs to another sign-in.
+    #[error(
+        "the provider did not sign the user in as asked: acr is none of oidc.acr_values, such as \
+         that of a second factor"
+    )]
+    Context,
     #[error("the ID token is of another sign-in: its nonce is wrong")]
     Nonce,
 }
@@ -50,6 +55,8 @@ pub struct Expected<'a> {
     pub client_id: &'a str,
     /// The nonce of the sign-in.
     pub nonce: &'a str,
+    /// Authentication contexts, one of which was asked for; empty: any.
+    pub acr_values: &'a [String],
     /// Seconds since 1970.
     pub now: u64,
 }
@@ -166,6 +173,11 @@ fn check(claims: Claims, expected: Expected<'_>) -> Result<Claims, IdTokenError>
     if claims.nonce.as_deref() != Some(expected.nonce) {
         return Err(IdTokenError::Nonce);
     }
+    let acr = claims.more.get("acr").and_then(Value::as_str);
+    let is_asked_for = |acr: &str| expected.acr_values.iter().any(|asked| asked == acr);
+    if !expected.acr_values.is_empty() && !acr.is_some_and(is_asked_for) {
+        return Err(IdTokenError::Context);
+    }
     let is_valid = (1..=MAX_SUBJECT).contains(&claims.sub.len())
         && claims.sub.chars().all(|c| c == ' ' || c.is_ascii_graphic());
     if is_valid { Ok(claims) } else { Err(IdTokenError::Malformed) }
@@ -182,8 +194,13 @@ mod tests {
     use serde_json::json;
 
     const NOW: u64 = 1_800_000_000;
-    const EXPECTED: Expected<'static> =
-        Expected { issuer: "https://id.example", client_id: "martlet", nonce: "n", now: NOW };
+    const EXPECTED: Expected<'static> = Expected {
+        issuer: "https://id.example",
+        client_id: "martlet",
+        nonce: "n",
+        acr_values: &[],
+        now: NOW,
+    };
 
     /// A new key: how to sign with it, and its JWK.
     fn key(kid: &str) -> (EncodingKey, Value) {
@@ -226,6 +243,19 @@ mod tests {
             let verified = verify(&sign(change.clone(), kid, &own), &keys, EXPECTED);
             let claims = verified.unwrap_or_else(|error| panic!("{change}: {error}"));
             assert_eq!((claims.sub.as_str(), &claims.more["groups"]), ("anna", &json!(["admins"])));
+        }
+    }
+
+    #[test]
+    fn a_second_factor_that_was_asked_for_is_needed() {
+        let (own, jwk) = key("a");
+        let keys = signature_keys(&json!({"keys": [jwk]}));
+        let asked = ["mfa".to_string(), "phrh".to_string()];
+        let expected = Expected { acr_values: &asked, ..EXPECTED };
+        let check = |change| verify(&sign(change, Some("a"), &own), &keys, expected).map(|_| ());
+        assert_eq!(check(json!({"acr": "mfa"})), Ok(()));
+        for wrong in [json!({}), json!({"acr": "password"}), json!({"acr": ["mfa"]})] {
+            assert_eq!(check(wrong.clone()), Err(IdTokenError::Context), "{wrong}");
         }
     }
 

@@ -222,7 +222,8 @@ impl Provider {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(challenge.as_ref());
         let more = self.config.scopes.iter().filter(|scope| *scope != "openid");
         let scopes: Vec<&str> = std::iter::once("openid").chain(more.map(String::as_str)).collect();
-        let query = Serializer::new(String::new())
+        let mut query = Serializer::new(String::new());
+        query
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.config.client_id)
             .append_pair("redirect_uri", &self.config.redirect_uri)
@@ -230,8 +231,11 @@ impl Provider {
             .append_pair("state", &begun.state)
             .append_pair("nonce", &begun.nonce)
             .append_pair("code_challenge", &challenge)
-            .append_pair("code_challenge_method", "S256")
-            .finish();
+            .append_pair("code_challenge_method", "S256");
+        if !self.config.acr_values.is_empty() {
+            query.append_pair("acr_values", &self.config.acr_values.join(" "));
+        }
+        let query = query.finish();
         let endpoint = &metadata.authorization_endpoint;
         let separator = if endpoint.contains('?') { '&' } else { '?' };
         Ok((format!("{endpoint}{separator}{query}"), begun))
@@ -321,6 +325,7 @@ impl Provider {
             issuer: &self.issuer,
             client_id: &self.config.client_id,
             nonce: &sign_in.nonce,
+            acr_values: &self.config.acr_values,
             now: now(),
         };
         if let Some(keys) = fresh(&self.keys) {

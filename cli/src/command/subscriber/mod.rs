@@ -1,4 +1,8 @@
-//! `martlet subscriber`: the subscriber database.
+//! `martlet subscriber`: the subscriber database. Where a core with the northbound API runs, the
+//! commands go over it, so that its audit log has each change.
+mod over_api;
+
+use crate::api_client::Api;
 use crate::config_args::ConfigArgs;
 use crate::oam_client::{self, Endpoint};
 use crate::runtime;
@@ -20,6 +24,9 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// Commands for the subscriber database. The core may run at the same time.
+///
+/// With `oam.api.enabled` they go over the API of the running core. `--db`, and a core that does not
+/// run, mean the database itself; so do commands that read keys, which the API never shows.
 #[derive(Subcommand)]
 pub enum SubscriberCommand {
     /// Add a subscriber, or several with consecutive IMSIs
@@ -62,8 +69,14 @@ const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Opened {
     /// Prints a note if no core reads what has been written: the core that runs uses another
-    /// database, or none runs and the database is new.
+    /// database, or none runs and the database is new. Or if the audit log lacks it.
     fn report_reader(&self) {
+        if self.config.oam.api.enabled {
+            eprintln!(
+                "note: the database was changed itself, and not over the API of a running core, so \
+                 the audit log has no entry"
+            );
+        }
         // The UDR of another machine has the database of such a core.
         if self.config.sbi.external.iter().any(|name| name == "udr") {
             return;
@@ -91,7 +104,15 @@ impl DatabaseArgs {
         self.config.load()
     }
 
-    /// Adds new subscribers.
+    /// The API of the running core with this database.
+    pub fn api(&self) -> Result<Option<Api>> {
+        match &self.db {
+            Some(_) => Ok(None),
+            None => Ok(Api::of_core(&self.config.load()?)),
+        }
+    }
+
+    /// Adds new subscribers to the database itself.
     pub fn add(&self, subscribers: &[Subscriber]) -> Result<()> {
         let opened = self.open()?;
         opened.store.add(subscribers, false)?;
@@ -290,7 +311,7 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// IMSI
     supi: String,
-    /// Show the keys
+    /// Show the keys, from the database itself: the API never shows them
     #[arg(long)]
     keys: bool,
     #[command(flatten)]
@@ -488,12 +509,21 @@ fn add(args: &AddArgs) -> Result<()> {
     first
         .nth(args.count.saturating_sub(1))
         .context("--count goes beyond the last IMSI of this length")?;
-    let opened = args.database.open()?;
-    let all = (0..args.count).filter_map(|n| first.nth(n)).map(Ok::<_, StoreError>);
-    match opened.store.import(all, args.replace)? {
+    let all = (0..args.count).filter_map(|n| first.nth(n));
+    let report = |added: u64| match added {
         1 => println!("{} added", first.supi),
         n => println!("{n} subscribers added, from {} on", first.supi),
+    };
+    if let Some(api) = args.database.api()? {
+        let mut import = over_api::Import::new(api, args.replace)?;
+        for subscriber in all {
+            import.add(&subscriber)?;
+        }
+        report(import.finish()?);
+        return Ok(());
     }
+    let opened = args.database.open()?;
+    report(opened.store.import(all.map(Ok::<_, StoreError>), args.replace)?);
     opened.report_reader();
     Ok(())
 }
@@ -515,10 +545,7 @@ fn set(args: &SetArgs) -> Result<()> {
         (Some(text), _) => Some(Some(ServiceArea::Allowed(tacs(text)?))),
         (None, Some(without)) => Some(Some(ServiceArea::NotAllowed(without.clone()))),
     };
-    let opened = args.database.open_existing()?;
-    let mut before = String::new();
-    let changed = opened.store.change(&supi, |subscriber| {
-        before = serde_json::to_string(subscriber).unwrap_or_default();
+    let change = |subscriber: &mut Subscriber| -> Result<()> {
         if let Some(k) = &k {
             subscriber.key = k.clone();
         }
@@ -532,8 +559,8 @@ fn set(args: &SetArgs) -> Result<()> {
         if let Some(number) = &args.msisdn {
             subscriber.msisdn = Some(number.clone()).filter(|number| !number.is_empty());
         }
-        if let Some(area) = area {
-            subscriber.service_area = area;
+        if let Some(area) = &area {
+            subscriber.service_area.clone_from(area);
         }
         let rate = |field: &mut String, new: &Option<String>| {
             if let Some(new) = new {
@@ -570,12 +597,24 @@ fn set(args: &SetArgs) -> Result<()> {
             dnn.static_ipv6 = args.static_ip6.or(dnn.static_ipv6);
         }
         Ok(())
+    };
+    let report = |is_changed: bool| match is_changed {
+        false => println!("{supi} has these values already"),
+        true => println!("{supi} changed"),
+    };
+    if let Some(api) = args.database.api()? {
+        let written = over_api::Written { key: k.as_ref(), opc: opc.as_ref(), amf };
+        report(runtime::block_on(over_api::change(&api, &supi, &written, change))?);
+        return Ok(());
+    }
+    let opened = args.database.open_existing()?;
+    let mut before = String::new();
+    let changed = opened.store.change(&supi, |subscriber| {
+        before = serde_json::to_string(subscriber).unwrap_or_default();
+        change(subscriber)
     })?;
     let changed = changed.with_context(|| format!("there is no subscriber {supi}"))?;
-    match serde_json::to_string(&changed)? == before {
-        true => println!("{supi} has these values already"),
-        false => println!("{supi} changed"),
-    }
+    report(serde_json::to_string(&changed)? != before);
     opened.report_reader();
     Ok(())
 }
@@ -583,7 +622,48 @@ fn set(args: &SetArgs) -> Result<()> {
 /// Subscribers that wait between the reader of the files and the writer of the database.
 const QUEUE: usize = 1000;
 
+/// Imports over the API: the files are read twice, so that fields that would be lost are known
+/// before anything is sent.
+fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
+    let read = |each: &mut dyn FnMut(Subscriber) -> Result<()>| {
+        let open = |file: &PathBuf| {
+            let file = std::fs::File::open(file).with_context(|| file.display().to_string())?;
+            Ok(Box::new(BufReader::with_capacity(1 << 16, file)) as Box<dyn BufRead>)
+        };
+        let inputs = args.files.iter().map(open).collect::<Result<Vec<_>>>()?;
+        exchange::read(args.format, inputs, each)
+    };
+    let (mut count, mut last) = (0u64, String::new());
+    let losses = read(&mut |subscriber| {
+        count += 1;
+        last = subscriber.supi;
+        Ok(())
+    });
+    let losses = losses.with_context(|| match last.is_empty() {
+        true => "nothing was imported".to_string(),
+        false => format!("nothing was imported; {last} was the last subscriber read"),
+    })?;
+    if !losses.is_empty() {
+        ensure!(args.lossy, refused(&losses, "import"));
+        eprintln!("These fields were not imported:\n{losses}");
+    }
+    ensure!(count > 0, "the files contain no subscriber");
+    let progress = ProgressBar::new(count);
+    let mut import = over_api::Import::new(api, args.replace)?;
+    read(&mut |subscriber| {
+        progress.inc(1);
+        import.add(&subscriber)
+    })?;
+    let imported = import.finish()?;
+    progress.finish_and_clear();
+    println!("{imported} subscribers added");
+    Ok(())
+}
+
 fn import(args: &ImportArgs) -> Result<()> {
+    if let Some(api) = args.database.api()? {
+        return import_over_api(args, api);
+    }
     let mut total = 0;
     let open = |file: &PathBuf| {
         let opened = std::fs::File::open(file).with_context(|| file.display().to_string())?;
@@ -703,6 +783,16 @@ fn export(args: &ExportArgs) -> Result<()> {
 }
 
 fn list(args: &ListArgs) -> Result<()> {
+    if let Some(api) = args.database.api()? {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let total = runtime::block_on(over_api::list(&api, args.limit, |subscriber| {
+            write_line(&mut out, &subscriber)
+        }))?;
+        if total > args.limit as u64 {
+            writeln!(out, "… and {} more", total - args.limit as u64)?;
+        }
+        return Ok(out.flush()?);
+    }
     let store = args.database.open_existing()?.store;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let (mut after, mut left) = (String::new(), args.limit);
@@ -731,8 +821,18 @@ fn write_line(out: &mut impl Write, subscriber: &Subscriber) -> Result<()> {
     Ok(writeln!(out, "{}  {}", subscriber.supi, slices.collect::<Vec<_>>().join("  "))?)
 }
 
+/// What is shown for a key.
+const HIDDEN: &str = "(hidden; --keys shows it)";
+
 fn show(args: &ShowArgs) -> Result<()> {
     let supi = supi(&args.supi);
+    if let Some(api) = args.database.api()?.filter(|_| !args.keys) {
+        let mut value = runtime::block_on(api.get(&format!("/subscribers/{supi}")))?;
+        value["key"] = HIDDEN.into();
+        value["opc"] = HIDDEN.into();
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(());
+    }
     let found = args.database.open_existing()?.store.subscriber(&supi)?;
     let subscriber = found.with_context(|| format!("there is no subscriber {supi}"))?;
     let mut value = serde_json::to_value(&*subscriber)?;
@@ -741,7 +841,7 @@ fn show(args: &ShowArgs) -> Result<()> {
     if !args.keys {
         for pointer in ["/key", "/opc", "/tuak/topc", "/tuak/key"] {
             if let Some(secret) = value.pointer_mut(pointer) {
-                *secret = "(hidden; --keys shows it)".into();
+                *secret = HIDDEN.into();
             }
         }
     }
@@ -750,9 +850,18 @@ fn show(args: &ShowArgs) -> Result<()> {
 }
 
 fn remove(args: &RemoveArgs) -> Result<()> {
+    let first = Subscriber::new(&supi(&args.supi), Secret([0; 16]), Secret([0; 16]), "internet");
+    if let Some(api) = args.database.api()? {
+        let all = (0..args.count).map(|n| first.nth(n).map(|subscriber| subscriber.supi));
+        let all = all.collect::<Option<Vec<_>>>();
+        let all = all.context("--count goes beyond the last IMSI of this length")?;
+        let removed = runtime::block_on(over_api::remove(&api, &all))?;
+        ensure!(removed > 0, "there is no subscriber {}", first.supi);
+        println!("{removed} removed");
+        return Ok(());
+    }
     let opened = args.database.open_existing()?;
     let store = &opened.store;
-    let first = Subscriber::new(&supi(&args.supi), Secret([0; 16]), Secret([0; 16]), "internet");
     let mut removed = 0;
     for n in 0..args.count {
         let supi = first.nth(n).context("--count goes beyond the last IMSI of this length")?.supi;

@@ -1,0 +1,155 @@
+//! How a command reaches a running core: over the northbound API, or, where that is off, over the
+//! OAM sockets of its processes. Both have the same answers.
+use crate::api_client::Api;
+use crate::oam_client::{self, OamArgs};
+use anyhow::{Context, Result, bail};
+use hyper::Method;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A running core.
+pub enum CoreClient {
+    /// Over the API.
+    Api(Api),
+    /// Over the OAM socket of a process.
+    Oam(OamArgs),
+}
+
+/// A request in both forms.
+pub struct Request {
+    method: Method,
+    /// Below `/api/v1`.
+    path: String,
+    body: Option<Value>,
+    /// The function, and what it is asked.
+    function: &'static str,
+    question: String,
+    timeout: Duration,
+    /// What is said if there is no such function.
+    missing: &'static str,
+}
+
+/// Timeout of a request over an OAM socket.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Request {
+    /// Reads a resource.
+    pub fn get(path: impl Into<String>, function: &'static str, question: &str) -> Self {
+        Request {
+            method: Method::GET,
+            path: path.into(),
+            body: None,
+            function,
+            question: question.into(),
+            timeout: TIMEOUT,
+            missing: "no such function runs in this core",
+        }
+    }
+
+    /// Changes something.
+    pub fn change(self, method: Method, body: Option<Value>) -> Self {
+        Request { method, body, ..self }
+    }
+
+    /// With another timeout.
+    pub fn within(self, timeout: Duration) -> Self {
+        Request { timeout, ..self }
+    }
+
+    /// With another message if there is no such function.
+    pub fn or_say(self, missing: &'static str) -> Self {
+        Request { missing, ..self }
+    }
+}
+
+impl OamArgs {
+    /// The running core. `--at` names an OAM endpoint.
+    pub fn client(&self) -> Result<CoreClient> {
+        if self.at.is_none()
+            && let Some(api) = Api::of_core(&self.config.load()?)
+        {
+            return Ok(CoreClient::Api(api));
+        }
+        Ok(CoreClient::Oam(self.clone()))
+    }
+}
+
+impl CoreClient {
+    /// Sends a request. Returns the body of the answer.
+    pub async fn send(&self, request: Request) -> Result<Value> {
+        let Request { method, path, body, function, question, timeout, missing } = request;
+        match self {
+            CoreClient::Api(api) => {
+                let response = api.request(method, &path, &[], body.as_ref()).await?;
+                let is_missing = response.body["detail"]
+                    .as_str()
+                    .is_some_and(|detail| detail == format!("no {function} runs in this core"));
+                if response.status == 404 && is_missing {
+                    bail!(missing);
+                }
+                response.ok()
+            }
+            CoreClient::Oam(oam) => {
+                let endpoints = oam.function(function)?;
+                let path = format!("/ask/{question}");
+                let answer = oam_client::ask_any(&endpoints, &path, timeout).await;
+                let (status, answer) = answer.context("the request to the core failed")?;
+                match status {
+                    200 => Ok(answer),
+                    _ => bail!("{}", answer["detail"].as_str().unwrap_or(missing)),
+                }
+            }
+        }
+    }
+
+    /// The status of the core.
+    pub async fn status(&self) -> Result<Value> {
+        match self {
+            CoreClient::Api(api) => api.get("/status").await,
+            CoreClient::Oam(oam) => oam_client::status(&oam.core()?).await,
+        }
+    }
+
+    /// The functions of the network, by the first function of this machine that answers.
+    pub async fn network(&self) -> Result<Value> {
+        let oam = match self {
+            CoreClient::Api(api) => return api.get("/network-functions").await,
+            CoreClient::Oam(oam) => oam,
+        };
+        let mut failure = anyhow::anyhow!("no function runs on this machine");
+        for name in martlet::config::FUNCTIONS {
+            for endpoint in oam.function(name)? {
+                match oam_client::ask_any(&[endpoint], "/ask/network", TIMEOUT).await {
+                    Ok((200, functions)) => return Ok(functions),
+                    Ok((404, _)) => {}
+                    Ok((status, answer)) => {
+                        failure =
+                            anyhow::anyhow!("the NRF's list is not available ({status}): {answer}");
+                    }
+                    Err(error) => failure = error,
+                }
+            }
+        }
+        Err(failure)
+    }
+
+    /// The user plane, with the SUPI of each session that this core's SMF knows.
+    pub async fn user_plane(&self) -> Result<Value> {
+        let request = Request::get("/user-plane", "upf", "upf/top").or_say(NO_UPF);
+        let mut top = self.send(request.within(Duration::from_secs(2))).await?;
+        if let (CoreClient::Oam(_), Some(sessions)) = (self, top["sessions"].as_array_mut()) {
+            let seids: Vec<&str> = sessions.iter().filter_map(|s| s["seid"].as_str()).collect();
+            let question = format!("smf/owners/{}", seids.join(","));
+            // The SMF may be another one's.
+            let owners = self.send(Request::get("", "smf", &question)).await.unwrap_or(json!({}));
+            for session in sessions {
+                let owner = session["seid"].as_str().map(|seid| owners[seid].clone());
+                session["supi"] = owner.unwrap_or_default();
+            }
+        }
+        Ok(top)
+    }
+}
+
+/// What is said if there is no UPF.
+pub const NO_UPF: &str = "no UPF runs in this core";

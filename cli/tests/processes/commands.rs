@@ -1,0 +1,181 @@
+//! The commands of `martlet` that talk to a running core go over its northbound API.
+use crate::api::Caller;
+use crate::site::*;
+use anyhow::{Context, Result, ensure};
+use martlet_ran::PduSessionRequest;
+use martlet_tests::in_namespace;
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// A core with the API over its socket alone, a CHF, and a cell with a position.
+fn site(name: &str) -> Result<Site> {
+    let site = Site::new(name)?;
+    let config = std::fs::read_to_string(site.config())?;
+    let config = config.replace("oam: {", "oam: { api: { enabled: true },");
+    let more = "chf: { enabled: true }\nlmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: \
+                54.0924, lon: 12.0991 }] }\n";
+    std::fs::write(site.config(), format!("{config}{more}"))?;
+    Ok(site)
+}
+
+fn run(site: &Site, words: &str) -> Result<Output> {
+    let mut command = Command::new(MARTLET);
+    Ok(command.args(words.split(' ')).arg("-c").arg(site.config()).output()?)
+}
+
+/// Runs a command that succeeds. Returns what it prints.
+fn ok(site: &Site, words: &str) -> Result<String> {
+    let output = run(site, words)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{words}: {errors}");
+    // Over the API nothing has to be said.
+    ensure!(!errors.contains("note:"), "{words}: {errors}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn fails(site: &Site, words: &str) -> Result<String> {
+    let output = run(site, words)?;
+    ensure!(!output.status.success(), "{words} succeeds");
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// What the audit log has, the oldest first.
+fn audit(site: &Site) -> Result<Vec<Value>> {
+    let page = Caller::socket(site).get("/audit?limit=1000")?;
+    ensure!(page["intact"] == true, "{page}");
+    Ok(page["items"].as_array().context("items")?.iter().rev().cloned().collect())
+}
+
+#[test]
+fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
+    in_namespace(|| async {
+        let site = site("commands-api")?;
+        let core = site.start(&[])?;
+        // What does not go over the API has no answer.
+        std::fs::rename(site.oam(), site.0.join("away.sock"))?;
+
+        let keys = format!("--key {KEY} --opc {OPC}");
+        let added = ok(&site, &format!("subscriber add 001010000000100 {keys} --count 30"))?;
+        ensure!(added.contains("30 subscribers added, from imsi-001010000000100 on"), "{added}");
+        let again = fails(&site, &format!("subscriber add 001010000000100 {keys}"))?;
+        ensure!(again.contains("--replace"), "{again}");
+        ok(&site, &format!("subscriber add 001010000000100 {keys} --replace"))?;
+        let set = "subscriber set 001010000000100 --msisdn 491701 --amf 9001 --downlink 7_Mbps";
+        let set: Vec<&str> = set.split(' ').collect();
+        let set = |more: &[&str]| -> Result<String> {
+            let words = [&set[..], more].concat();
+            let words = words.iter().map(|word| word.replace('_', " "));
+            let output = Command::new(MARTLET).args(words).arg("-c").arg(site.config()).output()?;
+            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Ok(String::from_utf8(output.stdout)?)
+        };
+        ensure!(set(&[])?.contains("changed"));
+        ensure!(set(&[])?.contains("has these values already"));
+        let shown: Value = serde_json::from_str(&ok(&site, "subscriber show 001010000000100")?)?;
+        ensure!(shown["msisdn"] == "491701", "{shown}");
+        ensure!(shown["slices"][0]["dnns"][0]["ambr_downlink"] == "7 Mbps", "{shown}");
+        ensure!(shown["key"].to_string().contains("hidden"), "{shown}");
+        let listed = ok(&site, "subscriber list --limit 5")?;
+        ensure!(listed.lines().count() == 6 && listed.contains("… and 27 more"), "{listed}");
+        // Keys are read from the database itself, and are those that were written.
+        let file = site.0.join("all.json").display().to_string();
+        ok(&site, &format!("subscriber export --output {file}"))?;
+        ensure!(std::fs::read_to_string(&file)?.contains(KEY));
+        let shown = ok(&site, "subscriber show 001010000000100 --keys")?;
+        ensure!(shown.contains(OPC) && shown.contains("\"9001\""), "{shown}");
+        let imported = ok(&site, &format!("subscriber import {file} --replace"))?;
+        ensure!(imported.contains("32 subscribers added"), "{imported}");
+        let removed = ok(&site, "subscriber remove 001010000000100 --count 31")?;
+        ensure!(removed.contains("30 removed"), "{removed}");
+        let missing = fails(&site, "subscriber remove 001010000000100")?;
+        ensure!(missing.contains("there is no subscriber"), "{missing}");
+        let cards = site.0.join("cards");
+        ok(&site, &format!("sim generate --count 3 --first 500 -o {}", cards.display()))?;
+        let csv = std::fs::read_to_string(cards.join("subscribers.csv"))?;
+        ensure!(csv.lines().count() == 4, "{csv}");
+        let batches = Caller::socket(&site).get("/sim-batches")?;
+        ensure!(batches[0]["count"] == 3 && batches[0]["name"] == "cards", "{batches}");
+
+        let gnb = gnb().await?;
+        let first = ue(&gnb, 1)?;
+        first.register().await?;
+        let request =
+            PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+        first.establish_pdu_session(request).await?;
+        let locate = site.config();
+        let locate = tokio::process::Command::new(MARTLET)
+            .args(["locate", "001010000000001", "-c"])
+            .arg(locate)
+            .output();
+        let located = locate.await?;
+        let text = String::from_utf8_lossy(&located.stdout);
+        ensure!(text.contains("imsi-001010000000001 is at"), "{located:?}");
+        let history = ok(&site, "ue 001010000000001 history")?;
+        ensure!(history.contains("registered"), "{history}");
+        let charged = ok(&site, "charging 001010000000001 --set 5000000")?;
+        ensure!(charged.contains("5000000"), "{charged}");
+        ensure!(ok(&site, "charging")?.contains("5000000"));
+        ok(&site, "drain amf")?;
+        ok(&site, "drain amf --undo")?;
+        let status: Value = serde_json::from_str(&ok(&site, "status --json")?)?;
+        ensure!(status["nfs"].to_string().contains("gnb-1"), "{status}");
+        ensure!(ok(&site, "status --security")?.contains("capabilities"));
+        ensure!(ok(&site, "status --network")?.contains("AMF"));
+        let backup = site.0.join("backup");
+        let made = ok(&site, &format!("backup {}", backup.display()))?;
+        ensure!(made.contains("and the operator's key in"), "{made}");
+        ensure!(backup.join("subscribers.db").exists() && backup.join("operator.key").exists());
+
+        let audit = audit(&site)?;
+        ensure!(audit.iter().all(|entry| entry["via"] == "socket"), "{audit:?}");
+        let of = |what: &str| audit.iter().filter(|entry| entry["what"] == what).count();
+        for (what, times) in [
+            ("subscriber.import", 3),
+            ("subscriber.change", 2),
+            ("subscriber.remove", 30),
+            ("sim-batch.create", 1),
+            ("ue.locate", 1),
+            ("charging.set", 1),
+            ("function.drain", 2),
+            ("backup.create", 1),
+        ] {
+            ensure!(of(what) == times, "{what}: {} instead of {times}", of(what));
+        }
+        let text = serde_json::to_string(&audit)?;
+        ensure!(!text.contains(KEY) && !text.contains(OPC), "the audit log has a key");
+
+        gnb.shutdown().await;
+        std::fs::rename(site.0.join("away.sock"), site.oam())?;
+        core.stop()?;
+        // Without a core the database is changed itself, and that is said.
+        let output = run(&site, &format!("subscriber add 001010000000200 {keys}"))?;
+        let note = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success() && note.contains("the audit log has no entry"), "{note}");
+        ensure!(ok(&site, "ue 001010000000001 history")?.contains("registered"));
+        let backup = site.0.join("second-backup");
+        ok(&site, &format!("backup {}", backup.display()))?;
+        Ok(())
+    });
+}
+
+/// The API of a split core has the status of the supervisor, with restarts and rights.
+#[test]
+fn commands_go_over_the_api_of_a_split_core() {
+    in_namespace(|| async {
+        let site = site("commands-split")?;
+        let core = site.start(&["--split"])?;
+        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while Caller::socket(&site).get("/version").is_err() {
+            ensure!(std::time::Instant::now() < give_up, "no API");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        let status: Value = serde_json::from_str(&ok(&site, "status --json")?)?;
+        ensure!(status["processes"][0]["restarts"] == 0 && status["pid"] == core.id(), "{status}");
+        ensure!(ok(&site, "status --network")?.contains("AMF"));
+        ok(&site, "drain smf")?;
+        ok(&site, "drain smf --undo")?;
+        ok(&site, "charging")?;
+        ensure!(audit(&site)?.iter().filter(|e| e["what"] == "function.drain").count() == 2);
+        core.stop()
+    });
+}
