@@ -95,7 +95,7 @@ pub fn run(args: &MemoryArgs) -> Result<String> {
     ensure!(!args.sbi.is_empty() && !states.is_empty(), "--sbi and --state must not be empty");
     namespace::enter_new()?;
     let header = "sbi,state,ues,process,proportional_kb";
-    let mut output = Output::create("memory", args.out.as_deref(), header)?;
+    let mut output = Output::create("memory", args.out.as_deref(), header)?.short(args.quick);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let runs = args.sbi.iter().flat_map(|sbi| states.iter().map(move |state| (*sbi, *state)));
     let runs: Vec<_> = (80..).zip(runs).collect();

@@ -1,6 +1,6 @@
 //! The results of an experiment: `raw.csv`, `summary.json`, `report.md` and plots.
-use crate::machine;
 use crate::stats::Estimate;
+use crate::{machine, promises};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -51,6 +51,8 @@ pub struct Output {
     raw: BufWriter<File>,
     figures: Vec<Figure>,
     report: String,
+    /// A short run judges no promise.
+    is_short: bool,
 }
 
 impl Output {
@@ -71,7 +73,13 @@ impl Output {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
         writeln!(raw, "{header}")?;
-        Ok(Output { lab, folder, raw, figures: Vec::new(), report: String::new() })
+        Ok(Output { lab, folder, raw, figures: Vec::new(), report: String::new(), is_short: false })
+    }
+
+    /// Marks a short run: its report judges no promise.
+    pub fn short(mut self, is_short: bool) -> Self {
+        self.is_short = is_short;
+        self
     }
 
     /// The folder.
@@ -125,8 +133,12 @@ impl Output {
     pub fn finish(mut self) -> Result<String> {
         self.raw.flush()?;
         let machine = machine::describe();
-        let summary =
-            serde_json::json!({"lab": self.lab, "machine": machine, "figures": self.figures});
+        let claims = !self.is_short && !cfg!(debug_assertions);
+        let promises = promises::summary(self.lab, &self.figures, claims);
+        let summary = serde_json::json!({
+            "lab": self.lab, "machine": machine, "quick": self.is_short, "figures": self.figures,
+            "promises": promises,
+        });
         std::fs::write(self.folder.join("summary.json"), serde_json::to_string_pretty(&summary)?)?;
         let mut whole = format!("# {}\n\n", self.lab);
         for (name, value) in machine.as_object().into_iter().flatten() {
@@ -137,6 +149,7 @@ impl Output {
             );
         }
         let _ = writeln!(whole, "\n{}", self.report);
+        whole += &promises::table(self.lab, &self.figures, claims);
         std::fs::write(self.folder.join("report.md"), &whole)?;
         Ok(whole)
     }

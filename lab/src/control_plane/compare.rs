@@ -84,7 +84,7 @@ pub fn run(args: &CompareArgs) -> Result<String> {
     ensure!(args.base.is_file(), "--base {} is no file", args.base.display());
     namespace::enter_new()?;
     let header = "what,sbi,ues,build,pair,value";
-    let mut output = Output::create("compare", args.out.as_deref(), header)?;
+    let mut output = Output::create("compare", args.out.as_deref(), header)?.short(args.quick);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut random = StdRng::seed_from_u64(args.seed);
     let mut all = Vec::new();

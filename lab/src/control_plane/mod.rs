@@ -122,7 +122,8 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
         namespace::enter_new()?;
     }
     let header = "procedure,sbi,ues,round,subject,latency_us,total_us,core_us";
-    let mut output = Output::create("control-plane", args.out.as_deref(), header)?;
+    let output = Output::create("control-plane", args.out.as_deref(), header)?;
+    let mut output = output.short(args.quick);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let points = points(args, max_ues, &mut output).await?;

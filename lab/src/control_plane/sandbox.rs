@@ -55,7 +55,7 @@ pub fn run(args: &SandboxArgs) -> Result<String> {
     ensure!(!args.sbi.is_empty(), "--sbi must not be empty");
     namespace::enter_new()?;
     let header = "what,sbi,sandbox,pair,latency_us";
-    let mut output = Output::create("sandbox", args.out.as_deref(), header)?;
+    let mut output = Output::create("sandbox", args.out.as_deref(), header)?.short(args.quick);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut lines = Vec::new();
     runtime.block_on(async {

@@ -141,8 +141,9 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     );
     let radio = path::radio(&args.radio, args.seed)?;
     namespace::enter_new()?;
-    let mut output =
+    let output =
         Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
+    let mut output = output.short(args.quick);
     let conditions = match args.realtime {
         true => martlet_lcs_realtime::enter(Wanted::ALL)?,
         false => Conditions::now(),

@@ -76,6 +76,16 @@ pub struct ReproduceArgs {
     /// Milliseconds of a round trip over the radio in figure 7 of L25GC+
     #[arg(long, default_value_t = 20.0, value_name = "MS")]
     pub radio_ms: f64,
+    /// Program that starts free5GC for L25GC+, such as deploy/external/free5gc-functions.sh: measured
+    /// in alternating rounds of the same run
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Folder of the programs of --baseline
+    #[arg(long, value_name = "DIR")]
+    pub programs: Option<PathBuf>,
+    /// XupfPI: seconds for which each load is held before it is measured, on a real board
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    pub hold: u64,
     /// Real-time properties for LCS-UPP, as the paper sets them
     #[arg(long)]
     pub realtime: bool,
@@ -321,6 +331,9 @@ mod tests {
             draw: true,
             trial: 60.0,
             radio_ms: 20.0,
+            baseline: None,
+            programs: None,
+            hold: 0,
             realtime: false,
             switch_program: None,
             minimal: true,

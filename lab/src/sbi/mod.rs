@@ -114,7 +114,8 @@ struct Block {
 pub fn run(args: &SbiArgs) -> Result<String> {
     ensure!(!args.variants.is_empty(), "--variants must not be empty");
     namespace::enter_new()?;
-    let mut output = Output::create("sbi", args.out.as_deref(), "load,variant,block,latency_us")?;
+    let output = Output::create("sbi", args.out.as_deref(), "load,variant,block,latency_us")?;
+    let mut output = output.short(args.quick);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(args, &mut output))?;
     report::write(&mut output, args)?;

@@ -83,11 +83,9 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         None => std::env::current_exe()?.with_file_name("martlet-switch"),
     };
     martlet_switch_control::build::check(&program)?;
-    let mut output = Output::create(
-        "switch",
-        args.out.as_deref(),
-        "operation,frame,rules,engine,round,packets_per_second,seconds_writing_rules",
-    )?;
+    let header = "operation,frame,rules,engine,round,packets_per_second,seconds_writing_rules";
+    let output = Output::create("switch", args.out.as_deref(), header)?;
+    let mut output = output.short(args.quick);
     if args.interfaces_only {
         return over_interfaces(output, args);
     }
