@@ -202,6 +202,8 @@ struct PaperFigure {
     here: Vec<(&'static paper::Quantity, Option<f64>)>,
     /// The command that makes it.
     command: String,
+    /// Where that command ran, which may be a guest.
+    machine: String,
 }
 
 impl PaperFigure {
@@ -215,6 +217,7 @@ impl PaperFigure {
             drawing: Drawing::Nothing,
             here: paper::of(id).map(|quantity| (quantity, None)).collect(),
             command: String::new(),
+            machine: String::new(),
         }
     }
 
@@ -277,6 +280,7 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
         let command = format!("martlet-lab {} {}", paper.lab(), words.join(" "));
         for mut figure in made {
             figure.command = command.trim_end().to_string();
+            figure.machine = results.machine.clone();
             figures.push(figure.judge(failure.as_deref().or(unread.as_deref())));
         }
     }
