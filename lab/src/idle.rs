@@ -14,10 +14,6 @@ use std::time::{Duration, Instant};
 const UES: u64 = 4;
 /// Time for work that follows the registrations.
 const SETTLE_TIME: Duration = Duration::from_secs(3);
-/// Targets for all functions together, one process each: percent of one CPU, and proportional set
-/// size in megabytes.
-const TARGET_CPU: f64 = 0.5;
-const TARGET_MEGABYTES: f64 = 48.0;
 
 /// Measures CPU time and memory of an idle core: a minute for each variant, or with --quick five
 /// seconds.
@@ -126,14 +122,6 @@ fn report(output: &mut Output, args: &IdleArgs) {
             figure("proportional"),
             figure("proportional_with_supervisor")
         );
-    }
-    text += "\n## Targets\n\n| figure | target | measured | |\n| --- | --- | --- | --- |\n";
-    for (id, unit, target) in
-        [("idle.fabric.cpu", "%", TARGET_CPU), ("idle.fabric.proportional", "MB", TARGET_MEGABYTES)]
-    {
-        let Some(figure) = output.find(id) else { continue };
-        let verdict = if figure.value <= target { "met" } else { "**missed**" };
-        let _ = writeln!(text, "| {id} | ≤ {target} {unit} | {:.3} | {verdict} |", figure.value);
     }
     output.text(&text);
 }

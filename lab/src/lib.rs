@@ -34,6 +34,7 @@ mod pacer;
 mod plot;
 mod process_usage;
 mod progress;
+mod promises;
 pub mod reproduce;
 pub mod sbi;
 pub mod scale;

@@ -63,6 +63,8 @@ enum Command {
     #[command(hide = true)]
     MemoryLoad(upf::MemoryLoadArgs),
     #[command(hide = true)]
+    UpfMemory(upf::UpfMemoryArgs),
+    #[command(hide = true)]
     SbiServer(sbi::SbiServerArgs),
     #[command(hide = true)]
     LcsUppServer(lcs_upp::LcsUppServerArgs),
@@ -114,6 +116,7 @@ fn run(command: Command) -> Result<()> {
         Command::ConsoleViewers(args) => return console::view(&args),
         Command::InstructionLoad(args) => return instructions::load(&args),
         Command::MemoryLoad(args) => return upf::use_memory(&args),
+        Command::UpfMemory(args) => return upf::print_memory(&args),
         Command::SbiServer(args) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             return runtime.block_on(sbi::serve(args));

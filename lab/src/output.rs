@@ -1,6 +1,6 @@
 //! The results of an experiment: `raw.csv`, `summary.json`, `report.md` and plots.
-use crate::machine;
 use crate::stats::Estimate;
+use crate::{machine, promises};
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
@@ -66,6 +66,8 @@ pub struct Output {
     raw: BufWriter<File>,
     figures: Vec<Figure>,
     report: String,
+    /// A short run judges no promise.
+    is_short: bool,
 }
 
 impl Output {
@@ -86,7 +88,15 @@ impl Output {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
         writeln!(raw, "{header}")?;
-        Ok(Output { lab, folder, raw, figures: Vec::new(), report: String::new() })
+        let (figures, report, is_short) = (Vec::new(), String::new(), run.quick);
+        Ok(Output { lab, folder, raw, figures, report, is_short })
+    }
+
+    /// Marks a run that is shorter than a promise needs, as one with `--quick` is: its report judges
+    /// none.
+    pub fn short(mut self, is_short: bool) -> Self {
+        self.is_short |= is_short;
+        self
     }
 
     /// The folder.
@@ -140,8 +150,12 @@ impl Output {
     pub fn finish(mut self) -> Result<String> {
         self.raw.flush()?;
         let machine = machine::describe();
-        let summary =
-            serde_json::json!({"lab": self.lab, "machine": machine, "figures": self.figures});
+        let claims = !self.is_short && !cfg!(debug_assertions);
+        let promises = promises::summary(self.lab, &self.figures, claims);
+        let summary = serde_json::json!({
+            "lab": self.lab, "machine": machine, "quick": self.is_short, "figures": self.figures,
+            "promises": promises,
+        });
         std::fs::write(self.folder.join("summary.json"), serde_json::to_string_pretty(&summary)?)?;
         let mut whole = format!("# {}\n\n", self.lab);
         for (name, value) in machine.as_object().into_iter().flatten() {
@@ -152,6 +166,7 @@ impl Output {
             );
         }
         let _ = writeln!(whole, "\n{}", self.report);
+        whole += &promises::table(self.lab, &self.figures, claims);
         std::fs::write(self.folder.join("report.md"), &whole)?;
         Ok(whole)
     }

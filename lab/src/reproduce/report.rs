@@ -111,6 +111,7 @@ fn summary(figure: &PaperFigure) -> Value {
     json!({
         "id": figure.id, "title": figure.title, "mark": figure.mark.name(),
         "reason": figure.reason, "like": figure.like, "command": figure.command,
+        "machine": figure.machine,
         "series": series, "values": values,
     })
 }
@@ -196,9 +197,10 @@ fn page(
         }
         let _ = write!(
             page,
-            "</table><p>{}</p><p><code>{}</code></p></section>",
+            "</table><p>{}</p><p><code>{}</code></p><p>{}</p></section>",
             escaped(&figure.like),
-            escaped(&figure.command)
+            escaped(&figure.command),
+            escaped(&figure.machine)
         );
     }
     page += "</body></html>\n";

@@ -27,7 +27,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 pub(crate) use dut::raise_n3_mtu;
 pub use external::{ExternalUpfArgs, Target};
-pub use onboard::{MemoryLoadArgs, use_memory};
+pub use onboard::{BoardChoice, MemoryLoadArgs, UpfMemoryArgs, print_memory, use_memory};
 use rand::{SeedableRng, rngs::StdRng};
 
 /// A part of the study.
@@ -52,6 +52,13 @@ pub struct UpfArgs {
     /// Parts to measure [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub parts: Vec<Part>,
+    /// Part onboard: whose computing power and temperature are measured
+    #[arg(long, value_enum, default_value_t, value_name = "BOARD")]
+    pub board: BoardChoice,
+    /// Part onboard: seconds for which each load is held before it is measured, so that a real board
+    /// reaches its temperature
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    pub hold: u64,
     /// The least work that covers all code, for a test.
     #[arg(long, hide = true)]
     pub least: bool,
@@ -132,8 +139,8 @@ impl Rules {
 /// forward.
 pub fn run(args: &UpfArgs) -> Result<String> {
     let wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
-    let mut output =
-        Output::create("upf", &args.run, "part,case,variant,direction,round,value,second")?;
+    let header = "part,case,variant,direction,round,value,second";
+    let mut output = Output::create("upf", &args.run, header)?.short(args.least);
     if args.external.target == Target::External {
         ensure!(args.parts.is_empty(), "--parts are for --target martlet");
         external::measure(&mut output, args)?;
