@@ -128,14 +128,14 @@ mod tests {
             nnrf_nfstatus_callback, nsmf_callback, nudr_callback,
         };
         let all = [
-            namf_callback::NAMF_CALLBACK,
-            namf_communication::NAMF_STATUS_CALLBACK,
-            namf_event_exposure::NAMF_EVTS_CALLBACK,
-            nlmf_callback::NLMF_CALLBACK,
-            nnrf_nfstatus_callback::NNRF_NFSTATUS_CALLBACK,
-            nsmf_callback::NSMF_CALLBACK,
-            nudr_callback::NUDR_DATA_CALLBACK,
-            nudr_callback::NUDR_POLICY_CALLBACK,
+            namf_callback::NAMF_CALLBACK::OPERATIONS,
+            namf_communication::NAMF_STATUS_CALLBACK::OPERATIONS,
+            namf_event_exposure::NAMF_EVTS_CALLBACK::OPERATIONS,
+            nlmf_callback::NLMF_CALLBACK::OPERATIONS,
+            nnrf_nfstatus_callback::NNRF_NFSTATUS_CALLBACK::OPERATIONS,
+            nsmf_callback::NSMF_CALLBACK::OPERATIONS,
+            nudr_callback::NUDR_DATA_CALLBACK::OPERATIONS,
+            nudr_callback::NUDR_POLICY_CALLBACK::OPERATIONS,
         ];
         for operation in all.into_iter().flatten() {
             let path = format!("/{}/v1{}", operation.api, operation.path);
