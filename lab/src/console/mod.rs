@@ -37,7 +37,7 @@ const VIEWERS: u32 = 10;
 /// UEs whose procedures run at the same time while the core is filled.
 const CONCURRENCY: usize = 16;
 /// Time until a core has unmapped the code of its start and is at rest.
-const SETTLE_TIME: Duration = Duration::from_secs(6);
+const SETTLE_TIME: Duration = Duration::from_secs(8);
 /// Time of a block of the update part.
 const BLOCK: Duration = Duration::from_secs(10);
 /// Registrations of a block, and the time from one to the next.

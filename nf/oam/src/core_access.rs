@@ -156,7 +156,7 @@ pub trait CoreAccess: Send + Sync + 'static {
         write: bool,
     ) -> Result<AppliedConfiguration, AccessError>;
 
-    /// Nobody looks at the core for a while: memory that only a poll needs can go.
+    /// There are no viewers for a while: memory that only a poll needs can go.
     fn rests(&self) {}
 
     /// The version of the program.

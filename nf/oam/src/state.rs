@@ -8,7 +8,7 @@ use crate::events::Events;
 use crate::jobs::Jobs;
 use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
-use crate::poll::Polled;
+use crate::polled::Polled;
 use crate::problem::Failure;
 use crate::replays::Replays;
 use crate::throttle::Throttle;
