@@ -174,8 +174,8 @@ soak: packages-test ## UEs perform random actions for SECONDS (30) from SEED (1)
 count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
 	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
 
-ATTACKS = ends_paging aborts_a_procedure takes_a_gnb_identity second_association_deletes \
-	path_switch_of_a_foreign_ue uplink_before_and_after
+ATTACKS = ends_paging aborts_a_procedure takes_a_gnb_identity second_association \
+	path_switch_of_a_foreign_ue sends_in_the_tunnel_of_a_ue uplink_before_and_after
 attack-soak: packages-test ## Each attack that is a matter of timing, ROUNDS (1000) times against a running core
 	MARTLET_ATTACK_ROUNDS=$(ROUNDS) $(CARGO) test --workspace --locked --test call_flows $(RUNNER) -- $(ATTACKS) --nocapture --test-threads 1
 

@@ -38,30 +38,48 @@ export function say(text) {
 
 export function field(name, label, attributes = {}, hint) {
   const tag = attributes.options ? "select" : attributes.rows ? "textarea" : "input";
-  const { options, ...rest } = attributes;
+  const { options, value: initial, ...rest } = attributes;
   const control = h(tag, { id: `f-${name}`, name, ...rest },
     (options ?? []).map(([value, text]) => h("option", { value }, text)));
-  if (attributes.value !== undefined) control.value = attributes.value;
+  if (initial !== undefined) control.value = initial;
   const error = h("span", { id: `e-${name}`, class: "error", hidden: true });
   control.setAttribute("aria-describedby", `e-${name}`);
   return h("label", { for: `f-${name}` }, label, hint && h("span", { class: "soft" }, hint), control, error);
 }
 
-// Shows a problem of the API at its field; returns whether there is one.
+const plain = (name) => name.replace(/\[\d+\]/g, "");
+
+// The control for a field of the API: the same name, the list around an item, or the last word.
+function controlOf(form, name) {
+  const all = [...(form.elements ?? [])].filter((control) => control.name);
+  const named = (wanted) => all.find((control) => control.name === wanted);
+  const list = name.replace(/\[\d+\]$/, "");
+  const last = plain(name).split(".").pop();
+  return named(name) ?? named(list) ?? all.find((control) => plain(control.name) === plain(name)) ?? named(last);
+}
+
+// Shows the problems of the API at their fields, and the others at `at`.
 export function showProblem(form, problem, at) {
   for (const error of form.querySelectorAll(".error")) { error.hidden = true; error.textContent = ""; }
   for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
   const text = [problem.detail, problem.remedy].filter(Boolean).join(": ");
-  const last = (problem.field ?? "").split(".").pop().replace(/\[.*\]/, "");
-  const control = form.elements?.[problem.field] ?? form.elements?.[last];
-  const error = control && form.querySelector(`#e-${CSS.escape(control.name)}`);
-  if (error) {
-    error.textContent = text; error.hidden = false;
-    control.setAttribute("aria-invalid", "true"); control.focus();
-    return true;
+  const errors = problem.errors?.length ? problem.errors
+    : problem.field ? [{ field: problem.field, detail: text }] : [];
+  const others = errors.length ? [] : [text];
+  let first = null;
+  for (const { field: name, detail } of errors) {
+    const control = controlOf(form, name);
+    const error = control && form.querySelector(`#e-${CSS.escape(control.name)}`);
+    if (!error) { others.push(`${name}: ${detail}`); continue; }
+    error.textContent = error.textContent ? `${error.textContent}; ${detail}` : detail;
+    error.hidden = false;
+    control.setAttribute("aria-invalid", "true");
+    control.closest("details")?.setAttribute("open", "");
+    first ??= control;
   }
-  fill(at, h("p", { class: "error", role: "alert" }, problem.field ? `${problem.field}: ${text}` : text));
-  return false;
+  fill(at, others.map((other) => h("p", { class: "error", role: "alert" }, other)));
+  first?.focus();
+  return Boolean(first);
 }
 
 export function time(seconds) {

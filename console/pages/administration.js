@@ -9,8 +9,13 @@ const SCOPES = ["read", "subscribers", "network", "administration"];
 export async function administration(at, _, context) {
   if (!context.may("administration")) { fill(at, h("p", {}, T.onlyAdministrators)); return; }
   const version = await get("/version");
-  fill(at, h("div", { class: "grid wide" }, await users(), await tokens(), await backup(), await certificates()),
-    await audit(), h("p", { class: "soft" }, `${T.version} ${version.version}`));
+  const functions = await get("/functions");
+  const program = h("section", {}, h("h2", {}, T.version), h("dl", {}, h("dt", {}, T.program), h("dd", {}, `martlet ${version.version}`),
+    h("dt", {}, "API"), h("dd", {}, h("a", { href: "/api/v1/openapi.json" }, "/api/v1, OpenAPI 3.1"))),
+  table(T.functionVersions, [T.name, T.state, T.restarts], functions.map((f) => [f.name.toUpperCase(), h("span", { class: f.running ? "good" : "bad" }, f.running ? T.running : T.notRunning), f.restarts]), T.nothing),
+  h("p", {}, h("a", { href: "#/policies" }, T.toConfiguration)));
+  fill(at, h("div", { class: "grid wide" }, await users(), await tokens(), await backup(), h("div", {}, await certificates(), program)),
+    await audit());
 }
 
 async function users() {
@@ -64,25 +69,37 @@ async function tokens() {
 }
 
 async function backup() {
+  const listed = h("div");
+  async function show() {
+    const made = await get("/backups");
+    fill(listed, table(T.lastBackups, [T.when, T.who, T.state], made.map((one) => [time(one.created), one.by, one.state]), T.nothing));
+  }
+  await show();
   const told = h("div", { role: "status" });
   const form = h("form", { onsubmit: async (event) => {
     event.preventDefault();
     try {
       const ended = await job(await post("/backups", { folder: form.elements.folder.value }));
-      fill(told, T.backupMade(ended.result.folder));
+      fill(told, T.backupMade(ended.result.folder)); await show();
     } catch (error) { showProblem(form, error, told); }
   } }, field("folder", T.backupFolder, { required: true, value: "/var/backups/martlet" }), told,
   h("div", { class: "buttons" }, h("button", { class: "main" }, T.makeBackup)));
-  return h("section", {}, h("h2", {}, T.backup), form);
+  return h("section", {}, h("h2", {}, T.backup), form, listed);
 }
 
 async function certificates() {
   const all = await get("/certificates");
-  return h("section", {}, h("h2", {}, T.certificates), table(T.certificates, [T.name, ""], all.map((c) => [c.file, h("span", { class: c.days < 30 ? "bad" : null }, T.validFor(c.days))]), T.nothing));
+  const until = (days) => new Date(Date.now() + days * 86400000).toISOString().slice(0, 10);
+  return h("section", {}, h("h2", {}, T.certificates), table(T.certificates, [T.name, T.validity, T.expires], all.map((c) => [c.file,
+    h("span", { class: c.days < 30 ? "bad" : null }, T.validFor(c.days)), until(c.days)]), T.nothing));
 }
 
 async function audit() {
   const page = await get("/audit?limit=50");
+  const shown = (value) => JSON.stringify(value, null, 1);
+  const more = (entry) => (entry.before === null && entry.after === null ? "–" : h("details", {}, h("summary", {}, T.detailsOf(entry.number)),
+    entry.before !== null && [h("div", { class: "soft" }, T.before), h("pre", { tabindex: 0 }, shown(entry.before))],
+    entry.after !== null && [h("div", { class: "soft" }, T.after), h("pre", { tabindex: 0 }, shown(entry.after))]));
   return h("section", {}, h("h2", {}, T.audit), h("p", { class: page.intact ? "good" : "bad" }, page.intact ? T.intact : T.notIntact),
-    table(T.audit, [T.when, T.who, T.what, T.target], page.items.map((entry) => [time(entry.at), `${entry.who} (${entry.via})`, entry.what, entry.target]), T.nothing));
+    table(T.audit, [T.when, T.who, T.what, T.target, ""], page.items.map((entry) => [time(entry.at), `${entry.who} (${entry.via})`, entry.what, entry.target, more(entry)]), T.nothing));
 }

@@ -1,52 +1,107 @@
 // Positions with their ellipses on a plan: an image with two reference points, or a plain grid.
+// Tracks of periodic requests, their accuracy over time, cells and TRPs.
 import { call, get, post } from "../api.js";
-import { field, fill, h, say, showProblem } from "../dom.js";
+import { plot } from "../chart.js";
+import { field, fill, h, say, showProblem, table } from "../dom.js";
 import { position } from "./ues.js";
 import { T } from "../text.js";
 
 const METRES = 111320;
-// Tracks last while the console is open.
-const tracks = new Map();
+// Single positions last while the console is open; tracks of periodic requests are the server's.
+const single = new Map();
 
-export async function map(at, _, context) {
+const digitsOf = (text) => text.replace(/\D/g, "");
+
+export async function map(at, [given], context) {
+  const may = context.may("network");
   let plan = await get("/plan").catch(() => null);
-  const picture = h("div"); const told = h("div", { role: "status" }); const problem = h("div");
+  const points = await get("/transmission-points").catch(() => []);
+  let size = await sizeOf(plan); let requests = []; let tracks = new Map(); let chosen = null;
+  const picture = h("div"); const told = h("div", { role: "status" }); const problem = h("div"); const problem2 = h("div");
+  const listed = h("div"); const accuracy = h("div");
   const form = h("form", { class: "inline", onsubmit: async (event) => {
     event.preventDefault();
-    const digits = form.elements.supi.value.replace(/\D/g, "");
+    const digits = digitsOf(form.elements.supi.value);
     fill(told);
     try {
       const located = await post(`/ues/imsi-${digits}/location`);
-      const point = located.locationEstimate?.point;
-      if (point) {
-        const track = tracks.get(digits) ?? [];
-        track.push({ ...point, ellipse: located.locationEstimate.uncertaintyEllipse, uncertainty: located.locationEstimate.uncertainty, at: Date.now() });
-        tracks.set(digits, track.slice(-50));
+      const shape = located.locationEstimate ?? {}; const ellipse = shape.uncertaintyEllipse;
+      if (shape.point) {
+        const found = { ms: Date.now(), latitude: shape.point.lat, longitude: shape.point.lon, semi_major: ellipse?.semiMajor ?? shape.uncertainty ?? 0,
+          semi_minor: ellipse?.semiMinor ?? shape.uncertainty ?? 0, orientation: ellipse?.orientationMajor ?? 0 };
+        single.set(digits, [...(single.get(digits) ?? []), found].slice(-50));
       }
-      fill(told, position(located)); fill(problem); draw();
+      fill(told, position(located)); showProblem(form, {}, problem); fill(problem); draw();
     } catch (error) { showProblem(form, error, problem); }
-  } }, field("supi", T.locateUe, { inputmode: "numeric", required: true }, T.imsi), h("button", { class: "main" }, T.locate));
+  } }, field("supi", T.locateUe, { inputmode: "numeric", required: true, value: digitsOf(given ?? "") }, T.imsi), h("button", { class: "main" }, T.locate));
 
-  function draw() {
-    const points = [...tracks.values()].flat();
-    const view = plan ? onPlan(plan) : onGrid(points);
-    const marks = [...tracks.entries()].flatMap(([digits, track]) => {
-      const places = track.map((point) => view.place(point));
-      const last = track[track.length - 1]; const [x, y] = places[places.length - 1];
-      const major = Math.max(view.scale * (last.ellipse?.semiMajor ?? last.uncertainty ?? 1), 3);
-      const minor = Math.max(view.scale * (last.ellipse?.semiMinor ?? last.uncertainty ?? 1), 3);
-      const angle = (last.ellipse?.orientationMajor ?? 0) + view.turn;
-      return [places.length > 1 && h("polyline", { class: "track", points: places.map((p) => p.join(",")).join(" ") }),
-        h("ellipse", { class: "ellipse", cx: x, cy: y, rx: minor, ry: major, transform: `rotate(${angle} ${x} ${y})` }),
-        h("circle", { class: "node", cx: x, cy: y, r: 4 }), h("text", { x: x + 8, y: y - 8 }, digits)];
-    });
-    const name = points.length ? `${T.mapLabel}: ${[...tracks.entries()].map(([digits, t]) => `${digits} at ${t[t.length - 1].lat.toFixed(5)}, ${t[t.length - 1].lon.toFixed(5)}`).join("; ")}` : T.noPosition;
-    fill(picture, !points.length && h("p", { class: "soft" }, T.noPosition),
-      h("svg", { class: "picture", viewBox: view.box, role: "img", "aria-label": name }, view.back, marks));
+  const periodic = h("form", { class: "inline", novalidate: true, "aria-label": T.periodic, onsubmit: async (event) => {
+    event.preventDefault();
+    const value = (name) => periodic.elements[name].value;
+    try {
+      const started = await post("/location-requests", { supi: `imsi-${digitsOf(value("periodic.supi"))}`, interval_s: Number(value("interval_s")), seconds: Number(value("seconds")) });
+      chosen = started.id; showProblem(periodic, {}, problem2); fill(problem2); await load();
+    } catch (error) { showProblem(periodic, error.field === "supi" ? { ...error, field: "periodic.supi" } : error, problem2); }
+  } }, field("periodic.supi", T.imsi, { inputmode: "numeric", required: true, value: digitsOf(given ?? "") }),
+  field("interval_s", T.interval, { type: "number", min: 1, max: 3600, value: 5 }), field("seconds", T.duration, { type: "number", min: 1, max: 86400, value: 600 }),
+  h("button", { class: "main" }, T.startPeriodic));
+
+  async function load() {
+    requests = await get("/location-requests");
+    const whole = await Promise.all(requests.slice(0, 20).map((one) => get(`/location-requests/${one.id}`).catch(() => null)));
+    tracks = new Map(whole.filter(Boolean).map((one) => [one.id, one]));
+    chosen ??= requests[0]?.id ?? null;
+    drawList(); draw();
+  }
+  const act = async (method, path) => { try { await call(method, path, method === "POST" ? {} : undefined); } catch (error) { say(error.detail); } await load(); };
+  function drawList() {
+    const named = (label, one) => ({ "aria-label": `${label}: ${one.supi}` });
+    fill(listed, table(T.requests, [T.supi, T.state, T.interval, T.positions, T.failures, T.lastAccuracy, ""], requests.map((one) => {
+      const track = tracks.get(one.id)?.positions ?? one.positions; const last = track.at(-1);
+      return [one.supi, T.states[one.state], one.interval_s, track.length, [String(one.failures), one.last_failure && h("div", { class: "bad" }, one.last_failure)],
+        last ? `${last.semi_major.toFixed(1)} m` : "–", h("div", { class: "buttons" },
+          h("button", { ...named(T.showTrack, one), "aria-pressed": String(one.id === chosen), onclick: () => { chosen = one.id; drawList(); draw(); } }, T.showTrack),
+          one.state === "running" && h("button", { ...named(T.stop, one), onclick: () => act("POST", `/location-requests/${one.id}/stop`) }, T.stop),
+          h("button", { class: "danger", ...named(T.remove, one), onclick: () => act("DELETE", `/location-requests/${one.id}`) }, T.remove))];
+    }), T.nothing));
   }
 
-  fill(at, context.may("network") && form, problem, told, picture, context.may("administration") && planForm());
+  function draw() {
+    const all = [...[...single].map(([digits, track]) => [digits, track, false]),
+      ...[...tracks.values()].filter((one) => one.positions.length).map((one) => [digitsOf(one.supi), one.positions, one.id === chosen])];
+    const places = [...all.flatMap(([, track]) => track), ...points];
+    const view = plan ? onPlan(plan, size) : onGrid(places);
+    const marks = all.map(([digits, track, isChosen]) => {
+      const last = track.at(-1); const line = track.map(view.place); const [x, y] = line.at(-1);
+      const major = Math.max(view.scale * last.semi_major, 3); const minor = Math.max(view.scale * last.semi_minor, 3);
+      return [line.length > 1 && h("polyline", { class: `track${isChosen ? " chosen" : ""}`, points: line.map((p) => p.join(",")).join(" ") }),
+        line.slice(0, -1).map(([px, py]) => h("circle", { class: "past", cx: px, cy: py, r: 2.5 })),
+        h("ellipse", { class: "ellipse", cx: x, cy: y, rx: minor, ry: major, transform: `rotate(${last.orientation + view.turn} ${x} ${y})` }),
+        h("circle", { class: "node", cx: x, cy: y, r: 4 }), h("text", { x: x + 8, y: y - 8 }, digits)];
+    });
+    const masts = points.map((point) => {
+      const [x, y] = view.place(point);
+      return [h("path", { class: "mast", d: `M${x} ${y - 8} l7 13 h-14 z` }), h("text", { class: "mast-name", x: x + 10, y: y + 14 }, point.name)];
+    });
+    const where = all.map(([digits, track]) => `${digits} at ${track.at(-1).latitude.toFixed(5)}, ${track.at(-1).longitude.toFixed(5)}`).join("; ");
+    fill(picture, !all.length && h("p", { class: "soft" }, T.noPosition),
+      h("svg", { class: "picture map", viewBox: view.box, role: "img", "aria-label": all.length ? `${T.mapLabel}: ${where}` : T.noPosition }, view.back, masts, marks));
+    const track = tracks.get(chosen);
+    fill(accuracy, track?.positions.length ? [h("h2", {}, T.accuracyOver(track.supi)),
+      plot([{ name: T.lastAccuracy, points: track.positions.map((p) => [p.ms, p.semi_major]) }], T.accuracyOver(track.supi), T.metres)] : null);
+  }
+
+  fill(at, may && form, problem, told, picture, accuracy,
+    may && [h("h2", {}, T.periodic), periodic, problem2, listed],
+    table(T.points, [T.name, T.source, "PCI", T.latitude, T.longitude], points.map((p) => [p.name, p.source, p.pci, p.latitude.toFixed(6), p.longitude.toFixed(6)]), T.nothing),
+    context.may("administration") && planForm());
   draw();
+  if (may) {
+    await load();
+    let due = null;
+    context.onLeave(() => clearTimeout(due));
+    context.events(["position"], { position() { due ??= setTimeout(() => { due = null; load(); }, 300); } });
+  }
 
   function planForm() {
     const at2 = h("div"); let image = plan?.image ?? null;
@@ -58,10 +113,11 @@ export async function map(at, _, context) {
       try {
         const made = { name: form2.elements.name.value, image: image ?? "", references: [point(1), point(2)] };
         await call("PUT", "/plan", made);
-        plan = made; say(T.done); draw();
+        plan = made; size = await sizeOf(plan); say(T.done); showProblem(form2, {}, at2); fill(at2); draw();
       } catch (error) { showProblem(form2, error, at2); }
     } }, h("p", { class: "soft" }, T.planHint), field("name", T.planName, { value: plan?.name ?? "" }),
-    field("image", T.planImage, { type: "file", accept: "image/png,image/jpeg" }), reference(1), reference(2), at2,
+    field("image", T.planImage, { type: "file", accept: "image/png,image/jpeg" }),
+    h("div", { class: "grid" }, reference(1)), h("div", { class: "grid" }, reference(2)), at2,
     h("div", { class: "buttons" }, h("button", { class: "main" }, T.savePlan)));
     form2.elements.image.addEventListener("change", () => {
       const reader = new FileReader();
@@ -72,8 +128,17 @@ export async function map(at, _, context) {
   }
 }
 
+// Width and height of the image of a plan.
+async function sizeOf(plan) {
+  if (!plan) return null;
+  const image = new Image();
+  image.src = plan.image;
+  try { await image.decode(); } catch { return null; }
+  return [image.naturalWidth, image.naturalHeight];
+}
+
 // Two points fix scale, turn and shift of the image. East and north are flat here.
-function onPlan(plan) {
+function onPlan(plan, size) {
   const [a, b] = plan.references;
   const east = (lon) => (lon - a.longitude) * METRES * Math.cos((a.latitude * Math.PI) / 180);
   const north = (lat) => (lat - a.latitude) * METRES;
@@ -81,22 +146,22 @@ function onPlan(plan) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const scale = Math.hypot(dx, dy) / Math.hypot(e, n);
   const turn = Math.atan2(dy, dx) - Math.atan2(-n, e);
-  const place = ({ lat, lon }) => {
-    const [x, y] = [east(lon) * scale, -north(lat) * scale];
+  const place = ({ latitude, longitude }) => {
+    const [x, y] = [east(longitude) * scale, -north(latitude) * scale];
     return [a.x + x * Math.cos(turn) - y * Math.sin(turn), a.y + x * Math.sin(turn) + y * Math.cos(turn)];
   };
-  const width = Math.max(600, a.x, b.x) + 50; const height = Math.max(400, a.y, b.y) + 50;
+  const [width, height] = size ?? [Math.max(600, a.x, b.x) + 50, Math.max(400, a.y, b.y) + 50];
   return { place, scale, turn: (turn * 180) / Math.PI, box: `0 0 ${width} ${height}`,
     back: h("image", { href: plan.image, x: 0, y: 0 }) };
 }
 
 function onGrid(points) {
-  const origin = points[0] ?? { lat: 0, lon: 0 };
-  const flat = points.map((p) => [(p.lon - origin.lon) * METRES * Math.cos((origin.lat * Math.PI) / 180), (p.lat - origin.lat) * METRES]);
-  const size = (p) => p.ellipse?.semiMajor ?? p.uncertainty ?? 0;
-  const reach = Math.max(50, ...flat.map(([x, y], n) => Math.max(Math.abs(x), Math.abs(y)) + size(points[n]))) * 1.1;
+  const origin = points[0] ?? { latitude: 0, longitude: 0 };
+  const east = (p) => (p.longitude - origin.longitude) * METRES * Math.cos((origin.latitude * Math.PI) / 180);
+  const north = (p) => (p.latitude - origin.latitude) * METRES;
+  const reach = Math.max(50, ...points.map((p) => Math.max(Math.abs(east(p)), Math.abs(north(p))) + (p.semi_major ?? 0))) * 1.1;
   const scale = 200 / reach;
-  const place = ({ lat, lon }) => [400 + (lon - origin.lon) * METRES * Math.cos((origin.lat * Math.PI) / 180) * scale, 220 - (lat - origin.lat) * METRES * scale];
+  const place = (p) => [400 + east(p) * scale, 220 - north(p) * scale];
   const lines = [];
   for (let x = 0; x <= 800; x += 80) lines.push(h("line", { class: "grid-line", x1: x, x2: x, y1: 0, y2: 440 }));
   for (let y = 0; y <= 440; y += 80) lines.push(h("line", { class: "grid-line", x1: 0, x2: 800, y1: y, y2: y }));

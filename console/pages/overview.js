@@ -76,37 +76,48 @@ function describe(kind, data) {
   return `${data.raised ? "Alarm" : "Cleared"}: ${data.alarm.what}`;
 }
 
-// gNBs, functions, UPFs and data networks from left to right; what is unhealthy has a thick border.
+// The control plane above; gNBs, UPFs, the switch and data networks from left to right below it, with
+// the throughput on the lines. What is unhealthy has a thick border.
 function draw(o) {
+  const functions = o.functions.filter((f) => f.name !== "upf");
   const columns = [
-    o.gnb_names.slice(0, 8).map((name) => ({ name: `gNB ${name}`, bad: false })),
-    o.functions.filter((f) => f.name !== "upf").map((f) => ({ name: f.name.toUpperCase(), bad: !f.running })),
-    o.upfs.map((upf) => ({ name: `UPF ${upf.n4}`, bad: !upf.associated })),
-    o.data_networks.map((network) => ({ name: `${network.name} ${network.used}/${network.of}`, bad: network.of > 0 && network.used >= 0.9 * network.of })),
+    { name: "gnbs", nodes: o.gnb_names.slice(0, 8).map((name) => ({ name: `gNB ${name}`, bad: false })) },
+    { name: "upfs", nodes: o.upfs.map((upf) => ({ name: `UPF ${upf.n4}`, bad: !upf.associated })) },
+    ...(o.switch ? [{ name: "switch", nodes: [{ name: `${T.switch}: ${o.switch.sessions} ${T.sessions}`, bad: !o.switch.connected }] }] : []),
+    { name: "networks", nodes: o.data_networks.map((network) => ({ name: `${network.name} ${network.used}/${network.of}`, bad: network.of > 0 && network.used >= 0.9 * network.of })) },
   ];
-  if (!columns[0].length) columns[0].push({ name: `no ${T.gnb}`, bad: true });
-  const rows = Math.max(4, ...columns.map((column) => column.length));
-  const height = rows * 34 + 20;
-  const x = [10, 250, 490, 730]; const width = 200;
-  const middle = height / 2;
-  const y = (column, n) => middle - (column.length * 34) / 2 + n * 34 + 2;
-  const busy = o.uplink_bps + o.downlink_bps > 0;
+  if (o.gnbs > 8) columns[0].nodes.push({ name: `… ${o.gnbs - 8} ${T.gnbs}`, bad: false });
+  if (!columns[0].nodes.length) columns[0].nodes.push({ name: `no ${T.gnb}`, bad: true });
+  const width = 190; const gap = (940 - 20 - width) / (columns.length - 1);
+  const rows = Math.max(2, ...columns.map((column) => column.nodes.length));
+  const perRow = 6; const top = 40 + Math.ceil(functions.length / perRow) * 34; const low = top + 46;
+  const middle = low + rows * 17; const height = low + rows * 34 + 16;
+  const x = (c) => 10 + c * gap;
+  const y = (c, n) => middle - columns[c].nodes.length * 17 + n * 34 + 3;
+  const lines = []; const labels = [];
+  for (let c = 0; c + 1 < columns.length; c += 1) {
+    const busy = o.uplink_bps + o.downlink_bps > 0;
+    const centre = x(c) + width + (gap - width) / 2;
+    columns[c].nodes.forEach((_, n) => columns[c + 1].nodes.forEach((__, m) => {
+      const [from, to] = [y(c, n) + 14, y(c + 1, m) + 14];
+      lines.push(h("path", { class: busy ? "line busy" : "line", d: `M${x(c) + width} ${from} C ${centre} ${from}, ${centre} ${to}, ${x(c + 1)} ${to}` }));
+    }));
+    const name = c === 0 ? T.n3 : columns[c + 1].name === "networks" ? T.n6 : "";
+    const most = Math.max(columns[c].nodes.length, columns[c + 1].nodes.length);
+    const above = middle - most * 17;
+    labels.push(h("text", { class: "rate", x: centre, y: above - 12, "text-anchor": "middle" }, `${name} ↑ ${rate(o.uplink_bps)}`),
+      h("text", { class: "rate", x: centre, y: above + 4, "text-anchor": "middle" }, `↓ ${rate(o.downlink_bps)}`));
+  }
+  const upfAt = x(1) + width / 2; const gnbAt = x(0) + width / 2;
+  const firstOf = (c) => y(c, 0);
+  lines.push(h("path", { class: "line signalling", d: `M${gnbAt} ${top + 8} V${firstOf(0)}` }), h("path", { class: "line signalling", d: `M${upfAt} ${top + 8} V${firstOf(1)}` }));
+  labels.push(h("text", { x: gnbAt + 6, y: top + 24 }, T.n2), h("text", { x: upfAt + 6, y: top + 24 }, T.n4));
+  const boxes = functions.map((f, n) => ({ name: f.name.toUpperCase(), bad: !f.running, x: 20 + (n % perRow) * 151, y: 36 + Math.floor(n / perRow) * 34 }));
   const name = `${o.gnbs} gNBs, ${o.functions.length} functions, ${o.upfs.length} UPFs, ${o.data_networks.length} data networks; uplink ${rate(o.uplink_bps)}, downlink ${rate(o.downlink_bps)}`;
-  const lines = [];
-  columns[0].forEach((_, n) => {
-    const from = y(columns[0], n) + 14;
-    lines.push(h("path", { class: "line", d: `M${x[0] + width} ${from} C ${x[0] + width + 20} ${from}, ${x[1] - 20} ${middle}, ${x[1]} ${middle}` }));
-  });
-  columns[2].forEach((_, n) => {
-    const to = y(columns[2], n) + 14;
-    lines.push(h("path", { class: "line", d: `M${x[1] + width} ${middle} C ${x[1] + width + 20} ${middle}, ${x[2] - 20} ${to}, ${x[2]} ${to}` }));
-    columns[3].forEach((_, m) => {
-      const end = y(columns[3], m) + 14;
-      lines.push(h("path", { class: busy ? "line busy" : "line", d: `M${x[2] + width} ${to} C ${x[2] + width + 20} ${to}, ${x[3] - 20} ${end}, ${x[3]} ${end}` }));
-    });
-  });
-  return h("svg", { class: "picture", viewBox: `0 0 940 ${height}`, role: "img", "aria-label": name }, lines,
-    columns.map((column, c) => column.map((node, n) => h("g", {},
-      h("rect", { class: node.bad ? "node bad" : "node", x: x[c], y: y(column, n), width, height: 28, rx: 5 }),
-      h("text", { x: x[c] + 8, y: y(column, n) + 19 }, node.name.slice(0, 26))))));
+  const node = (one, left, at, wide, chars) => h("g", {}, h("rect", { class: one.bad ? "node bad" : "node", x: left, y: at, width: wide, height: 28, rx: 5 }),
+    h("text", { x: left + 8, y: at + 19 }, one.name.slice(0, chars)));
+  return h("svg", { class: "picture", viewBox: `0 0 940 ${height}`, role: "img", "aria-label": name },
+    h("rect", { class: "area", x: 10, y: 4, width: 920, height: top + 4, rx: 6 }), h("text", { class: "soft-text", x: 20, y: 24 }, T.controlPlane),
+    lines, boxes.map((one) => node(one, one.x, one.y, 139, 14)),
+    columns.map((column, c) => column.nodes.map((one, n) => node(one, x(c), y(c, n), width, 25))), labels);
 }

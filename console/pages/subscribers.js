@@ -1,31 +1,46 @@
-// Subscribers: edit, bulk import with a preview, SIM batches.
+// Subscribers: edit, groups, bulk import with a preview, SIM batches.
 import { call, get, job, key, post } from "../api.js";
 import { field, fill, h, say, showProblem, table, time } from "../dom.js";
+import { typed } from "../form.js";
 import { rows } from "../table.js";
+import { groups } from "./groups.js";
 import { T } from "../text.js";
 
 export async function subscribers(at, [supi], context) {
   if (supi) return edit(at, supi === "new" ? null : supi);
   const count = h("p", { class: "soft", "aria-live": "polite" });
   const list = rows({
-    label: T.pages.subscribers, heads: [T.supi, T.msisdn, T.slices, T.dnn], path: "/subscribers",
+    label: T.pages.subscribers, heads: [T.supi, T.msisdn, T.slices, T.dataNetworksAndGroups], path: "/subscribers",
     cells: (s) => [h("a", { href: `#/subscribers/${s.supi}` }, s.supi), s.msisdn ?? "–",
       s.slices.map((slice) => slice.sd ? `${slice.sst}-${slice.sd}` : slice.sst).join(", "),
-      [...new Set(s.slices.flatMap((slice) => slice.dnns.map((dnn) => dnn.name)))].join(", ")],
+      [[...new Set(s.slices.flatMap((slice) => slice.dnns.map((dnn) => dnn.name)))].join(", "),
+        s.groups?.length ? ` · ${s.groups.join(", ")}` : ""].join("")],
     count: (all, shown) => { count.textContent = T.subscriberCount(all, shown); },
   });
   const problem = h("div");
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
-    field("search", T.search, { type: "search", inputmode: "numeric" }, T.searchHint), h("button", { class: "main" }, T.search),
+    field("search", T.search, { type: "search", inputmode: "numeric" }, T.searchHint), field("group", T.group, { options: [["", T.anyGroup]] }),
+    h("button", { class: "main" }, T.search),
     context.may("subscribers") && h("a", { href: "#/subscribers/new" }, T.addSubscriber));
   async function load() {
     const search = form.elements.search.value.trim();
-    try { await list.load(search ? `&search=${encodeURIComponent(search)}` : ""); fill(problem); }
+    const group = form.elements.group.value;
+    const filter = [["search", search], ["group", group]].filter(([, value]) => value).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`);
+    try { await list.load(filter.join("")); fill(problem); }
     catch (error) { showProblem(form, error, problem); }
   }
+  // The groups may change with each change of subscribers.
+  async function again() {
+    const select = form.elements.group; const chosen = select.value;
+    const found = await get("/subscriber-groups");
+    fill(select, [["", T.anyGroup], ...found.map((one) => [one.name, `${one.name} (${one.subscribers})`])].map(([value, text]) => h("option", { value }, text)));
+    select.value = chosen;
+    await load();
+  }
+  form.elements.group.addEventListener("change", load);
   fill(at, form, problem, count, list.view,
-    context.may("subscribers") && h("div", { class: "grid wide" }, importing(load), await batches(load)));
-  await load();
+    context.may("subscribers") && [await groups(again), h("div", { class: "grid wide" }, importing(again), await batches(again))]);
+  await again();
 }
 
 function importing(done) {
@@ -58,7 +73,8 @@ async function batches(done) {
     try {
       const made = await post("/sim-batches", {
         name: value("name"), count: Number(value("count")), first_msisdn: value("first_msisdn") || null,
-        template: { supi: `imsi-${value("supi")}`, slices: [{ sst: 1, default: true, dnns: [{ name: value("dnn"), default: true }] }] },
+        template: { supi: `imsi-${value("supi")}`, slices: [{ sst: 1, default: true, dnns: [{ name: value("dnn"), default: true }] }],
+          groups: value("batch-groups").split(/[\s,;]+/).filter(Boolean) },
       }, { "idempotency-key": key() });
       const lines = ["imsi,key,opc", ...made.sims.map((sim) => `${sim.imsi},${sim.key},${sim.opc}`)].join("\n");
       const url = URL.createObjectURL(new Blob([lines], { type: "text/csv" }));
@@ -69,7 +85,7 @@ async function batches(done) {
   } },
   field("name", T.batchName, { required: true }), field("count", T.batchCount, { type: "number", min: 1, max: 10000, value: 10 }),
   field("supi", T.firstImsi, { inputmode: "numeric", required: true }), field("first_msisdn", T.firstMsisdn, { inputmode: "numeric" }),
-  field("dnn", T.dnn, { value: "internet", required: true }), at, h("div", { class: "buttons" }, h("button", { class: "main" }, T.makeBatch)));
+  field("dnn", T.dnn, { value: "internet", required: true }), field("batch-groups", T.groupNames), at, h("div", { class: "buttons" }, h("button", { class: "main" }, T.makeBatch)));
   async function show() {
     const all = await get("/sim-batches");
     fill(listed, table(T.batches, [T.name, T.firstImsi, T.batchCount, T.when], all.map((b) => [b.name, b.first, b.count, time(b.created)]), T.nothing));
@@ -78,37 +94,58 @@ async function batches(done) {
   return h("section", {}, h("h2", {}, T.batch), form, listed);
 }
 
+const TYPES = "IPV4, IPV6, IPV4V6, ETHERNET, UNSTRUCTURED";
+const byte = (name, label, max) => ({ name, label, type: "number", attributes: { min: name === "sst" ? 0 : 1, max } });
+const DNN = [
+  { name: "name", label: T.dnn, attributes: { required: true } }, { name: "default", label: T.isDefault, type: "check" },
+  { name: "session_types", label: T.sessionTypes, type: "words", hint: TYPES },
+  { name: "ambr_uplink", label: T.sessionAmbrUp, hint: T.ambrHint }, { name: "ambr_downlink", label: T.sessionAmbrDown },
+  byte("five_qi", T.fiveQi, 255), byte("arp_priority", T.arp, 15),
+  { name: "static_ipv4", label: T.staticIpv4 }, { name: "static_ipv6", label: T.staticIpv6 },
+  { name: "ssc_modes", label: T.sscModes, type: "numbers" }, { name: "framed_routes", label: T.framedRoutes, type: "words" },
+];
+const newDnn = () => ({ name: "internet", default: true, session_types: ["IPV4"], ambr_uplink: "1 Gbps", ambr_downlink: "1 Gbps", five_qi: 9, arp_priority: 8, ssc_modes: [1] });
+const FIELDS = [
+  { name: "groups", label: T.groupNames, type: "words" },
+  { name: "slices", label: T.slices, type: "items", add: T.addSlice, title: (s, n) => T.sliceTitle(s?.sd ? `${s.sst}-${s.sd}` : s?.sst ?? n + 1),
+    make: () => ({ sst: 1, default: false, dnns: [newDnn()] }), fields: [
+      byte("sst", "SST", 255), { name: "sd", label: "SD", hint: T.sdHint }, { name: "default", label: T.isDefault, type: "check" },
+      { name: "dnns", label: T.dataNetworks, type: "items", fields: DNN, add: T.addDnn, title: (d, n) => T.dnnTitle(d?.name || n + 1), make: () => ({ ...newDnn(), default: false }) },
+    ] },
+];
+
 async function edit(at, supi) {
-  let tag = null;
-  const problem = h("div");
-  const form = h("form", { onsubmit: save },
+  let tag = null; let rest = {};
+  const problem = h("div"); const controls = h("div"); let values = null;
+  // The API names what is wrong, and what to write.
+  const form = h("form", { onsubmit: save, novalidate: true },
     field("supi", T.supi, { required: true, readonly: supi !== null, value: supi ?? "imsi-" }),
     field("msisdn", T.msisdn, { inputmode: "numeric" }),
     field("key", T.key, { autocomplete: "off" }, supi ? `${T.keyHint} ${T.keepKey}` : T.keyHint),
     field("opc", T.opc, { autocomplete: "off" }, supi ? T.keepKey : null),
     field("ambr_uplink", T.ambrUp, { value: "1 Gbps" }), field("ambr_downlink", T.ambrDown, { value: "1 Gbps" }),
-    field("slices", T.slices, { rows: 10, value: JSON.stringify([{ sst: 1, default: true, dnns: [{ name: "internet", default: true }] }], null, 2) }, T.slicesHint),
-    problem, h("div", { class: "buttons" }, h("button", { class: "main" }, T.save),
+    field("service_kind", T.serviceArea, { options: [["", T.noRestriction], ["allowed", T.allowed], ["not_allowed", T.notAllowed]] }),
+    field("service_area", T.tacs, { inputmode: "numeric" }),
+    controls, problem, h("div", { class: "buttons" }, h("button", { class: "main" }, T.save),
       supi && h("button", { type: "button", class: "danger", onclick: remove }, T.removeSubscriber),
       h("a", { href: "#/subscribers" }, T.cancel)));
-  let rest = {};
+  function draw(value) { values = typed(FIELDS, value); fill(controls, values.view); }
   async function load() {
     const { value, tag: current } = await call("GET", `/subscribers/${supi}`);
     tag = current;
-    const { msisdn, ambr_uplink, ambr_downlink, slices, ...others } = value;
+    const { msisdn, ambr_uplink, ambr_downlink, slices, groups: of, service_area: area, ...others } = value;
     rest = others;
     form.elements.msisdn.value = msisdn ?? "";
     form.elements.ambr_uplink.value = ambr_uplink; form.elements.ambr_downlink.value = ambr_downlink;
-    form.elements.slices.value = JSON.stringify(slices, null, 2);
-    fill(problem);
+    const [kind, tacs] = Object.entries(area ?? {})[0] ?? ["", []];
+    form.elements.service_kind.value = kind; form.elements.service_area.value = tacs.join(", ");
+    draw({ slices, groups: of ?? [] }); fill(problem);
   }
   function body() {
     const value = (name) => form.elements[name].value.trim();
-    let slices;
-    try { slices = JSON.parse(value("slices")); } catch (error) {
-      throw { detail: error.message, field: "slices", remedy: T.slicesHint };
-    }
-    const made = { ...rest, supi: value("supi"), ambr_uplink: value("ambr_uplink"), ambr_downlink: value("ambr_downlink"), slices };
+    const made = { ...rest, ...values.read(), supi: value("supi"), ambr_uplink: value("ambr_uplink"), ambr_downlink: value("ambr_downlink") };
+    const kind = value("service_kind");
+    if (kind) made.service_area = { [kind]: value("service_area").split(/[\s,;]+/).filter(Boolean).map(Number) };
     for (const name of ["msisdn", "key", "opc"]) if (value(name)) made[name] = value(name);
     return made;
   }
@@ -132,6 +169,6 @@ async function edit(at, supi) {
     catch (error) { fail(error); }
   }
   // Shown with its values, which would replace what a user has typed already.
-  if (supi) await load();
+  if (supi) await load(); else draw({ groups: [], slices: [{ sst: 1, default: true, dnns: [newDnn()] }] });
   fill(at, h("h2", {}, supi ? `${T.editSubscriber}: ${supi}` : T.addSubscriber), form);
 }

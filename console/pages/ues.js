@@ -1,7 +1,8 @@
 // All UEs, and the page of one: state, procedures with causes, messages, sessions, rules, position.
 import { get, post } from "../api.js";
 import { cause } from "../causes.js";
-import { field, fill, h, say, table } from "../dom.js";
+import { spark } from "../chart.js";
+import { field, fill, h, rate, say, table } from "../dom.js";
 import { rows } from "../table.js";
 import { recorder } from "./ladder.js";
 import { T } from "../text.js";
@@ -64,21 +65,39 @@ async function one(at, supi, context) {
     try {
       const ue = await get(`/ues/${supi}`);
       fill(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
-        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, `${ue.lpp} / ${ue.lcs_upp}`)),
+        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))),
       context.may("network") && h("div", { class: "buttons" }, act("release", T.release), act("paging", T.page),
-        act("location", T.locate), act("deregistration", T.deregister, true)));
+        act("location", T.locate), h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true)));
     } catch (problem) {
       fill(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
     }
-    const found = await get(`/ues/${supi}/sessions`).catch(() => []);
-    fill(sessions, found.length ? found.map(session) : h("p", { class: "soft" }, T.nothing));
+    await loadSessions();
     const { items } = await get(`/ues/${supi}/history?last=200`).catch((problem) => ({ items: [], problem }));
     fill(history, items.length ? h("ol", { class: "timeline", "aria-label": `${T.historyOf} ${supi}` }, items.slice().reverse().map(event))
       : h("p", { class: "soft" }, T.noHistory));
     fill(ladder, items.length ? [h("p", { class: "soft" }, T.ladderHint), drawLadder(items.slice(-25))] : null);
   }
 
+  // Throughput is the difference of two readings of the counters.
+  const rates = new Map();
+  async function loadSessions() {
+    const found = await get(`/ues/${supi}/sessions`).catch(() => []);
+    const now = performance.now();
+    for (const s of found) {
+      const sum = (way) => s.user_plane.reduce((all, n4) => all + n4[way].bytes, 0);
+      const before = rates.get(s.id); const totals = { uplink: sum("uplink"), downlink: sum("downlink") };
+      const per = before ? 8000 / Math.max(now - before.at, 1) : 0;
+      const bps = (way) => Math.max(0, before ? (totals[way] - before.totals[way]) * per : 0);
+      const series = [...(before?.series ?? []), { uplink: bps("uplink"), downlink: bps("downlink") }].slice(-150);
+      rates.set(s.id, { at: now, totals, series });
+    }
+    const opened = [...sessions.querySelectorAll("details[open]")].map((one) => one.dataset.of);
+    fill(sessions, found.length ? found.map((s) => session(s, rates.get(s.id).series, opened)) : h("p", { class: "soft" }, T.nothing));
+  }
+
   await load();
+  const timer = setInterval(() => loadSessions().catch(() => {}), 2000);
+  context.onLeave(() => clearInterval(timer));
   let due = null;
   context.onLeave(() => clearTimeout(due));
   context.events(["ue"], { ue(data) {
@@ -95,14 +114,24 @@ function event(entry) {
     why && h("div", { class: "cause" }, h("div", {}, `${T.why}: ${why[0]}`), h("div", {}, `${T.remedy}: ${why[1]}`)));
 }
 
-function session(s) {
+function session(s, series, opened) {
   const rules = s.user_plane.flatMap((n4) => n4.rules.map((rule) => [n4.engine, rule.pdr, rule.precedence,
     rule.source, rule.qfis.join(", ") || "–", rule.filters, `${rule.action ?? "–"} → ${rule.destination ?? "–"}`]));
+  const limit = (value) => (value ? `${rate(value.uplink)} / ${rate(value.downlink)}` : "–");
+  const flows = s.user_plane.flatMap((n4) => (n4.flows ?? []).map((flow) => [flow.qfi, limit(flow.maximum), limit(flow.guaranteed),
+    n4.rules.filter((rule) => rule.qers.includes(flow.qer)).map((rule) => rule.pdr).join(", ") || "–"]));
+  const last = series.at(-1);
+  const drops = Object.entries(Object.assign({}, ...s.user_plane.map((n4) => n4.drops ?? {})));
   return h("section", { class: "card" }, h("h3", {}, `PDU session ${s.id}: ${s.addresses.join(", ") || T.unknown}`),
+    h("div", { class: "grid" }, ["uplink", "downlink"].map((way) => h("div", { class: "card" }, h("div", { class: "label" }, `${T[way]}: ${T.liveThroughput}`),
+      h("div", { class: "value" }, rate(last[way])), series.length > 1 && spark(series.map((one) => one[way]), `${T[way]}: ${T.liveThroughput}`)))),
     h("dl", {}, s.upfs.flatMap((upf) => [h("dt", {}, "UPF"), h("dd", {}, `${upf.upf}, SEID ${upf.seid}, TEID ${upf.teid}`)]),
-      s.user_plane.flatMap((n4) => [h("dt", {}, T.uplink), h("dd", {}, `${n4.uplink.packets} packets, ${n4.uplink.bytes} bytes`),
-        h("dt", {}, T.downlink), h("dd", {}, `${n4.downlink.packets} packets, ${n4.downlink.bytes} bytes`)])),
-    table(T.rules, [T.engine, "PDR", "Precedence", "Source", "QFI", "Filters", "Action"], rules, T.nothing));
+      s.user_plane.flatMap((n4) => [h("dt", {}, T.uplink), h("dd", {}, T.packetsBytes(n4.uplink)),
+        h("dt", {}, T.downlink), h("dd", {}, T.packetsBytes(n4.downlink))]),
+      drops.flatMap(([name, count]) => [h("dt", {}, `${T.dropped}: ${name}`), h("dd", { class: "bad" }, count)])),
+    table(T.qosFlows, ["QFI", `${T.maximum} ↑ / ↓`, `${T.guaranteed} ↑ / ↓`, "PDR"], flows, T.nothing),
+    h("details", { "data-of": s.id, open: opened.includes(String(s.id)) }, h("summary", {}, T.rules),
+      table(T.rules, [T.engine, "PDR", "Precedence", "Source", "QFI", "Filters", "Action"], rules, T.nothing)));
 }
 
 export function position(location) {

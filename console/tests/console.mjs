@@ -21,7 +21,13 @@ const go = async (name) => {
   await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
   await page.getByRole("heading", { level: 1, name }).waitFor();
 };
+// A picture of some rooms.
+const plan = () => readFileSync(new URL("./plan.png", import.meta.url));
 const step = (name) => console.log(`step ${name}`);
+
+// Files of a folder in place of those in the program, to try a change without building it.
+const folder = process.env.MARTLET_CONSOLE_FILES;
+if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: join(folder, new URL(route.request().url()).pathname) }));
 
 try {
   const password = await read();
@@ -51,12 +57,46 @@ try {
   await page.getByRole("link", { name: "imsi-001010000001004" }).waitFor();
   await check("subscribers");
 
+  step("a group, and a change of many with a preview");
+  const many = page.locator("section", { has: page.getByRole("heading", { name: "Groups and changes of many" }) });
+  await many.getByLabel("First digits of the IMSI").fill("00101000000100");
+  await many.getByLabel("Join groups").fill("sensors");
+  await many.getByRole("button", { name: "Preview the change" }).click();
+  await many.getByText("5 subscribers match, 5 would change").waitFor();
+  await many.getByRole("button", { name: "Apply the change" }).click();
+  await many.getByText("5 subscribers were changed.").waitFor();
+  await many.getByRole("cell", { name: "sensors", exact: true }).waitFor();
+  await many.getByLabel("First digits of the IMSI").fill("");
+  await many.locator('[name="select.group"]').fill("sensors");
+  await many.getByLabel("Join groups").fill("");
+  await many.getByLabel("UE AMBR uplink for all").fill("fast");
+  await many.getByRole("button", { name: "Preview the change" }).click();
+  await many.locator("#e-ambr_uplink", { hasText: "100 Mbps" }).waitFor();
+  await many.getByLabel("UE AMBR uplink for all").fill("5 Mbps");
+  await many.getByRole("button", { name: "Preview the change" }).click();
+  await many.getByRole("cell", { name: "5 Mbps" }).first().waitFor();
+  await many.scrollIntoViewIfNeeded();
+  await many.getByRole("heading", { name: "Groups and changes of many" }).evaluate((heading) => heading.scrollIntoView());
+  await check("groups");
+  await many.getByRole("button", { name: "Apply the change" }).click();
+  await many.getByText("5 subscribers were changed.").waitFor();
+  await page.locator("#f-group").selectOption("sensors");
+  await page.getByText("imsi-001010000000001").waitFor({ state: "detached" });
+
   step("an invalid field and a stale edit");
   await page.getByRole("link", { name: "imsi-001010000001000" }).click();
+  await page.getByRole("heading", { name: "Change: imsi-001010000001000" }).waitFor();
   await page.getByLabel("UE AMBR uplink").fill("fast");
   await page.getByRole("button", { name: "Save" }).click();
   await page.locator("#e-ambr_uplink", { hasText: "100 Mbps" }).waitFor();
+  assert.equal(await page.locator("#f-groups").inputValue(), "sensors");
   await page.getByLabel("UE AMBR uplink").fill("10 Mbps");
+  const network = page.getByRole("group", { name: "Data network internet" });
+  await network.getByLabel("ARP priority level").fill("16");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator('[id="e-slices[0].dnns[0].arp_priority"]', { hasText: "1" }).waitFor();
+  await check("subscriber");
+  await network.getByLabel("ARP priority level").fill("7");
   await please("edit");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Someone else changed this meanwhile").waitFor();
@@ -74,7 +114,12 @@ try {
   await check("ues");
   await page.getByRole("link", { name: "imsi-001010000000001" }).click();
   await page.getByText("PDU session 1").waitFor();
+  await page.locator("summary", { hasText: "Rules in the datapath" }).click();
   await page.getByRole("region", { name: "Rules in the datapath" }).waitFor();
+  await page.getByRole("region", { name: "QoS flows" }).waitFor();
+  await please("traffic");
+  // The counters are read every two seconds.
+  await page.getByText(/[1-9]\d* packets, \d+ bytes/).first().waitFor();
   await check("ue");
 
   step("its messages are recorded");
@@ -114,38 +159,104 @@ try {
 
   step("trace");
   await go("User plane");
-  await page.getByLabel("Seconds").fill("3");
+  await page.locator("#f-seconds").fill("3");
   await page.getByRole("button", { name: "Start the trace" }).click();
   await please("traffic");
   await page.getByText(/\(succeeded\)/).waitFor({ timeout: 15000 });
   const packets = await page.getByText(/\d+ Packets, /).innerText();
   assert.doesNotMatch(packets, /^0 /, packets);
   await check("user-plane");
+  await page.getByRole("img", { name: /^Throughput over the last minutes/ }).waitFor();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await check("user-plane-dark");
+  await page.emulateMedia({ colorScheme: "light" });
 
   step("radio");
   await go("Radio");
   await page.getByText("gnb-1").first().waitFor();
+  await page.getByRole("region", { name: "Interfaces" }).getByRole("cell", { name: "N4" }).first().waitFor();
   await check("radio");
 
-  step("the map");
+  step("the map, a plan, and a periodic request");
   await go("Map");
   await page.getByLabel("Locate a UE").fill("001010000000001");
-  await page.getByRole("button", { name: "Locate" }).click();
+  await page.getByRole("button", { name: "Locate", exact: true }).click();
   await page.locator("ellipse").waitFor();
+  await page.getByLabel("Image (PNG or JPEG)").setInputFiles({ name: "plan.png", mimeType: "image/png", buffer: plan() });
+  await page.getByLabel("Name of the plan").fill("ground floor");
+  for (const [name, value] of [["x1", 40], ["y1", 360], ["latitude1", 54.082], ["longitude1", 12.08], ["x2", 600], ["y2", 40], ["latitude2", 54.102], ["longitude2", 12.12]]) {
+    await page.locator(`#f-${name}`).fill(String(value));
+  }
+  await page.getByRole("button", { name: "Save the plan" }).click();
+  await page.locator("svg.map image").waitFor({ state: "attached" });
+  const periodic = page.getByRole("form", { name: "Locate periodically" });
+  await periodic.getByLabel("IMSI").fill("001010000000001");
+  await periodic.getByLabel("Interval in seconds").fill("0");
+  await periodic.getByRole("button", { name: "Start" }).click();
+  await page.locator("#e-interval_s", { hasText: "3600" }).waitFor();
+  await periodic.getByLabel("Interval in seconds").fill("1");
+  await periodic.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("cell", { name: "3", exact: true }).waitFor();
+  await page.getByRole("img", { name: /^Accuracy of imsi-001010000000001 over time/ }).waitFor();
+  await page.getByRole("heading", { level: 1 }).evaluate((heading) => heading.scrollIntoView());
   await check("map");
+  await page.getByRole("button", { name: "Stop: imsi-001010000000001" }).click();
+  await page.getByRole("cell", { name: "stopped" }).waitFor();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await check("map-dark");
+  await page.emulateMedia({ colorScheme: "light" });
 
-  step("a policy is changed");
+  step("a slice and a policy are changed by their fields");
   await go("Services and policies");
+  const open = async (title) => {
+    await page.getByText(`Change: ${title}`, { exact: true }).click();
+    return page.getByRole("form", { name: title });
+  };
+  const qos = await open("QoS and policies");
+  await qos.getByLabel("Default ARP priority level").fill("16");
+  await qos.getByRole("button", { name: "Add a flow" }).click();
+  const flow = qos.getByRole("group", { name: "Flow 1" });
+  await flow.getByLabel("Name").fill("voice");
+  await qos.getByRole("button", { name: "Preview the change" }).click();
+  await page.locator("#e-default_arp", { hasText: "1 to 15" }).waitFor();
+  await page.locator('[id="e-flows[0].filters"]', { hasText: "1 to 15 filters" }).waitFor();
+  await check("policies-invalid");
+  await qos.getByLabel("Default ARP priority level").fill("7");
+  await flow.getByLabel("Traffic, one filter in each line").fill("permit out 17 from 10.0.0.0/8 5060 to assigned");
+  await qos.getByRole("button", { name: "Preview the change" }).click();
+  await qos.getByText("+ ", { exact: false }).filter({ hasText: "default_arp: 7" }).first().waitFor();
+  await check("policies-preview");
+  await please("change the configuration");
+  await qos.getByRole("button", { name: "Save" }).click();
+  await qos.getByText("Someone else changed this meanwhile").waitFor();
+  await check("policies-conflict");
+  await qos.getByRole("button", { name: "Load the current version" }).click();
+  await qos.getByText("Someone else changed this meanwhile").waitFor({ state: "detached" });
+  await qos.getByLabel("Default ARP priority level").fill("7");
+  await qos.getByRole("button", { name: "Save" }).click();
+  await qos.getByText(/pcf: /).first().waitFor();
+  const slices = await open("Slices");
+  await slices.getByRole("button", { name: "Add a slice" }).click();
+  await slices.getByLabel("SD").last().fill("0000a7");
+  await slices.getByRole("button", { name: "Save" }).click();
+  await slices.getByText("network.slices").first().waitFor();
+  await page.getByRole("cell", { name: "0000a7" }).waitFor();
+  await open("Data networks"); await open("Uplink classifiers");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await check("policies-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.getByText("Change: Configuration file", { exact: true }).click();
   const text = page.getByLabel("Configuration file");
-  await text.fill(`${await text.inputValue()}pcf: { default_5qi: 8 }\n`);
+  await text.fill(`${await text.inputValue()}# A note of the operator.\n`);
   await page.getByRole("button", { name: "Check" }).click();
-  await page.getByText("+ pcf: { default_5qi: 8 }").waitFor();
+  await page.getByText("+ # A note of the operator.").waitFor();
   await check("policies");
-  await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText(/pcf: /).first().waitFor();
 
   step("a report of the lab");
   await go("Lab");
+  await page.getByText("No quick run can be started here").waitFor();
+  await page.getByText("install martlet-lab", { exact: false }).waitFor();
+  await check("lab-reports");
   await page.getByRole("link", { name: "sbi-1" }).click();
   await page.getByRole("cell", { name: "12 – 13" }).waitFor();
   const plot = page.getByRole("img", { name: "Plot: latency" });
@@ -164,7 +275,13 @@ try {
   await page.getByLabel("New folder on the core's machine").fill(await please("folder"));
   await page.getByRole("button", { name: "Make a backup" }).click();
   await page.getByText("Restore it with martlet restore").waitFor();
+  await page.getByRole("region", { name: "Backups since the start" }).getByRole("cell", { name: "succeeded" }).waitFor();
   await check("administration");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.getByRole("heading", { name: "Audit log" }).evaluate((heading) => heading.scrollIntoView());
+  await page.locator("details > summary").first().click();
+  await check("administration-dark");
+  await page.emulateMedia({ colorScheme: "light" });
 
   step("overview, dark, phone, wall");
   await go("Overview");
@@ -176,8 +293,16 @@ try {
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize({ width: 375, height: 700 });
   await check("overview-phone");
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  assert.ok(wide <= 376, `the page is ${wide} pixels wide on a phone`);
+  for (const name of ["Overview", "UEs", "Subscribers", "Radio", "User plane", "Map", "Services and policies", "Lab", "Administration"]) {
+    await go(name);
+    await page.waitForTimeout(300);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    const beyond = () => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > 376 && !e.closest(".scroll, .rows"))
+      .slice(0, 4).map((e) => `${e.tagName} ${e.id} ${e.className?.baseVal ?? e.className}`);
+    assert.ok(wide <= 376, `the page ${name} is ${wide} pixels wide on a phone: ${await page.evaluate(beyond)}`);
+  }
+  await check("administration-phone");
+  await go("Overview");
   await page.setViewportSize({ width: 2560, height: 1440 });
   await check("overview-wall");
   await page.setViewportSize({ width: 1280, height: 900 });

@@ -2,6 +2,7 @@
 # Starts eUPF (github.com/edgecomllc/eupf) for `martlet-lab upf --target external`.
 . "$(dirname "$0")/upf-common.sh"
 
+# Its tables hold 1,024 entries each, four of them for a session of the lab: at most 256 sessions.
 wait_for_links
 # It pins its maps in a bpffs; the mount ends with the mount namespace.
 unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && exec "$@"' - \

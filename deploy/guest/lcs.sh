@@ -2,15 +2,17 @@
 # Tests positioning's data paths in the kernel, in one start of a guest: the conformance suite of
 # channels over kernel TLS, against the other libraries; the kernel module; and, with PROGRAM, the
 # lab's figures of types 1, 2 and 3.
-#   [VARIANTS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`
-# The report is then in target/guest/results/lcs-upp.
+#   [VARIANTS=…] [KERNEL=…] [REALTIME=1] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`
+# The report is then in target/guest/results/lcs-upp, from which
+# `martlet-lab reproduce lcs-upp --draw --out target/guest/results` makes the paper's figures.
+# KERNEL=linux-image-rt-amd64 has PREEMPT_RT; REALTIME=1 sets and checks real-time properties.
 # `make lab-positioning-guest` builds a PROGRAM with wolfSSL, the baseline of the paper, and runs
 # this.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
 PATH=$PATH:/usr/sbin:/sbin
-kernel=linux-image-amd64
+kernel=${KERNEL:-linux-image-amd64}
 laboratory=${1:+$(realpath "$1")}
 rounds=${2:-200}
 variants=${VARIANTS:-raw_tcp,rustls,ktls,kernel_module}
@@ -18,10 +20,13 @@ variants=${VARIANTS:-raw_tcp,rustls,ktls,kernel_module}
 libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib |
     tr ' ' '\n' | while read -r it; do
     [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)${LD_LIBRARY_PATH:-}
-# Only builds with the feature have wolfSSL. The error for an unknown channel lists all of them.
+# Only builds with the features have the paper's libraries: all types are measured in one run then.
+# The error for an unknown channel lists all of them.
 known=$([ -z "$laboratory" ] ||
     LD_LIBRARY_PATH=$libraries "$laboratory" lcs-upp --channels none 2>&1 || true)
-case "${VARIANTS:-}$known" in *", wolfssl,"*) variants=raw_tcp,wolfssl,${variants#raw_tcp,} ;; esac
+[ -n "${VARIANTS:-}" ] || for library in msquic mbedtls wolfssl_default wolfssl; do
+    case "$known," in *" $library,"*) variants=raw_tcp,$library,${variants#raw_tcp,} ;; esac
+done
 
 # Builds a test program and prints its path.
 program() { # PACKAGE TEST
@@ -40,7 +45,7 @@ ends=$(program martlet-lab-endpoint ends)
     exit 1
 }
 
-export RUST_BACKTRACE=0 MARTLET_REQUIRE_KERNEL_MODULE=1
+export RUST_BACKTRACE=0 MARTLET_REQUIRE_KERNEL_MODULE=1 MARTLET_REALTIME=${REALTIME:-}
 export MARTLET_GUEST="QEMU without KVM, Linux $(cat "$folder/version")"
 echo "Starting a guest with Debian's kernel."
 deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 \
@@ -53,7 +58,7 @@ deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 \
     "$7" --test-threads 1 real_time || failed=1
     if [ -n "$4" ]; then
         "$4" --log warn lcs-upp --rounds "$5" --setups 5 --out "$GUEST_RESULTS/lcs-upp" \
-            --channels "$6" || failed=1
+            --channels "$6" ${MARTLET_REALTIME:+--realtime} || failed=1
     fi
     exit $failed
 ' guest "$module" "$channels" "$kernel_tests" "$laboratory" "$rounds" "$variants" "$ends" |

@@ -16,6 +16,7 @@ check "words" python3 deploy/lint/words.py
 check "references" python3 deploy/lint/references.py
 check "tests that pages name" python3 deploy/lint/named_tests.py
 check "import circles" python3 deploy/lint/circles.py
+check "panics" python3 deploy/lint/panics.py
 check "commit subjects" python3 deploy/lint/commits.py
 check "spelling" typos --format brief
 check "Markdown" rumdl check --quiet .

@@ -2,12 +2,11 @@
 use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use martlet_ran::{PduSessionRequest, Samples};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// UEs that register, each with a PDU session, before the measurement. They make every function
@@ -15,23 +14,14 @@ use std::time::{Duration, Instant};
 const UES: u64 = 4;
 /// Time for work that follows the registrations.
 const SETTLE_TIME: Duration = Duration::from_secs(3);
-/// Targets for all functions together, one process each: percent of one CPU, and proportional set
-/// size in megabytes.
-const TARGET_CPU: f64 = 0.5;
-const TARGET_MEGABYTES: f64 = 48.0;
 
-/// Measures CPU time and memory of an idle core.
+/// Measures CPU time and memory of an idle core: a minute for each variant, or with --quick five
+/// seconds.
 #[derive(Debug, Clone, Args)]
 pub struct IdleArgs {
-    /// Folder for raw data and report (lab-results/idle-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Five seconds for each variant instead of a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Unused here: nothing is random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Variants to compare
     #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
@@ -47,11 +37,8 @@ pub struct IdleArgs {
 pub fn run(args: &IdleArgs) -> Result<String> {
     ensure!(!args.sbi.is_empty(), "--sbi must not be empty");
     namespace::enter_new()?;
-    let mut output = Output::create(
-        "idle",
-        args.out.as_deref(),
-        "sbi,second,functions_ns,all_ns,proportional_kb",
-    )?;
+    let mut output =
+        Output::create("idle", &args.run, "sbi,second,functions_ns,all_ns,proportional_kb")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(args, &mut output))?;
     report(&mut output, args);
@@ -60,7 +47,7 @@ pub fn run(args: &IdleArgs) -> Result<String> {
 }
 
 async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
-    let seconds: u64 = if args.quick { 5 } else { 60 };
+    let seconds: u64 = if args.run.quick { 5 } else { 60 };
     let mut progress = Progress::new("seconds", seconds * args.sbi.len() as u64);
     for (number, variant) in (60..).zip(&args.sbi) {
         let setup = CoreSetup::prepare(
@@ -135,14 +122,6 @@ fn report(output: &mut Output, args: &IdleArgs) {
             figure("proportional"),
             figure("proportional_with_supervisor")
         );
-    }
-    text += "\n## Targets\n\n| figure | target | measured | |\n| --- | --- | --- | --- |\n";
-    for (id, unit, target) in
-        [("idle.fabric.cpu", "%", TARGET_CPU), ("idle.fabric.proportional", "MB", TARGET_MEGABYTES)]
-    {
-        let Some(figure) = output.find(id) else { continue };
-        let verdict = if figure.value <= target { "met" } else { "**missed**" };
-        let _ = writeln!(text, "| {id} | ≤ {target} {unit} | {:.3} | {verdict} |", figure.value);
     }
     output.text(&text);
 }

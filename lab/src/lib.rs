@@ -9,6 +9,7 @@
 //! | [`memory`] | memory of a UE at each function |
 //! | [`instructions`] | instructions of codecs, calls and procedures |
 //! | [`scale`] | many UEs: registration storm, memory, recovery after a crash |
+//! | [`serve`] | quick runs for the console |
 //! | [`sbi`] | cost of a service call for each transport |
 //! | [`upf`] | cost of packets and sessions in the user plane, after XupfPI |
 //! | [`switch`] | the programmable switch |
@@ -33,13 +34,15 @@ mod pacer;
 mod plot;
 mod process_usage;
 mod progress;
+mod promises;
 pub mod reproduce;
 pub mod sbi;
 pub mod scale;
+pub mod serve;
 pub mod stats;
 pub mod switch;
 pub mod upf;
 
 pub use self::core::{CoreArgs, CoreProcess, Variant, status_at};
-pub use output::{Figure, Output};
+pub use output::{Figure, Output, RunArgs};
 pub use plot::{Axes, Bars, Panel, Series, draw, draw_bars, draw_scaled, draw_stacked};

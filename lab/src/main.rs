@@ -4,7 +4,8 @@
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use martlet_lab::{
-    console, control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, switch, upf,
+    console, control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, serve,
+    switch, upf,
 };
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -53,12 +54,16 @@ enum Command {
     LcsUpp(lcs_upp::LcsUppArgs),
     /// The figures of the four papers in one report, beside the papers' values
     Reproduce(reproduce::ReproduceArgs),
+    /// Quick runs that the console requests
+    Serve(serve::ServeArgs),
     #[command(hide = true)]
     ConsoleViewers(console::ViewersArgs),
     #[command(hide = true)]
     InstructionLoad(instructions::InstructionLoadArgs),
     #[command(hide = true)]
     MemoryLoad(upf::MemoryLoadArgs),
+    #[command(hide = true)]
+    UpfMemory(upf::UpfMemoryArgs),
     #[command(hide = true)]
     SbiServer(sbi::SbiServerArgs),
     #[command(hide = true)]
@@ -105,11 +110,13 @@ fn run(command: Command) -> Result<()> {
         Command::Switch(args) => switch::run(&args)?,
         Command::LcsUpp(args) => lcs_upp::run(&args)?,
         Command::Reproduce(args) => reproduce::run(&args)?,
+        Command::Serve(args) => return serve::run(&args),
         Command::LcsUppServer(args) => return lcs_upp::serve(args),
         Command::LcsUppClient(args) => return lcs_upp::ask(args),
         Command::ConsoleViewers(args) => return console::view(&args),
         Command::InstructionLoad(args) => return instructions::load(&args),
         Command::MemoryLoad(args) => return upf::use_memory(&args),
+        Command::UpfMemory(args) => return upf::print_memory(&args),
         Command::SbiServer(args) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             return runtime.block_on(sbi::serve(args));

@@ -7,14 +7,13 @@ use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::process_usage::proportional_data_kb;
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use futures_util::{StreamExt, TryStreamExt};
 use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// UEs whose procedures run at the same time.
@@ -58,18 +57,12 @@ impl UeState {
     }
 }
 
-/// Measures the memory of a UE.
+/// Measures the memory of a UE; with --quick with 200 connected UEs.
 #[derive(Debug, Clone, Args)]
 pub struct MemoryArgs {
-    /// Folder for raw data and report (lab-results/memory-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// 200 UEs, connected
-    #[arg(long)]
-    pub quick: bool,
-    /// Unused here: nothing is random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Number of UEs
     #[arg(long, default_value_t = 8_000)]
     pub ues: u64,
@@ -89,13 +82,13 @@ pub struct MemoryArgs {
 /// # Errors
 /// There is no right to make a network namespace, a core does not start, or a UE is lost.
 pub fn run(args: &MemoryArgs) -> Result<String> {
-    let ues = if args.quick { 200 } else { args.ues };
-    let states = if args.quick { vec![UeState::Connected] } else { args.state.clone() };
+    let ues = if args.run.quick { 200 } else { args.ues };
+    let states = if args.run.quick { vec![UeState::Connected] } else { args.state.clone() };
     ensure!(ues >= 2 * FIRST_PART, "--ues must be at least {}", 2 * FIRST_PART);
     ensure!(!args.sbi.is_empty() && !states.is_empty(), "--sbi and --state must not be empty");
     namespace::enter_new()?;
     let header = "sbi,state,ues,process,proportional_kb";
-    let mut output = Output::create("memory", args.out.as_deref(), header)?;
+    let mut output = Output::create("memory", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let runs = args.sbi.iter().flat_map(|sbi| states.iter().map(move |state| (*sbi, *state)));
     let runs: Vec<_> = (80..).zip(runs).collect();

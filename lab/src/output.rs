@@ -1,12 +1,27 @@
 //! The results of an experiment: `raw.csv`, `summary.json`, `report.md` and plots.
-use crate::machine;
 use crate::stats::Estimate;
+use crate::{machine, promises};
 use anyhow::{Context, Result};
+use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// The options that all experiments have.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// Folder for raw data, report and plots [default: lab-results/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// A short run, in about a minute
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of random choices, such as the order of the rounds
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
 
 /// One figure of a summary; `id` reads `what.variant.point.statistic`.
 #[derive(Debug, Clone, Serialize)]
@@ -51,16 +66,18 @@ pub struct Output {
     raw: BufWriter<File>,
     figures: Vec<Figure>,
     report: String,
+    /// A short run judges no promise.
+    is_short: bool,
 }
 
 impl Output {
-    /// Makes the folder (default: `lab-results/NAME-TIME`) and starts `raw.csv` with its header.
+    /// Makes the folder and starts `raw.csv` with its header.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
-    pub fn create(lab: &'static str, folder: Option<&Path>, header: &str) -> Result<Self> {
-        let folder = match folder {
-            Some(folder) => folder.to_path_buf(),
+    pub fn create(lab: &'static str, run: &RunArgs, header: &str) -> Result<Self> {
+        let folder = match &run.out {
+            Some(folder) => folder.clone(),
             None => {
                 let now =
                     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
@@ -71,7 +88,15 @@ impl Output {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
         writeln!(raw, "{header}")?;
-        Ok(Output { lab, folder, raw, figures: Vec::new(), report: String::new() })
+        let (figures, report, is_short) = (Vec::new(), String::new(), run.quick);
+        Ok(Output { lab, folder, raw, figures, report, is_short })
+    }
+
+    /// Marks a run that is shorter than a promise needs, as one with `--quick` is: its report judges
+    /// none.
+    pub fn short(mut self, is_short: bool) -> Self {
+        self.is_short |= is_short;
+        self
     }
 
     /// The folder.
@@ -125,8 +150,12 @@ impl Output {
     pub fn finish(mut self) -> Result<String> {
         self.raw.flush()?;
         let machine = machine::describe();
-        let summary =
-            serde_json::json!({"lab": self.lab, "machine": machine, "figures": self.figures});
+        let claims = !self.is_short && !cfg!(debug_assertions);
+        let promises = promises::summary(self.lab, &self.figures, claims);
+        let summary = serde_json::json!({
+            "lab": self.lab, "machine": machine, "quick": self.is_short, "figures": self.figures,
+            "promises": promises,
+        });
         std::fs::write(self.folder.join("summary.json"), serde_json::to_string_pretty(&summary)?)?;
         let mut whole = format!("# {}\n\n", self.lab);
         for (name, value) in machine.as_object().into_iter().flatten() {
@@ -137,6 +166,7 @@ impl Output {
             );
         }
         let _ = writeln!(whole, "\n{}", self.report);
+        whole += &promises::table(self.lab, &self.figures, claims);
         std::fs::write(self.folder.join("report.md"), &whole)?;
         Ok(whole)
     }

@@ -217,6 +217,25 @@ fn idle_measures_cpu_time_and_memory_of_an_idle_core() {
 }
 
 #[test]
+fn sandbox_compares_procedures_packets_and_starts_in_pairs() {
+    in_namespace(|| async {
+        let few = ["--quick", "--sbi", "local,fabric", "--rounds", "2", "--starts", "2"];
+        let lab = Lab::run("sandbox", &[&few[..], &["--bursts", "3"]].concat())?;
+        for what in ["start", "registration", "cpu_per_1000_packets", "round_trip"] {
+            for sbi in ["local", "fabric"] {
+                let id = |sandbox| format!("{what}.{sbi}.{sandbox}.p50");
+                lab.between(0.0, f64::INFINITY, &[&id("on"), &id("off")])?;
+                lab.value(&id("difference"))?;
+            }
+        }
+        let rows = lab.text("raw.csv")?.lines().count();
+        // Two starts, two rounds of six procedures and three bursts with two values, in pairs.
+        ensure!(rows == 1 + 2 * 2 * (2 + 2 * 6 + 3 * 2), "{rows} rows");
+        Ok(())
+    });
+}
+
+#[test]
 fn console_measures_the_api_and_a_core_beside_it() {
     in_namespace_within(Duration::from_secs(240), || async {
         let lab = Lab::run("console", &["--quick", "--pairs", "1"])?;

@@ -232,7 +232,13 @@ pub struct Subscriber {
     /// Service area restriction; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_area: Option<ServiceArea>,
+    /// Groups for administration. They change no procedure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
 }
+
+/// Maximum number of groups of a subscriber.
+const MAX_GROUPS: usize = 16;
 
 fn ipv4() -> Vec<SessionType> {
     vec![SessionType::Ipv4]
@@ -314,6 +320,7 @@ impl Subscriber {
             ambr_downlink: default_ambr(),
             slices: vec![slice],
             service_area: None,
+            groups: Vec::new(),
         }
     }
 
@@ -371,6 +378,18 @@ impl Subscriber {
         });
         if areas.copied().any(|tac| tac == 0 || tac > 0xff_fffd) {
             return Err(invalid("service_area", "a tracking area code is 1 to 16777213"));
+        }
+        let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        let is_name =
+            |group: &String| (1..=64).contains(&group.len()) && group.bytes().all(in_name);
+        if self.groups.len() > MAX_GROUPS {
+            return Err(invalid("groups", format!("too many groups: write {MAX_GROUPS} at most")));
+        }
+        if let Some(group) = self.groups.iter().find(|group| !is_name(group)) {
+            return Err(invalid(
+                "groups",
+                format!("{group:?} is not a group: write 1 to 64 letters, digits, -, _ and ."),
+            ));
         }
         if !self.slices.iter().any(|slice| slice.default) {
             return Err(invalid("slices", "no default slice: set `default` on one at least"));

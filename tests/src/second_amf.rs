@@ -2,7 +2,7 @@
 use crate::TestCore;
 use anyhow::Result;
 use martlet::config::Config;
-use martlet::core::{RunningFunction, start_function};
+use martlet::core::start_function;
 use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
 use martlet_ran::{Gnb, GnbConfig};
 use std::sync::Arc;
@@ -36,9 +36,9 @@ impl SecondAmf {
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();
         let environment = Environment { shutdown, ..environment };
-        let RunningFunction { status, finished, .. } =
-            start_function("amf", &config, &environment).await?;
-        tokio::spawn(finished);
+        let running = start_function("amf", &config, &environment).await?;
+        tokio::spawn(running.finished);
+        let status = running.handle.status;
         let second = SecondAmf { status, trigger, number };
         Ok(second)
     }

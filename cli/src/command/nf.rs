@@ -10,7 +10,7 @@ use martlet::core::{Sbi, fabric_environment, secure_environment, start_function,
 use martlet::sandbox::{self, Files};
 use martlet::ue_history;
 use martlet_nf::oam::OamServer;
-use martlet_nf::{Shutdown, StartError};
+use martlet_nf::{NfIdentity, Shutdown, StartError};
 use martlet_sandbox::Entered;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -79,22 +79,23 @@ pub fn run(args: NfArgs) -> Result<()> {
             Sbi::Http => environment,
         };
         let running = start_function(&args.name, &config, &environment).await?;
-        let (name, id, authority, source) =
-            (running.name, running.instance_id, running.authority, running.status);
+        let (name, identity, handle) = (running.name, running.identity, running.handle);
+        let source = handle.status;
         let status = Arc::new(move || {
-            let mut nf = status_entry(name, &id, &authority, source());
+            let NfIdentity { instance_id, authority } = &identity;
+            let mut nf = status_entry(name, instance_id, authority, source());
             let (pid, rights) = (std::process::id(), martlet_sandbox::rights());
             nf["process"] = serde_json::json!({"pid": pid, "rights": rights});
             serde_json::json!({"mode": "alone", "pid": pid, "nfs": [nf]})
         });
         let oam = OamServer::bind(&config.oam_endpoint(Some(&args.name)), status)
             .await?
-            .asking(running.ask.into_iter().collect());
-        let oam = oam.ready_when(running.ready.clone());
-        let reloads = running.reload.into_iter().map(|reload| (name, reload)).collect();
+            .asking(vec![handle.ask]);
+        let oam = oam.ready_when(handle.ready.clone());
+        let reloads = handle.reload.into_iter().map(|reload| (name, reload)).collect();
         let reloader = Reloader::new(file, reloads, Some(name));
         runtime::on_hangup(Arc::new(Mutex::new(reloader)))?;
-        runtime::notify_readiness(running.ready);
+        runtime::notify_readiness(handle.ready);
         trim::after_start();
         entered.seal();
         runtime::protect_memory()?;

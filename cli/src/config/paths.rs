@@ -107,6 +107,7 @@ impl Config {
             &mut self.oam.api.oidc.client_secret_file,
             &mut self.oam.api.oidc.ca,
             &mut self.oam.api.lab_reports,
+            &mut self.oam.api.lab_socket,
             &mut self.upf.xdp.pin,
             &mut self.upf.telemetry.captures,
         ];

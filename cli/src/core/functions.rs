@@ -2,12 +2,10 @@
 use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Result, bail};
 use martlet_nf::{
-    AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, Tasks, start,
+    AskSource, Environment, NetworkFunction, NfHandle, NfIdentity, RunningNf, StartError, Tasks,
+    start,
 };
 use martlet_sbi::Problem;
-use std::any::Any;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 /// The names of the functions of a configuration, in start order.
@@ -15,51 +13,6 @@ pub fn function_names(config: &Config) -> impl Iterator<Item = &'static str> {
     let chf = config.chf.enabled;
     let is_external = |name: &str| config.sbi.external.iter().any(|other| other == name);
     FUNCTIONS.into_iter().filter(move |name| (*name != "chf" || chf) && !is_external(name))
-}
-
-/// A running function of any kind.
-pub struct RunningFunction {
-    /// The name.
-    pub name: &'static str,
-    /// `nfInstanceId`; empty for the UPF, which has no SBI.
-    pub instance_id: String,
-    /// Host and port of its services; empty for the UPF, which has no SBI.
-    pub authority: String,
-    /// The source of its status.
-    pub status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    /// The source of answers to OAM queries.
-    pub ask: Option<AskSource>,
-    /// Reloads its section of the configuration.
-    pub reload: Option<Reload>,
-    /// Whether it is ready.
-    pub ready: Ready,
-    /// Its tasks.
-    pub tasks: Tasks,
-    /// The function itself. `None` for the UPF, which is dropped when it has finished.
-    pub function: Option<Arc<dyn Any + Send + Sync>>,
-    /// Completes when the function has ended.
-    pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
-}
-
-impl From<RunningNf> for RunningFunction {
-    fn from(nf: RunningNf) -> Self {
-        let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
-        let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
-        let (reload, ready) = (Some(nf.reload_source()), nf.ready_source());
-        let (tasks, function) = (nf.tasks(), Some(nf.function()));
-        RunningFunction {
-            name,
-            instance_id,
-            authority,
-            status,
-            ask,
-            reload,
-            ready,
-            tasks,
-            function,
-            finished: Box::pin(nf.finished()),
-        }
-    }
 }
 
 /// Starts a function by its name.
@@ -70,7 +23,7 @@ pub async fn start_function(
     name: &str,
     config: &Config,
     environment: &Environment,
-) -> Result<RunningFunction> {
+) -> Result<RunningNf> {
     start_again(name, config, environment, None).await
 }
 
@@ -83,14 +36,14 @@ pub async fn start_again(
     config: &Config,
     environment: &Environment,
     former: Option<String>,
-) -> Result<RunningFunction> {
+) -> Result<RunningNf> {
     async fn one<F: NetworkFunction>(
         own: F::Config,
         config: &Config,
         name: &str,
         environment: &Environment,
         former: Option<String>,
-    ) -> Result<RunningFunction> {
+    ) -> Result<RunningNf> {
         let mut common = config.sbi.of(name);
         // The certificate belongs to one instance (TS 33.310, 6.1.3c.2).
         if common.instance_id.is_none() {
@@ -107,7 +60,7 @@ pub async fn start_again(
             ]));
         }
         common.instance_id = common.instance_id.or(former);
-        Ok(start::<F>(own, &common, environment).await?.into())
+        Ok(start::<F>(own, &common, environment).await?)
     }
     let derive = |store: &mut martlet_context_store::ContextStoreConfig| {
         store.derive_database(&config.udr.path, &config.udr.key_file, name)
@@ -159,7 +112,7 @@ pub async fn start_again(
     }
 }
 
-async fn upf(config: &Config, environment: &Environment) -> Result<RunningFunction> {
+async fn upf(config: &Config, environment: &Environment) -> Result<RunningNf> {
     let shutdown = environment.shutdown.clone();
     let own = config.upf_section();
     let tasks = Tasks::new("upf");
@@ -174,20 +127,19 @@ async fn upf(config: &Config, environment: &Environment) -> Result<RunningFuncti
             answer.map_err(|why| Problem::new(501, "NOT_IMPLEMENTED").detail(why.to_string()));
         Some(Box::pin(std::future::ready(answer)))
     });
-    let finished =
-        Box::pin(
-            async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) },
-        );
-    Ok(RunningFunction {
+    Ok(RunningNf {
         name: "upf",
-        instance_id: String::new(),
-        authority: String::new(),
-        status,
-        ask: Some(ask),
-        reload: None,
-        ready: Arc::new(|| Ok(())),
-        tasks,
-        function: None,
-        finished,
+        identity: NfIdentity::default(),
+        handle: NfHandle {
+            status,
+            ask,
+            reload: None,
+            ready: Arc::new(|| Ok(())),
+            tasks,
+            function: None,
+        },
+        finished: Box::pin(async move {
+            handle.finished().await.map_err(|error| StartError(format!("upf: {error}")))
+        }),
     })
 }

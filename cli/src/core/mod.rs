@@ -8,7 +8,7 @@ pub mod restarts;
 mod supervised;
 
 pub use environment::{FabricManager, environment, fabric_environment, secure_environment};
-pub use functions::{RunningFunction, function_names, start_function};
+pub use functions::{function_names, start_function};
 
 use crate::config::{Config, database_name};
 use anyhow::{Context, Result};

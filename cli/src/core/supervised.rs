@@ -4,16 +4,18 @@
 //! they wait, and with them its sockets and its handle to the context store, as when a process is
 //! killed. Then it is started as at the start of the core, and reads its contexts from the store.
 //! Requests of other functions wait meanwhile.
-use super::functions::{RunningFunction, start_again};
+use super::functions::start_again;
 use super::restarts::{Restarts, STABLE, back_off};
 use super::status_entry;
 use crate::config::Config;
 use anyhow::{Context, Result};
-use martlet_nf::{AskSource, Environment, NotReady, Ready, Reload, StartError, Tasks};
+use martlet_nf::{
+    AskSource, Environment, NfHandle, NfIdentity, NotReady, Reload, RunningNf, StartError,
+};
+use martlet_sbi::BoxFuture;
 use serde_json::Value;
 use std::any::Any;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -31,62 +33,29 @@ pub(super) struct Supervised {
     environment: Environment,
     restarts: Restarts,
     /// `None` while it restarts.
-    life: RwLock<Option<Life>>,
-    identity: RwLock<Identity>,
+    handle: RwLock<Option<NfHandle>>,
+    identity: RwLock<NfIdentity>,
 }
 
-#[derive(Clone)]
-struct Identity {
-    instance_id: String,
-    authority: String,
-}
-
-/// One life of a function.
-struct Life {
-    status: Arc<dyn Fn() -> Value + Send + Sync>,
-    ask: Option<AskSource>,
-    reload: Option<Reload>,
-    ready: Ready,
-    tasks: Tasks,
-    function: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-type Finished = Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>;
-
-fn split(running: RunningFunction) -> (Identity, Life, Finished) {
-    let RunningFunction {
-        instance_id,
-        authority,
-        status,
-        ask,
-        reload,
-        ready,
-        tasks,
-        function,
-        finished,
-        ..
-    } = running;
-    let life = Life { status, ask, reload, ready, tasks, function };
-    (Identity { instance_id, authority }, life, finished)
-}
+type Finished = BoxFuture<'static, Result<(), StartError>>;
 
 impl Supervised {
     /// A function that runs, and the future that supervises it until the shutdown. An error of the
     /// future ends the core.
     pub fn new(
-        running: RunningFunction,
+        running: RunningNf,
         config: &Arc<Mutex<Config>>,
         environment: &Environment,
         restarts: &Restarts,
     ) -> (Arc<Supervised>, impl Future<Output = Result<()>> + Send + use<>) {
         let name = running.name;
-        let (identity, life, finished) = split(running);
+        let RunningNf { identity, handle, finished, .. } = running;
         let supervised = Arc::new(Supervised {
             name,
             config: config.clone(),
             environment: environment.clone(),
             restarts: restarts.clone(),
-            life: RwLock::new(Some(life)),
+            handle: RwLock::new(Some(handle)),
             identity: RwLock::new(identity),
         });
         restarts.started(name, Some(std::process::id()));
@@ -94,11 +63,11 @@ impl Supervised {
         (supervised, run)
     }
 
-    fn with_life<T>(&self, look: impl FnOnce(&Life) -> T) -> Option<T> {
-        self.life.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
+    fn with_handle<T>(&self, look: impl FnOnce(&NfHandle) -> T) -> Option<T> {
+        self.handle.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
     }
 
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> NfIdentity {
         self.identity.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -109,33 +78,33 @@ impl Supervised {
 
     /// Its entry in the status of the core.
     pub fn status(&self) -> Value {
-        let status = self.with_life(|life| life.status.clone());
-        let Identity { instance_id, authority } = self.identity();
+        let status = self.with_handle(|handle| handle.status.clone());
+        let NfIdentity { instance_id, authority } = self.identity();
         let status = status.map_or(Value::Null, |status| status());
         status_entry(self.name, &instance_id, &authority, status)
     }
 
-    /// The source of answers to OAM queries, over all lives.
+    /// The source of answers to OAM queries, over all its runs.
     pub fn ask_source(self: &Arc<Self>) -> AskSource {
         let supervised = self.clone();
         Arc::new(move |question: &str| {
-            let ask = supervised.with_life(|life| life.ask.clone()).flatten()?;
+            let ask = supervised.with_handle(|handle| handle.ask.clone())?;
             ask(question)
         })
     }
 
-    /// Reloads its section, over all lives. `None` if it has no section to reload.
+    /// Reloads its section, over all its runs. `None` if it has no section to reload.
     pub fn reload_source(self: &Arc<Self>) -> Option<Reload> {
-        self.with_life(|life| life.reload.clone()).flatten()?;
+        self.with_handle(|handle| handle.reload.clone()).flatten()?;
         let supervised = self.clone();
         Some(Arc::new(move |section: Box<dyn Any>| {
             supervised.remember(&*section);
-            let reload = supervised.with_life(|life| life.reload.clone()).flatten()?;
+            let reload = supervised.with_handle(|handle| handle.reload.clone()).flatten()?;
             reload(section)
         }))
     }
 
-    /// Stores a reloaded section for the next life.
+    /// Stores a reloaded section for the next run.
     fn remember(&self, section: &dyn Any) {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pcf) = section.downcast_ref() {
@@ -145,18 +114,18 @@ impl Supervised {
         }
     }
 
-    /// Whether it is ready, over all lives.
+    /// Whether it is ready, over all its runs.
     pub fn ready(&self) -> Result<(), NotReady> {
-        match self.with_life(|life| life.ready.clone()) {
+        match self.with_handle(|handle| handle.ready.clone()) {
             Some(ready) => ready(),
             None => Err(NotReady::Waiting("a function restarts")),
         }
     }
 
-    /// The tasks of the current life.
+    /// The tasks of the current run.
     #[cfg(debug_assertions)]
-    pub fn tasks(&self) -> Option<Tasks> {
-        self.with_life(|life| life.tasks.clone())
+    pub fn tasks(&self) -> Option<martlet_nf::Tasks> {
+        self.with_handle(|handle| handle.tasks.clone())
     }
 
     async fn run(self: Arc<Self>, mut finished: Finished) -> Result<()> {
@@ -179,10 +148,9 @@ impl Supervised {
             self.restarts.ended(name, Some(&reason));
             self.end(back_off(crashes).is_zero()).await;
             let Some(running) = self.start_again(&mut crashes).await? else { return Ok(()) };
-            let (identity, life, next) = split(running);
-            *self.identity.write().unwrap_or_else(PoisonError::into_inner) = identity;
-            *self.life.write().unwrap_or_else(PoisonError::into_inner) = Some(life);
-            finished = next;
+            *self.identity.write().unwrap_or_else(PoisonError::into_inner) = running.identity;
+            *self.handle.write().unwrap_or_else(PoisonError::into_inner) = Some(running.handle);
+            finished = running.finished;
             self.restarts.started(name, Some(std::process::id()));
             self.restarts.served_again(name, failed.elapsed());
             let ms = failed.elapsed().as_micros() as f64 / 1000.0;
@@ -190,7 +158,7 @@ impl Supervised {
         }
     }
 
-    /// Ends what is left of a life. `at_once`: it is started again without a pause, so that
+    /// Ends what is left of a run. `at_once`: it is started again without a pause, so that
     /// requests of other functions wait.
     async fn end(&self, at_once: bool) {
         let authority = self.identity().authority;
@@ -200,8 +168,10 @@ impl Supervised {
                 false => local.remove(&authority),
             }
         }
-        let life = self.life.write().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Life { status, ask, reload, ready, tasks, function }) = life else { return };
+        let handle = self.handle.write().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(NfHandle { status, ask, reload, ready, tasks, function }) = handle else {
+            return;
+        };
         drop((status, ask, reload, ready));
         tasks.end();
         let ended = async {
@@ -223,9 +193,9 @@ impl Supervised {
     ///
     /// # Errors
     /// It cannot be started again.
-    async fn start_again(&self, crashes: &mut u32) -> Result<Option<RunningFunction>> {
+    async fn start_again(&self, crashes: &mut u32) -> Result<Option<RunningNf>> {
         let (name, shutdown) = (self.name, &self.environment.shutdown);
-        let Identity { instance_id, authority } = self.identity();
+        let NfIdentity { instance_id, authority } = self.identity();
         let mut failures = 0;
         loop {
             let pause = back_off(*crashes);

@@ -8,6 +8,7 @@
 //! | `amf`, `sqn` | hexadecimal digits |
 //! | `msisdn`, `ue_downlink`, `ue_uplink` | of the subscriber |
 //! | `service_area` | `allowed 1;2` or `not_allowed 3` |
+//! | `groups` | names separated by `;` |
 //! | `slice`, `default_slice` | `1-0000a7`; `yes` or `no` |
 //! | `dnn`, `default_dnn` | names separated by `;`; `yes` or `no` |
 //! | `types`, `ssc_modes`, `routes` | lists separated by `;` |
@@ -31,7 +32,7 @@ use std::io::{BufRead, Write};
 use std::str::FromStr;
 
 /// Each column, in the order in which it is written.
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 32] = [
     "supi",
     "imsi",
     "key",
@@ -48,6 +49,7 @@ const COLUMNS: [&str; 31] = [
     "ue_downlink",
     "ue_uplink",
     "service_area",
+    "groups",
     "slice",
     "default_slice",
     "dnn",
@@ -230,6 +232,8 @@ impl Line {
         subscriber.ambr_downlink = rate("ue_downlink", subscriber.ambr_downlink);
         subscriber.ambr_uplink = rate("ue_uplink", subscriber.ambr_uplink);
         subscriber.service_area = field("service_area").map(service_area).transpose()?;
+        let groups = field("groups").into_iter().flat_map(|groups| groups.split(';'));
+        subscriber.groups = groups.map(|group| group.trim().to_string()).collect();
         subscriber.slices = vec![SubscribedSlice {
             sst: self.sst,
             sd: self.sd,
@@ -339,6 +343,7 @@ impl<W: Write> Writer<W> {
                     subscriber.ambr_downlink.clone(),
                     subscriber.ambr_uplink.clone(),
                     area.clone().unwrap_or_default(),
+                    subscriber.groups.join(";"),
                     slice.sd.map_or(slice.sst.to_string(), |sd| format!("{}-{sd:06x}", slice.sst)),
                     yes(slice.default),
                     dnn.name.clone(),

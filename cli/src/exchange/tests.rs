@@ -305,9 +305,11 @@ fn subscriber() -> impl Strategy<Value = Subscriber> {
         if allowed { ServiceArea::Allowed(tacs) } else { ServiceArea::NotAllowed(tacs) }
     });
     let identity = (0u64..10_000_000_000, option::of("[1-9][0-9]{4,14}"));
-    let state = (any::<[u8; 2]>(), 0u64..1 << 48, any::<bool>());
+    let groups = vec("[a-z]{1,8}-[0-9]{1,3}", 0..3);
+    let state = (any::<[u8; 2]>(), 0u64..1 << 48, any::<bool>(), groups);
     (identity, keys, state, (rate(), rate()), slices(), option::of(area)).prop_map(
-        |((n, msisdn), (key, opc, tuak), (amf, sqn, eap), (down, up), slices, service_area)| {
+        |((n, msisdn), (key, opc, tuak), state, (down, up), slices, service_area)| {
+            let (amf, sqn, eap, groups) = state;
             let supi = format!("imsi-00101{n:010}");
             Subscriber {
                 msisdn,
@@ -322,6 +324,7 @@ fn subscriber() -> impl Strategy<Value = Subscriber> {
                 ambr_uplink: up,
                 slices,
                 service_area,
+                groups,
                 ..Subscriber::new(&supi, Secret(key), Secret(opc), "internet")
             }
         },
@@ -333,6 +336,7 @@ fn as_open5gs(mut subscriber: Subscriber) -> Subscriber {
     subscriber.tuak = None;
     subscriber.authentication_method = AuthenticationMethod::FiveGAka;
     subscriber.service_area = None;
+    subscriber.groups.clear();
     for dnn in subscriber.slices.iter_mut().flat_map(|slice| &mut slice.dnns) {
         dnn.ssc_modes = vec![1];
         dnn.up_security = None;
@@ -345,6 +349,7 @@ fn as_open5gs(mut subscriber: Subscriber) -> Subscriber {
 }
 
 fn as_free5gc(mut subscriber: Subscriber) -> Subscriber {
+    subscriber.groups.clear();
     if let Some(tuak) = &mut subscriber.tuak {
         *tuak = Tuak { key: tuak.key.clone(), ..Tuak::new(tuak.topc.clone()) };
     }

@@ -13,7 +13,8 @@ use martlet::ue_history;
 use martlet_nf::AskSource;
 use martlet_nf::oam::StatusSource;
 use martlet_oam::{
-    AccessError, AppliedConfiguration, Configuration, CoreAccess, CoreFuture, ImportedSubscribers,
+    AccessError, AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
+    ImportedSubscribers,
 };
 use serde_json::{Value, json};
 use std::io::Cursor;
@@ -208,6 +209,14 @@ impl CoreAccess for LocalAccess {
         Ok(AppliedConfiguration { changed, applied: reloaded.applied, restart: reloaded.restart })
     }
 
+    fn edit_configuration(
+        &self,
+        text: &str,
+        edits: &[ConfigurationEdit],
+    ) -> Result<String, AccessError> {
+        configuration::edit(text, edits)
+    }
+
     fn rests(&self) {
         crate::trim::again();
     }
@@ -333,6 +342,14 @@ impl CoreAccess for SplitAccess {
         let checked = configuration::check(self.files.file.as_deref(), text)?;
         let (changed, restart) = reload::difference(&checked.before, &checked.after);
         Ok(AppliedConfiguration { changed, applied: Vec::new(), restart })
+    }
+
+    fn edit_configuration(
+        &self,
+        text: &str,
+        edits: &[ConfigurationEdit],
+    ) -> Result<String, AccessError> {
+        configuration::edit(text, edits)
     }
 
     fn rests(&self) {

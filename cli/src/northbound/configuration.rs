@@ -1,7 +1,8 @@
 //! The configuration file for the API: its secrets are hidden, and stay when it is written.
+use super::edit as text_edit;
 use martlet::config::Config;
 use martlet_config::text_of;
-use martlet_oam::{AccessError, Configuration};
+use martlet_oam::{AccessError, Configuration, ConfigurationEdit};
 use regex::{Captures, Regex};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -96,8 +97,10 @@ pub fn show(file: Option<&Path>) -> Result<Configuration, AccessError> {
         "upf": config.upf, "smf": config.smf, "lmf": config.lmf, "amf": config.amf,
     });
     without_secrets(&mut values);
+    let mut written = written;
+    without_secrets(&mut written);
     let (text, _) = hide(&text.unwrap_or_default())?;
-    Ok(Configuration { file: file.map(Path::to_path_buf), text, values })
+    Ok(Configuration { file: file.map(Path::to_path_buf), text, values, written })
 }
 
 /// A changed configuration that was checked, in a file beside the one that it may replace.
@@ -146,9 +149,28 @@ pub fn check(file: Option<&Path>, text: &str) -> Result<Checked, AccessError> {
         Some(error) => {
             let (draft, file) = (checked.draft.display().to_string(), file.display().to_string());
             let detail = format!("{error:#}").replace(&draft, &file);
-            Err(AccessError::Refused { status: 400, detail })
+            let fields = detail.lines().filter_map(|line| field(line, &file)).collect();
+            Err(AccessError::Invalid { detail, fields })
         }
     }
+}
+
+/// The key that a line of a report names, and what is wrong: `FILE:LINE: KEY: MESSAGE`.
+fn field(line: &str, file: &str) -> Option<(String, String)> {
+    let (place, rest) = line.strip_prefix(file)?.split_once(": ")?;
+    let is_number = |b: u8| b.is_ascii_digit() || b == b':';
+    let (key, message) = rest.split_once(": ")?;
+    let in_key = |b: u8| b.is_ascii_alphanumeric() || b"_.[]".contains(&b);
+    let is_key = !key.is_empty() && key.bytes().all(in_key);
+    (place.bytes().all(is_number) && is_key).then(|| (key.into(), message.into()))
+}
+
+/// The text with changed values.
+pub fn edit(text: &str, edits: &[ConfigurationEdit]) -> Result<String, AccessError> {
+    edits.iter().try_fold(text.to_string(), |text, edit| {
+        text_edit::set(&text, &edit.path, &edit.value)
+            .map_err(|error| AccessError::Refused { status: 409, detail: error.to_string() })
+    })
 }
 
 impl Checked {

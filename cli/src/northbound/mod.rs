@@ -2,6 +2,7 @@
 //! runtime of its own, so that its work takes no time of the core's thread.
 mod access;
 mod configuration;
+mod edit;
 mod event_tail;
 
 pub use access::{LocalAccess, SplitAccess};

@@ -1,7 +1,7 @@
 //! A gNB with two AMFs of a set selects one for each UE by relative capacity, and returns UEs to
 //! the AMF of their 5G-S-TMSI (TS 23.501, 6.3.5). When that one is killed, its connected UEs are
 //! served by the other.
-use crate::nf_sets::{LIMIT, internet, start_member};
+use crate::nf_sets::{LIMIT, internet, second_amf, start_member};
 use crate::{MARTLET, Site, deregister_all, gnb_config, ue};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::{Gnb, Ue};
@@ -21,9 +21,8 @@ async fn served_by(ues: &[Ue], pointer: u8) -> Result<usize> {
 
 async fn shared_ues(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
-    let more = "amf:\n  relative_capacity: 85\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, \
-                pointer: 2 }]\n  n2: { bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-    let other = start_member(site, &core, "amf", "AMF", more).await?;
+    let more = second_amf("", "  relative_capacity: 85\n");
+    let other = start_member(site, &core, "amf", "AMF", &more).await?;
     let mut config = gnb_config(1, "127.0.0.5:38412")?;
     config.further_amfs = vec!["127.0.0.6:38412".parse()?];
     let gnb = Gnb::connect(config).await?;

@@ -249,7 +249,7 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
         wrong["slices"][0]["dnns"][0]["ambr_uplink"] = "fast".into();
         let refused = api.post("/subscribers", wrong)?.expect(400)?;
         ensure!(refused.header("content-type") == Some("application/problem+json"));
-        ensure!(refused.body["field"] == "slices.dnns.ambr_uplink", "{}", refused.body);
+        ensure!(refused.body["field"] == "slices[0].dnns[0].ambr_uplink", "{}", refused.body);
 
         let read = api.request("GET", supi, None)?.expect(200)?;
         ensure!(!read.body.to_string().contains(KEY), "the key is shown");
@@ -516,6 +516,292 @@ fn a_policy_is_changed_over_the_api_and_the_rest_needs_a_restart() {
         }
         ensure!(folder.join("subscribers.db").exists() && folder.join("operator.key").exists());
         api.post("/backups", json!({"folder": "../x"}))?.expect(400)?;
+        core.stop()
+    });
+}
+
+/// Waits until a job has ended.
+pub fn ended(api: &Caller, started: &Value, longest: Duration) -> Result<Value> {
+    let give_up = Instant::now() + longest;
+    loop {
+        let id = started["id"].as_str().context("a job")?;
+        let job = api.get(&format!("/jobs/{id}"))?;
+        if job["state"] != "running" {
+            return Ok(job);
+        }
+        ensure!(Instant::now() < give_up, "{job}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn fields_of(problem: &Value) -> Vec<String> {
+    let errors = problem["errors"].as_array().into_iter().flatten();
+    errors.filter_map(|error| error["field"].as_str().map(str::to_string)).collect()
+}
+
+#[test]
+fn slices_networks_policies_and_classifiers_are_changed_by_their_fields() {
+    in_namespace(|| async {
+        let site = api_site("api-services")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let commented = format!("{config}# Policies of this site.\npcf:\n  default_arp: 7 # low\n");
+        std::fs::write(site.config(), commented)?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let put = |path: &str, tag: &str, body: &Value| {
+            api.with("if-match", tag).request("PUT", path, Some(body.clone()))
+        };
+        let read = api.request("GET", "/policies", None)?.expect(200)?;
+        let (tag, present) = (read.tag()?, read.body);
+        api.request("PUT", "/policies", Some(present.clone()))?.expect(428)?;
+        let mut wrong = present.clone();
+        wrong["default_arp"] = 16.into();
+        wrong["flows"] = json!([{"name": "voice", "five_qi": 0, "filters": ["permit nothing"]}]);
+        let refused = put("/policies", &tag, &wrong)?.expect(400)?;
+        let fields = fields_of(&refused.body);
+        for field in ["default_arp", "flows[0].five_qi"] {
+            ensure!(fields.iter().any(|of| of == field), "{field} is not in {}", refused.body);
+        }
+        let mut wanted = present.clone();
+        wanted["default_5qi"] = 8.into();
+        wanted["flows"] = json!([{"name": "voice", "five_qi": 1, "precedence": 10,
+            "filters": ["permit out 17 from 10.0.0.0/8 5060 to assigned"],
+            "guaranteed_uplink": "100 Kbps", "guaranteed_downlink": "100 Kbps"}]);
+        let preview = put("/policies?dry_run=true", &tag, &wanted)?.expect(200)?.body;
+        let lines = preview["difference"].to_string();
+        ensure!(lines.contains("+   default_5qi: 8") && lines.contains("voice"), "{preview}");
+        ensure!(api.get("/policies")? == present, "a preview changed something");
+        let done = put("/policies", &tag, &wanted)?.expect(200)?.body;
+        ensure!(
+            done["applied"].to_string().contains("pcf") && done["restart"] == json!([]),
+            "{done}"
+        );
+        ensure!(api.get("/policies")?["flows"][0]["name"] == "voice");
+        let text = std::fs::read_to_string(site.config())?;
+        ensure!(text.contains("# Policies of this site.") && text.contains("# low"), "{text}");
+        // A stale edit overwrites nothing.
+        put("/policies", &tag, &present)?.expect(412)?;
+        ensure!(api.get("/policies")?["default_5qi"] == 8);
+
+        let read = api.request("GET", "/data-networks", None)?.expect(200)?;
+        let mut networks = json!({"networks": read.body["networks"]});
+        networks["networks"][0]["pool"] = "10.45.0.1/16".into();
+        let refused = put("/data-networks", &read.tag()?, &networks)?.expect(400)?.body;
+        ensure!(fields_of(&refused).contains(&"networks[0].pool".into()), "{refused}");
+        networks["networks"] = read.body["networks"].clone();
+        networks["networks"][0]["mtu"] = 1300.into();
+        let done = put("/data-networks", &read.tag()?, &networks)?.expect(200)?.body;
+        ensure!(done["restart"] == json!(["smf.dnns"]), "{done}");
+        ensure!(api.get("/data-networks")?["networks"][0]["mtu"] == 1300);
+
+        let read = api.request("GET", "/uplink-classifiers", None)?.expect(200)?;
+        let classifier = |via: &str| {
+            json!({"classifiers": [{"dnn": "internet", "via": via,
+                "local": ["permit out ip from 10.98.0.0/16 to assigned"]}]})
+        };
+        let refused = put("/uplink-classifiers", &read.tag()?, &classifier("192.0.2.1:8805"))?;
+        let refused = refused.expect(400)?.body;
+        ensure!(fields_of(&refused).contains(&"classifiers[0].via".into()), "{refused}");
+        let upf = read.body["upfs"][0].as_str().context("a UPF")?;
+        let preview = put("/uplink-classifiers?dry_run=true", &read.tag()?, &classifier(upf))?;
+        ensure!(preview.expect(200)?.body["restart"] == json!(["smf.branching"]));
+
+        let read = api.request("GET", "/slices", None)?.expect(200)?;
+        let slices = |sd: &str| json!({"slices": [{"sst": 1}, {"sst": 1, "sd": sd}]});
+        let refused = put("/slices", &read.tag()?, &slices("x"))?.expect(400)?.body;
+        ensure!(refused["field"].as_str().is_some_and(|f| f.starts_with("slices[1]")), "{refused}");
+        let done = put("/slices", &read.tag()?, &slices("0000a7"))?.expect(200)?.body;
+        // What needs a restart is said until there is one.
+        ensure!(done["restart"] == json!(["network.slices", "smf.dnns"]), "{done}");
+        ensure!(api.get("/slices")?["smf"][1]["sd"] == "0000a7", "{}", api.get("/slices")?);
+        core.stop()?;
+        // The file that the API wrote starts a core.
+        site.start(&[])?.stop()
+    });
+}
+
+#[test]
+fn a_group_of_subscribers_is_changed_by_a_job_with_a_preview() {
+    in_namespace(|| async {
+        let site = api_site("api-groups")?;
+        site.subscribe(100, 40)?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let job = |body: Value| -> Result<Value> {
+            let started = api.post("/subscriber-changes", body)?.expect(202)?.body;
+            ended(&api, &started, Duration::from_secs(20))
+        };
+        let digits = json!({"imsi": "00101000000011"});
+        let joined = job(json!({"select": digits, "add_groups": ["sensors"]}))?;
+        ensure!(joined["result"]["done"] == 10, "{joined}");
+        let groups = json!([{"name": "sensors", "subscribers": 10}]);
+        ensure!(api.get("/subscriber-groups")? == groups);
+        let page = api.get("/subscribers?group=sensors")?;
+        ensure!(page["items"].as_array().is_some_and(|items| items.len() == 10), "{page}");
+
+        let change = |more: Value| {
+            let mut body = json!({"select": {"group": "sensors"}, "ambr_uplink": "5 Mbps",
+                "data_network": {"name": "internet", "five_qi": 8}});
+            if let (Some(members), Value::Object(more)) = (body.as_object_mut(), more) {
+                members.extend(more);
+            }
+            body
+        };
+        let preview = job(change(json!({"dry_run": true})))?["result"].clone();
+        ensure!(preview["matching"] == 10 && preview["changed"] == 10, "{preview}");
+        ensure!(preview["fields"]["slices[0].dnns[0].five_qi"] == 10, "{preview}");
+        ensure!(preview["first"][0]["differences"][0]["after"] == "5 Mbps", "{preview}");
+        let path = "/subscribers/imsi-001010000000110";
+        ensure!(api.get(path)?["ambr_uplink"] == "1 Gbps", "a preview changed something");
+
+        // What was changed since the preview is a conflict.
+        let msisdn = Some(json!({"msisdn": "491700000007"}));
+        api.with("if-match", "*").request("PATCH", path, msisdn)?.expect(200)?;
+        let version = json!({"version": preview["version"]});
+        let stale = job(change(version))?;
+        ensure!(stale["state"] == "failed", "{stale}");
+        ensure!(stale["error"].to_string().contains("since the preview"), "{stale}");
+        ensure!(api.get(path)?["ambr_uplink"] == "1 Gbps", "a stale change was made");
+
+        let preview = job(change(json!({"dry_run": true})))?["result"].clone();
+        let done = job(change(json!({"version": preview["version"]})))?;
+        ensure!(done["state"] == "succeeded" && done["result"]["done"] == 10, "{done}");
+        let changed = api.get(path)?;
+        ensure!(changed["slices"][0]["dnns"][0]["five_qi"] == 8, "{changed}");
+        ensure!(changed["msisdn"] == "491700000007", "{changed}");
+        ensure!(api.get("/subscribers/imsi-001010000000100")?["ambr_uplink"] == "1 Gbps");
+        let wrong = json!({"select": {"group": "sensors"}, "ambr_uplink": "fast"});
+        let refused = api.post("/subscriber-changes", wrong)?.expect(400)?.body;
+        ensure!(refused["field"] == "ambr_uplink" && refused["remedy"].is_string(), "{refused}");
+        ensure!(api.get("/audit")?.to_string().contains("subscriber.change-many"));
+        let gnb = gnb().await?;
+        registration_cycle(&ue(&gnb, 110)?).await?;
+        core.stop()
+    });
+}
+
+#[test]
+fn a_ue_is_located_periodically_and_its_track_is_removed() {
+    in_namespace(|| async {
+        let site = api_site("api-location")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let cells = "lmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: \
+                     12.0991 }] }\n";
+        std::fs::write(site.config(), format!("{config}{cells}"))?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let points = api.get("/transmission-points")?;
+        ensure!(points[0]["name"] == "000001001" && points[0]["latitude"] == 54.0924, "{points}");
+        let gnb = gnb().await?;
+        let ue = ue(&gnb, 1)?;
+        ue.register().await?;
+        let wrong = json!({"supi": "imsi-001010000000001", "interval_s": 0, "seconds": 60});
+        let refused = api.post("/location-requests", wrong)?.expect(400)?.body;
+        ensure!(refused["field"] == "interval_s", "{refused}");
+        let body = json!({"supi": "imsi-001010000000001", "interval_s": 1, "seconds": 60});
+        let started = api.post("/location-requests", body)?.expect(201)?.body;
+        let path = format!("/location-requests/{}", started["id"].as_str().context("an id")?);
+        let give_up = Instant::now() + Duration::from_secs(30);
+        loop {
+            let request = api.get(&path)?;
+            let positions = request["positions"].as_array().context("positions")?;
+            if positions.len() >= 2 {
+                ensure!(positions[0]["semi_major"].as_f64().is_some_and(|m| m > 0.0), "{request}");
+                ensure!(positions[0]["ms"].as_u64() < positions[1]["ms"].as_u64(), "{request}");
+                break;
+            }
+            ensure!(Instant::now() < give_up, "{request}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // Tracks are not for viewers.
+        let user = json!({"name": "vera", "role": "viewer", "password": "first passphrase"});
+        api.post("/users", user)?.expect(201)?;
+        let viewer = Caller::tcp().sign_in("vera", "first passphrase")?;
+        viewer.change_password("first passphrase", "another passphrase")?;
+        viewer.request("GET", "/location-requests", None)?.expect(403)?;
+        let stopped = api.post(&format!("{path}/stop"), json!({}))?.expect(200)?.body;
+        ensure!(stopped["state"] == "stopped", "{stopped}");
+        let length = |request: &Value| request["positions"].as_array().map_or(0, Vec::len);
+        let kept = length(&api.get(&path)?);
+        ensure!(kept >= 2, "the track ends with the request");
+        api.request("DELETE", &path, None)?.expect(204)?;
+        api.request("GET", &path, None)?.expect(404)?;
+        let interfaces = api.get("/interfaces")?["interfaces"].to_string();
+        ensure!(interfaces.contains("gnb-1") && interfaces.contains("N4"), "{interfaces}");
+        core.stop()
+    });
+}
+
+/// A run of the real program; `make release-lab` or `cargo build -p martlet-lab` builds it.
+#[test]
+fn a_quick_run_of_the_lab_is_started_over_the_api() {
+    let program = std::path::Path::new(MARTLET).with_file_name("martlet-lab");
+    if !program.exists() {
+        return martlet_tests::skip("a quick run: martlet-lab is not built");
+    }
+    martlet_tests::in_namespace_within(Duration::from_secs(300), || async {
+        let site = api_site("api-lab")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let (reports, socket) = (site.0.join("lab"), site.0.join("lab.sock"));
+        let lab = format!("lab_reports: {reports:?}, lab_socket: {socket:?}, enabled: true,");
+        std::fs::write(site.config(), config.replace("enabled: true,", &lab))?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let without = api.get("/lab-runs")?;
+        ensure!(without["available"] == false, "{without}");
+        ensure!(without["remedy"].to_string().contains("install martlet-lab"), "{without}");
+        let request = |name: &str| api.post("/lab-runs", json!({"experiment": name}));
+        let refused = request("sbi")?.expect(422)?.body;
+        ensure!(refused["detail"].to_string().contains("does not serve"), "{refused}");
+
+        let args = martlet_lab::serve::ServeArgs {
+            socket: socket.clone(),
+            out: reports,
+            user: Vec::new(),
+            limit_min: 4,
+            program: Some(program),
+        };
+        let server = tokio::spawn(martlet_lab::serve::serve(args));
+        let give_up = Instant::now() + Duration::from_secs(10);
+        let api2 = api.clone();
+        let ask = move |path: &'static str| {
+            let api = api2.clone();
+            tokio::task::spawn_blocking(move || api.get(path))
+        };
+        while ask("/lab-runs").await??["available"] != true {
+            ensure!(Instant::now() < give_up, "{}", ask("/lab-runs").await??);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let api2 = api.clone();
+        tokio::task::spawn_blocking(move || -> Result<()> {
+            let request = |name: &str| api2.post("/lab-runs", json!({"experiment": name}));
+            let refused = request("upf; reboot")?.expect(400)?.body;
+            ensure!(refused["field"] == "experiment", "{refused}");
+            // A run that is cancelled leaves no report.
+            let started = request("sbi")?.expect(202)?.body;
+            let path = format!("/jobs/{}", started["id"].as_str().context("a job")?);
+            let give_up = Instant::now() + Duration::from_secs(20);
+            while !api2.get(&path)?["result"].to_string().contains("sbi begins") {
+                ensure!(Instant::now() < give_up, "{}", api2.get(&path)?);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            request("sbi")?.expect(409)?;
+            api2.request("DELETE", &path, None)?.expect(200)?;
+            while !api2.get("/lab-runs")?["running"].is_null() {
+                ensure!(Instant::now() < give_up, "the run goes on");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            ensure!(api2.get("/lab-reports")? == json!([]));
+            let started = request("sbi")?.expect(202)?.body;
+            let done = ended(&api2, &started, Duration::from_secs(240))?;
+            ensure!(done["state"] == "succeeded", "{done}");
+            let report = done["result"]["report"].as_str().context("a report")?;
+            let shown = api2.get(&format!("/lab-reports/{report}"))?;
+            ensure!(shown["lab"] == "sbi" && shown["values"][0]["value"].is_number(), "{shown}");
+            Ok(())
+        })
+        .await??;
+        server.abort();
         core.stop()
     });
 }

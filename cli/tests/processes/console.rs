@@ -9,7 +9,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Longest time of the whole test.
 const LONGEST: Duration = Duration::from_secs(240);
@@ -18,6 +19,66 @@ const LONGEST: Duration = Duration::from_secs(240);
 pub fn tools() -> PathBuf {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/console-tools");
     std::env::var_os("MARTLET_CONSOLE_TOOLS").map_or(default.into(), PathBuf::from)
+}
+
+/// A script for Node.js that drives Chromium. It prints lines; a line `do WHAT` asks for something,
+/// and the script waits for an answer.
+pub struct BrowserScript {
+    node: Child,
+    to: ChildStdin,
+    from: Lines<BufReader<ChildStdout>>,
+    screenshots: PathBuf,
+}
+
+impl BrowserScript {
+    /// Whether Chromium and what `make console-tools` installs are there.
+    pub fn is_possible() -> bool {
+        tools().join("node_modules/playwright-core").is_dir()
+            && Path::new("/usr/bin/chromium").exists()
+    }
+
+    /// Starts a script of `console/tests`.
+    pub fn start(site: &Site, name: &str) -> Result<Self> {
+        let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {
+            Some(folder) => PathBuf::from(folder),
+            None => site.0.join("screenshots"),
+        };
+        std::fs::create_dir_all(&screenshots)?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/tests").join(name);
+        let mut node = Command::new("node")
+            .arg(script)
+            .args([tools().as_os_str(), ADDRESS.as_ref(), screenshots.as_os_str()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let to = node.stdin.take().context("standard input")?;
+        let from = BufReader::new(node.stdout.take().context("standard output")?).lines();
+        Ok(BrowserScript { node, to, from, screenshots })
+    }
+
+    /// The next thing that the script asks for. `None` when it has ended.
+    pub async fn request(&mut self) -> Result<Option<String>> {
+        while let Some(line) = self.from.next_line().await? {
+            println!("{line}");
+            if let Some(request) = line.strip_prefix("do ") {
+                return Ok(Some(request.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the script a line.
+    pub async fn answer(&mut self, line: &str) -> Result<()> {
+        Ok(self.to.write_all(format!("{line}\n").as_bytes()).await?)
+    }
+
+    /// Waits until the script has ended without an error.
+    pub async fn succeeded(mut self) -> Result<()> {
+        let status = self.node.wait().await?;
+        ensure!(status.success(), "the script failed; screenshots: {}", self.screenshots.display());
+        Ok(())
+    }
 }
 
 /// A datapath that traces packets, and the gNB's cell, so that a UE has a position.
@@ -34,8 +95,7 @@ const PLOT: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="400" height
 
 #[test]
 fn main_ways_of_an_operator_in_chromium() {
-    let is_there = tools().join("node_modules/playwright-core").is_dir();
-    if !is_there || !Path::new("/usr/bin/chromium").exists() {
+    if !BrowserScript::is_possible() {
         return skip("the console in Chromium: `make console-tools` installs what it needs");
     }
     in_namespace_within(LONGEST, || async {
@@ -50,34 +110,23 @@ fn main_ways_of_an_operator_in_chromium() {
         let config = config.replace("enabled: true,", &lab);
         std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
         let core = site.start(&[])?;
-        let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {
-            Some(folder) => PathBuf::from(folder),
-            None => site.0.join("screenshots"),
-        };
-        std::fs::create_dir_all(&screenshots)?;
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../console/tests/console.mjs");
-        let mut node = tokio::process::Command::new("node")
-            .arg(script)
-            .args([tools().as_os_str(), ADDRESS.as_ref(), screenshots.as_os_str()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let mut to = node.stdin.take().context("standard input")?;
-        let mut from = BufReader::new(node.stdout.take().context("standard output")?).lines();
-        to.write_all(format!("{}\n", first_password(&site)?).as_bytes()).await?;
+        let mut script = BrowserScript::start(&site, "console.mjs")?;
+        script.answer(&first_password(&site)?).await?;
         let gnb = gnb().await?;
         let first = ue(&gnb, 1)?;
         let api = Caller::socket(&site);
-        while let Some(line) = from.next_line().await? {
-            println!("{line}");
-            let Some(request) = line.strip_prefix("do ") else { continue };
+        while let Some(request) = script.request().await? {
             let mut answer = "done".to_string();
-            match request {
+            match request.as_str() {
                 "edit" => {
                     let path = "/subscribers/imsi-001010000001000";
                     let patch = Some(json!({"msisdn": "491700000001"}));
                     api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
+                }
+                "change the configuration" => {
+                    let mut file = std::fs::read_to_string(site.config())?;
+                    file += "# Changed by another operator.\n";
+                    std::fs::write(site.config(), file)?;
                 }
                 "register" | "register again" => {
                     if request == "register again" {
@@ -108,10 +157,9 @@ fn main_ways_of_an_operator_in_chromium() {
                 "folder" => answer = site.0.join("console-backup").display().to_string(),
                 other => bail!("the script asks for {other}"),
             }
-            to.write_all(format!("{answer}\n").as_bytes()).await?;
+            script.answer(&answer).await?;
         }
-        let status = node.wait().await?;
-        ensure!(status.success(), "the script failed; screenshots: {}", screenshots.display());
+        script.succeeded().await?;
         ensure!(site.0.join("console-backup/subscribers.db").exists(), "no backup");
         core.stop()
     });

@@ -1,6 +1,6 @@
 //! An AMF of a set is cut off from the database: it sends its gNBs to the other AMF, and serves
 //! again when it can renew its lease (TS 23.501, 5.21.2.2; TS 38.413, 8.7.6).
-use crate::nf_sets::{LIMIT, internet, start_member, until_reached};
+use crate::nf_sets::{LIMIT, TwoAmfs, second_amf, start_member, two_amfs, until_reached};
 use crate::relay::Relay;
 use crate::{Site, deregister_all, gnb_config, ue, until};
 use anyhow::{Context, Result, ensure};
@@ -10,26 +10,14 @@ use martlet_tests::{GATEWAY, in_namespace_within, reaches};
 use std::time::{Duration, Instant};
 
 async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
-    let core = site.start(&["--split", "--sbi", "http"])?;
     let relay = Relay::to(server, &site.0.join("relay"))?;
     let key_file = site.0.join("operator.key");
-    let more = format!(
-        "amf:\n  guamis: [{{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }}]\n  n2: {{ bind: \
-         [127.0.0.6], cut_off_ms: 1000 }}\n  context_store: {{ database: {:?}, key_file: \
-         {key_file:?} }}\nsbi: {{ amf: \"127.0.0.27:7777\" }}\n",
-        relay.url()
-    );
-    let other = start_member(site, &core, "amf", "AMF", &more).await?;
-    let first = Gnb::connect(gnb_config(1, "127.0.0.6:38412")?).await?;
-    let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
-    let (active, idle, late) = (ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?);
-    let mut addresses = Vec::new();
-    for ue in [&active, &idle] {
-        ue.register().await?;
-        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
-    }
-    reaches(&active, 1, GATEWAY).await?;
-    idle.release_to_idle().await?;
+    let store =
+        format!("  context_store: {{ database: {:?}, key_file: {key_file:?} }}\n", relay.url());
+    let config = second_amf(", cut_off_ms: 1000", &store);
+    let amfs = two_amfs(site, &config, gnb_config(1, "127.0.0.6:38412")?, 2).await?;
+    let TwoAmfs { core, other, gnbs: (first, second), ues, addresses } = amfs;
+    let [active, idle, late] = ues;
     // Both members know of each other, and the contexts are stored.
     tokio::time::sleep(Duration::from_secs(4)).await;
 
@@ -82,9 +70,8 @@ fn an_outage_of_the_database_for_the_whole_set_closes_no_association() {
         let Some(mut server) = TestPostgres::start("outage-set")? else { return Ok(()) };
         let site = Site::on("outage-set", Some(&server.url()))?;
         let core = site.start(&["--split", "--sbi", "http"])?;
-        let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: \
-                    { bind: [127.0.0.6], cut_off_ms: 1500 }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-        let other = start_member(&site, &core, "amf", "AMF", more).await?;
+        let config = second_amf(", cut_off_ms: 1500", "");
+        let other = start_member(&site, &core, "amf", "AMF", &config).await?;
         let first = Gnb::connect(gnb_config(1, "127.0.0.6:38412")?).await?;
         let ue = ue(&first, 1)?;
         ue.register().await?;

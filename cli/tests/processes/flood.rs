@@ -1,6 +1,8 @@
 //! A flood of registrations without answers from UEs, at one gNB: what it costs the UEs of another.
+//! The core has processes of its own, so that what the UEs and gNBs of the test compute does not
+//! count.
 use crate::site::*;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use martlet_ran::gnb::N2Link;
 use martlet_ran::{Gnb, Ue};
 use martlet_tests::{RawGnb, in_namespace_within};
@@ -8,27 +10,32 @@ use std::time::{Duration, Instant};
 
 /// REGISTRATION REQUEST of subscriber 2, with a SUCI of the null scheme.
 const REGISTRATION: &str = "7e004179 000d01 00f110 0000 0000 0000000020 2e04f0f0f0f0";
-/// Registrations of each turn.
+/// Registrations of a turn, without and with the flood.
 const REGISTRATIONS: usize = 20;
-/// A latency that a busy machine explains, whatever the ratio.
-const BUSY: Duration = Duration::from_millis(300);
+/// How much longer a registration may take beside a flood.
+const PROMISED: f64 = 2.0;
+/// Turns, until the median of their ratios is within the promise. Other programs of the machine
+/// disturb a turn; a core that is not fair fails all of them.
+const TURNS: usize = 9;
 
-/// Sends this many registrations a second, forever.
-async fn flood(gnb: &RawGnb, rate: u32) -> Result<()> {
-    let message = hex::decode(REGISTRATION.replace(' ', ""))?;
+fn bytes(message: &str) -> Result<Vec<u8>> {
+    Ok(hex::decode(message.replace(' ', ""))?)
+}
+
+/// Calls `send` so many times a second, forever.
+async fn at_rate(rate: u32, mut send: impl AsyncFnMut(u32) -> Result<()>) -> Result<()> {
     let (started, mut sent) = (Instant::now(), 0);
     loop {
         while f64::from(sent) < started.elapsed().as_secs_f64() * f64::from(rate) {
             sent += 1;
-            gnb.send(gnb.initial_ue_message(sent, &message)).await?;
+            send(sent).await?;
         }
-        gnb.drain().await;
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
 }
 
 /// Times of registrations of a UE without a security context, so that it is authenticated.
-async fn registration_times(ue: &Ue) -> Result<Vec<Duration>> {
+async fn initial_registrations(ue: &Ue) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     for _ in 0..REGISTRATIONS {
         let started = Instant::now();
@@ -41,55 +48,85 @@ async fn registration_times(ue: &Ue) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-fn median(times: &[Duration]) -> Duration {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    times[times.len() / 2]
+fn median<T: Copy + PartialOrd>(values: &[T]) -> T {
+    let mut values = values.to_vec();
+    values.sort_unstable_by(|one, other| one.partial_cmp(other).expect("numbers"));
+    values[values.len() / 2]
 }
 
-/// The medians of turns without and with a flood of this rate.
-async fn turns(ue: &Ue, rate: u32, attacker: &mut u8) -> Result<[Duration; 2]> {
-    let (mut alone, mut beside) = (Vec::new(), Vec::new());
-    for _ in 0..3 {
-        alone.extend(registration_times(ue).await?);
-        *attacker += 1;
-        let link = N2Link::connect(&gnb_config(*attacker, "127.0.0.5:38412")?).await?;
-        let gnb = RawGnb::over(link, *attacker);
-        gnb.send(gnb.ng_setup("001", 1)).await?;
-        gnb.next().await?;
-        let times = async {
-            // The flood has taken slots and queue before.
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            registration_times(ue).await
-        };
-        beside.extend(tokio::select! {
-            times = times => times?,
-            ended = flood(&gnb, rate) => bail!("the flood ended: {ended:?}"),
-        });
-        gnb.abort();
-        // The contexts of the flood are released.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+/// Repeats turns of registrations without and with a flood, until the median of their ratios is
+/// within the promise.
+async fn within_the_promise(
+    flood: &str,
+    mut turn: impl AsyncFnMut() -> Result<[Duration; 2]>,
+) -> Result<()> {
+    let mut ratios = Vec::new();
+    while ratios.len() < TURNS {
+        let [alone, beside] = turn().await?;
+        let ratio = beside.as_secs_f64() / alone.as_secs_f64();
+        println!("{flood}: {alone:?} alone, {beside:?} beside: {ratio:.2}");
+        ratios.push(ratio);
+        if ratios.len() >= 3 && median(&ratios) <= PROMISED {
+            return Ok(());
+        }
     }
+    bail!("{flood}: {PROMISED} times the latency is promised, not {ratios:.2?}")
+}
+
+/// Without and with a flood of another gNB.
+async fn turn_of_another_gnb(ue: &Ue, rate: u32, attacker: u8) -> Result<[Duration; 2]> {
+    let alone = initial_registrations(ue).await?;
+    let link = N2Link::connect(&gnb_config(attacker, "127.0.0.5:38412")?).await?;
+    let gnb = RawGnb::over(link, attacker);
+    gnb.send(gnb.ng_setup("001", 1)).await?;
+    gnb.next().await?;
+    let message = bytes(REGISTRATION)?;
+    let times = async {
+        // The flood has taken slots and queue before.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        initial_registrations(ue).await
+    };
+    let flood = at_rate(rate, async |number| {
+        gnb.send(gnb.initial_ue_message(number, &message)).await?;
+        gnb.drain().await;
+        Ok(())
+    });
+    let beside = tokio::select! {
+        times = times => times?,
+        ended = flood => bail!("the flood ended: {ended:?}"),
+    };
+    gnb.abort();
+    // The contexts of the flood are released.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     Ok([median(&alone), median(&beside)])
 }
 
-#[test]
-fn attack_flood_of_one_gnb_delays_ues_of_others() {
-    in_namespace_within(Duration::from_secs(240), || async {
-        let site = Site::new("flood")?;
-        let core = site.start(&["--split"])?;
+fn flood_of_another_gnb(name: &'static str, arguments: &'static [&'static str]) {
+    in_namespace_within(Duration::from_secs(360), move || async move {
+        let site = Site::new(name)?;
+        let core = site.start(arguments)?;
         let gnb = Gnb::connect(gnb_config(1, "127.0.0.5:38412")?).await?;
         let ue = ue(&gnb, 1)?;
-        registration_times(&ue).await?;
+        initial_registrations(&ue).await?;
         let mut attacker = 9;
         for rate in [200, 600] {
-            let [alone, beside] = turns(&ue, rate, &mut attacker).await?;
-            let ratio = beside.as_secs_f64() / alone.as_secs_f64();
-            println!("{rate} registrations/s: {alone:?} alone, {beside:?} beside: {ratio:.2}");
-            // A debug build on a busy machine; 2 is asked of an optimised one.
-            ensure!(ratio < 10.0 || beside < BUSY, "{rate} registrations/s: {ratio:.2}");
+            let turn = async || {
+                attacker += 1;
+                turn_of_another_gnb(&ue, rate, attacker).await
+            };
+            within_the_promise(&format!("{rate} registrations/s"), turn).await?;
         }
         gnb.shutdown().await;
         core.stop()
     });
+}
+
+#[test]
+fn attack_flood_of_one_gnb_delays_ues_of_others() {
+    flood_of_another_gnb("flood", &["--split"]);
+}
+
+#[test]
+fn attack_flood_of_one_gnb_delays_ues_of_others_in_one_process() {
+    flood_of_another_gnb("flood-one", &[]);
 }

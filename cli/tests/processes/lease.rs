@@ -1,10 +1,12 @@
 //! A member of an NF set is suspended, taken over by another member, and resumed: it neither sends
 //! nor writes anything for the contexts that the other now owns (TS 23.501, 5.21.2 and 5.22).
-use crate::nf_sets::{LIMIT, TwoSmfs, internet, start_member, two_smfs, until_reached};
-use crate::{Site, deregister_all, gnb_at, gnb_config, status_of, ue, until};
+use crate::nf_sets::{
+    LIMIT, TwoAmfs, TwoSmfs, gnb_of_second_amf, second_amf, two_amfs, two_smfs, until_reached,
+    with_sessions,
+};
+use crate::{Site, deregister_all, gnb_at, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_context_store::{ContextStoreConfig, PeerContexts};
-use martlet_ran::Gnb;
 use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, reaches};
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
@@ -64,25 +66,10 @@ fn stored_contexts(
 }
 
 async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
-    let core = site.start(&["--split", "--sbi", "http"])?;
-    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
-                bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-    let other = start_member(site, &core, "amf", "AMF", more).await?;
-    let mut config = gnb_config(1, "127.0.0.6:38412")?;
-    let ms = Duration::from_millis;
-    (config.sctp_options.heartbeat, config.sctp_options.rto_max) = (ms(300), ms(500));
-    config.sctp_options.path_max_retransmissions = 4;
-    let first = Gnb::connect(config).await?;
-    let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
-    let (active, idle, late) = (ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?);
-    let mut addresses = Vec::new();
-    for ue in [&active, &idle] {
-        ue.register().await?;
-        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
-    }
-    reaches(&active, 1, GATEWAY).await?;
-    idle.release_to_idle().await?;
-    tokio::time::sleep(ms(300)).await;
+    let amfs = two_amfs(site, &second_amf("", ""), gnb_of_second_amf()?, 2).await?;
+    let TwoAmfs { core, other, gnbs: (first, second), ues, addresses } = amfs;
+    let [active, idle, late] = ues;
+    tokio::time::sleep(Duration::from_millis(300)).await;
     ensure!(
         stored_contexts(site, database, "amf", "amf-01-001-02")?.len() == 2,
         "the other AMF took both UEs over"
@@ -103,7 +90,7 @@ async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
         amf["ues"]["registered"] == 0 && amf["ues"]["contexts"] == 0
     })
     .await?;
-    tokio::time::sleep(ms(500)).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
     ensure!(
         stored_contexts(site, database, "amf", "amf-01-001-02")?.is_empty(),
         "it writes no record of them"
@@ -152,11 +139,7 @@ async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
     let TwoSmfs { core, other, .. } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
     let (active, idle) = (ue(&gnb, 1)?, ue(&gnb, 2)?);
-    let mut addresses = Vec::new();
-    for ue in [&active, &idle] {
-        ue.register().await?;
-        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
-    }
+    let addresses = with_sessions(&[&active, &idle]).await?;
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(Duration::from_millis(300)).await;

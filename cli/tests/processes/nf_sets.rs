@@ -5,9 +5,10 @@ use crate::{
 };
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
-use martlet_ran::{Gnb, PduSessionRequest, Procedure, Ue};
+use martlet_ran::{Gnb, GnbConfig, PduSessionRequest, Procedure, Ue};
 use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, sequence_of};
+use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -94,14 +95,34 @@ pub async fn start_member(
     Ok(other)
 }
 
+/// Functions of which an additional instance runs beside the core's: name, NF type, and last byte of
+/// its address.
+pub const SECOND_INSTANCES: [(&str, &str, u8); 5] = [
+    ("udr", "UDR", 31),
+    ("udm", "UDM", 32),
+    ("ausf", "AUSF", 33),
+    ("pcf", "PCF", 34),
+    ("nssf", "NSSF", 35),
+];
+
+/// Starts an additional instance.
+pub async fn start_second(
+    site: &Site,
+    core: &CoreProcess,
+    (name, kind, host): (&str, &str, u8),
+) -> Result<ExtraFunction> {
+    let address = format!("sbi: {{ {name}: \"127.0.0.{host}:7777\" }}\n");
+    start_member(site, core, name, kind, &address).await
+}
+
 pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
 /// Sends packets to a UE, idle or connected, until it receives one.
 pub async fn until_reached(
-    from: (&Ue, std::net::Ipv4Addr),
-    to: (&Ue, std::net::Ipv4Addr),
+    from: (&Ue, Ipv4Addr),
+    to: (&Ue, Ipv4Addr),
     sequence: u16,
 ) -> Result<()> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
@@ -115,32 +136,76 @@ pub async fn until_reached(
     }
 }
 
-/// An AMF set of two; the AMF that serves the UEs is killed.
-async fn amf_takeover(site: &Site) -> Result<()> {
-    let core = site.start(&["--split", "--sbi", "http"])?;
-    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
-                bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-    let other = start_member(site, &core, "amf", "AMF", more).await?;
-    // With SCTP in the kernel, a gNB detects the AMF's end by the ABORT; without it, by missing
-    // heartbeats.
+/// Registers UEs and establishes a session for each. Returns their addresses.
+pub async fn with_sessions(ues: &[&Ue]) -> Result<Vec<Ipv4Addr>> {
+    let mut addresses = Vec::new();
+    for ue in ues {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    Ok(addresses)
+}
+
+/// The configuration of the second AMF of the set, with more options of N2 and of the AMF.
+pub fn second_amf(n2: &str, amf: &str) -> String {
+    format!(
+        "amf:\n  guamis: [{{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }}]\n  n2: {{ bind: \
+         [127.0.0.6]{n2} }}\n{amf}sbi: {{ amf: \"127.0.0.27:7777\" }}\n"
+    )
+}
+
+/// A gNB of the second AMF. With SCTP in the kernel, it detects the AMF's end by the ABORT; without
+/// it, by missing heartbeats, within some seconds.
+pub fn gnb_of_second_amf() -> Result<GnbConfig> {
     let mut config = gnb_config(1, "127.0.0.6:38412")?;
     let ms = Duration::from_millis;
     (config.sctp_options.heartbeat, config.sctp_options.rto_max) = (ms(300), ms(500));
     config.sctp_options.path_max_retransmissions = 4;
-    let first = Gnb::connect(config).await?;
+    Ok(config)
+}
+
+/// A core and another AMF of its AMF's set, which serves the UEs.
+pub struct TwoAmfs {
+    pub core: CoreProcess,
+    pub other: ExtraFunction,
+    /// The gNB at the other AMF, and at the core's.
+    pub gnbs: (Gnb, Gnb),
+    /// Three UEs at the other AMF, of which the second is idle.
+    pub ues: [Ue; 3],
+    /// The addresses of those with a session.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+/// Starts them. `sessions` UEs are registered, with a session.
+pub async fn two_amfs(
+    site: &Site,
+    config: &str,
+    gnb: GnbConfig,
+    sessions: usize,
+) -> Result<TwoAmfs> {
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    let other = start_member(site, &core, "amf", "AMF", config).await?;
+    let first = Gnb::connect(gnb).await?;
     let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
-    let (active, idle, leaving) = (ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?);
-    let mut addresses = Vec::new();
-    for ue in [&active, &idle, &leaving] {
-        ue.register().await?;
-        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    let ues = [ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?];
+    let registered: Vec<&Ue> = ues.iter().take(sessions).collect();
+    let addresses = with_sessions(&registered).await?;
+    for ue in registered {
         ensure!(
             ue.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 2),
             "served by the other AMF"
         );
     }
-    reaches(&active, 1, GATEWAY).await?;
-    idle.release_to_idle().await?;
+    reaches(&ues[0], 1, GATEWAY).await?;
+    ues[1].release_to_idle().await?;
+    Ok(TwoAmfs { core, other, gnbs: (first, second), ues, addresses })
+}
+
+/// An AMF set of two; the AMF that serves the UEs is killed.
+async fn amf_takeover(site: &Site) -> Result<()> {
+    let amfs = two_amfs(site, &second_amf("", ""), gnb_of_second_amf()?, 3).await?;
+    let TwoAmfs { core, other, gnbs: (first, second), ues, addresses } = amfs;
+    let [active, idle, leaving] = ues;
     // Changes within the flush interval are lost.
     tokio::time::sleep(Duration::from_millis(300)).await;
     ensure!(status_of(&core, "amf")["ues"]["registered"] == 0, "{}", status_of(&core, "amf"));
@@ -229,11 +294,7 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     let TwoSmfs { core, other, common, own, more } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
     let (active, idle, third) = (ue(&gnb, 1)?, ue(&gnb, 2)?, ue(&gnb, 3)?);
-    let mut addresses = Vec::new();
-    for ue in [&active, &idle] {
-        ue.register().await?;
-        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
-    }
+    let addresses = with_sessions(&[&active, &idle]).await?;
     ensure!(
         addresses.iter().all(|address| address.octets()[2] >= 128),
         "from the other SMF's pool: {addresses:?}"

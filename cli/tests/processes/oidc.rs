@@ -1,13 +1,12 @@
 //! Sign-in with OpenID Connect: a core and a real provider (oidc-provider) on the loopback.
 use crate::api::{ADDRESS, Caller, Response, api_site, first_password};
-use crate::console::tools;
+use crate::console::{BrowserScript, tools};
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
 use martlet_tests::{in_namespace, in_namespace_within, skip};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -335,38 +334,21 @@ fn a_core_starts_without_its_openid_provider() {
 /// The button of the console in a real Chromium.
 #[test]
 fn the_console_signs_in_with_an_openid_provider_in_chromium() {
-    let has_browser = tools().join("node_modules/playwright-core").is_dir();
-    if !is_there() || !has_browser || !Path::new("/usr/bin/chromium").exists() {
+    if !is_there() || !BrowserScript::is_possible() {
         return skip("OpenID Connect in Chromium: `make console-tools` installs what it needs");
     }
     in_namespace_within(Duration::from_secs(120), || async {
         let provider = start_provider().await?;
         let site = oidc_site("oidc-console")?;
         let core = site.start(&[])?;
-        let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {
-            Some(folder) => folder.into(),
-            None => site.0.join("screenshots"),
-        };
-        std::fs::create_dir_all(&screenshots)?;
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../console/tests/sign_in.mjs");
-        let mut node = Command::new("node")
-            .arg(script)
-            .args([tools().as_os_str(), ADDRESS.as_ref(), screenshots.as_os_str()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let mut to = node.stdin.take().context("standard input")?;
-        let mut lines = BufReader::new(node.stdout.take().context("standard output")?).lines();
+        let mut script = BrowserScript::start(&site, "sign_in.mjs")?;
         let mut provider = Some(provider);
-        while let Some(line) = lines.next_line().await? {
-            println!("{line}");
-            if line == "do stop the provider" {
-                drop(provider.take());
-                tokio::io::AsyncWriteExt::write_all(&mut to, b"done\n").await?;
-            }
+        while let Some(request) = script.request().await? {
+            ensure!(request == "stop the provider", "the script asks for {request}");
+            drop(provider.take());
+            script.answer("done").await?;
         }
-        ensure!(node.wait().await?.success(), "the script failed");
+        script.succeeded().await?;
         core.stop()
     });
 }

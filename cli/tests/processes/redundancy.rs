@@ -1,6 +1,6 @@
 //! A second instance of each function beside the core's, over PostgreSQL: when one of them is
 //! killed or suspended, UEs register within two seconds (TS 29.500, 6.10.3.3 and 6.12).
-use crate::nf_sets::{ExtraFunction, LIMIT, internet, start_member};
+use crate::nf_sets::{ExtraFunction, LIMIT, SECOND_INSTANCES, internet, start_second};
 use crate::outages::oam_of;
 use crate::{Site, gnb, kill, registration_cycle, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
@@ -24,22 +24,12 @@ async fn registers(ue: &Ue) -> Result<()> {
     Ok(())
 }
 
-/// The second instances: their names, NF types and addresses.
-const SECOND: [(&str, &str, u8); 5] = [
-    ("udr", "UDR", 31),
-    ("udm", "UDM", 32),
-    ("ausf", "AUSF", 33),
-    ("pcf", "PCF", 34),
-    ("nssf", "NSSF", 35),
-];
-
 async fn kill_each(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let gnb = gnb().await?;
     let mut all: Vec<(&str, ExtraFunction)> = Vec::new();
-    for (name, kind, host) in SECOND {
-        let address = format!("sbi: {{ {name}: \"127.0.0.{host}:7777\" }}\n");
-        all.push((name, start_member(site, &core, name, kind, &address).await?));
+    for second in SECOND_INSTANCES {
+        all.push((second.0, start_second(site, &core, second).await?));
     }
     // Both instances serve.
     let mut n = 3;

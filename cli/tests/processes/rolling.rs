@@ -1,6 +1,6 @@
 //! A rolling upgrade: instances of functions are drained, stopped and started again one after the
 //! other while UEs register, and no procedure fails (TS 23.501, 5.19.3; TS 29.510, 6.1.6.3.7).
-use crate::nf_sets::{ExtraFunction, LIMIT, internet, start_member};
+use crate::nf_sets::{ExtraFunction, LIMIT, SECOND_INSTANCES, internet, start_second};
 use crate::{MARTLET, Site, gnb_config, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
@@ -47,26 +47,13 @@ async fn load(ue: Ue, ends: Arc<AtomicBool>) -> Result<(u32, Duration)> {
     Ok((rounds, longest))
 }
 
-/// The functions whose second instances are replaced: name, NF type, address.
-const SECOND: [(&str, &str, u8); 5] = [
-    ("udr", "UDR", 31),
-    ("udm", "UDM", 32),
-    ("ausf", "AUSF", 33),
-    ("pcf", "PCF", 34),
-    ("nssf", "NSSF", 35),
-];
-
-fn address(name: &str, host: u8) -> String {
-    format!("sbi: {{ {name}: \"127.0.0.{host}:7777\" }}\n")
-}
-
 async fn replace(
     site: &Site,
     core: &CoreProcess,
     second: (&str, &str, u8),
     old: ExtraFunction,
 ) -> Result<ExtraFunction> {
-    let (name, kind, host) = second;
+    let (name, kind, _) = second;
     let config = site.0.join(format!("other-{name}.yaml")).display().to_string();
     martlet(&["drain", "-c", &config, name])?;
     until_status(core, kind, "SUSPENDED", 1).await?;
@@ -74,19 +61,18 @@ async fn replace(
     tokio::time::sleep(Duration::from_millis(300)).await;
     old.signal(SIGTERM)?;
     old.ended().await?;
-    start_member(site, core, name, kind, &address(name, host)).await
+    start_second(site, core, second).await
 }
 
 async fn upgrade(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let gnb = Gnb::connect(gnb_config(1, "127.0.0.5:38412")?).await?;
     let mut all = Vec::new();
-    for second in SECOND {
-        let (name, kind, host) = second;
-        all.push((second, start_member(site, &core, name, kind, &address(name, host)).await?));
+    for second in SECOND_INSTANCES {
+        all.push((second, start_second(site, &core, second).await?));
     }
     let network = martlet(&["status", "--network", "-c", &path(&site.config())])?;
-    for (_, kind, host) in SECOND {
+    for (_, kind, host) in SECOND_INSTANCES {
         ensure!(network.matches(kind).count() >= 2, "{kind}: {network}");
         ensure!(network.contains(&format!("127.0.0.{host}:7777")), "{network}");
     }

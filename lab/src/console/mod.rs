@@ -17,7 +17,7 @@ use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;
 use crate::stats::{median, quantile};
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use client::Client;
@@ -49,15 +49,9 @@ const PAGES: [usize; 2] = [100, 1000];
 /// Measures the northbound API and the console.
 #[derive(Debug, Clone, Args)]
 pub struct ConsoleArgs {
-    /// Folder for raw data and report (lab-results/console-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// 2,000 subscribers, 100 UEs, few rounds
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of blocks
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Number of subscribers
     #[arg(long, default_value_t = 100_000)]
     pub subscribers: u64,
@@ -81,11 +75,11 @@ pub struct ConsoleArgs {
 /// There is no right to make a network namespace, a core does not start, or the API does not
 /// answer.
 pub fn run(args: &ConsoleArgs) -> Result<String> {
-    let (subscribers, ues) = if args.quick { (2000, 100) } else { (args.subscribers, args.ues) };
+    let (subscribers, ues) = if args.run.quick { (2000, 100) } else { (args.subscribers, args.ues) };
     ensure!(ues > 0 && ues < subscribers, "--ues must be between 1 and --subscribers");
     namespace::enter_new()?;
     let header = "part,variant,sample,value";
-    let mut output = Output::create("console", args.out.as_deref(), header)?;
+    let mut output = Output::create("console", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         memory(args, &mut output).await.context("memory")?;
@@ -140,7 +134,7 @@ async fn attach(ue: &Ue) -> Result<()> {
 
 /// Starts cores with the API and without in turn, and reads their memory at rest, and after use.
 async fn memory(args: &ConsoleArgs, output: &mut Output) -> Result<()> {
-    let pairs = args.pairs.unwrap_or(if args.quick { 1 } else { 5 });
+    let pairs = args.pairs.unwrap_or(if args.run.quick { 1 } else { 5 });
     let mut progress = Progress::new("cores", 2 * pairs as u64);
     let names = ["off", "on"];
     let setup = |n: usize| {
@@ -247,8 +241,8 @@ fn update(
     viewers: &mut Viewers,
     output: &mut Output,
 ) -> Result<()> {
-    let blocks = if args.quick { 1 } else { 6 };
-    let block = if args.quick { BLOCK / 5 } else { BLOCK };
+    let blocks = if args.run.quick { 1 } else { 6 };
+    let block = if args.run.quick { BLOCK / 5 } else { BLOCK };
     let mut shares: [Vec<f64>; 2] = Default::default();
     for n in 0..blocks {
         for (count, into) in [0, VIEWERS].into_iter().zip(&mut shares) {
@@ -287,7 +281,7 @@ fn first_paint(args: &ConsoleArgs, setup: &CoreSetup, output: &mut Output) -> Re
     let script = output.folder().join("first_paint.mjs");
     std::fs::write(&script, SCRIPT)?;
     let tools = std::fs::canonicalize(&args.tools)?;
-    let rounds = if args.quick { "2" } else { "20" };
+    let rounds = if args.run.quick { "2" } else { "20" };
     let ran = Command::new("node")
         .arg(&script)
         .arg(tools)
@@ -317,9 +311,9 @@ async fn registration(
     viewers: &mut Viewers,
     output: &mut Output,
 ) -> Result<()> {
-    let pairs = args.pairs.unwrap_or(if args.quick { 2 } else { 30 });
-    let count = if args.quick { REGISTRATIONS / 5 } else { REGISTRATIONS };
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let pairs = args.pairs.unwrap_or(if args.run.quick { 2 } else { 30 });
+    let count = if args.run.quick { REGISTRATIONS / 5 } else { REGISTRATIONS };
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut progress = Progress::new("pairs", pairs as u64);
     let (mut ratios, mut all): (Vec<f64>, [Vec<f64>; 2]) = Default::default();
     let mut order = [0, VIEWERS];

@@ -46,8 +46,10 @@ async fn start<'a>(
 /// one, which generates the load.
 pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Result<()> {
     let ue_count = args.many();
-    let mut progress = Progress::new("UEs", ue_count * args.sbi.len() as u64);
-    for (number, variant) in (40..).zip(&args.sbi) {
+    // A limit of simultaneous procedures means nothing to UEs one after the other.
+    let variants: Vec<_> = args.sbi.iter().filter(|variant| !variant.is_unlimited()).collect();
+    let mut progress = Progress::new("UEs", ue_count * variants.len() as u64);
+    for (number, variant) in (40..).zip(variants) {
         let loaded = start(args, number, *variant, output).await?;
         let before = loaded.core.usage();
         let generator_before = cpu_ns(std::process::id());

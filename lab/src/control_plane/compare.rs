@@ -8,7 +8,7 @@ use super::testbed::Testbed;
 use crate::core::{CORES, CoreArgs, CoreSetup, Variant};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rand::seq::SliceRandom;
@@ -29,15 +29,9 @@ const IN_HISTORY: [Metric; 4] =
 /// Compares two builds: latency of procedures, CPU time and memory.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// Folder for raw data and report (lab-results/compare-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the rounds
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Variants to measure
     #[arg(long, value_delimiter = ',', default_value = "local,fabric,http")]
     pub sbi: Vec<Variant>,
@@ -84,9 +78,9 @@ pub fn run(args: &CompareArgs) -> Result<String> {
     ensure!(args.base.is_file(), "--base {} is no file", args.base.display());
     namespace::enter_new()?;
     let header = "what,sbi,ues,build,pair,value";
-    let mut output = Output::create("compare", args.out.as_deref(), header)?;
+    let mut output = Output::create("compare", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut all = Vec::new();
     for (index, variant) in (0u8..).zip(&args.sbi) {
         let measured = measure(args, *variant, index, &mut random, &mut output);
@@ -122,7 +116,7 @@ async fn measure(
     ];
     let mut lines = Vec::new();
     for (ues, pairs) in POINTS {
-        let pairs = args.rounds.unwrap_or(if args.quick { 3 } else { pairs });
+        let pairs = args.rounds.unwrap_or(if args.run.quick { 3 } else { pairs });
         lines.extend(rounds(&testbeds, ues, pairs, random, output).await?);
     }
     let memory = testbeds.each_ref().map(|testbed| testbed.usage().proportional_kb as f64 / 1e3);

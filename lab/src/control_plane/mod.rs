@@ -12,12 +12,11 @@ pub(crate) mod testbed;
 
 use crate::core::{CORES, CoreArgs, CoreChoice, ExternalArgs, Variant};
 use crate::progress::Progress;
-use crate::{Output, namespace};
+use crate::{Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
-use std::path::PathBuf;
 use testbed::Testbed;
 
 pub use compare::{CompareArgs, run as compare};
@@ -27,15 +26,9 @@ pub use sandbox::{SandboxArgs, run as sandbox};
 /// Measures registration, PDU session establishment, handover and paging, as the gNB sees them.
 #[derive(Debug, Clone, Args)]
 pub struct ControlPlaneArgs {
-    /// Folder for raw data, report and plots (lab-results/control-plane-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the runs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Deployments of Martlet to compare
     #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
@@ -73,7 +66,7 @@ const WARM_UP: u32 = 3;
 impl ControlPlaneArgs {
     /// Rounds at a point. Rounds with one UE are short, so there are more of them.
     fn rounds_of(&self, ues: u32) -> u32 {
-        self.rounds.unwrap_or(match (self.quick, ues) {
+        self.rounds.unwrap_or(match (self.run.quick, ues) {
             (true, ..4) => 20,
             (true, _) => 4,
             (false, 1) => 200,
@@ -83,7 +76,7 @@ impl ControlPlaneArgs {
 
     /// UEs that register one after the other.
     fn many(&self) -> u64 {
-        self.many.unwrap_or(if self.quick { 100 } else { 1000 })
+        self.many.unwrap_or(if self.run.quick { 100 } else { 1000 })
     }
 
     /// What is measured, in the order of figures and plots.
@@ -122,7 +115,7 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
         namespace::enter_new()?;
     }
     let header = "procedure,sbi,ues,round,subject,latency_us,total_us,core_us";
-    let mut output = Output::create("control-plane", args.out.as_deref(), header)?;
+    let mut output = Output::create("control-plane", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let points = points(args, max_ues, &mut output).await?;
@@ -144,7 +137,7 @@ async fn points(args: &ControlPlaneArgs, max_ues: u32, output: &mut Output) -> R
         let started = Testbed::start(args, *variant, index as u8, max_ues, output.folder()).await;
         testbeds.push(started.with_context(|| format!("the core with {}", variant.title()))?);
     }
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut order: Vec<usize> = (0..testbeds.len()).collect();
     let rounds: u32 = args.ues.iter().map(|ues| args.rounds_of(*ues) + WARM_UP).sum();
     let mut progress = Progress::new("rounds", u64::from(rounds));

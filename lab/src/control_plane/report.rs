@@ -1,4 +1,4 @@
-//! The report: tables, plots and promised figures.
+//! The report: tables and plots.
 use super::ControlPlaneArgs;
 use super::metric::Metric;
 use crate::{Figure, Output, Panel, Series, draw};
@@ -22,8 +22,6 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
         output.text(&table);
     }
     let table = start_and_size(output, args);
-    output.text(&table);
-    let table = promises(output);
     output.text(&table);
     output.text(PAPER);
     for (name, statistic, title) in
@@ -110,47 +108,6 @@ fn start_and_size(output: &Output, args: &ControlPlaneArgs) -> String {
             let _ = write!(text, " {} |", figure.map_or("–".into(), |f| format!("{:.2}", f.value)));
         }
         text.push('\n');
-    }
-    text
-}
-
-/// The figures that SPECIFICATION.md promises beside the measured ones.
-fn promises(output: &Output) -> String {
-    let mut text = String::from(
-        "## Promises\n\n| figure | promised | measured | |\n| --- | --- | --- | --- |\n",
-    );
-    let promised = [
-        ("registration.local.ues1.p50", 1.5),
-        ("pdu_session.local.ues1.p50", 1.0),
-        ("registration.http.ues1.p50", 8.0),
-        ("pdu_session.http.ues1.p50", 5.0),
-        ("registration.local.ues64.p99_over_p50", 5.0),
-        ("pdu_session.local.ues64.p99_over_p50", 5.0),
-        ("paging.local.ues64.p99_over_p50", 5.0),
-        ("registration.http.ues64.p99_over_p50", 5.0),
-        ("pdu_session.http.ues64.p99_over_p50", 5.0),
-        ("paging.http.ues64.p99_over_p50", 5.0),
-        ("resident.local.ues1000", 96.0),
-        ("start.local.ng_setup_done.p50", 300.0),
-    ];
-    // N2 handover relative to the registration of the same run.
-    for variant in ["local", "fabric", "http"] {
-        let find = |what: &str| output.find(&format!("{what}.{variant}.ues1.p50"));
-        let (Some(handover), Some(registration)) = (find("handover"), find("registration")) else {
-            continue;
-        };
-        let ratio = handover.value / registration.value;
-        let target = if ratio <= 1.5 { "kept" } else { "**not kept**" };
-        let _ = writeln!(
-            text,
-            "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {target} |"
-        );
-    }
-    for (id, bound) in promised {
-        let Some(figure) = output.find(id) else { continue };
-        let target = if figure.value <= bound { "kept" } else { "**not kept**" };
-        let _ =
-            writeln!(text, "| {id} | ≤ {bound} {} | {:.3} | {target} |", figure.unit, figure.value);
     }
     text
 }

@@ -1,6 +1,10 @@
-//! `martlet-lab sandbox`: what the sandbox costs. Two cores run side by side, one with system call
-//! filters and Landlock and one without, and rounds alternate between them in random order. The
-//! difference is taken of each pair of rounds, so that disturbances of the machine cancel out.
+//! `martlet-lab sandbox`: what the sandbox costs. Two cores run side by side, one with a user of its
+//! own, system call filters and Landlock, and one without, and rounds alternate between them in
+//! random order. The difference is taken of each pair of rounds, so that disturbances of the machine
+//! cancel out.
+//!
+//! Packets go through the datapath `kernel`, which makes system calls for each. The programs of
+//! `xdp` make none.
 use super::WARM_UP;
 use super::metric::Metric;
 use super::round;
@@ -8,25 +12,23 @@ use super::testbed::Testbed;
 use crate::core::{CORES, CoreArgs, CoreSetup, Variant};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use martlet_ran::scenario::ping;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
-use std::path::PathBuf;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// Measures registrations, other procedures, and the start of a core, with and without the sandbox.
+/// Measures procedures, packets, and the start of a core, with and without the sandbox.
 #[derive(Debug, Clone, Args)]
 pub struct SandboxArgs {
-    /// Folder for raw data and report (lab-results/sandbox-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the rounds
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Variants to measure
     #[arg(long, value_delimiter = ',', default_value = "local,fabric,http")]
     pub sbi: Vec<Variant>,
@@ -36,16 +38,43 @@ pub struct SandboxArgs {
     /// Pairs of starts for each variant
     #[arg(long)]
     pub starts: Option<u32>,
+    /// Pairs of bursts of packets for each variant
+    #[arg(long)]
+    pub bursts: Option<u32>,
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
 }
 
+/// The user of the sandboxed core, which no machine has.
+const USER: u32 = 54_321;
 /// The sandbox of a core.
 const SANDBOXES: [(&str, &str); 2] = [
-    ("on", "security: { seccomp: kill, landlock: true }\n"),
+    ("on", "security: { user: \"54321\", seccomp: kill, landlock: true }\n"),
     ("off", "security: { seccomp: off, landlock: false }\n"),
 ];
+/// Echo requests of a burst, one after the other: each is a packet in each direction.
+const PINGS: u32 = 250;
+/// Time limit of an echo reply.
+const REPLY: Duration = Duration::from_secs(10);
+
+/// The folder of both cores, which the user of the sandboxed one reaches.
+struct Cores(PathBuf);
+
+impl Cores {
+    fn create() -> Result<Cores> {
+        let name = format!("martlet-lab-sandbox-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(Cores(folder))
+    }
+}
+
+impl Drop for Cores {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
 
 /// Runs the experiment and returns its report.
 ///
@@ -55,33 +84,45 @@ pub fn run(args: &SandboxArgs) -> Result<String> {
     ensure!(!args.sbi.is_empty(), "--sbi must not be empty");
     namespace::enter_new()?;
     let header = "what,sbi,sandbox,pair,latency_us";
-    let mut output = Output::create("sandbox", args.out.as_deref(), header)?;
+    let mut output = Output::create("sandbox", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut lines = Vec::new();
+    let (mut lines, mut kept) = (Vec::new(), Vec::new());
+    let cores = Cores::create()?;
     runtime.block_on(async {
-        let mut random = StdRng::seed_from_u64(args.seed);
+        let mut random = StdRng::seed_from_u64(args.run.seed);
         for (index, variant) in (0u8..).zip(&args.sbi) {
-            let setups = setups(args, *variant, index, &output)?;
+            let setups = setups(args, *variant, index, &cores.0)?;
+            kept.extend(kept_rights(*variant, &setups[0])?);
             lines.extend(starts(args, *variant, &setups, &mut random, &mut output)?);
             lines.extend(rounds(args, *variant, &setups, &mut random, &mut output).await?);
         }
         anyhow::Ok(())
     })?;
-    report(&mut output, args, &lines)?;
-    std::fs::remove_dir_all(output.folder().join(CORES))?;
+    report(&mut output, args, &lines, &kept)?;
     output.finish()
 }
 
+/// The rights that processes of the sandboxed core could not give up, as in a container.
+fn kept_rights(variant: Variant, setup: &CoreSetup) -> Result<Vec<String>> {
+    let core = setup.start(variant)?;
+    let status = core.status()?;
+    core.stop()?;
+    let of_processes = status["nfs"].as_array().into_iter().flatten();
+    let all = of_processes.map(|nf| &nf["process"]["rights"]).chain([&status["rights"]]);
+    let kept = all.flat_map(|rights| rights["kept"].as_array().into_iter().flatten());
+    let kept: std::collections::BTreeSet<_> =
+        kept.map(|what| format!("{}: {what}", variant.name())).collect();
+    Ok(kept.into_iter().collect())
+}
+
 /// A core with the sandbox, and one without.
-fn setups(
-    args: &SandboxArgs,
-    variant: Variant,
-    index: u8,
-    output: &Output,
-) -> Result<[CoreSetup; 2]> {
-    let setup = |number: u8, (name, more): (&str, &str)| {
-        let name = format!("{}-{name}", variant.name());
-        let setup = CoreSetup::prepare(&args.core, number, &name, 1, output.folder())?;
+fn setups(args: &SandboxArgs, variant: Variant, index: u8, cores: &Path) -> Result<[CoreSetup; 2]> {
+    let setup = |number: u8, (sandbox, more): (&str, &str)| {
+        let name = format!("{}-{sandbox}", variant.name());
+        let setup = CoreSetup::prepare(&args.core, number, &name, 1, cores)?;
+        if sandbox == "on" {
+            chown(cores.join(CORES).join(name), Some(USER), Some(USER))?;
+        }
         anyhow::Ok(setup.with(more))
     };
     Ok([setup(2 * index, SANDBOXES[0])?, setup(2 * index + 1, SANDBOXES[1])?])
@@ -130,7 +171,7 @@ fn starts(
     random: &mut StdRng,
     output: &mut Output,
 ) -> Result<Vec<Line>> {
-    let count = args.starts.unwrap_or(if args.quick { 3 } else { 30 });
+    let count = args.starts.unwrap_or(if args.run.quick { 3 } else { 30 });
     let mut progress = Progress::new("starts", u64::from(count));
     let (mut pairs, mut order) = (Pairs::default(), [0, 1]);
     for pair in 0..count {
@@ -161,7 +202,7 @@ async fn rounds(
     random: &mut StdRng,
     output: &mut Output,
 ) -> Result<Vec<Line>> {
-    let count = args.rounds.unwrap_or(if args.quick { 40 } else { 500 });
+    let count = args.rounds.unwrap_or(if args.run.quick { 40 } else { 500 });
     let mut progress = Progress::new("rounds", u64::from(count + WARM_UP));
     let testbeds =
         [Testbed::of(&setups[0], variant, 1).await?, Testbed::of(&setups[1], variant, 1).await?];
@@ -186,21 +227,73 @@ async fn rounds(
         progress.step(variant.title());
     }
     progress.done();
+    let of_packets = packets(args, variant, &testbeds, random, output).await?;
     for testbed in testbeds {
         testbed.stop().await?;
     }
     let lines =
         metrics.iter().map(|(metric, pairs)| pairs.summarise(metric.name(), variant, output));
-    lines.collect()
+    let mut lines = lines.collect::<Result<Vec<_>>>()?;
+    lines.extend(of_packets);
+    Ok(lines)
 }
 
-fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line]) -> Result<()> {
+/// Runs pairs of bursts of packets: the CPU time of the core for 1,000 packets, and the round trip.
+async fn packets(
+    args: &SandboxArgs,
+    variant: Variant,
+    testbeds: &[Testbed; 2],
+    random: &mut StdRng,
+    output: &mut Output,
+) -> Result<Vec<Line>> {
+    let count = args.bursts.unwrap_or(if args.run.quick { 20 } else { 200 });
+    let mut progress = Progress::new("packets", u64::from(count));
+    let mut sessions = Vec::new();
+    for testbed in testbeds {
+        let ue = testbed.ues.first().context("the testbed has no UE")?;
+        ue.register().await?;
+        let session = ue.establish_pdu_session(testbed.session.clone()).await?;
+        sessions.push((ue, session.psi, session.ipv4.context("a session without an address")?));
+    }
+    let names = ["cpu_per_1000_packets", "round_trip"];
+    let (mut pairs, mut order) = ([Pairs::default(), Pairs::default()], [0, 1]);
+    for pair in 0..count + WARM_UP {
+        order.shuffle(random);
+        for sandbox in order {
+            let (ue, psi, own) = sessions[sandbox];
+            let [a, b, ..] = own.octets();
+            let gateway = Ipv4Addr::new(a, b, 0, 1);
+            let (before, started) = (testbeds[sandbox].usage().cpu_ns, Instant::now());
+            ping(ue, psi, own, gateway, PINGS, REPLY).await?;
+            let (elapsed, after) = (started.elapsed(), testbeds[sandbox].usage().cpu_ns);
+            if pair < WARM_UP {
+                continue;
+            }
+            // In milliseconds, as all values.
+            let cpu = after.saturating_sub(before) as f64 / 1e6 * 1000.0 / f64::from(2 * PINGS);
+            let round_trip = elapsed.as_secs_f64() * 1e3 / f64::from(PINGS);
+            for ((what, pairs), value) in names.iter().zip(&mut pairs).zip([cpu, round_trip]) {
+                pairs.add(sandbox, value);
+                let ((name, _), sbi) = (SANDBOXES[sandbox], variant.name());
+                let pair = pair - WARM_UP;
+                output.row(format_args!("{what},{sbi},{name},{pair},{:.1}", value * 1e3))?;
+            }
+        }
+        progress.step(variant.title());
+    }
+    progress.done();
+    let lines = names.iter().zip(&pairs);
+    lines.map(|(what, pairs)| pairs.summarise(what, variant, output)).collect()
+}
+
+fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line], kept: &[String]) -> Result<()> {
     let mut text = format!(
         "{} Each value is a median in milliseconds; `difference` is the median of the differences \
-         of pairs, with its 95 % interval. Promised: at most 2 % of a registration, and 1.5 times \
-         the start.\n\n| what | SBI | on | off | difference | % of off |\n\
-         | --- | --- | --- | --- | --- | --- |\n",
-        if args.quick { "Few rounds." } else { "" }
+         of pairs, with its 95 % interval. Promised: at most 2 % of a registration, nothing \
+         measurable for a packet, and 1.5 times the start. `cpu_per_1000_packets` is CPU time of \
+         all processes of the core; of 1,000 packets, half are uplink.\n\n\
+         | what | SBI | on | off | difference | % of off |\n| --- | --- | --- | --- | --- | --- |\n",
+        if args.run.quick { "Few rounds." } else { "" }
     );
     for Line { what, variant, on, off, difference } in lines {
         text += &format!(
@@ -213,6 +306,9 @@ fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line]) -> Result<()>
             difference.high,
             100.0 * difference.value / off.value
         );
+    }
+    for what in kept {
+        text += &format!("\nThe sandboxed core kept a right: {what}\n");
     }
     output.text(&text);
     Ok(())

@@ -10,10 +10,12 @@ use std::time::Instant;
 
 /// Starts each variant several times.
 pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Result<()> {
-    let starts = if args.quick { 3 } else { 30 };
-    let mut progress = Progress::new("starts", starts * args.sbi.len() as u64);
-    // How another core starts is its program's matter.
-    let variants = args.sbi.iter().filter(|variant| **variant != Variant::External);
+    let starts = if args.run.quick { 3 } else { 30 };
+    // How another core starts is its program's matter. A limit of procedures starts nothing.
+    let starts_alike =
+        |variant: &&Variant| **variant != Variant::External && !variant.is_unlimited();
+    let variants: Vec<_> = args.sbi.iter().filter(starts_alike).collect();
+    let mut progress = Progress::new("starts", starts * variants.len() as u64);
     for (number, variant) in (20..).zip(variants) {
         let setup = CoreSetup::prepare(
             &args.core,

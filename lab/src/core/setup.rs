@@ -11,6 +11,9 @@ use std::time::Duration;
 pub(crate) const CORES: &str = "cores";
 /// Network functions of a core.
 const FUNCTIONS: usize = 10;
+/// Simultaneous procedures of an AMF without a limit: more than the UEs of any experiment that
+/// compares it.
+const UNLIMITED: u32 = 1000;
 /// Timeout for the PFCP association of SMF and UPF.
 const ASSOCIATION_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const KEY: [u8; 16] = [0x46; 16];
@@ -89,7 +92,7 @@ impl CoreSetup {
     fn yaml(&self, variant: Variant) -> String {
         let at = |host| self.address(host);
         // HTTP/2 is measured over TCP, as between machines.
-        let mut text = format!("sbi:\n  listen: {}\n", variant == Variant::Http);
+        let mut text = format!("sbi:\n  listen: {}\n", variant.is_http());
         for (host, name) in
             (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf"])
         {
@@ -111,7 +114,14 @@ impl CoreSetup {
         text += &format!("  upfs: [{{ n4: \"{}:8805\" }}]\n  n4: {{ bind: {} }}\n", at(8), at(7));
         // Cores run side by side here, and LCS-UPP would listen on one port for all of them.
         text += "lmf: { user_plane: { enabled: false } }\n";
-        text + &format!("amf: {{ n2: {{ bind: [{}] }} }}\n", at(5)) + &self.more
+        text += &format!("amf:\n  n2: {{ bind: [{}] }}\n", at(5));
+        if variant.is_unlimited() {
+            text += "  concurrency:\n";
+            for kind in ["registration", "service_request", "pdu_session_establishment"] {
+                text += &format!("    {kind}: {UNLIMITED}\n");
+            }
+        }
+        text + &self.more
     }
 
     /// Writes the configuration, starts the core and waits until it is ready.

@@ -12,7 +12,7 @@ pub use work::{InstructionLoadArgs, load};
 
 use crate::core::{CORES, CoreArgs};
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use counts::{Change, Counts};
@@ -27,18 +27,12 @@ const LIMIT: f64 = 3.0;
 /// Counts the instructions of codecs, service calls and procedures.
 #[derive(Debug, Clone, Args)]
 pub struct InstructionsArgs {
-    /// Folder for raw data and report (lab-results/instructions-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds
-    #[arg(long)]
-    pub quick: bool,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Count a registration and a PDU session of a whole core, too (needs root)
     #[arg(long)]
     pub procedures: bool,
-    /// Unused here: nothing is random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// What is counted beside the procedures of a core; all by default
     #[arg(long, value_delimiter = ',')]
     pub work: Vec<Work>,
@@ -62,12 +56,12 @@ pub struct InstructionsArgs {
 /// Valgrind is not installed, a work fails, or a count is more than 3 % above the stored one.
 pub fn run(args: &InstructionsArgs) -> Result<String> {
     let header = "work,rounds,instructions";
-    let mut output = Output::create("instructions", args.out.as_deref(), header)?;
+    let mut output = Output::create("instructions", &args.run, header)?;
     let mut measured = Counts::new(&args.compiler);
     let works = if args.work.is_empty() { &Work::ALL } else { &args.work[..] };
     let mut progress = Progress::new("works", works.len() as u64);
     for &work in works {
-        let rounds = if args.quick { [2, 4] } else { work.rounds() };
+        let rounds = if args.run.quick { [2, 4] } else { work.rounds() };
         let count = per_round(rounds, |rounds| {
             let count = count_work(work, rounds, output.folder())?;
             output.row(format_args!("{},{rounds},{count}", work.name()))?;

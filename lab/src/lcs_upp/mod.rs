@@ -15,7 +15,7 @@ pub use server::{LcsUppServerArgs, serve};
 use crate::core::CoreArgs;
 use crate::process_usage::{Usage, resident_kb};
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use client::Client;
@@ -26,21 +26,14 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use server::Server;
 pub(crate) use statistics::Interval;
-use std::path::PathBuf;
 
 /// Measures the transport time of LCS-UPP: from the creation of an uplink message to the verified
 /// downlink answer.
 #[derive(Debug, Clone, Args)]
 pub struct LcsUppArgs {
-    /// Folder for raw data, report and plots (lab-results/lcs-upp-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds and sizes, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the runs, and for the radio model
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Channels to compare, such as rustls or wolfssl_default [default: all that this build and
     /// this machine support]
     #[arg(long, value_delimiter = ',')]
@@ -96,7 +89,7 @@ impl LcsUppArgs {
 
     /// Payload sizes of the paper: the powers of two, and the largest payload.
     fn payloads(&self) -> Vec<usize> {
-        match (self.sizes.is_empty(), self.quick) {
+        match (self.sizes.is_empty(), self.run.quick) {
             (false, _) => self.sizes.iter().map(|n| (*n).clamp(1, 65_535)).collect(),
             (true, true) => vec![1, 1024, 16_384, 65_535],
             (true, false) => (0..16).map(|power| 1 << power).chain([65_535]).collect(),
@@ -139,16 +132,15 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         !variants.is_empty() && args.rounds > 0,
         "--channels must not be empty, and --rounds must be at least 1"
     );
-    let radio = path::radio(&args.radio, args.seed)?;
+    let radio = path::radio(&args.radio, args.run.seed)?;
     namespace::enter_new()?;
-    let mut output =
-        Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
+    let mut output = Output::create("lcs-upp", &args.run, "channel,n,round,transport_time_ms")?;
     let conditions = match args.realtime {
         true => martlet_lcs_realtime::enter(Wanted::ALL)?,
         false => Conditions::now(),
     };
     let sizes = args.payloads();
-    let rounds = if args.quick { args.rounds.min(100) } else { args.rounds };
+    let rounds = if args.run.quick { args.rounds.min(100) } else { args.rounds };
     // A round over the radio model is mostly waiting time, so each channel has a UE of its own and
     // all channels run at the same time.
     let simultaneous = args.path == PathKind::Radio;
@@ -175,7 +167,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     if args.realtime {
         check_realtime(&subjects)?;
     }
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     let blocks = rounds.div_ceil(BLOCK);
     let mut progress = Progress::new("blocks", (blocks * sizes.len()) as u64);
@@ -208,7 +200,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
             subject.procedures = times.into_iter().skip(WARM_UP).collect();
             subject.resident = resident_kb(subject.client.pid());
         }
-        let count = if args.quick { args.setups.min(5) } else { args.setups };
+        let count = if args.run.quick { args.setups.min(5) } else { args.setups };
         for (which, how) in SETUPS.iter().enumerate() {
             // Empty for a channel that does not support it.
             let times = run_all(&mut subjects, &format!("{how} {count}"))?;

@@ -2,6 +2,7 @@
 use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub struct Bars {
 /// # Errors
 /// A file cannot be written.
 pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
-    draw_panels(folder, name, panels, draw_panel)
+    draw_panels(folder, name, panels, draw_panel, names)
 }
 
 /// As [`draw_bars`], with the bars of a group on top of each other.
@@ -33,10 +34,111 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 /// # Errors
 /// A file cannot be written.
 pub fn draw_stacked(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
-    draw_panels(folder, name, panels, draw_stack)
+    draw_panels(folder, name, panels, draw_stack, names)
 }
 
-fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
+fn names(panel: &Bars) -> Vec<&str> {
+    panel.series.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// Values that differ by more than this are drawn on a logarithmic axis: a small bar would not be
+/// seen on the other one.
+const WIDE: f64 = 30.0;
+
+/// The y axis of a panel: linear from 0, or logarithmic, where bars begin at a power of ten.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    is_log: bool,
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    fn of(panel: &Bars) -> Scale {
+        let values = || panel.series.iter().flat_map(|(_, values)| values);
+        let finite = || values().filter(|value| value.0.is_finite());
+        let max = axis_max(finite().map(|value| value.2));
+        let least = finite().map(|value| value.0).fold(f64::INFINITY, f64::min);
+        match least > 0.0 && max / least > WIDE {
+            true => {
+                let low = least.log10().floor();
+                let high = max.log10();
+                // Room for the numbers above the bars, and for the legend.
+                Scale { is_log: true, low, high: high + (high - low) * 0.35 }
+            }
+            false => {
+                // A difference may be negative.
+                let min = finite().map(|value| value.1).fold(0.0, f64::min);
+                Scale { is_log: false, low: min * 1.1, high: max * 1.3 }
+            }
+        }
+    }
+
+    fn at(self, value: f64) -> f64 {
+        if self.is_log { value.log10().max(self.low) } else { value }
+    }
+
+    /// Where bars begin.
+    fn base(self) -> f64 {
+        if self.is_log { self.low } else { 0.0 }
+    }
+
+    fn label(self, y: f64) -> String {
+        if self.is_log { super::power_tick(10.0, y) } else { tick(y) }
+    }
+
+    fn ticks(self) -> usize {
+        match self.is_log {
+            true => (self.high - self.low).ceil() as usize + 1,
+            false => 11,
+        }
+    }
+
+    fn description(self, label: &str) -> String {
+        if self.is_log { format!("{label} (logarithmic)") } else { label.into() }
+    }
+}
+
+/// A chart with the number of a group on the x axis.
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Draws the axes of a panel.
+fn axes<'a, 'b>(
+    area: &'a DrawingArea<SVGBackend<'b>, Shift>,
+    panel: &Bars,
+    scale: Scale,
+) -> Result<Chart<'a, 'b>> {
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(42)
+        .y_label_area_size(58)
+        .build_cartesian_2d(0.0..panel.groups.len() as f64, scale.low..scale.high)
+        .map_err(plot_error)?;
+    // Two ticks for each group; the one in the middle of the group has the label.
+    let label = |x: &f64| group_label(&panel.groups, *x);
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(2 * panel.groups.len() + 1)
+        .x_label_formatter(&label)
+        .y_desc(scale.description(&panel.y_label))
+        .y_labels(scale.ticks())
+        .y_label_formatter(&|y| scale.label(*y))
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 14))
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 225, 225))
+        .draw()
+        .map_err(plot_error)?;
+    Ok(chart)
+}
+
+fn draw_stack(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    panel: &Bars,
+    has_legend: bool,
+) -> Result<()> {
     let value = |n: usize, group: usize| {
         let bar = panel.series.get(n).and_then(|(_, values)| values.get(group));
         bar.map(|bar| bar.0).filter(|value| value.is_finite()).unwrap_or(0.0)
@@ -44,30 +146,11 @@ fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
     let groups = panel.groups.len();
     let sum = |group: usize| (0..panel.series.len()).map(|n| value(n, group)).sum::<f64>();
     let max = axis_max((0..groups).map(sum));
-    let mut chart = ChartBuilder::on(area)
-        .caption(&panel.title, ("sans-serif", 18))
-        .margin(12)
-        .x_label_area_size(42)
-        .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups as f64, 0.0..max * 1.35)
-        .map_err(plot_error)?;
-    let label = |x: &f64| group_label(&panel.groups, *x);
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(2 * groups + 1)
-        .x_label_formatter(&label)
-        .y_desc(&panel.y_label)
-        .y_label_formatter(&|y| tick(*y))
-        .label_style(("sans-serif", 13))
-        .axis_desc_style(("sans-serif", 14))
-        .light_line_style(WHITE)
-        .bold_line_style(RGBColor(225, 225, 225))
-        .draw()
-        .map_err(plot_error)?;
+    let mut chart = axes(area, panel, Scale { is_log: false, low: 0.0, high: max * 1.35 })?;
     for (n, ((name, _), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let under = |group: usize| (0..n).map(|n| value(n, group)).sum::<f64>();
-        let bars = (0..groups).map(|group| {
+        // A rectangle without height is none.
+        let bars = (0..groups).filter(|group| value(n, *group) > 0.0).map(|group| {
             let (left, low) = (group as f64 + 0.2, under(group));
             let corners = [(left, low), (left + 0.6, low + value(n, group))];
             Rectangle::new(corners, colour.mix(0.85).filled())
@@ -85,6 +168,9 @@ fn draw_stack(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         )
     });
     chart.draw_series(sums).map_err(plot_error)?;
+    if !has_legend {
+        return Ok(());
+    }
     draw_legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
 
@@ -95,55 +181,35 @@ fn group_label(groups: &[String], x: f64) -> String {
     if middle { groups.get(half / 2).cloned().unwrap_or_default() } else { String::new() }
 }
 
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
-    let values =
-        || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
-    let max = axis_max(values().map(|value| value.2));
-    // A difference may be negative.
-    let min = values().map(|value| value.1).fold(0.0, f64::min);
-    let groups = panel.groups.len() as f64;
-    let mut chart = ChartBuilder::on(area)
-        .caption(&panel.title, ("sans-serif", 18))
-        .margin(12)
-        .x_label_area_size(42)
-        .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups, min * 1.1..max * 1.3)
-        .map_err(plot_error)?;
-    // Two ticks for each group; the one in the middle of the group has the label.
-    let label = |x: &f64| group_label(&panel.groups, *x);
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(2 * panel.groups.len() + 1)
-        .x_label_formatter(&label)
-        .y_desc(&panel.y_label)
-        .y_label_formatter(&|y| tick(*y))
-        .label_style(("sans-serif", 13))
-        .axis_desc_style(("sans-serif", 14))
-        .light_line_style(WHITE)
-        .bold_line_style(RGBColor(225, 225, 225))
-        .draw()
-        .map_err(plot_error)?;
+fn draw_panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    panel: &Bars,
+    has_legend: bool,
+) -> Result<()> {
+    let scale = Scale::of(panel);
+    let mut chart = axes(area, panel, scale)?;
     let width = 0.8 / panel.series.len().max(1) as f64;
     for (n, ((name, values), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let left = |group: usize| group as f64 + 0.1 + n as f64 * width;
+        // A rectangle without height is none.
+        let seen = values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| value.0.is_finite() && scale.at(value.0) != scale.base());
         let bar = |(group, value): (usize, &(f64, f64, f64))| {
             Rectangle::new(
-                [(left(group), 0.0), (left(group) + width * 0.92, value.0)],
+                [(left(group), scale.base()), (left(group) + width * 0.92, scale.at(value.0))],
                 colour.mix(0.85).filled(),
             )
         };
-        chart
-            .draw_series(values.iter().enumerate().map(bar))
-            .map_err(plot_error)?
-            .label(name)
-            .legend(move |(x, y)| {
-                Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled())
-            });
+        chart.draw_series(seen.map(bar)).map_err(plot_error)?.label(name).legend(move |(x, y)| {
+            Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled())
+        });
         let middle = |group: usize| left(group) + width * 0.46;
         let ranges = values.iter().enumerate().filter(|(_, value)| value.2 > value.1);
         let ranges = ranges.map(|(group, v)| {
-            ErrorBar::new_vertical(middle(group), v.1, v.0, v.2, BLACK.filled(), 6)
+            let [low, at, high] = [v.1, v.0, v.2].map(|value| scale.at(value));
+            ErrorBar::new_vertical(middle(group), low, at, high, BLACK.filled(), 6)
         });
         chart.draw_series(ranges).map_err(plot_error)?;
         let labels = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(
@@ -156,14 +222,18 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
                 } else {
                     2
                 };
+                let above = (scale.high - scale.low) * 0.04;
                 Text::new(
                     format!("{:.digits$}", value.0),
-                    (left(group), value.2.max(value.0) + max * 0.05),
+                    (left(group), scale.at(value.2.max(value.0)) + above),
                     style,
                 )
             },
         );
         chart.draw_series(labels).map_err(plot_error)?;
+    }
+    if !has_legend {
+        return Ok(());
     }
     draw_legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
@@ -171,6 +241,18 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bars_that_differ_much_have_a_logarithmic_axis() {
+        let of = |values: &[f64]| {
+            let series = vec![("xdp".into(), values.iter().map(|v| (*v, *v, *v)).collect())];
+            let groups = values.iter().map(f64::to_string).collect();
+            Scale::of(&Bars { title: String::new(), y_label: String::new(), groups, series })
+        };
+        let wide = of(&[0.35, 86.0]);
+        assert!(wide.is_log && wide.low == -1.0 && wide.at(10.0) == 1.0, "{wide:?}");
+        assert!(!of(&[10.0, 86.0]).is_log && !of(&[0.0, 86.0]).is_log && !of(&[-1.0, 86.0]).is_log);
+    }
 
     #[test]
     fn bars_are_drawn_with_their_labels() {

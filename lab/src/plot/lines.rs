@@ -1,5 +1,5 @@
 //! Line plots.
-use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, tick};
+use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, power_tick, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -40,7 +40,7 @@ pub struct Axes {
 /// # Errors
 /// A file cannot be written.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
-    draw_panels(folder, name, panels, |area, panel| draw_panel(area, panel, Axes::default()))
+    draw_scaled(folder, name, panels, Axes::default())
 }
 
 /// As [`draw`], with the scales of the axes. Points that a logarithmic axis has no place for are
@@ -49,9 +49,14 @@ pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
 /// # Errors
 /// A file cannot be written.
 pub fn draw_scaled(folder: &Path, name: &str, panels: &[Panel], axes: Axes) -> Result<()> {
-    draw_panels(folder, name, panels, |area, panel| {
-        draw_panel(area, &transformed(panel, axes), axes)
-    })
+    let draw = |area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, has_legend| {
+        draw_panel(area, &transformed(panel, axes), axes, has_legend)
+    };
+    draw_panels(folder, name, panels, draw, names)
+}
+
+fn names(panel: &Panel) -> Vec<&str> {
+    panel.series.iter().map(|series| series.name.as_str()).collect()
 }
 
 /// The panel in the coordinates of its axes.
@@ -73,15 +78,12 @@ fn transformed(panel: &Panel, axes: Axes) -> Panel {
     }
 }
 
-/// The label of a logarithmic axis: of whole powers only.
-fn power_tick(base: f64, exponent: f64) -> String {
-    match (exponent - exponent.round()).abs() < 1e-6 {
-        true => tick(base.powf(exponent.round())),
-        false => String::new(),
-    }
-}
-
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Axes) -> Result<()> {
+fn draw_panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    panel: &Panel,
+    axes: Axes,
+    has_legend: bool,
+) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_max = axis_max(points().map(|p| p.0));
     let x_min = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
@@ -122,6 +124,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Ax
             (1.1, 1.0 / (1.0 - part) - 1.0, SeriesLabelPosition::UpperRight)
         }
     };
+    // Powers of ten only.
+    let y_ticks = if axes.log_y { ((y_max - y_start) * head).ceil() as usize + 1 } else { 11 };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
@@ -137,6 +141,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Ax
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
         .x_labels(ticks)
+        .y_labels(y_ticks)
         .x_label_formatter(&|x| match axes.log_x {
             // Labels of every power would overlap.
             true if span > 9.0 && x.round() as i64 % 2 != 0 => String::new(),
@@ -151,7 +156,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Ax
         .draw()
         .map_err(plot_error)?;
     for (n, (series, colour)) in panel.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
-        let line = series.points.iter().map(|p| (p.0, p.1));
+        // Two points are no curve: a line through them would tell of values between.
+        let line = series.points.iter().filter(|_| series.points.len() > 2).map(|p| (p.0, p.1));
         chart
             .draw_series(LineSeries::new(line, colour.stroke_width(2)))
             .map_err(plot_error)?
@@ -172,6 +178,9 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, axes: Ax
                 .map(|p| EmptyElement::at((p.0, p.1)) + mark((0, 0), n, *colour));
             chart.draw_series(marks).map_err(plot_error)?;
         }
+    }
+    if !has_legend {
+        return Ok(());
     }
     draw_legend(&mut chart, corner)
 }

@@ -35,7 +35,8 @@ fn draw_panels<P>(
     folder: &Path,
     name: &str,
     panels: &[P],
-    draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
+    draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P, bool) -> Result<()>,
+    names: impl Fn(&P) -> Vec<&str>,
 ) -> Result<()> {
     let columns = match panels.len() {
         4 => 2,
@@ -47,8 +48,13 @@ fn draw_panels<P>(
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).map_err(plot_error)?;
+        let mut before: Option<Vec<&str>> = None;
         for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
-            draw_panel(area, panel)?;
+            // One legend for all panels with the same series.
+            let of = names(panel);
+            let has_legend = before.as_ref() != Some(&of);
+            draw_panel(area, panel, has_legend)?;
+            before = Some(of);
         }
         root.present().map_err(plot_error)?;
     }
@@ -65,6 +71,14 @@ fn axis_max(values: impl Iterator<Item = f64>) -> f64 {
 /// A label of an axis, without the noise of binary fractions.
 fn tick(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
+}
+
+/// The label of a logarithmic axis: of whole powers only.
+fn power_tick(base: f64, exponent: f64) -> String {
+    match (exponent - exponent.round()).abs() < 1e-6 {
+        true => tick(base.powf(exponent.round())),
+        false => String::new(),
+    }
 }
 
 /// Draws the legend into a corner of a panel.

@@ -76,6 +76,16 @@ pub struct ReproduceArgs {
     /// Milliseconds of a round trip over the radio in figure 7 of L25GC+
     #[arg(long, default_value_t = 20.0, value_name = "MS")]
     pub radio_ms: f64,
+    /// Program that starts free5GC for L25GC+, such as deploy/external/free5gc-functions.sh: measured
+    /// in alternating rounds of the same run
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Folder of the programs of --baseline
+    #[arg(long, value_name = "DIR")]
+    pub programs: Option<PathBuf>,
+    /// XupfPI: seconds for which each load is held before it is measured, on a real board
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    pub hold: u64,
     /// Real-time properties for LCS-UPP, as the paper sets them
     #[arg(long)]
     pub realtime: bool,
@@ -192,6 +202,8 @@ struct PaperFigure {
     here: Vec<(&'static paper::Quantity, Option<f64>)>,
     /// The command that makes it.
     command: String,
+    /// Where that command ran, which may be a guest.
+    machine: String,
 }
 
 impl PaperFigure {
@@ -205,6 +217,7 @@ impl PaperFigure {
             drawing: Drawing::Nothing,
             here: paper::of(id).map(|quantity| (quantity, None)).collect(),
             command: String::new(),
+            machine: String::new(),
         }
     }
 
@@ -267,6 +280,7 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
         let command = format!("martlet-lab {} {}", paper.lab(), words.join(" "));
         for mut figure in made {
             figure.command = command.trim_end().to_string();
+            figure.machine = results.machine.clone();
             figures.push(figure.judge(failure.as_deref().or(unread.as_deref())));
         }
     }
@@ -321,6 +335,9 @@ mod tests {
             draw: true,
             trial: 60.0,
             radio_ms: 20.0,
+            baseline: None,
+            programs: None,
+            hold: 0,
             realtime: false,
             switch_program: None,
             minimal: true,

@@ -2,12 +2,15 @@
 use super::paper::PaperValue;
 use super::{PaperFigure, ReproduceArgs};
 use crate::machine;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
+/// Time limit for printing.
+const PRINT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Names of Chromium.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:1180px;margin:2em auto;padding:0 1em;\
@@ -108,6 +111,7 @@ fn summary(figure: &PaperFigure) -> Value {
     json!({
         "id": figure.id, "title": figure.title, "mark": figure.mark.name(),
         "reason": figure.reason, "like": figure.like, "command": figure.command,
+        "machine": figure.machine,
         "series": series, "values": values,
     })
 }
@@ -193,51 +197,53 @@ fn page(
         }
         let _ = write!(
             page,
-            "</table><p>{}</p><p><code>{}</code></p></section>",
+            "</table><p>{}</p><p><code>{}</code></p><p>{}</p></section>",
             escaped(&figure.like),
-            escaped(&figure.command)
+            escaped(&figure.command),
+            escaped(&figure.machine)
         );
     }
     page += "</body></html>\n";
     Ok(page)
 }
 
-/// Prints the page by Chromium.
-fn print(html: &Path, pdf: &Path) -> Result<(), String> {
-    let html = html.canonicalize().map_err(|error| error.to_string())?;
-    let folder = std::env::temp_dir().join(format!("martlet-print-{}", std::process::id()));
-    let mut failure = "Chromium is not installed".to_string();
+/// Prints the page by the first Chromium that can.
+fn print(html: &Path, pdf: &Path) -> Result<()> {
+    let html = html.canonicalize()?;
+    let profile = std::env::temp_dir().join(format!("martlet-print-{}", std::process::id()));
+    let mut outcome = Err(anyhow!("Chromium is not installed"));
     for browser in BROWSERS {
         let child = Command::new(browser)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"])
-            .arg(format!("--user-data-dir={}", folder.display()))
+            .arg(format!("--user-data-dir={}", profile.display()))
             .arg(format!("--print-to-pdf={}", pdf.display()))
             .arg(format!("file://{}", html.display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let Ok(mut child) = child else { continue };
-        let started = std::time::Instant::now();
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break Some(status),
-                Ok(None) if started.elapsed().as_secs() < 60 => {
-                    std::thread::sleep(std::time::Duration::from_millis(50));
-                }
-                _ => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    break None;
-                }
-            }
-        };
+        let Ok(child) = child else { continue };
+        let status = wait(child, PRINT_TIMEOUT)?;
         if status.is_some_and(|status| status.success()) && pdf.is_file() {
-            failure.clear();
+            outcome = Ok(());
             break;
         }
-        failure = format!("{browser} did not print it");
+        outcome = Err(anyhow!("{browser} did not print it"));
     }
-    let _ = std::fs::remove_dir_all(&folder);
-    if failure.is_empty() { Ok(()) } else { Err(failure) }
+    let _ = std::fs::remove_dir_all(&profile);
+    outcome
+}
+
+/// Waits for the end of a process, which is killed after the limit.
+fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    while started.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }

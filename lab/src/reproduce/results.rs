@@ -13,6 +13,8 @@ pub struct Results {
     figures: HashMap<String, (f64, f64, f64)>,
     /// Lines of `raw.csv`, split, without the header.
     pub rows: Vec<Vec<String>>,
+    /// The kernel and the build with which it was measured.
+    pub machine: String,
 }
 
 impl Results {
@@ -40,7 +42,15 @@ impl Results {
             .skip(1)
             .map(|line| line.split(',').map(str::to_string).collect())
             .collect();
-        Ok(Results { figures, rows })
+        let part = |name: &str| summary["machine"][name].as_str().unwrap_or("?").to_string();
+        let machine = format!(
+            "{}, Linux {}, preemption {}, {} build",
+            part("cpu"),
+            part("kernel"),
+            part("preemption"),
+            part("build")
+        );
+        Ok(Results { figures, rows, machine })
     }
 
     /// Results that have rows only.

@@ -12,13 +12,12 @@ pub use transport::{SbiServerArgs, Variant, serve};
 
 use crate::progress::Progress;
 use crate::stats::{median, quantile};
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use martlet_fabric::{Manager, ManagerConfig};
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub(crate) use transport::{Message, Pair};
@@ -26,15 +25,9 @@ pub(crate) use transport::{Message, Pair};
 /// Measures calls that echo a body of 1.7 KB between two processes.
 #[derive(Debug, Clone, Args)]
 pub struct SbiArgs {
-    /// Folder for raw data, report and plots (lab-results/sbi-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the runs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Transports to compare
     #[arg(
         long,
@@ -114,7 +107,7 @@ struct Block {
 pub fn run(args: &SbiArgs) -> Result<String> {
     ensure!(!args.variants.is_empty(), "--variants must not be empty");
     namespace::enter_new()?;
-    let mut output = Output::create("sbi", args.out.as_deref(), "load,variant,block,latency_us")?;
+    let mut output = Output::create("sbi", &args.run, "load,variant,block,latency_us")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(args, &mut output))?;
     report::write(&mut output, args)?;
@@ -134,12 +127,12 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
         pair.pause_polling(true)?;
         pairs.push(Arc::new(pair));
     }
-    let blocks = if args.quick { 4 } else { 30 };
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let blocks = if args.run.quick { 4 } else { 30 };
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     let mut progress = Progress::new("blocks", blocks * LOADS.len() as u64);
     for mut load in LOADS {
-        if args.quick {
+        if args.run.quick {
             load.calls = load.calls.div_ceil(5).max(load.in_flight);
             load.warm_up /= 4;
         }

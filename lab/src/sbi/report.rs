@@ -56,11 +56,8 @@ pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
 /// The targets beside the measured ratios.
 fn targets(output: &Output) -> String {
     let mut text =
-        String::from("## Targets\n\n| ratio | target | measured | |\n| --- | --- | --- | --- |\n");
+        String::from("## Targets\n\n| ratio | target | measured |\n| --- | --- | --- |\n");
     let targets = [
-        ("http_tcp_over_frame_binary.inflight1.p50", 8.0),
-        ("http_tcp_over_frame_json.inflight1.p50", 5.0),
-        ("http_tcp_over_http_fabric.inflight1.p50", 2.0),
         ("http_tcp_over_frame_binary.inflight1.p99", 4.0),
         ("http_tcp_over_frame_binary.inflight1.cpu", 5.0),
         ("http_tcp_over_frame_binary.inflight16.per_call", 6.0),
@@ -70,8 +67,7 @@ fn targets(output: &Output) -> String {
     ];
     for (id, min) in targets {
         let Some(figure) = output.find(&format!("roundtrip.{id}")) else { continue };
-        let verdict = if figure.value >= min { "met" } else { "**missed**" };
-        let _ = writeln!(text, "| {id} | ≥ {min:.2} times | {:.2} | {verdict} |", figure.value);
+        let _ = writeln!(text, "| {id} | ≥ {min:.2} times | {:.2} |", figure.value);
     }
     text
 }

@@ -8,7 +8,7 @@ mod usl;
 use crate::control_plane::testbed::{connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use futures_util::StreamExt;
@@ -16,7 +16,6 @@ use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Simultaneous registrations outside the storm.
@@ -26,18 +25,12 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than the flush interval, so that all contexts are persisted before the kill.
 const FLUSH_TIME: Duration = Duration::from_millis(500);
 
-/// Measures a core with many UEs.
+/// Measures a core with many UEs; with --quick with 200, of which 50 register at the same time.
 #[derive(Debug, Clone, Args)]
 pub struct ScaleArgs {
-    /// Folder for raw data and report (lab-results/scale-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// 200 UEs and a storm of 50
-    #[arg(long)]
-    pub quick: bool,
-    /// Unused here: nothing is random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Number of UEs
     #[arg(long, default_value_t = 10_000)]
     pub ues: u64,
@@ -62,9 +55,12 @@ pub fn run(args: &ScaleArgs) -> Result<String> {
     if args.sets {
         return sets::run(args);
     }
-    let mut output = Output::create("scale", args.out.as_deref(), "variant,what,value")?;
+    let mut output = Output::create("scale", &args.run, "variant,what,value")?
+        // The promises are those of 10,000 UEs.
+        .short(args.ues < 10_000);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (ues, storm) = if args.quick { (200, 50) } else { (args.ues, args.storm.min(args.ues)) };
+    let (ues, storm) =
+        if args.run.quick { (200, 50) } else { (args.ues, args.storm.min(args.ues)) };
     runtime.block_on(measure(&args.core, ues, storm, &mut output))?;
     report(&mut output, ues, storm);
     std::fs::remove_dir_all(output.folder().join(CORES))?;
@@ -229,23 +225,19 @@ fn report(output: &mut Output, ues: u64, storm: u64) {
         "{storm} UEs register at the same time, then more up to {ues}, {CONCURRENCY} at a time, \
          each with a PDU session. Then the core is killed and started again on its database. With \
          one process each, SMF and AMF are killed, and the supervisor restarts them.\n\n| figure \
-         | target | measured | |\n| --- | --- | --- | --- |\n"
+         | target | measured |\n| --- | --- | --- |\n"
     );
-    let at_most = |id: &'static str, bound: f64| (id, format!("≤ {bound}"), bound, true);
     let targets = [
-        at_most("scale.local.storm_lost", 0.0),
-        ("scale.local.registrations", "≥ 1000".into(), 1000.0, false),
-        at_most("scale.local.resident", 400.0),
-        at_most("scale.local.restart", 2.0),
-        at_most("scale.fabric.restart_smf", 2.0),
-        at_most("scale.fabric.restart_amf", 2.0),
+        ("scale.local.storm_lost", "0"),
+        ("scale.local.registrations", "≥ 1000"),
+        ("scale.local.resident", "≤ 400"),
+        ("scale.local.restart", "≤ 2"),
+        ("scale.fabric.restart_smf", "≤ 2"),
+        ("scale.fabric.restart_amf", "≤ 2"),
     ];
-    for (id, target, bound, is_upper) in targets {
+    for (id, target) in targets {
         let Some(figure) = output.find(id) else { continue };
-        let met = if is_upper { figure.value <= bound } else { figure.value >= bound };
-        let verdict = if met { "met" } else { "**missed**" };
-        let _ =
-            writeln!(text, "| {id} | {target} {} | {:.2} | {verdict} |", figure.unit, figure.value);
+        let _ = writeln!(text, "| {id} | {target} {} | {:.2} |", figure.unit, figure.value);
     }
     let value = |id: &str| output.find(id).map_or(f64::NAN, |figure| figure.value);
     let _ = write!(

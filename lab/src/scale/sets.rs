@@ -86,11 +86,10 @@ impl Drop for Member {
 
 /// Runs the experiment and returns its report.
 pub(super) fn run(args: &ScaleArgs) -> Result<String> {
-    let mut output =
-        Output::create("scale", args.out.as_deref(), "members,udrs,database_ms,what,value")?;
+    let mut output = Output::create("scale", &args.run, "members,udrs,database_ms,what,value")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // The default of `--ues` is for the experiment without sets.
-    let ues = if args.quick { args.ues.min(40) } else { args.ues.min(400) };
+    let ues = if args.run.quick { args.ues.min(40) } else { args.ues.min(400) };
     runtime.block_on(measure_all(&args.core.program()?, ues, &mut output))?;
     output.finish()
 }

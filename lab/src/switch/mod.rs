@@ -8,7 +8,7 @@ mod report;
 
 use crate::progress::Progress;
 use crate::stats::median;
-use crate::{Figure, Output};
+use crate::{Figure, Output, RunArgs};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use rand::seq::SliceRandom;
@@ -20,15 +20,9 @@ use std::process::Command;
 /// Measures the switch's pipeline.
 #[derive(Debug, Clone, Args)]
 pub struct SwitchArgs {
-    /// Folder for raw data, report and plots (lab-results/switch-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the runs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Also measure over interfaces, after RFC 2544, beside the native UPFs (needs root)
     #[arg(long)]
     pub interfaces: bool,
@@ -85,13 +79,13 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     martlet_switch_control::build::check(&program)?;
     let mut output = Output::create(
         "switch",
-        args.out.as_deref(),
+        &args.run,
         "operation,frame,rules,engine,round,packets_per_second,seconds_writing_rules",
     )?;
     if args.interfaces_only {
         return over_interfaces(output, args);
     }
-    let (rounds, samples) = if args.quick { (1, 3) } else { (10, 5) };
+    let (rounds, samples) = if args.run.quick { (1, 3) } else { (10, 5) };
     let mut cases = Vec::new();
     for operation in ["decap", "encap"] {
         cases.extend(FRAMES.map(|frame| Case { operation, frame, rules: 1, engine: "best" }));
@@ -103,7 +97,7 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         }));
         cases.push(Case { operation, frame: 64, rules: 1, engine: "interpreter" });
     }
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut progress = Progress::new("runs", cases.len() as u64 * rounds);
     let mut samples_of: BTreeMap<Case, Vec<f64>> = BTreeMap::new();
     let mut write_times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -145,7 +139,7 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
             median(sample).context("no samples")?,
         ));
     }
-    let samples = if args.quick { 2 } else { 10 };
+    let samples = if args.run.quick { 2 } else { 10 };
     let mut lost = 0.0;
     for rules in &RULES[1..] {
         let measured = issue(&program, *rules, samples)?;

@@ -118,40 +118,26 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     );
     output.text(&text);
     let mut text =
-        String::from("## Targets\n\n| figure | target | measured | |\n| --- | --- | --- | --- |\n");
-    let mut row = |what: &str, target: &str, measured: f64, met: bool| {
-        let _ = writeln!(
-            text,
-            "| {what} | {target} | {measured:.2} | {} |",
-            if met { "met" } else { "**missed**" }
-        );
+        String::from("## Targets\n\n| figure | target | measured |\n| --- | --- | --- |\n");
+    let mut row = |what: &str, target: &str, measured: f64| {
+        let _ = writeln!(text, "| {what} | {target} | {measured:.2} |");
     };
     let (decap, encap) =
         (value(output, "decap_64_memory") / 1e6, value(output, "encap_64_memory") / 1e6);
-    row("decapsulation, 64 bytes, Mpps", "≥ 8", decap, decap >= 8.0);
-    row("encapsulation, 64 bytes, Mpps", "≥ 6", encap, encap >= 6.0);
+    row("decapsulation, 64 bytes, Mpps", "≥ 8", decap);
+    row("encapsulation, 64 bytes, Mpps", "≥ 6", encap);
     for operation in ["decap", "encap"] {
         let ratio = value(output, &format!("{operation}_64_memory"))
             / value(output, &format!("{operation}_64_memory_100000_rules"));
-        row(
-            &format!("{operation}: 100,000 rules relative to one"),
-            "≤ 1.25 times",
-            ratio,
-            ratio <= 1.25,
-        );
+        row(&format!("{operation}: 100,000 rules relative to one"), "≤ 1.25 times", ratio);
     }
     let figure = |id: String| output.find(&id).map_or(f64::NAN, |f| f.value);
     for (rules, max) in [(1000, 50.0), (100_000, 5000.0)] {
         let elapsed = figure(format!("rules_issued.switch.{rules}.median"));
-        row(
-            &format!("{rules} rules written under traffic, ms"),
-            &format!("≤ {max}"),
-            elapsed,
-            elapsed <= max,
-        );
+        row(&format!("{rules} rules written under traffic, ms"), &format!("≤ {max}"), elapsed);
     }
     let lost = figure("rules_issued.switch.lost_or_reordered".into());
-    row("packets lost or reordered meanwhile", "none", lost, lost == 0.0);
+    row("packets lost or reordered meanwhile", "none", lost);
     output.text(&text);
     Ok(())
 }

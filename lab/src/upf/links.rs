@@ -2,6 +2,7 @@
 //! counted. Generator and receiver are programs in the kernel and cost the same for every datapath.
 use super::dut::{self, configuration, ifindex, link_addresses, links, session};
 use super::frames::Sender;
+use super::onboard::arrivals::Arrivals;
 use super::{Rules, UpfArgs};
 use crate::pacer::Pacer;
 use crate::progress::Progress;
@@ -205,6 +206,28 @@ impl Testbed {
         })?;
         round.missed = pace.missed();
         Ok(round)
+    }
+
+    /// Packets arrive at a constant rate at a queue that this thread empties: see [`Arrivals`]. All
+    /// that arrive count as sent, so the load is offered in any case.
+    pub fn queued(
+        &self,
+        uplink: bool,
+        length: u32,
+        rate: f64,
+        time: Duration,
+        mut sessions: impl FnMut() -> u32,
+    ) -> Result<Round> {
+        let path = self.path(uplink, length)?;
+        self.traffic.expect(&path);
+        let mut queue = Arrivals::new(rate, time);
+        self.round(|| {
+            let mut sender = Sender::open()?;
+            while let Some(packets) = queue.wait() {
+                sender.send(uplink, sessions(), &path, packets)?;
+            }
+            Ok(queue.arrived())
+        })
     }
 
     /// Sends packets at a constant rate with the kernel generator, in bursts of some hundred: its

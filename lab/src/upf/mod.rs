@@ -22,14 +22,13 @@ pub(crate) mod onboard;
 mod report;
 mod smf;
 
-use crate::Output;
+use crate::{Output, RunArgs};
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 pub(crate) use dut::raise_n3_mtu;
 pub use external::{ExternalUpfArgs, Target};
-pub use onboard::{MemoryLoadArgs, use_memory};
+pub use onboard::{BoardChoice, MemoryLoadArgs, UpfMemoryArgs, print_memory, use_memory};
 use rand::{SeedableRng, rngs::StdRng};
-use std::path::PathBuf;
 
 /// A part of the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,18 +46,19 @@ pub enum Part {
 /// Measures the cost of packets and sessions.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UpfArgs {
-    /// Folder for raw data, report and plots (lab-results/upf-TIME)
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Few rounds, in less than a minute
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed for the order of the runs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Results and length of the run.
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Parts to measure [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub parts: Vec<Part>,
+    /// Part onboard: whose computing power and temperature are measured
+    #[arg(long, value_enum, default_value_t, value_name = "BOARD")]
+    pub board: BoardChoice,
+    /// Part onboard: seconds for which each load is held before it is measured, so that a real board
+    /// reaches its temperature
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    pub hold: u64,
     /// The least work that covers all code, for a test.
     #[arg(long, hide = true)]
     pub least: bool,
@@ -70,7 +70,7 @@ pub struct UpfArgs {
 impl UpfArgs {
     /// A value for the full run, for --quick, or for a test.
     fn pick<T>(&self, full: T, quick: T, least: T) -> T {
-        match (self.least, self.quick) {
+        match (self.least, self.run.quick) {
             (true, _) => least,
             (_, true) => quick,
             _ => full,
@@ -139,17 +139,14 @@ impl Rules {
 /// forward.
 pub fn run(args: &UpfArgs) -> Result<String> {
     let wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
-    let mut output = Output::create(
-        "upf",
-        args.out.as_deref(),
-        "part,case,variant,direction,round,value,second",
-    )?;
+    let header = "part,case,variant,direction,round,value,second";
+    let mut output = Output::create("upf", &args.run, header)?.short(args.least);
     if args.external.target == Target::External {
         ensure!(args.parts.is_empty(), "--parts are for --target martlet");
         external::measure(&mut output, args)?;
         return output.finish();
     }
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     if wanted(Part::Cost) {
         let cases = cost::measure(&mut output, args, &mut random)?;
         report::cost(&mut output, &cases)?;
@@ -179,8 +176,8 @@ mod tests {
             return println!("SKIPPED: network namespaces and eBPF programs need root");
         }
         let folder = std::env::temp_dir().join(format!("martlet-lab-upf-{}", std::process::id()));
-        let args =
-            UpfArgs { out: Some(folder.clone()), quick: true, least: true, ..UpfArgs::default() };
+        let options = RunArgs { out: Some(folder.clone()), quick: true, ..RunArgs::default() };
+        let args = UpfArgs { run: options, least: true, ..UpfArgs::default() };
         let report = run(&args).unwrap();
         for heading in ["Cost of a packet", "Packets over links", "## N4", "satellite board"] {
             assert!(report.contains(heading), "no {heading:?} in {report}");

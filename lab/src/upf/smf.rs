@@ -57,11 +57,9 @@ fn establishment(n: u32, smf: Ipv4Addr, gnb: Ipv4Addr) -> SessionEstablishmentRe
         apply_action: ApplyAction::FORW,
         forwarding_parameters: Some(ForwardingParameters {
             destination_interface: DestinationInterface(interface),
-            network_instance: None,
             outer_header_creation,
             ..Default::default()
         }),
-        bar_id: None,
         ..Default::default()
     };
     let header = OuterHeaderCreation::gtpu(n + 1, gnb.into());
@@ -83,25 +81,18 @@ fn establishment(n: u32, smf: Ipv4Addr, gnb: Ipv4Addr) -> SessionEstablishmentRe
                 urr_id: UrrId(id),
                 measurement_method: MeasurementMethod(2),
                 reporting_triggers: ReportingTriggers::VOLTH,
-                measurement_period: None,
                 volume_threshold: Some(VolumeThreshold {
                     total: Some(1 << 50),
                     ..Default::default()
                 }),
-                volume_quota: None,
-                time_threshold: None,
-                time_quota: None,
                 ..Default::default()
             })
             .into(),
         create_qers: vec![CreateQer {
             qer_id: QerId(1),
-            correlation_id: None,
             gate_status: GateStatus::default(),
             mbr: Some(Mbr { uplink: fast, downlink: fast }),
-            gbr: None,
             qfi: Some(Qfi(9)),
-            rqi: None,
             ..Default::default()
         }],
         create_bar: None,
@@ -115,13 +106,8 @@ fn establishment(n: u32, smf: Ipv4Addr, gnb: Ipv4Addr) -> SessionEstablishmentRe
 
 /// The request for a UE in CM-IDLE: downlink packets are buffered.
 fn buffer_downlink() -> SessionModificationRequest {
-    let update = UpdateFar {
-        far_id: FarId(2),
-        apply_action: Some(ApplyAction::BUFF),
-        update_forwarding_parameters: None,
-        bar_id: None,
-        ..Default::default()
-    };
+    let update =
+        UpdateFar { far_id: FarId(2), apply_action: Some(ApplyAction::BUFF), ..Default::default() };
     SessionModificationRequest { update_fars: vec![update], ..Default::default() }
 }
 

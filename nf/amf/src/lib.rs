@@ -52,7 +52,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sctp::{Listener, SctpStack};
 use n2::Gnbs;
-use procedures::n2::{load_rebalancing, overload_control};
+use procedures::n2::{amf_configuration_update, overload_control};
 use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
 use procedures::registration::amf_reallocation;
@@ -243,7 +243,7 @@ impl NetworkFunction for Amf {
         martlet_nf::spawn_essential("cut-off", cut_off::watch(self.clone(), shutdown.clone()));
         martlet_nf::spawn_essential(
             "load rebalancing",
-            load_rebalancing::watch(self.clone(), shutdown.clone()),
+            amf_configuration_update::watch(self.clone(), shutdown.clone()),
         );
         if let Some(listener) = listener {
             tokio::select! {

@@ -4,7 +4,9 @@
 //! last `amf.context_store.flush_interval_ms`. A UE that registered within it is unknown after the
 //! restart. A known UE may have used NAS COUNTs that were not stored, so that the restored context
 //! skips some downlink COUNTs: none is used twice (TS 33.501, 6.4.3.1).
-use crate::ue::{AmPolicy, Due, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
+use crate::ue::{
+    AmPolicy, Due, Idle, Security, Session, SessionState, SmContext, Subscription, Ue, UeHandle,
+};
 use crate::{Amf, AmfConfig};
 use martlet_context_store::{
     ContextStore, PersistedContext, SetContexts, StoreError, StoredContexts,
@@ -332,7 +334,7 @@ impl PersistedUe {
         (ue.positioning.lpp, ue.positioning.lcs_upp) = (self.lpp, self.lcs_upp);
         for (psi, session) in self.sessions {
             let number = ue.amf.tables.next_number();
-            ue.sessions.insert(psi, Session { active: false, ..session.session(number) });
+            ue.sessions.insert(psi, session.deactivated(number));
         }
         if self.registered {
             ue.set_rm_state(crate::ue::RmState::Registered);
@@ -354,7 +356,7 @@ impl PersistedUe {
             self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
         for (psi, session) in self.sessions {
             let number = ue.amf.tables.next_number();
-            ue.sessions.insert(psi, Session { active: false, ..session.session(number) });
+            ue.sessions.insert(psi, session.deactivated(number));
         }
         Ok(())
     }
@@ -375,9 +377,16 @@ impl PersistedSession {
             slice: Slice { sst, sd },
             dnn: self.dnn,
             context,
-            active: self.active,
-            releasing: false,
+            state: match self.active {
+                true => SessionState::Activated,
+                false => SessionState::Deactivated,
+            },
         }
+    }
+
+    /// The session of another AMF, whose gNBs have no resources for it here.
+    fn deactivated(self, number: u64) -> Session {
+        Session { state: SessionState::Deactivated, ..self.session(number) }
     }
 }
 
@@ -450,7 +459,7 @@ impl Ue {
                 dnn: session.dnn.clone(),
                 smf: session.context.root.clone(),
                 reference: session.context.reference.clone(),
-                active: session.active,
+                active: session.state.is_active(),
             };
             (*psi, persisted)
         };

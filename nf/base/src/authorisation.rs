@@ -61,6 +61,43 @@ pub(crate) fn restrict(service: &mut NfService) {
         Some(by_type.collect()).filter(|map: &std::collections::BTreeMap<_, _>| !map.is_empty());
 }
 
+/// The NF types whose functions send a request, by their certificates: notifications, which need no
+/// token, and operations of a service that not all of its consumers use. `None`: each consumer of
+/// the service.
+pub(crate) fn senders(method: &Method, path: &str) -> Option<&'static [NfType]> {
+    let mut segments = path.trim_start_matches('/').split('/');
+    let service = segments.next().unwrap_or_default();
+    let mut segments = segments.skip(1);
+    let kind = segments.next().unwrap_or_default();
+    let (_, last) = (segments.next(), segments.next().unwrap_or_default());
+    let changes = *method != Method::GET;
+    Some(match (service, kind) {
+        ("namf-callback", "sm-context-status") => &[NfType::Smf],
+        ("namf-callback", "n2-notify" | "n1-message-notify") => &[NfType::Amf],
+        ("namf-callback" | "nsmf-callback", "am-policy" | "sm-policy") => &[NfType::Pcf],
+        ("namf-callback" | "nsmf-callback", "deregistration" | "sdm-change") => &[NfType::Udm],
+        ("nsmf-callback", "n1-n2-transfer-failure") => &[NfType::Amf],
+        ("nsmf-callback", "charging") => &[NfType::Chf],
+        ("nlmf-callback" | "namf-status-callback" | "namf-evts-callback", _) => &[NfType::Amf],
+        ("nudr-data-callback" | "nudr-policy-callback", _) => &[NfType::Udr],
+        ("nnrf-nfstatus-callback", _) => &[NfType::Nrf],
+        (service, _) if service.ends_with("-callback") => &[],
+        // A UE context moves between AMFs (TS 29.518, 5.2.2.2).
+        ("namf-comm", "ue-contexts") if last.is_empty() && changes => &[NfType::Amf],
+        ("namf-comm", "ue-contexts")
+            if matches!(last, "release" | "transfer" | "transfer-update" | "relocate") =>
+        {
+            &[NfType::Amf]
+        }
+        // Who serves the UE, and who its session (TS 29.503, 5.3.2.2).
+        ("nudm-uecm", _) if changes => match path.contains("/smf-registrations/") {
+            true => &[NfType::Smf],
+            false => &[NfType::Amf],
+        },
+        _ => return None,
+    })
+}
+
 /// The scope that an operation needs beside its service's name.
 pub(crate) fn required_scope(method: &Method, path: &str) -> Option<&'static str> {
     let mut segments = path.trim_start_matches('/').split('/');
@@ -83,6 +120,45 @@ pub(crate) fn required_scope(method: &Method, path: &str) -> Option<&'static str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_notification_has_a_sender() {
+        use martlet_sbi_api::{
+            namf_callback, namf_communication, namf_event_exposure, nlmf_callback,
+            nnrf_nfstatus_callback, nsmf_callback, nudr_callback,
+        };
+        let all = [
+            namf_callback::NAMF_CALLBACK,
+            namf_communication::NAMF_STATUS_CALLBACK,
+            namf_event_exposure::NAMF_EVTS_CALLBACK,
+            nlmf_callback::NLMF_CALLBACK,
+            nnrf_nfstatus_callback::NNRF_NFSTATUS_CALLBACK,
+            nsmf_callback::NSMF_CALLBACK,
+            nudr_callback::NUDR_DATA_CALLBACK,
+            nudr_callback::NUDR_POLICY_CALLBACK,
+        ];
+        for operation in all.into_iter().flatten() {
+            let path = format!("/{}/v1{}", operation.api, operation.path);
+            let senders = senders(&operation.method, &path);
+            assert!(senders.is_some_and(|senders| !senders.is_empty()), "{path}");
+        }
+        let of = |method: Method, path: &str| senders(&method, path);
+        assert_eq!(of(Method::POST, "/new-callback/v1/x"), Some(&[][..]), "an unknown one");
+        let context = "/namf-comm/v1/ue-contexts/imsi-1";
+        for (method, path) in [
+            (Method::PUT, context.to_string()),
+            (Method::POST, format!("{context}/transfer")),
+            (Method::POST, format!("{context}/transfer-update")),
+            (Method::PUT, "/nudm-uecm/v1/imsi-1/registrations/amf-3gpp-access".into()),
+        ] {
+            assert_eq!(of(method, &path), Some(&[NfType::Amf][..]), "{path}");
+        }
+        let session = "/nudm-uecm/v1/imsi-1/registrations/smf-registrations/1";
+        assert_eq!(of(Method::PUT, session), Some(&[NfType::Smf][..]));
+        for path in [format!("{context}/n1-n2-messages"), "/nudm-sdm/v2/imsi-1/am-data".into()] {
+            assert_eq!(of(Method::POST, &path), None, "{path}");
+        }
+    }
 
     #[test]
     fn keys_need_a_scope_that_only_the_udm_has() {

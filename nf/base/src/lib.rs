@@ -37,4 +37,6 @@ pub use martlet_outage::NotReady;
 pub use martlet_sbi_http::{PeerCertificate, peer_certificate};
 pub use martlet_tasks::{Tasks, spawn, spawn_essential};
 pub use shutdown::{Shutdown, ShutdownTrigger};
-pub use start::{AskSource, Environment, Ready, Reload, RunningNf, start};
+pub use start::{
+    AskSource, Environment, NfHandle, NfIdentity, Ready, Reload, RunningNf, StatusSource, start,
+};

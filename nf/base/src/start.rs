@@ -46,77 +46,70 @@ pub type Reload = Arc<dyn Fn(Box<dyn std::any::Any>) -> Option<String> + Send + 
 /// Returns whether a function is ready, or what is missing.
 pub type Ready = Arc<dyn Fn() -> Result<(), NotReady> + Send + Sync>;
 
+/// Returns the status of a running function.
+pub type StatusSource = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+
+/// What identifies a function to other functions. Empty for the UPF, which has no SBI.
+#[derive(Debug, Clone, Default)]
+pub struct NfIdentity {
+    /// `nfInstanceId`.
+    pub instance_id: String,
+    /// Authority of its API root: host and port.
+    pub authority: String,
+}
+
+/// The means by which a process uses a running function. To end the function at once, end its
+/// tasks, and drop this.
+pub struct NfHandle {
+    /// Its status.
+    pub status: StatusSource,
+    /// Passes it command line requests.
+    pub ask: AskSource,
+    /// Passes it a changed configuration, a boxed `F::Config`. `None` if it has none to reload.
+    pub reload: Option<Reload>,
+    /// Whether it is ready.
+    pub ready: Ready,
+    /// Its tasks.
+    pub tasks: Tasks,
+    /// The function itself, with its sockets and databases. Nothing else has a reference to it once
+    /// its tasks have ended and the other fields are dropped. `None` for the UPF, which is dropped
+    /// when it has finished.
+    pub function: Option<Arc<dyn Any + Send + Sync>>,
+}
+
 /// A running network function.
 pub struct RunningNf {
     /// Lower-case NF type, such as `amf`.
     pub name: &'static str,
-    /// `nfInstanceId`.
-    pub instance_id: String,
-    /// Authority of its API root.
-    pub authority: String,
-    status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    ask: AskSource,
-    reload: Reload,
-    ready: Ready,
-    tasks: Tasks,
-    function: Arc<dyn Any + Send + Sync>,
-    work: JoinHandle<Result<(), StartError>>,
-    beside: Vec<JoinHandle<()>>,
+    /// Its identity.
+    pub identity: NfIdentity,
+    /// The means to use it.
+    pub handle: NfHandle,
+    /// Completes when the function ends: by the shutdown, an error, or a panic of an essential
+    /// task.
+    pub finished: BoxFuture<'static, Result<(), StartError>>,
 }
 
-impl RunningNf {
-    /// Its tasks. To end it at once, end these, and drop the sources.
-    pub fn tasks(&self) -> Tasks {
-        self.tasks.clone()
+/// Waits until a function ends.
+async fn finished(
+    tasks: Tasks,
+    mut work: JoinHandle<Result<(), StartError>>,
+    beside: Vec<JoinHandle<()>>,
+) -> Result<(), StartError> {
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut work => outcome,
+        task = tasks.failed() => Ok(Err(StartError(task))),
+    };
+    for task in beside {
+        // The registration ends by itself, after it has taken the function's profile back; the
+        // server is stopped.
+        task.abort();
     }
-
-    /// The function itself, with its sockets and databases. Nothing else has a reference to it once
-    /// its tasks have ended and the sources are dropped.
-    pub fn function(&self) -> Arc<dyn Any + Send + Sync> {
-        self.function.clone()
-    }
-
-    /// Its status.
-    pub fn status(&self) -> serde_json::Value {
-        (self.status)()
-    }
-
-    /// A function that returns the status.
-    pub fn status_source(&self) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
-        self.status.clone()
-    }
-
-    /// A function that passes command line requests.
-    pub fn ask_source(&self) -> AskSource {
-        self.ask.clone()
-    }
-
-    /// A function that returns the readiness.
-    pub fn ready_source(&self) -> Ready {
-        self.ready.clone()
-    }
-
-    /// A function that passes a changed configuration, a boxed `F::Config`.
-    pub fn reload_source(&self) -> Reload {
-        self.reload.clone()
-    }
-
-    /// Waits until the function ends: by the shutdown, an error, or a panic of an essential task.
-    pub async fn finished(mut self) -> Result<(), StartError> {
-        let outcome = tokio::select! {
-            biased;
-            outcome = &mut self.work => outcome,
-            task = self.tasks.failed() => Ok(Err(StartError(task))),
-        };
-        for task in self.beside {
-            // The registration ends by itself, after it has taken the function's profile back; the
-            // server is stopped.
-            task.abort();
-        }
-        match outcome {
-            Ok(outcome) => outcome.map_err(|e| StartError(format!("{}: {e}", self.name))),
-            Err(error) => Err(StartError(format!("{}: {error}", self.name))),
-        }
+    let name = tasks.name();
+    match outcome {
+        Ok(outcome) => outcome.map_err(|e| StartError(format!("{name}: {e}"))),
+        Err(error) => Err(StartError(format!("{name}: {error}"))),
     }
 }
 
@@ -270,16 +263,16 @@ async fn start_within<F: NetworkFunction>(
     let status = Arc::new(move || shown.status());
     Ok(RunningNf {
         name,
-        instance_id,
-        authority,
-        status,
-        ask,
-        reload,
-        ready,
-        tasks: tasks.clone(),
-        function,
-        work,
-        beside,
+        identity: NfIdentity { instance_id, authority },
+        handle: NfHandle {
+            status,
+            ask,
+            reload: Some(reload),
+            ready,
+            tasks: tasks.clone(),
+            function: Some(function),
+        },
+        finished: Box::pin(finished(tasks.clone(), work, beside)),
     })
 }
 

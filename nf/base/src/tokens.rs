@@ -5,7 +5,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use martlet_sbi::{Peer, Problem, Request};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
-use martlet_sbi_http::{Guard, Refusal};
+use martlet_sbi_http::{Guard, PeerCertificate, Refusal};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -291,8 +291,19 @@ pub(crate) fn guard(own: NfType, instance_id: &str, file: &Path) -> Result<Guard
         VerifyingKey::load(file).map_err(|error| StartError(format!("{error}; see sbi.pki")))?;
     let verified: Mutex<HashMap<String, Claims>> = Mutex::default();
     let instance_id = instance_id.to_string();
-    let check = move |method: &http::Method, headers: &http::HeaderMap, path: &str| {
+    let check = move |method: &http::Method,
+                      headers: &http::HeaderMap,
+                      path: &str,
+                      peer: Option<&PeerCertificate>| {
         let api = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let senders = crate::authorisation::senders(method, path).filter(|_| !key.is_external());
+        if let (Some(senders), Some(peer)) = (senders, peer)
+            && !senders.iter().any(|nf_type| peer.is_of_type(nf_type.as_str()))
+        {
+            let detail = format!("the certificate is of no function that sends this: {api}");
+            let problem = Problem::new(403, "REQUEST_NOT_ALLOWED").detail(detail);
+            return Err(Refusal { problem, challenge: String::new() });
+        }
         if is_open(api) {
             return Ok(());
         }

@@ -59,6 +59,27 @@ pub struct Lmf {
     parts: Mutex<Option<(Option<Listener>, mpsc::Receiver<Command>)>>,
 }
 
+impl Lmf {
+    /// Where signals are sent from, for operators.
+    fn points(&self) -> serde_json::Value {
+        let cells = self.shared.config.cells.iter().map(|cell| {
+            serde_json::json!({
+                "name": cell.nr_cell_id, "source": "configuration", "pci": cell.pci,
+                "latitude": cell.position.lat, "longitude": cell.position.lon,
+            })
+        });
+        let trps = self.shared.nrppa.trps.all();
+        let trps = trps.iter().map(|trp| {
+            serde_json::json!({
+                "name": format!("TRP {}", trp.id), "source": "gNB", "pci": trp.pci,
+                "gnb": trp.gnb, "cell": format!("{:09x}", trp.cell),
+                "latitude": trp.position.lat, "longitude": trp.position.lon,
+            })
+        });
+        cells.chain(trps).collect()
+    }
+}
+
 impl NetworkFunction for Lmf {
     const TYPE: NfType = NfType::Lmf;
     type Config = LmfConfig;
@@ -106,11 +127,16 @@ impl NetworkFunction for Lmf {
         Ok(())
     }
 
-    /// `locate/imsi-…`: requests the position from the UE's AMF, as a GMLC does.
+    /// `locate/imsi-…`: requests the position from the UE's AMF, as a GMLC does. `lmf/points`: the
+    /// configured cells, and the TRPs of gNBs.
     fn ask(
         self: &Arc<Self>,
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+        if question == "lmf/points" {
+            let points = self.points();
+            return Some(Box::pin(std::future::ready(Ok(points))));
+        }
         let supi = question.strip_prefix("locate/")?.to_string();
         let shared = self.shared.clone();
         Some(Box::pin(async move { shared.locate(&supi).await }))

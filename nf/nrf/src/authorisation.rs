@@ -1,7 +1,7 @@
 //! Who may change what at the NRF: with `sbi.pki`, the certificate of an instance alone
 //! (TS 33.501, 13.3.1). Instances that register over the fabric or within the process have no
 //! certificate, and no owner: the fabric trusts its domain.
-use martlet_nf::PeerCertificate;
+use martlet_nf::{PeerCertificate, callbacks};
 use martlet_sbi::Problem;
 use martlet_sbi_api::nnrf_nfmanagement::NfProfile;
 
@@ -28,7 +28,7 @@ pub fn check_owner(
 }
 
 /// Whether the consumer may register this profile: the certificate has its NF type, its instance
-/// identity if it has any, and the hosts of its services.
+/// identity if it has any, and the hosts of its services and of its notifications.
 pub fn check_profile(peer: Option<&PeerCertificate>, profile: &NfProfile) -> Result<(), Problem> {
     let Some(peer) = peer else { return Ok(()) };
     let nf_type = profile.nf_type.as_str();
@@ -41,11 +41,20 @@ pub fn check_profile(peer: Option<&PeerCertificate>, profile: &NfProfile) -> Res
     let ipv4 = profile.ipv4_addresses.iter().flatten().map(|ip| ip.to_string());
     let ipv6 = profile.ipv6_addresses.iter().flatten().map(|ip| ip.to_string());
     let own = ipv4.chain(ipv6).chain(profile.fqdn.clone());
-    let of_services = martlet_nf::callbacks::authorities(profile).into_iter().map(|authority| {
+    let mut authorities = callbacks::authorities(profile);
+    let services = profile.nf_service_list.iter().flat_map(|list| list.values());
+    let services = services.chain(profile.nf_services.iter().flatten());
+    let of_services = services.flat_map(|service| &service.default_notification_subscriptions);
+    let subscriptions = profile.default_notification_subscriptions.iter().chain(of_services);
+    for subscription in subscriptions.flatten() {
+        let uri = &subscription.callback_uri;
+        authorities.push(callbacks::authority(uri).ok_or_else(|| callbacks::refusal(uri))?);
+    }
+    let listed = authorities.iter().map(|authority| {
         let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
         host.trim_matches(['[', ']']).to_string()
     });
-    for host in own.chain(of_services) {
+    for host in own.chain(listed) {
         if !peer.names.iter().any(|own| own.eq_ignore_ascii_case(&host)) {
             return Err(refused(format!("the certificate of the consumer is not for {host}")));
         }

@@ -41,15 +41,23 @@ pub fn needed(method: &Method, path: &str) -> Needed {
         // How to sign in with the identity provider.
         "session" if path.starts_with("/session/oidc") => Needed::Nothing,
         "session" => Needed::Caller,
-        "subscribers" | "sim-batches" | "subscriber-imports" => by_kind(Scope::Subscribers),
-        "ues" | "gnbs" | "sessions" | "user-plane" | "traces" | "captures" | "charging"
-        | "alarms" => by_kind(Scope::Network),
-        // Results of jobs have packets.
-        "jobs" => Needed::Scope(Scope::Network),
+        "subscribers" | "sim-batches" | "subscriber-imports" | "subscriber-changes"
+        | "subscriber-groups" => by_kind(Scope::Subscribers),
+        "ues"
+        | "gnbs"
+        | "interfaces"
+        | "sessions"
+        | "user-plane"
+        | "traces"
+        | "captures"
+        | "charging"
+        | "alarms"
+        | "transmission-points" => by_kind(Scope::Network),
+        // Results of jobs have packets, and tracks are personal data.
+        "jobs" | "location-requests" => Needed::Scope(Scope::Network),
         "overview" | "status" | "events" | "functions" | "network-functions" | "slices"
-        | "data-networks" | "policies" | "plan" | "lab-reports" | "version" => {
-            by_kind(Scope::Administration)
-        }
+        | "data-networks" | "policies" | "uplink-classifiers" | "plan" | "lab-reports"
+        | "lab-runs" | "version" => by_kind(Scope::Administration),
         _ => Needed::Scope(Scope::Administration),
     }
 }

@@ -38,6 +38,8 @@ pub struct ApiConfig {
     pub events: usize,
     /// Folder with reports of martlet-lab that the console shows. Default: none.
     pub lab_reports: Option<PathBuf>,
+    /// Socket of `martlet-lab serve`, which starts quick runs for the console. Default: none.
+    pub lab_socket: Option<PathBuf>,
     /// Sign-in with OpenID Connect.
     pub oidc: OidcConfig,
 }
@@ -59,6 +61,7 @@ impl Default for ApiConfig {
             audit_entries: 100_000,
             events: 4096,
             lab_reports: None,
+            lab_socket: None,
             oidc: OidcConfig::default(),
         }
     }
@@ -99,6 +102,11 @@ impl ApiConfig {
             !(16..=1_000_000).contains(&self.events),
             "events",
             "write a number between 16 and 1000000",
+        );
+        wrong(
+            self.lab_socket.is_some() && self.lab_reports.is_none(),
+            "lab_socket",
+            "its reports would not be shown: write lab_reports, too",
         );
         wrong(
             self.oidc.issuer.is_some() && self.listen.is_none(),

@@ -27,12 +27,21 @@ pub enum AccessError {
     /// This core cannot do it.
     #[error("{0}")]
     Unsupported(String),
+    /// Values of a configuration are wrong.
+    #[error("{detail}")]
+    Invalid {
+        /// All errors, each with its line.
+        detail: String,
+        /// Each error that names a key: the key, and what is wrong.
+        fields: Vec<(String, String)>,
+    },
 }
 
 impl From<AccessError> for Failure {
     fn from(error: AccessError) -> Self {
         match error {
             AccessError::Unavailable(detail) => Failure::unavailable(detail),
+            AccessError::Invalid { detail, fields } => Failure::fields(detail, fields),
             AccessError::Refused { status: 404, detail } => Failure::not_found(detail),
             AccessError::Refused { status: 400, detail } => {
                 Failure::new(StatusCode::BAD_REQUEST, "refused", "The core refused", detail)
@@ -74,6 +83,17 @@ pub struct Configuration {
     pub text: String,
     /// All values, with those of the defaults. Secrets are removed.
     pub values: Value,
+    /// The values that the file sets, without secrets.
+    pub written: Value,
+}
+
+/// A value of the configuration to change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfigurationEdit {
+    /// The keys from the section to the value.
+    pub path: Vec<&'static str>,
+    /// The new value; null removes the key, so that the default applies.
+    pub value: Value,
 }
 
 /// What became of a changed configuration.
@@ -155,6 +175,17 @@ pub trait CoreAccess: Send + Sync + 'static {
         text: &str,
         write: bool,
     ) -> Result<AppliedConfiguration, AccessError>;
+
+    /// The text of a configuration with changed values. All other lines stay as they are. Nothing
+    /// is written.
+    ///
+    /// # Errors
+    /// The text is written in a way that cannot be edited.
+    fn edit_configuration(
+        &self,
+        text: &str,
+        edits: &[ConfigurationEdit],
+    ) -> Result<String, AccessError>;
 
     /// There are no viewers for a while: memory that only a poll needs can go.
     fn rests(&self) {}

@@ -1,7 +1,7 @@
 //! Server-Sent Events that resume after `Last-Event-ID`.
 use crate::accounts::{self, Scope};
 use crate::caller::{Caller, Via};
-use crate::events::is_wanted;
+use crate::events::{is_personal, is_wanted};
 use crate::problem::Failure;
 use crate::state::Oam;
 use axum::response::sse;
@@ -78,9 +78,8 @@ pub fn stream(
             let (events, _) = position.oam.events.after(position.number);
             for event in events {
                 position.number = event.number;
-                // Packets of UEs are for those who may trace.
                 let may =
-                    event.kind != "packet" || position.caller.scopes.contains(&Scope::Network);
+                    !is_personal(event.kind) || position.caller.scopes.contains(&Scope::Network);
                 if may && is_wanted(&event, &position.kinds) {
                     let id = position.oam.events.id(event.number);
                     let sent = sse::Event::default().id(id).event(event.kind);

@@ -13,7 +13,7 @@ const BATCH: usize = 256;
 pub struct Event {
     /// Number; later ones are higher.
     pub number: u64,
-    /// `ue`, `gnb`, `function`, `alarm`, `overview`, `packet` or `job`.
+    /// `ue`, `gnb`, `function`, `alarm`, `overview`, `packet` or `position`.
     pub kind: &'static str,
     /// The data as JSON.
     pub data: Arc<str>,
@@ -90,6 +90,11 @@ impl Events {
         let (epoch, number) = id.split_once('-')?;
         (u64::from_str_radix(epoch, 16).ok()? == self.epoch).then(|| number.parse().ok())?
     }
+}
+
+/// Whether events of a kind are for those who may trace and locate UEs.
+pub(crate) fn is_personal(kind: &str) -> bool {
+    matches!(kind, "packet" | "position")
 }
 
 pub(crate) fn is_wanted(event: &Event, kinds: &[String]) -> bool {

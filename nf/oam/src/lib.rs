@@ -33,10 +33,12 @@ mod config;
 mod config_error;
 mod console;
 mod core_access;
+mod difference;
 mod event_stream;
 pub mod events;
 mod idempotency;
 mod jobs;
+mod location_requests;
 mod metrics;
 pub mod monitor;
 pub mod oidc;
@@ -53,6 +55,7 @@ mod throttle;
 pub use config::ApiConfig;
 pub use config_error::ConfigError;
 pub use core_access::{
-    AccessError, AppliedConfiguration, Configuration, CoreAccess, CoreFuture, ImportedSubscribers,
+    AccessError, AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
+    ImportedSubscribers,
 };
 pub use state::{Oam, StartError};

@@ -66,6 +66,19 @@ pub struct UpfFigures {
     pub associated: bool,
 }
 
+/// The switch of a UPF that offloads sessions to one.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct SwitchFigures {
+    /// Whether it is connected.
+    pub connected: bool,
+    /// Sessions whose packets it forwards.
+    pub sessions: u64,
+    /// Sessions that were moved to it since the start.
+    pub moved_on: u64,
+    /// Sessions that were moved back.
+    pub moved_off: u64,
+}
+
 /// A function in the overview.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct FunctionFigures {
@@ -105,6 +118,9 @@ pub struct Overview {
     pub drops: BTreeMap<String, u64>,
     /// The UPF's datapath in this core; empty if there is none.
     pub datapath: String,
+    /// The switch, if the UPF has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchFigures>,
     /// Functions.
     pub functions: Vec<FunctionFigures>,
     /// UPFs of the SMF.
@@ -293,6 +309,14 @@ fn figures(status: &Value) -> Overview {
     }
     if let Some(upf) = of(status, "upf") {
         now.datapath = upf["datapath"].as_str().unwrap_or_default().into();
+        let switch = &upf["datapathDetails"]["switch"];
+        let number = |value: &Value| value.as_u64().unwrap_or(0);
+        now.switch = switch.is_object().then(|| SwitchFigures {
+            connected: switch["connected"] == true,
+            sessions: number(&switch["sessions"]["onSwitch"]),
+            moved_on: number(&switch["movedOn"]),
+            moved_off: number(&switch["movedOff"]),
+        });
         let drop = |(name, n): (&String, &Value)| Some((name.clone(), n.as_u64()?));
         now.drops = upf["drops"].as_object().into_iter().flatten().filter_map(drop).collect();
     }
@@ -365,6 +389,14 @@ fn alarms(state: &State, status: &Value, now: &Overview, certificates: &[Value])
             Severity::Critical,
             format!("the SMF has no association with the UPF at {}", upf.n4),
             "check that the UPF runs, and that smf.upfs has its address",
+        );
+    }
+    if now.switch.as_ref().is_some_and(|switch| !switch.connected) {
+        raise(
+            "switch-lost".into(),
+            Severity::Major,
+            "the UPF has no connection to its switch, and forwards all packets itself".into(),
+            "check that the switch runs, and upf.switch",
         );
     }
     let amf = of(status, "amf").cloned().unwrap_or_default();
@@ -454,6 +486,22 @@ mod tests {
         assert!(monitor.alarms().is_empty());
         let overview = monitor.overview();
         assert_eq!((overview.gnbs, overview.ues_registered, overview.sessions), (1, 2, 2));
+    }
+
+    #[test]
+    fn a_switch_is_shown_and_its_loss_is_an_alarm() {
+        let with = |connected: bool| {
+            let switch = json!({"connected": connected, "sessions": {"onSwitch": 4},
+                "movedOn": 6, "movedOff": 2});
+            json!({"nfs": [{"name": "upf", "status": {"datapath": "switch",
+                "datapathDetails": {"switch": switch}}}]})
+        };
+        let monitor = Monitor::default();
+        monitor.take(&with(true), &[]);
+        assert!(monitor.alarms().is_empty());
+        assert_eq!(monitor.overview().switch.map(|s| (s.sessions, s.moved_on)), Some((4, 6)));
+        monitor.take(&with(false), &[]);
+        assert_eq!(monitor.alarms()[0].id, "switch-lost");
     }
 
     #[test]

@@ -29,6 +29,19 @@ pub struct ProblemDetails {
     /// What to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// All fields that are wrong, if there may be several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+}
+
+/// A field that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FieldError {
+    /// The field, such as `flows[0].five_qi`.
+    #[schema(example = "flows[0].five_qi")]
+    pub field: String,
+    /// What is wrong, and what to write.
+    pub detail: String,
 }
 
 /// A request that fails.
@@ -48,6 +61,7 @@ impl Failure {
             detail: detail.into(),
             field: None,
             remedy: None,
+            errors: Vec::new(),
         };
         Failure { problem, retry_after: None }
     }
@@ -58,6 +72,25 @@ impl Failure {
             Self::new(StatusCode::BAD_REQUEST, "invalid-field", "A field is invalid", detail);
         failure.problem.field = Some(field.into());
         failure.remedy(remedy)
+    }
+
+    /// Several fields are invalid: each field, and what is wrong.
+    pub fn fields(detail: impl Into<String>, fields: Vec<(String, String)>) -> Self {
+        let mut failure =
+            Self::new(StatusCode::BAD_REQUEST, "invalid-field", "A field is invalid", detail);
+        failure.problem.field = fields.first().map(|(field, _)| field.clone());
+        let error = |(field, detail)| FieldError { field, detail };
+        failure.problem.errors = fields.into_iter().map(error).collect();
+        failure.remedy("correct the fields")
+    }
+
+    /// Gives the fields other names, such as those of the body in place of the configuration's.
+    pub fn with_fields(mut self, name: impl Fn(&str) -> String) -> Self {
+        if let Some(field) = &mut self.problem.field {
+            *field = name(field);
+        }
+        self.problem.errors.iter_mut().for_each(|error| error.field = name(&error.field));
+        self
     }
 
     /// The resource does not exist.

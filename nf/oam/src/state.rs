@@ -1,11 +1,13 @@
 //! The state of the function.
 use crate::accounts::{self, Sessions};
+use crate::api::GroupCache;
 use crate::audit::{Audit, Change};
 use crate::caller::Caller;
 use crate::config::ApiConfig;
 use crate::core_access::CoreAccess;
 use crate::events::Events;
 use crate::jobs::Jobs;
+use crate::location_requests::LocationRequests;
 use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
 use crate::polled::Polled;
@@ -63,6 +65,12 @@ pub struct Oam {
     pub replays: Replays,
     /// The identity provider.
     pub provider: Option<Provider>,
+    /// Held while the configuration file is compared and changed.
+    pub configuration: tokio::sync::Mutex<()>,
+    /// Groups of subscribers with their numbers.
+    pub groups: GroupCache,
+    /// Periodic location requests.
+    pub locations: LocationRequests,
     audit: Audit,
     store: Arc<Store>,
     tags: hmac::Key,
@@ -108,6 +116,9 @@ impl Oam {
             jobs: Jobs::default(),
             replays: Replays::default(),
             provider,
+            configuration: tokio::sync::Mutex::default(),
+            groups: GroupCache::default(),
+            locations: LocationRequests::default(),
             audit: Audit::default(),
             store,
             tags: hmac::Key::new(hmac::HMAC_SHA256, &key),
@@ -160,6 +171,9 @@ impl Oam {
             before,
             after,
         };
+        if what.starts_with("subscriber") || what.starts_with("sim-batch") {
+            self.groups.clear();
+        }
         tracing::info!(who = change.who, what, target = change.target, "changed over the API");
         let (oam, max_entries) = (self.clone(), self.config.audit_entries);
         self.store(move |store| oam.audit.append(store, change, max_entries)).await

@@ -202,9 +202,10 @@ pub fn session(
         .charging
         .map(|charging| Box::new(SessionCharging::restored(smf, &stored.supi, charging)));
     let client = AmfCommunicationClient::new(peer(stored.amf));
-    let connection = match stored.active {
-        true => UpConnection::Activated,
-        false => UpConnection::Deactivated,
+    let connection = match stored.gnb {
+        Some(gnb) if stored.active => UpConnection::Activated(gnb),
+        _ if stored.stale => UpConnection::TunnelLost,
+        _ => UpConnection::Deactivated,
     };
     let permits = smf.limits.acquire_free(stored.slice, &stored.dnn);
     smf.sessions.set_path(reference, path);
@@ -244,8 +245,6 @@ pub fn session(
         user_plane: UserPlane {
             n4: N4Sessions::Established(path),
             connection,
-            gnb: stored.gnb,
-            gnb_tunnel_lost: stored.stale,
             security: stored.protection,
         },
         // The AMF's timer ends a handover that was being prepared.
@@ -296,9 +295,9 @@ impl Session {
             anchor: path.has_two_upfs().then(|| n4_session(path.anchor())),
             intermediate: path.intermediate().is_some(),
             tac: self.mobility.tac,
-            gnb: user_plane.gnb,
+            gnb: user_plane.connection.gnb(),
             active: user_plane.connection.is_activated(),
-            stale: user_plane.gnb_tunnel_lost,
+            stale: user_plane.connection == UpConnection::TunnelLost,
             protection: user_plane.security,
         };
         contexts.persist(self.reference.to_string(), move || persisted);

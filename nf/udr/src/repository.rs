@@ -244,9 +244,14 @@ impl UdrDataRepository for Udr {
                 && s.monitored_resource_uris == body.monitored_resource_uris
         };
         let again = held.iter().find(same).and_then(|s| s.subscription_id.clone());
-        if again.is_none() && held.len() >= self.config.max_subscriptions {
-            return Err(Problem::new(403, "QUOTA_EXCEEDED")
-                .detail(format!("{ue_id} has {} subscriptions", held.len())));
+        if again.is_none() {
+            let max = self.config.max_subscriptions;
+            if held.len() >= max {
+                return Err(Problem::new(403, "QUOTA_EXCEEDED")
+                    .detail(format!("{ue_id} has {} subscriptions", held.len())));
+            }
+            let others = held.iter().map(|held| held.callback_reference.as_str());
+            check_share(&body.callback_reference, others, max)?;
         }
         let id = again
             .unwrap_or_else(|| self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string());

@@ -115,6 +115,9 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
 }
 
 async fn unknown_ue(gnb: &Gnb, ids: (Option<u64>, Option<u32>)) {
+    if gnb.ignores_unknown_ues() {
+        return;
+    }
     tracing::warn!(gnb = gnb.name(), ?ids, "NGAP message for an unknown UE");
     let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
     error_indication::send(gnb, cause, ids).await;

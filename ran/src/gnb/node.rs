@@ -100,6 +100,8 @@ struct Inner {
     overflows: AtomicU64,
     /// Between OVERLOAD START and OVERLOAD STOP.
     overloaded: AtomicBool,
+    /// Messages for UEs that it does not have are ignored.
+    ignores_unknown: AtomicBool,
     /// Number of GUAMIs in AMF STATUS INDICATIONs.
     unavailable_guamis: AtomicU64,
     /// UEs for which other gNBs prepare a handover to this one, by the source's gNB identifier and
@@ -172,6 +174,7 @@ impl Gnb {
             status_transfers: AtomicU64::new(0),
             overflows: AtomicU64::new(0),
             overloaded: AtomicBool::new(false),
+            ignores_unknown: AtomicBool::new(false),
             unavailable_guamis: AtomicU64::new(0),
             announced: Mutex::default(),
             associations: associations.clone(),
@@ -265,6 +268,16 @@ impl Gnb {
     /// Number of connected UEs, and of idle UEs that listen to paging.
     pub fn ue_counts(&self) -> (usize, usize) {
         self.0.ues.counts()
+    }
+
+    /// Ignores messages for UEs that it does not have, in place of ERROR INDICATION, as if UEs did
+    /// not answer that a test has sent messages of.
+    pub fn ignore_unknown_ues(&self) {
+        self.0.ignores_unknown.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn ignores_unknown_ues(&self) -> bool {
+        self.0.ignores_unknown.load(Ordering::Relaxed)
     }
 
     /// Whether the AMF has sent OVERLOAD START and not yet OVERLOAD STOP.

@@ -12,7 +12,7 @@ macro_rules! open_enum {
             Other(String),
         }
         impl $name {
-            /// The value as it travels.
+            /// The value on the wire.
             pub fn as_str(&self) -> &str {
                 match self { $($name::$variant => $text,)* $name::Other(text) => text }
             }
@@ -57,7 +57,7 @@ macro_rules! closed_enum {
             $(#[doc = concat!("`", $text, "`.")] #[serde(rename = $text)] $variant,)*
         }
         impl $name {
-            /// The value as it travels.
+            /// The value on the wire.
             pub fn as_str(&self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
             }

@@ -48,7 +48,7 @@ pub struct AmfEvent {
     pub area_list: Option<Vec<AmfEventArea>>,
     /// Areas of interest by names
     pub presence_info_list: Option<BTreeMap<String, PresenceInfo>>,
-    /// How many reports
+    /// Number of reports
     pub max_reports: Option<u32>,
 }
 
@@ -72,9 +72,9 @@ impl AmfEvent {
 pub struct AmfEventMode {
     /// When
     pub trigger: AmfEventTrigger,
-    /// How many reports
+    /// Number of reports
     pub max_reports: Option<u32>,
-    /// Until when
+    /// Expiry
     pub expiry: Option<DateTime>,
 }
 
@@ -129,9 +129,9 @@ pub struct AmfCreatedEventSubscription {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventState {
-    /// Whether
+    /// Whether the subscription is active
     pub active: bool,
-    /// How many reports
+    /// Number of reports
     pub remain_reports: Option<u32>,
 }
 
@@ -153,7 +153,7 @@ pub struct AmfEventReport {
     pub supi: Option<Supi>,
     /// Areas, and whether the UE is there
     pub area_list: Option<Vec<AmfEventArea>>,
-    /// Where the UE is
+    /// Location of the UE
     pub location: Option<UserLocation>,
 }
 
@@ -185,7 +185,7 @@ service! {
     /// Notifications of events to a subscriber (TS 29.518, 5.3.2.4).
     pub AmfEventCallback / AmfEventCallbackClient / NAMF_EVTS_CALLBACK
         = "namf-evts-callback" / "v1" {
-        /// Something has happened.
+        /// Reports events.
         callback event_notify "EventNotify": POST "/notify/{id}",
             path(id), body(AmfEventNotification), returns(()),
             errors[];

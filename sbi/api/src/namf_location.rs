@@ -38,7 +38,7 @@ pub struct RequestLocInfo {
     pub supported_features: Option<String>,
 }
 
-/// Where a UE is (TS 29.518, 6.4.6).
+/// Location of a UE (TS 29.518, 6.4.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -97,7 +97,7 @@ impl RequestPosInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ProvidePosInfo {
-    /// Where
+    /// Estimated location
     pub location_estimate: Option<GeographicArea>,
     /// Whether the requested accuracy is met
     pub accuracy_fulfilment_indicator: Option<AccuracyFulfilmentIndicator>,
@@ -105,7 +105,7 @@ pub struct ProvidePosInfo {
     pub age_of_location_estimate: Option<u16>,
     /// Positioning methods used
     pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
-    /// By which satellites
+    /// GNSS that were used
     pub gnss_positioning_data_list: Option<Vec<GnssPositioningMethodAndUsage>>,
     /// The cell
     pub ncgi: Option<Ncgi>,

@@ -28,7 +28,7 @@ service! {
             GET "/policies/{polAssoId}",
             path(pol_asso_id), returns(PolicyAssociation),
             errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
-        /// Reports that triggers are met.
+        /// Reports met triggers.
         op report_observed_event_triggers
             "ReportObservedEventTriggersForIndividualAMPolicyAssociation":
             POST "/policies/{polAssoId}/update",

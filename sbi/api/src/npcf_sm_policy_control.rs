@@ -35,7 +35,7 @@ service! {
         op get_sm_policy "GetSMPolicy": GET "/sm-policies/{smPolicyId}",
             path(sm_policy_id), returns(SmPolicyControl),
             errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
-        /// Reports that triggers are met.
+        /// Reports met triggers.
         op update_sm_policy "UpdateSMPolicy": POST "/sm-policies/{smPolicyId}/update",
             path(sm_policy_id), body(SmPolicyUpdateContextData), returns(SmPolicyDecision),
             errors[

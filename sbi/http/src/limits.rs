@@ -1,5 +1,5 @@
 //! The limits of a server, and its authorisation check.
-use crate::Tls;
+use crate::{PeerCertificate, Tls};
 use martlet_sbi::Problem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +39,10 @@ pub struct ServerLimits {
     pub guard: Option<Guard>,
 }
 
-/// Checks the method, the headers and the path of a request.
-pub type Check = dyn Fn(&http::Method, &http::HeaderMap, &str) -> Result<(), Refusal> + Send + Sync;
+/// Checks the method, the headers and the path of a request, and the certificate of its sender.
+pub type Check = dyn Fn(&http::Method, &http::HeaderMap, &str, Option<&PeerCertificate>) -> Result<(), Refusal>
+    + Send
+    + Sync;
 
 /// Authorises requests before their bodies are read.
 #[derive(Clone)]
@@ -57,7 +59,7 @@ impl std::fmt::Debug for Guard {
 pub struct Refusal {
     /// 401 or 403.
     pub problem: Problem,
-    /// The value of `WWW-Authenticate` (RFC 6750, 3).
+    /// The value of `WWW-Authenticate` (RFC 6750, 3); empty if no token would help.
     pub challenge: String,
 }
 

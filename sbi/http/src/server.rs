@@ -178,11 +178,15 @@ async fn respond(
     let (parts, mut incoming) = request.into_parts();
     let convert = |response, incoming| convert_response(response, incoming, connection);
     // Before the body: who is not authorised takes no memory.
-    let check = |guard: &Guard| (guard.0)(&parts.method, &parts.headers, parts.uri.path());
+    let certificate = served.certificate.as_deref();
+    let check =
+        |guard: &Guard| (guard.0)(&parts.method, &parts.headers, parts.uri.path(), certificate);
     if let Some(Err(refusal)) = limits.guard.as_ref().map(check) {
         report("not authorised", connection.peer);
         let mut response = Response::problem(refusal.problem);
-        if let Ok(value) = http::HeaderValue::from_str(&refusal.challenge) {
+        if !refusal.challenge.is_empty()
+            && let Ok(value) = http::HeaderValue::from_str(&refusal.challenge)
+        {
             response.headers.insert(http::header::WWW_AUTHENTICATE, value);
         }
         return convert(response, incoming);

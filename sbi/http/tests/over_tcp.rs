@@ -161,7 +161,7 @@ async fn invalid_http2_frames_affect_only_their_own_connection() {
 }
 
 /// A server that accepts a request only if it arrives together with the preface, and answers 404.
-fn impatient_server() -> (SocketAddr, Arc<AtomicU32>) {
+fn server_with_short_timeouts() -> (SocketAddr, Arc<AtomicU32>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind(ANY).unwrap();
     let address = listener.local_addr().unwrap();
@@ -199,7 +199,7 @@ fn impatient_server() -> (SocketAddr, Arc<AtomicU32>) {
 
 #[tokio::test]
 async fn the_first_request_is_sent_together_with_the_preface() {
-    let (address, rejected) = impatient_server();
+    let (address, rejected) = server_with_short_timeouts();
     let client = client(address);
     for n in 0..30 {
         let problem = client.read(&n.to_string()).await.unwrap_err();

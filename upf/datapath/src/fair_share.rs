@@ -82,7 +82,7 @@ mod tests {
         assert!(!share.is_due(start + INTERVAL / 2));
         assert!(share.is_due(start + INTERVAL));
         share.found_surplus();
-        assert!(share.is_due(start), "the next newcomer needs no patience");
+        assert!(share.is_due(start), "a share is due again once there is a surplus");
         assert_eq!(share.limit(start + IN_FORCE), usize::MAX);
         assert_eq!(share.set(3, 100, 0, start), Some(1), "one packet is everyone's");
     }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(surplus(1, 1), 0);
         assert_eq!(surplus(17, 16), 3);
         assert_eq!(surplus(256, 255), 32);
-        // What remains, with the newcomer's share, is less than the buffer has.
+        // What remains, with the share of the new session, is less than the buffer has.
         for (max, sessions) in [(65_536, 257), (40, 2), (1000, 7), (5, 5)] {
             let share = (max / sessions).max(1);
             let before = max / (sessions - 1);

@@ -17,7 +17,7 @@ use martlet_upf_datapath::tally::{Tally, direction_index};
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
 use martlet_upf_rules::{
     Action, Direction, Duplicate, Far, Flow, Pdr, Prefix, Redirect, Session, SessionKind, Tunnel,
-    UeAddress, Urr,
+    UeAddress, Urr, shared,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
@@ -42,14 +42,14 @@ pub(super) struct State {
     pub rules: Vec<Rule>,
     pub qers: Vec<QerState>,
     pub urrs: Vec<UrrState>,
-    pub ue: BTreeSet<UeAddress>,
-    pub teids: BTreeSet<u32>,
+    pub ue: Box<[UeAddress]>,
+    pub teids: Box<[u32]>,
     /// Networks behind the UE.
     pub routes: BTreeSet<Prefix>,
     /// Its gNBs.
     pub senders: Senders,
     /// See [`Session::tunnels_of_others`].
-    pub of_others: BTreeSet<u32>,
+    pub of_others: Box<[u32]>,
     /// What its packets are.
     pub kind: SessionKind,
     /// For an Ethernet session, its network.
@@ -76,9 +76,9 @@ pub(super) struct Rule {
     pub pdr: Pdr,
     pub target: Target,
     /// Positions in [`State::qers`].
-    pub qers: Vec<usize>,
+    pub qers: Box<[usize]>,
     /// Positions in [`State::urrs`].
-    pub urrs: Vec<usize>,
+    pub urrs: Box<[usize]>,
     /// QoS flow of downlink packets, and whether reflective QoS is indicated.
     pub mark: Option<(u8, bool)>,
     /// Of its FAR.
@@ -92,7 +92,7 @@ pub(super) struct Rule {
     /// Paging policy indicator of downlink packets.
     pub paging_policy: Option<u8>,
     /// Where copies go.
-    pub copies: Vec<Duplicate>,
+    pub copies: Box<[Duplicate]>,
     /// Where traffic of the UE is redirected.
     pub redirect: Option<Arc<Redirect>>,
 }
@@ -115,14 +115,17 @@ pub(super) enum Target {
 pub(super) struct QerState {
     pub id: u32,
     open: [bool; 2],
-    buckets: [Option<Bucket>; 2],
+    /// `None` where no bit rate is limited, as in most QERs of a QoS flow.
+    buckets: Option<Box<[Option<Bucket>; 2]>>,
     /// Buckets that QERs with the same correlation identifier share, in place of its own.
     shared: Option<Shared>,
-    packets: [Option<Window>; 2],
+    /// `None` where no packet rate is limited.
+    packets: Option<Box<[Option<Window>; 2]>>,
 }
 
 pub(super) struct UrrState {
-    pub urr: Urr,
+    /// Equal for most sessions, and then shared with them.
+    pub urr: Arc<Urr>,
     since: Tally,
     quota_used: [u64; 2],
     pub threshold_reported: bool,
@@ -148,11 +151,11 @@ impl State {
             rules: Vec::new(),
             qers: Vec::new(),
             urrs: Vec::new(),
-            ue: BTreeSet::new(),
-            teids: BTreeSet::new(),
+            ue: Box::default(),
+            teids: Box::default(),
             routes: BTreeSet::new(),
             senders: Senders::default(),
-            of_others: BTreeSet::new(),
+            of_others: Box::default(),
             kind: session.kind,
             lan: None,
             relays: BTreeMap::new(),
@@ -202,9 +205,10 @@ impl State {
         self.qers.reserve_exact(session.qers.len());
         for qer in session.qers.values() {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
-            let (mut buckets, mut packets) = old.map_or_else(Default::default, |old| {
-                (std::mem::take(&mut old.buckets), std::mem::take(&mut old.packets))
-            });
+            let (buckets, packets) =
+                old.map_or_else(Default::default, |old| (old.buckets.take(), old.packets.take()));
+            let mut buckets = buckets.map_or_else(Default::default, |buckets| *buckets);
+            let mut packets = packets.map_or_else(Default::default, |packets| *packets);
             let renew = |buckets: &mut [Option<Bucket>; 2]| {
                 for direction in [Direction::Uplink, Direction::Downlink] {
                     let bucket = &mut buckets[direction_index(direction)];
@@ -226,11 +230,17 @@ impl State {
                 }
             }
             let open = [qer.passes(Direction::Uplink), qer.passes(Direction::Downlink)];
-            self.qers.push(QerState { id: qer.id, open, buckets, shared, packets });
+            self.qers.push(QerState {
+                id: qer.id,
+                open,
+                buckets: if_any(buckets),
+                shared,
+                packets: if_any(packets),
+            });
         }
         let mut old_urrs = std::mem::take(&mut self.urrs);
         self.urrs.reserve_exact(session.urrs.len());
-        for urr in session.urrs.values() {
+        for urr in session.urrs.shared_values() {
             let old = old_urrs
                 .iter()
                 .position(|old| old.urr.id == urr.id)
@@ -244,10 +254,10 @@ impl State {
         rules.extend(session.pdrs.values().filter_map(rule));
         self.rules = rules;
         self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
-        self.ue = session.ue_addresses();
-        self.teids = session.teids();
+        self.ue = session.ue_addresses().into_iter().collect();
+        self.teids = session.teids().into_iter().collect();
         self.senders.update(session, now);
-        self.of_others = session.tunnels_of_others();
+        self.of_others = session.tunnels_of_others().into_iter().collect();
         self.relays = session.relays();
         self.asks_for_dns = session.asks_for_dns();
         self.routes = session.routes();
@@ -289,7 +299,7 @@ impl State {
                 .qers
                 .iter()
                 .find_map(|id| session.qers.get(id).and_then(|qer| qer.paging_policy)),
-            copies: if far.duplicates { far.copies.clone() } else { Vec::new() },
+            copies: far.copies.iter().filter(|_| far.duplicates).cloned().collect(),
             redirect: far.redirect.clone().filter(|_| far.action == Action::Forward),
         })
     }
@@ -409,20 +419,21 @@ impl QerState {
 
     pub fn has_tokens(&mut self, direction: Direction, bytes: usize, now: Instant) -> bool {
         let at = direction_index(direction);
-        let packets = self.packets[at].as_mut().is_none_or(|window| window.has(now));
+        let window = self.packets.as_mut().and_then(|packets| packets[at].as_mut());
+        let packets = window.is_none_or(|window| window.has(now));
         let has = |bucket: &mut Option<Bucket>| {
             bucket.as_mut().is_none_or(|bucket| bucket.has(bytes, now))
         };
         packets
             && match &self.shared {
                 Some(shared) => has(&mut lock(shared)[at]),
-                None => has(&mut self.buckets[at]),
+                None => self.buckets.as_mut().is_none_or(|buckets| has(&mut buckets[at])),
             }
     }
 
     pub fn take_tokens(&mut self, direction: Direction, bytes: usize) {
         let at = direction_index(direction);
-        if let Some(window) = &mut self.packets[at] {
+        if let Some(window) = self.packets.as_mut().and_then(|packets| packets[at].as_mut()) {
             window.take();
         }
         let take = |bucket: &mut Option<Bucket>| {
@@ -432,16 +443,26 @@ impl QerState {
         };
         match &self.shared {
             Some(shared) => take(&mut lock(shared)[at]),
-            None => take(&mut self.buckets[at]),
+            None => {
+                if let Some(buckets) = &mut self.buckets {
+                    take(&mut buckets[at]);
+                }
+            }
         }
     }
 }
 
+/// A pair in a box, unless both are absent: there are many sessions.
+fn if_any<T>(pair: [Option<T>; 2]) -> Option<Box<[Option<T>; 2]>> {
+    pair.iter().any(Option::is_some).then(|| Box::new(pair))
+}
+
 impl UrrState {
-    fn renewed(old: Option<UrrState>, urr: &Urr) -> Self {
+    fn renewed(old: Option<UrrState>, urr: &Arc<Urr>) -> Self {
+        let urr = shared(urr.clone());
         let Some(mut state) = old else {
             return UrrState {
-                urr: urr.clone(),
+                urr,
                 since: Tally::default(),
                 quota_used: [0; 2],
                 threshold_reported: false,
@@ -458,7 +479,7 @@ impl UrrState {
             state.quota_used = [0; 2];
             state.quota_reported = false;
         }
-        state.urr = urr.clone();
+        state.urr = urr;
         state
     }
 

@@ -302,8 +302,10 @@ impl<O: Egress> Forwarder<O> {
         self.route(&entry, &old_routes, &session.routes());
         if teids != old_teids || ue != old_ue {
             let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-            old_teids.difference(&teids).for_each(|teid| drop(tables.by_teid.remove(teid)));
-            old_ue.difference(&ue).for_each(|address| drop(tables.by_ue.remove(address)));
+            let gone = old_teids.iter().filter(|teid| !teids.contains(teid));
+            gone.for_each(|teid| drop(tables.by_teid.remove(teid)));
+            let gone = old_ue.iter().filter(|address| !ue.contains(address));
+            gone.for_each(|address| drop(tables.by_ue.remove(address)));
             drop(tables);
             self.list(&entry, teids, ue);
         }

@@ -379,7 +379,7 @@ impl<O: Egress> Forwarder<O> {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
         let (guaranteed, marking, ppi) = (found.guaranteed, found.marking, found.paging_policy);
-        let copies = if found.copies.is_empty() { Vec::new() } else { found.copies.clone() };
+        let copies = found.copies.to_vec();
         let exit = network_instance_of(&self.network_instances, found.network_instance.as_deref());
         let drop = |state: &mut State, reason| {
             state.dropped(reason);

@@ -219,6 +219,17 @@ impl N4 {
                     "urrs": pdr.urrs,
                 })
             };
+            let rate = |rate: Option<martlet_upf_rules::BitRate>| {
+                rate.map(|rate| json!({"uplink": rate.uplink, "downlink": rate.downlink}))
+            };
+            let flow = |qer: &martlet_upf_rules::Qer| {
+                let qfi = qer.qfi?;
+                Some(json!({
+                    "qfi": qfi, "qer": qer.id, "maximum": rate(qer.mbr),
+                    "guaranteed": rate(qer.gbr),
+                }))
+            };
+            json["flows"] = session.qers.values().filter_map(flow).collect();
             json["rules"] = session.pdrs.values().map(rule).collect();
             Some(json)
         });

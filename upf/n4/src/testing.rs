@@ -298,30 +298,22 @@ pub fn establishment() -> SessionEstablishmentRequest {
                 apply_action: ApplyAction::FORW,
                 forwarding_parameters: Some(ForwardingParameters {
                     destination_interface: DestinationInterface(Interface::Core),
-                    network_instance: None,
-                    outer_header_creation: None,
                     ..Default::default()
                 }),
-                bar_id: None,
                 ..Default::default()
             },
             CreateFar {
                 far_id: FarId(2),
                 apply_action: ApplyAction::BUFF | ApplyAction::NOCP,
-                forwarding_parameters: None,
-                bar_id: None,
                 ..Default::default()
             },
         ],
         create_urrs: vec![],
         create_qers: vec![CreateQer {
             qer_id: QerId(1),
-            correlation_id: None,
             gate_status: GateStatus::default(),
             mbr: Some(Mbr { uplink: 1_000_000, downlink: 1_000_000 }),
-            gbr: None,
             qfi: Some(Qfi(9)),
-            rqi: None,
             ..Default::default()
         }],
         create_bar: None,
@@ -343,11 +335,6 @@ pub fn measured(
         urr_id: UrrId(7),
         measurement_method: MeasurementMethod(3),
         reporting_triggers: triggers,
-        measurement_period: None,
-        volume_threshold: None,
-        volume_quota: None,
-        time_threshold: None,
-        time_quota: None,
         ..Default::default()
     };
     change(&mut urr);
@@ -364,7 +351,6 @@ fn far_2(
         far_id: FarId(2),
         apply_action: Some(apply_action),
         update_forwarding_parameters: to,
-        bar_id: None,
         ..Default::default()
     };
     SessionModificationRequest { update_fars: vec![far], ..Default::default() }
@@ -374,9 +360,7 @@ fn far_2(
 pub fn to_gnb(teid: u32) -> SessionModificationRequest {
     let parameters = UpdateForwardingParameters {
         destination_interface: Some(DestinationInterface(Interface::Access)),
-        network_instance: None,
         outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, GNB)),
-        flags: None,
         ..Default::default()
     };
     far_2(ApplyAction::FORW, Some(parameters))

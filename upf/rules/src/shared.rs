@@ -105,6 +105,11 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> SharedById<K, 
         self.0.values().map(Arc::as_ref)
     }
 
+    /// The values as they are shared, by key.
+    pub fn shared_values(&self) -> impl DoubleEndedIterator<Item = &Arc<V>> + ExactSizeIterator {
+        self.0.values()
+    }
+
     /// The same, to be changed: from then on they are this session's alone.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.0.values_mut().map(Arc::make_mut)

@@ -89,7 +89,7 @@ impl Keys {
     }
 }
 
-/// Where the 16 bytes of AT_MAC begin.
+/// Offset of the 16 bytes of AT_MAC.
 fn mac_offset(packet: &[u8]) -> Option<usize> {
     let mut at = 8;
     while let Some([kind, words]) = packet.get(at..at + 2) {

@@ -71,7 +71,7 @@ impl Framer {
     /// The next message; `None` while it is incomplete.
     ///
     /// # Errors
-    /// Where the bytes are not a message, and on every later call: the start of the next message is
+    /// The bytes are not a message, and on every later call: the start of the next message is
     /// unknown.
     #[expect(clippy::should_implement_trait, reason = "the message borrows from the framer")]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, DecodeError> {

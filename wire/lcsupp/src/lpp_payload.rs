@@ -10,7 +10,7 @@ pub const LARGEST_LPP_MESSAGE: usize = LARGEST_PAYLOAD - 2;
 /// The LPP messages of a payload.
 ///
 /// # Errors
-/// Where a length is wrong or 0, or the payload ends inside a message. Then use none of its
+/// A length is wrong or 0, or the payload ends inside a message. Then use none of its
 /// messages.
 pub fn lpp_messages(payload: &[u8]) -> Result<impl Iterator<Item = &[u8]>, DecodeError> {
     let mut rest = payload;
@@ -37,7 +37,7 @@ fn first(payload: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
 /// Appends an LPP message to a payload. On an error the payload is unchanged.
 ///
 /// # Errors
-/// Where the message is empty, or the payload would be too large with it.
+/// The message is empty, or the payload would be too large with it.
 pub fn push_lpp_message(payload: &mut Vec<u8>, message: &[u8]) -> Result<(), EncodeError> {
     check("an LPP message", message.len(), 1, LARGEST_PAYLOAD.saturating_sub(payload.len() + 2))?;
     // Checked above to fit.

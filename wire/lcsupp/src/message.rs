@@ -45,7 +45,7 @@ impl PayloadType {
 /// UL or DL LCS-UP TRANSPORT (TS 24.572, 10.2.1 and 10.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Transport<'a> {
-    /// What the payload is.
+    /// Type of the payload.
     pub payload_type: PayloadType,
     /// The payload, 1 to 65,535 bytes.
     pub payload: &'a [u8],
@@ -96,7 +96,7 @@ impl BindingIdentity {
     /// Of its bytes.
     ///
     /// # Errors
-    /// Where there are fewer than 4 or more than 255.
+    /// There are fewer than 4 or more than 255.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, EncodeError> {
         let bytes = bytes.into();
         check("the binding identity", bytes.len(), MIN_BINDING, LARGEST_IDENTITY)?;
@@ -176,7 +176,7 @@ impl<'a> Message<'a> {
     /// The bytes of the message.
     ///
     /// # Errors
-    /// Where an element does not fit.
+    /// An element does not fit.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::new();
         self.encode_into(&mut out)?;
@@ -186,7 +186,7 @@ impl<'a> Message<'a> {
     /// Appends the encoded message to `out`. On an error `out` is unchanged.
     ///
     /// # Errors
-    /// Where an element does not fit.
+    /// An element does not fit.
     pub fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         match self {
             Message::Uplink(transport) => transport.write(lcs_upp::UL_LCS_UP_TRANSPORT, out)?,

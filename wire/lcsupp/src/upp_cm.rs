@@ -155,7 +155,7 @@ impl UppCm {
     /// Of the bytes of a payload container.
     ///
     /// # Errors
-    /// Where they are no message.
+    /// They are no message.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (&kind, rest) = bytes.split_first().ok_or(DecodeError::Truncated)?;
         let cause = || {
@@ -198,7 +198,7 @@ impl UppCm {
     /// The bytes for a payload container.
     ///
     /// # Errors
-    /// Where an element does not fit.
+    /// An element does not fit.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let mut out = vec![self.code()];
         let mut push_lv = |value: &[u8]| {

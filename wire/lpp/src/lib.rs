@@ -33,7 +33,7 @@ use martlet_per::{Decoder, Encoder, Variant};
 /// The message that these bytes are.
 ///
 /// # Errors
-/// Where they are none, or more than one.
+/// They are none, or more than one.
 pub fn decode(bytes: &[u8]) -> Result<LppMessage, DecodeError> {
     let mut decoder = Decoder::new(bytes, Variant::Unaligned);
     let message = LppMessage::decode(&mut decoder)?;
@@ -44,7 +44,7 @@ pub fn decode(bytes: &[u8]) -> Result<LppMessage, DecodeError> {
 /// The bytes of a message.
 ///
 /// # Errors
-/// Where a value of it lies outside what its type allows.
+/// A value of it is outside the bounds of its type.
 pub fn encode(message: &LppMessage) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = Encoder::new(Variant::Unaligned);
     message.encode(&mut encoder)?;

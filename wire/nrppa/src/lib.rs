@@ -41,7 +41,7 @@ impl Pdu {
     /// The message that these bytes are.
     ///
     /// # Errors
-    /// Where they are none, or more than one, or have an information element that is to be
+    /// They are none, or more than one, or have an information element that is to be
     /// rejected.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut decoder = Decoder::new(bytes, Variant::Aligned);
@@ -59,7 +59,7 @@ impl Pdu {
     /// The bytes of the message.
     ///
     /// # Errors
-    /// Where a value of it lies outside what its type allows.
+    /// A value of it is outside the bounds of its type.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let (direction, procedure, criticality) = self.message.numbers();
         let mut e = Encoder::new(Variant::Aligned);

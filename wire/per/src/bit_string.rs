@@ -41,7 +41,7 @@ impl BitString {
         BitString { bytes, bits }
     }
 
-    /// How many bits.
+    /// Number of bits.
     pub fn len(&self) -> usize {
         self.bits
     }

@@ -35,7 +35,7 @@ impl<'a> Decoder<'a> {
     /// Ends a complete value: only padding may be left.
     ///
     /// # Errors
-    /// Where whole bytes are left.
+    /// Whole bytes are left.
     pub fn finish(&self) -> Result<()> {
         // A value without bits still has one octet.
         let used = (self.at - self.start).div_ceil(8).max(1);
@@ -64,7 +64,7 @@ impl<'a> Decoder<'a> {
     /// One bit.
     ///
     /// # Errors
-    /// Where there is none.
+    /// There is none.
     pub fn bit(&mut self) -> Result<bool> {
         Ok(self.bits(1)? != 0)
     }
@@ -72,7 +72,7 @@ impl<'a> Decoder<'a> {
     /// A number of `count` bits, at most 64.
     ///
     /// # Errors
-    /// Where there are fewer.
+    /// There are fewer.
     pub fn bits(&mut self, mut count: u32) -> Result<u64> {
         if self.left() < count as usize {
             return Err(DecodeError::Truncated);
@@ -110,7 +110,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER (least..most) (X.691, 11.5).
     ///
     /// # Errors
-    /// Where the input is truncated, or the number is outside its bounds.
+    /// The input is truncated, or the number is outside its bounds.
     pub fn constrained(&mut self, min: i128, max: i128) -> Result<i128> {
         let range = (max - min) as u128 + 1;
         let bits = bits_for(range);
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER (least..most, …).
     ///
     /// # Errors
-    /// Where the input is truncated, or the number does not fit 128 bits.
+    /// The input is truncated, or the number does not fit 128 bits.
     pub fn extensible(&mut self, min: i128, max: i128) -> Result<i128> {
         if self.bit()? { self.unconstrained() } else { self.constrained(min, max) }
     }
@@ -142,7 +142,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER without bounds (X.691, 11.8).
     ///
     /// # Errors
-    /// Where the input is truncated, or the number does not fit 128 bits.
+    /// The input is truncated, or the number does not fit 128 bits.
     pub fn unconstrained(&mut self) -> Result<i128> {
         let bytes = self.octet_string(None)?;
         let sign = if bytes.first().ok_or(DecodeError::Length)? & 0x80 != 0 { -1 } else { 0 };
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER (least..MAX) (X.691, 11.7).
     ///
     /// # Errors
-    /// Where the input is truncated, or the number does not fit 127 bits.
+    /// The input is truncated, or the number does not fit 127 bits.
     pub fn semi_constrained(&mut self, min: i128) -> Result<i128> {
         let bytes = self.octet_string(None)?;
         if bytes.is_empty() {
@@ -171,7 +171,7 @@ impl<'a> Decoder<'a> {
     /// A normally small non-negative number (X.691, 11.6).
     ///
     /// # Errors
-    /// Where the input is truncated, or the number does not fit 64 bits.
+    /// The input is truncated, or the number does not fit 64 bits.
     pub fn small(&mut self) -> Result<u64> {
         if !self.bit()? {
             return self.bits(6);
@@ -183,7 +183,7 @@ impl<'a> Decoder<'a> {
     /// extension, counted from there.
     ///
     /// # Errors
-    /// Where the input is truncated, or the type does not have the index.
+    /// The input is truncated, or the type does not have the index.
     pub fn index(&mut self, root: u64, extensible: bool) -> Result<u64> {
         if extensible && self.bit()? {
             return self.small()?.checked_add(root).ok_or(DecodeError::Range);
@@ -204,7 +204,7 @@ impl<'a> Decoder<'a> {
     /// The number of elements of a list.
     ///
     /// # Errors
-    /// Where the input is truncated, or the size is outside its bounds.
+    /// The input is truncated, or the size is outside its bounds.
     pub fn count(&mut self, size: Option<Size>) -> Result<usize> {
         if let Some(count) = self.sized(size)? {
             return Ok(count);
@@ -261,7 +261,7 @@ impl<'a> Decoder<'a> {
     /// OCTET STRING (X.691, 17).
     ///
     /// # Errors
-    /// Where the input is truncated, or the size is outside its bounds.
+    /// The input is truncated, or the size is outside its bounds.
     pub fn octet_string(&mut self, size: Option<Size>) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         match self.sized(size)? {
@@ -284,7 +284,7 @@ impl<'a> Decoder<'a> {
     /// BIT STRING (X.691, 16).
     ///
     /// # Errors
-    /// Where the input is truncated, or the size is outside its bounds.
+    /// The input is truncated, or the size is outside its bounds.
     pub fn bit_string(&mut self, size: Option<Size>) -> Result<BitString> {
         let length = match self.sized(size)? {
             Some(length) => {
@@ -315,7 +315,7 @@ impl<'a> Decoder<'a> {
     /// VisibleString, UTCTime (X.691, 30).
     ///
     /// # Errors
-    /// Where the input is truncated, the size is outside its bounds, or a character is not allowed.
+    /// The input is truncated, the size is outside its bounds, or a character is not allowed.
     pub fn visible_string(&mut self, size: Option<Size>) -> Result<String> {
         let bits = if self.aligned() { 8 } else { 7 };
         let length = match self.sized(size)? {
@@ -376,7 +376,7 @@ impl<'a> Decoder<'a> {
     /// The bytes of an open type.
     ///
     /// # Errors
-    /// Where it is cut off.
+    /// It is cut off.
     pub fn open_octets(&mut self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.fragments(&mut bytes)?;
@@ -386,7 +386,7 @@ impl<'a> Decoder<'a> {
     /// Pass over an open type.
     ///
     /// # Errors
-    /// Where it is cut off.
+    /// It is cut off.
     pub fn skip_open(&mut self) -> Result<()> {
         self.open(|_| Ok(()))
     }
@@ -395,7 +395,7 @@ impl<'a> Decoder<'a> {
     /// type.
     ///
     /// # Errors
-    /// Where they are cut off.
+    /// They are cut off.
     pub fn additions(&mut self) -> Result<Additions> {
         let count = if self.bit()? {
             self.align();
@@ -412,7 +412,7 @@ impl<'a> Decoder<'a> {
     /// Skips the additions after the first `known` ones.
     ///
     /// # Errors
-    /// Where they are cut off.
+    /// They are cut off.
     pub fn skip_additions(&mut self, additions: &Additions, known: usize) -> Result<()> {
         additions
             .0

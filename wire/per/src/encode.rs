@@ -71,7 +71,7 @@ impl Encoder {
     /// INTEGER (least..most) (X.691, 11.5).
     ///
     /// # Errors
-    /// Where it lies outside.
+    /// It is outside.
     pub fn constrained(&mut self, value: i128, min: i128, max: i128) -> Result {
         if !(min..=max).contains(&value) {
             return Err(EncodeError::Range { value, min, max });
@@ -123,7 +123,7 @@ impl Encoder {
     /// INTEGER (least..MAX) (X.691, 11.7).
     ///
     /// # Errors
-    /// Where it is less.
+    /// It is less.
     pub fn semi_constrained(&mut self, value: i128, min: i128) -> Result {
         let Ok(offset) = u128::try_from(value - min) else {
             return Err(EncodeError::Range { value, min, max: i128::MAX });
@@ -147,7 +147,7 @@ impl Encoder {
     /// extension, counted from there.
     ///
     /// # Errors
-    /// Where a type without extensions does not have it.
+    /// A type without extensions does not have it.
     pub fn index(&mut self, index: u64, root: u64, extensible: bool) -> Result {
         if extensible {
             self.bit(index >= root);
@@ -162,7 +162,7 @@ impl Encoder {
     /// fragments is refused: no type has one.
     ///
     /// # Errors
-    /// Where the size is outside its bounds.
+    /// The size is outside its bounds.
     pub fn count(&mut self, count: usize, size: Option<Size>) -> Result {
         match self.sized(count, size)? {
             Some(()) => Ok(()),
@@ -217,7 +217,7 @@ impl Encoder {
     /// OCTET STRING (X.691, 17).
     ///
     /// # Errors
-    /// Where the size is outside its bounds.
+    /// The size is outside its bounds.
     pub fn octet_string(&mut self, bytes: &[u8], size: Option<Size>) -> Result {
         match self.sized(bytes.len(), size)? {
             Some(()) => {
@@ -237,7 +237,7 @@ impl Encoder {
     /// BIT STRING (X.691, 16).
     ///
     /// # Errors
-    /// Where the size is outside its bounds.
+    /// The size is outside its bounds.
     pub fn bit_string(&mut self, value: &BitString, size: Option<Size>) -> Result {
         match self.sized(value.len(), size)? {
             Some(()) => {
@@ -264,7 +264,7 @@ impl Encoder {
     /// VisibleString, UTCTime: 7 bits a character, 8 in the aligned variant (X.691, 30).
     ///
     /// # Errors
-    /// Where the size is outside its bounds, or a character is not allowed.
+    /// The size is outside its bounds, or a character is not allowed.
     pub fn visible_string(&mut self, value: &str, size: Option<Size>) -> Result {
         if !value.bytes().all(|octet| (0x20..0x7f).contains(&octet)) {
             return Err(EncodeError::Character);

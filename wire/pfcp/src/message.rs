@@ -4,20 +4,20 @@ use crate::ie::*;
 use crate::{DecodeError, Header};
 
 group! {
-    /// Is the peer there? (7.4.2.1)
-    HeartbeatRequest { /** When the sender started. */ req recovery: RecoveryTimeStamp, }
+    /// PFCP Heartbeat Request (7.4.2.1).
+    HeartbeatRequest { /** Recovery time stamp of the sender. */ req recovery: RecoveryTimeStamp, }
 }
 group! {
-    /// It is (7.4.2.2).
-    HeartbeatResponse { /** When the sender started. */ req recovery: RecoveryTimeStamp, }
+    /// PFCP Heartbeat Response (7.4.2.2).
+    HeartbeatResponse { /** Recovery time stamp of the sender. */ req recovery: RecoveryTimeStamp, }
 }
 group! {
-    /// Sets an association up (7.4.4.1).
+    /// PFCP Association Setup Request (7.4.4.1).
     AssociationSetupRequest {
-        /** The sender. */ req node_id: NodeId,
-        /** When it started. */ req recovery: RecoveryTimeStamp,
-        /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
-        /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Recovery time stamp of the sender. */ req recovery: RecoveryTimeStamp,
+        /** UP function features. */ opt up_features: UpFunctionFeatures,
+        /** CP function features. */ opt cp_features: CpFunctionFeatures,
         /** Requests to retain sessions of the previous association. */
         opt retention: SessionRetention,
     }
@@ -28,194 +28,203 @@ group! {
     SessionRetention = 183 { }
 }
 group! {
-    /// Answers it (7.4.4.2).
+    /// PFCP Association Setup Response (7.4.4.2).
     AssociationSetupResponse {
-        /** The sender. */ req node_id: NodeId,
-        /** Whether it was accepted. */ req cause: Cause,
-        /** When the sender started. */ req recovery: RecoveryTimeStamp,
-        /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
-        /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Cause. */ req cause: Cause,
+        /** Recovery time stamp of the sender. */ req recovery: RecoveryTimeStamp,
+        /** UP function features. */ opt up_features: UpFunctionFeatures,
+        /** CP function features. */ opt cp_features: CpFunctionFeatures,
         /** Flags. */ opt flags: PfcpAsRspFlags,
     }
 }
 group! {
-    /// Changes an association (7.4.4.3).
+    /// PFCP Association Update Request (7.4.4.3).
     AssociationUpdateRequest {
-        /** The sender. */ req node_id: NodeId,
-        /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
-        /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** UP function features. */ opt up_features: UpFunctionFeatures,
+        /** CP function features. */ opt cp_features: CpFunctionFeatures,
         /** The UP function requests the association's release. */
         opt release_request: AssociationReleaseRequest,
-        /** For how long it waits for that. */ opt release_period: GracefulReleasePeriod,
+        /** Graceful release period. */ opt release_period: GracefulReleasePeriod,
         /** Flags. */ opt flags: PfcpAuReqFlags,
     }
 }
 group! {
-    /// Answers it (7.4.4.4).
+    /// PFCP Association Update Response (7.4.4.4).
     AssociationUpdateResponse {
-        /** The sender. */ req node_id: NodeId,
-        /** Whether it was accepted. */ req cause: Cause,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Cause. */ req cause: Cause,
     }
 }
 group! {
-/** Ends an association (7.4.4.5). */ AssociationReleaseRequestMessage {
-/** The sender. */ req node_id: NodeId, } }
+    /// PFCP Association Release Request (7.4.4.5).
+    AssociationReleaseRequestMessage { /** Node ID of the sender. */ req node_id: NodeId, }
+}
 group! {
-    /// Answers it (7.4.4.6).
+    /// PFCP Association Release Response (7.4.4.6).
     AssociationReleaseResponse {
-        /** The sender. */ req node_id: NodeId,
-        /** Whether it was accepted. */ req cause: Cause,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Cause. */ req cause: Cause,
     }
 }
 group! {
-    /// Something about the UP function as a whole (7.4.5.1).
+    /// PFCP Node Report Request (7.4.5.1).
     NodeReportRequest {
-        /** The sender. */ req node_id: NodeId,
-        /** What it is about. */ req report_type: NodeReportType,
-        /** Peers that do not answer. */ opt path_failure: UserPlanePathFailureReport,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Report type. */ req report_type: NodeReportType,
+        /** GTP-U peers that do not answer. */ opt path_failure: UserPlanePathFailureReport,
     }
 }
 group! {
-    /// Answers it (7.4.5.2).
+    /// PFCP Node Report Response (7.4.5.2).
     NodeReportResponse {
-        /** The sender. */ req node_id: NodeId,
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
     }
 }
 group! {
-    /// Ends the sessions of connection sets (7.4.6.1).
+    /// PFCP Session Set Deletion Request (7.4.6.1).
     SessionSetDeletionRequest {
-        /** The sender. */ req node_id: NodeId,
-        /** The sets. */ list fq_csids: FqCsid,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** The PDN connection sets. */ list fq_csids: FqCsid,
     }
 }
 group! {
-    /// Answers it (7.4.6.2).
+    /// PFCP Session Set Deletion Response (7.4.6.2).
     SessionSetDeletionResponse {
-        /** The sender. */ req node_id: NodeId,
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
     }
 }
 group! {
-    /// Tells the UP function of applications (7.4.3.1); without any, it forgets all of them.
-    PfdManagementRequest { /** Applications. */ list applications: ApplicationIdsPfds, }
+    /// PFCP PFD Management Request (7.4.3.1). Without applications, it removes all PFDs.
+    PfdManagementRequest {
+        /** Applications and their PFDs. */ list applications: ApplicationIdsPfds,
+    }
 }
 group! {
-    /// Answers it (7.4.3.2).
+    /// PFCP PFD Management Response (7.4.3.2).
     PfdManagementResponse {
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
     }
 }
 group! {
-    /// Makes a session (7.5.2).
+    /// PFCP Session Establishment Request (7.5.2).
     SessionEstablishmentRequest {
-        /** The sender. */ req node_id: NodeId,
-        /** Where reports and answers go. */ req cp_fseid: FSeid,
-        /** Rules. */ list create_pdrs: CreatePdr,
-        /** Rules. */ list create_fars: CreateFar,
-        /** Rules. */ list create_urrs: CreateUrr,
-        /** Rules. */ list create_qers: CreateQer,
-        /** Rule. */ opt create_bar: CreateBar,
-        /** Kind of session. */ opt pdn_type: PdnType,
-        /** When idleness is reported. */ opt inactivity_timer: UserPlaneInactivityTimer,
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** F-SEID of the CP function. */ req cp_fseid: FSeid,
+        /** Rules to create. */ list create_pdrs: CreatePdr,
+        /** Rules to create. */ list create_fars: CreateFar,
+        /** Rules to create. */ list create_urrs: CreateUrr,
+        /** Rules to create. */ list create_qers: CreateQer,
+        /** Rule to create. */ opt create_bar: CreateBar,
+        /** PDN type. */ opt pdn_type: PdnType,
+        /** User plane inactivity timer. */ opt inactivity_timer: UserPlaneInactivityTimer,
         /** Flags. */ opt flags: PfcpSeReqFlags,
-        /** Tunnels and addresses of PDRs. */
+        /** Traffic endpoints to create. */
         list create_traffic_endpoints: CreateTrafficEndpoint,
-        /** Connection sets to which it belongs. */ list fq_csids: FqCsid,
+        /** Its PDN connection sets. */ list fq_csids: FqCsid,
     }
 }
 group! {
-    /// Answers it (7.5.3).
+    /// PFCP Session Establishment Response (7.5.3).
     SessionEstablishmentResponse {
-        /** The sender. */ req node_id: NodeId,
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
-        /** Where later requests go. */ opt up_fseid: FSeid,
-        /** What the UP function chose. */ list created_pdrs: CreatedPdr,
-        /** Load. */ opt load: LoadControlInformation,
-        /** Overload. */ opt overload: OverloadControlInformation,
-        /** The rule at fault. */ opt failed_rule: FailedRuleId,
-        /** What the UP function chose for traffic endpoints. */
+        /** Node ID of the sender. */ req node_id: NodeId,
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
+        /** F-SEID of the UP function. */ opt up_fseid: FSeid,
+        /** PDRs, with what the UP function allocated. */ list created_pdrs: CreatedPdr,
+        /** Load control information. */ opt load: LoadControlInformation,
+        /** Overload control information. */ opt overload: OverloadControlInformation,
+        /** Failed rule ID. */ opt failed_rule: FailedRuleId,
+        /** Traffic endpoints, with what the UP function allocated. */
         list created_traffic_endpoints: CreatedTrafficEndpoint,
     }
 }
 group! {
-    /// Changes a session (7.5.4). By default it changes nothing.
+    /// PFCP Session Modification Request (7.5.4). The default changes nothing.
     #[derive(Default)]
     SessionModificationRequest {
-        /** A new end for reports and answers. */ opt cp_fseid: FSeid,
-        /** Rules that go. */ list remove_pdrs: RemovePdr,
-        /** Rules that go. */ list remove_fars: RemoveFar,
-        /** Rules that go. */ list remove_urrs: RemoveUrr,
-        /** Rules that go. */ list remove_qers: RemoveQer,
-        /** Rule that goes. */ opt remove_bar: RemoveBar,
-        /** New rules. */ list create_pdrs: CreatePdr,
-        /** New rules. */ list create_fars: CreateFar,
-        /** New rules. */ list create_urrs: CreateUrr,
-        /** New rules. */ list create_qers: CreateQer,
-        /** New rule. */ opt create_bar: CreateBar,
-        /** Changed rules. */ list update_pdrs: UpdatePdr,
-        /** Changed rules. */ list update_fars: UpdateFar,
-        /** Changed rules. */ list update_urrs: UpdateUrr,
-        /** Changed rules. */ list update_qers: UpdateQer,
-        /** Changed rule. */ opt update_bar: UpdateBar,
+        /** New F-SEID of the CP function. */ opt cp_fseid: FSeid,
+        /** Rules to remove. */ list remove_pdrs: RemovePdr,
+        /** Rules to remove. */ list remove_fars: RemoveFar,
+        /** Rules to remove. */ list remove_urrs: RemoveUrr,
+        /** Rules to remove. */ list remove_qers: RemoveQer,
+        /** Rule to remove. */ opt remove_bar: RemoveBar,
+        /** Rules to create. */ list create_pdrs: CreatePdr,
+        /** Rules to create. */ list create_fars: CreateFar,
+        /** Rules to create. */ list create_urrs: CreateUrr,
+        /** Rules to create. */ list create_qers: CreateQer,
+        /** Rule to create. */ opt create_bar: CreateBar,
+        /** Rules to update. */ list update_pdrs: UpdatePdr,
+        /** Rules to update. */ list update_fars: UpdateFar,
+        /** Rules to update. */ list update_urrs: UpdateUrr,
+        /** Rules to update. */ list update_qers: UpdateQer,
+        /** Rule to update. */ opt update_bar: UpdateBar,
         /** Flags. */ opt flags: PfcpSmReqFlags,
-        /** Usage that is asked for. */ list query_urrs: QueryUrr,
-        /** When idleness is reported. */ opt inactivity_timer: UserPlaneInactivityTimer,
-        /** Traffic endpoints that go. */ list remove_traffic_endpoints: RemoveTrafficEndpoint,
-        /** New traffic endpoints. */ list create_traffic_endpoints: CreateTrafficEndpoint,
-        /** Changed traffic endpoints. */ list update_traffic_endpoints: UpdateTrafficEndpoint,
-        /** Connection sets to which it belongs. */ list fq_csids: FqCsid,
+        /** URRs to report at once. */ list query_urrs: QueryUrr,
+        /** User plane inactivity timer. */ opt inactivity_timer: UserPlaneInactivityTimer,
+        /** Traffic endpoints to remove. */ list remove_traffic_endpoints: RemoveTrafficEndpoint,
+        /** Traffic endpoints to create. */ list create_traffic_endpoints: CreateTrafficEndpoint,
+        /** Traffic endpoints to update. */ list update_traffic_endpoints: UpdateTrafficEndpoint,
+        /** Its PDN connection sets. */ list fq_csids: FqCsid,
     }
 }
 group! {
-    /// Answers it (7.5.5).
+    /// PFCP Session Modification Response (7.5.5).
     SessionModificationResponse {
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
-        /** What the UP function chose. */ list created_pdrs: CreatedPdr,
-        /** Load. */ opt load: LoadControlInformation,
-        /** Overload. */ opt overload: OverloadControlInformation,
-        /** Usage. */ list usage_reports: UsageReportInModification,
-        /** The rule at fault. */ opt failed_rule: FailedRuleId,
-        /** What the UP function chose for traffic endpoints. */
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
+        /** PDRs, with what the UP function allocated. */ list created_pdrs: CreatedPdr,
+        /** Load control information. */ opt load: LoadControlInformation,
+        /** Overload control information. */ opt overload: OverloadControlInformation,
+        /** Usage reports. */ list usage_reports: UsageReportInModification,
+        /** Failed rule ID. */ opt failed_rule: FailedRuleId,
+        /** Traffic endpoints, with what the UP function allocated. */
         list created_traffic_endpoints: CreatedTrafficEndpoint,
     }
 }
-group! { /** Ends a session (7.5.6). */ SessionDeletionRequest { } }
 group! {
-    /// Answers it (7.5.7).
+    /// PFCP Session Deletion Request (7.5.6).
+    SessionDeletionRequest { }
+}
+group! {
+    /// PFCP Session Deletion Response (7.5.7).
     SessionDeletionResponse {
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
-        /** Load. */ opt load: LoadControlInformation,
-        /** Overload. */ opt overload: OverloadControlInformation,
-        /** Usage. */ list usage_reports: UsageReportInDeletion,
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
+        /** Load control information. */ opt load: LoadControlInformation,
+        /** Overload control information. */ opt overload: OverloadControlInformation,
+        /** Usage reports. */ list usage_reports: UsageReportInDeletion,
     }
 }
 group! {
-    /// Something about a session (7.5.8).
+    /// PFCP Session Report Request (7.5.8).
     SessionReportRequest {
-        /** What it is about. */ req report_type: ReportType,
-        /** Downlink data. */ opt downlink_data: DownlinkDataReport,
-        /** Usage. */ list usage_reports: UsageReport,
-        /** Tunnels that their peer does not know. */ opt error_indication: ErrorIndicationReport,
-        /** Load. */ opt load: LoadControlInformation,
-        /** Overload. */ opt overload: OverloadControlInformation,
+        /** Report type. */ req report_type: ReportType,
+        /** Downlink data report. */ opt downlink_data: DownlinkDataReport,
+        /** Usage reports. */ list usage_reports: UsageReport,
+        /** Error indication report. */ opt error_indication: ErrorIndicationReport,
+        /** Load control information. */ opt load: LoadControlInformation,
+        /** Overload control information. */ opt overload: OverloadControlInformation,
     }
 }
 group! {
-    /// Answers it (7.5.9).
+    /// PFCP Session Report Response (7.5.9).
     SessionReportResponse {
-        /** Whether it was accepted. */ req cause: Cause,
-        /** The element at fault. */ opt offending_ie: OffendingIe,
+        /** Cause. */ req cause: Cause,
+        /** Offending IE. */ opt offending_ie: OffendingIe,
         /** Flags. */ opt flags: PfcpSrRspFlags,
     }
 }
-group! { /** The version is not known (7.4.4.7). */ VersionNotSupported { } }
+group! {
+    /// PFCP Version Not Supported (7.4.4.7).
+    VersionNotSupported { }
+}
 
 macro_rules! messages {
     ($($number:literal $name:ident($body:ty)),* $(,)?) => {
@@ -279,13 +288,13 @@ impl Message {
         self.message_type() >= 50
     }
 
-    /// Whether it asks for an answer.
+    /// Whether it is a request.
     pub fn is_request(&self) -> bool {
         is_request(self.message_type())
     }
 }
 
-/// Whether a message type asks for an answer.
+/// Whether a message type is a request.
 pub fn is_request(message_type: u8) -> bool {
     match message_type {
         1..=10 => !message_type.is_multiple_of(2),
@@ -316,8 +325,8 @@ impl Packet {
         Packet { seid: Some(seid), sequence, message: message.into() }
     }
 
-    /// Reads a packet. Where only the header is readable, [`Header::decode`] still tells whom to
-    /// answer.
+    /// Decodes a packet. If this fails, [`Header::decode`] may still return the header, for the
+    /// response.
     pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
         let (header, body) = Header::decode(bytes)?;
         let message = Message::decode(header.message_type, body)?;

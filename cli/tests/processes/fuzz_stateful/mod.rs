@@ -79,17 +79,19 @@ fn internet() -> PduSessionRequest {
 }
 
 /// A bystander that does one procedure after the other.
-async fn active(ue: &Ue, days: &Cell<u32>) -> Result<()> {
+async fn active(ue: &Ue, cycles: &Cell<u32>) -> Result<()> {
     loop {
-        let day = tokio::time::timeout(SERVED, registration_cycle(ue)).await;
-        day.context("a bystander was not served in time")?.context("a bystander was not served")?;
-        days.set(days.get() + 1);
+        let cycle = tokio::time::timeout(SERVED, registration_cycle(ue)).await;
+        cycle
+            .context("a bystander was not served in time")?
+            .context("a bystander was not served")?;
+        cycles.update(|cycles| cycles + 1);
     }
 }
 
 /// A bystander that does nothing but send packets: what attackers send under its 5G-GUTI has no
 /// effect on it.
-async fn quiet(ue: &Ue) -> Result<()> {
+async fn quiet(ue: &Ue, replies: &Cell<u32>) -> Result<()> {
     let before = ue.status().await?.guti;
     loop {
         let reached = tokio::time::timeout(SERVED, reaches(ue, 1, GATEWAY)).await;
@@ -99,6 +101,7 @@ async fn quiet(ue: &Ue) -> Result<()> {
             status.connected && status.guti == before && status.active_user_planes == [1],
             "an unprotected message changed a bystander: {status:?}"
         );
+        replies.update(|replies| replies + 1);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -330,7 +333,8 @@ async fn fuzz(binding: &str, seed: u64, length: Duration) -> Result<()> {
     let of_attackers = RefCell::new(grammar(0));
     let attackers_gnb = gnb_that_waits(2, Duration::from_secs(1)).await?;
     let trust = identity.trust(&GATEWAY.to_string());
-    let (sent, days, answers) = (Cell::new(0), Cell::new(0), Cell::new(Answers::default()));
+    let (sent, answers) = (Cell::new(0), Cell::new(Answers::default()));
+    let (cycles, replies) = (Cell::new(0), Cell::new(0));
     let started = Instant::now();
     let mut warm = BTreeMap::new();
     let measure = async {
@@ -344,17 +348,19 @@ async fn fuzz(binding: &str, seed: u64, length: Duration) -> Result<()> {
         () = insider(&attackers_gnb, grammar(1), &sent, &answers) => {}
         outcome = additional_smf(grammar(2), &sent, &answers) => outcome?,
         outcome = channels(&trust, grammar(3), &sent, &answers) => outcome?,
-        outcome = quiet(&one) => outcome?,
-        outcome = active(&two, &days) => outcome?,
+        outcome = quiet(&one, &replies) => outcome?,
+        outcome = active(&two, &cycles) => outcome?,
     }
     let messages = sent.get();
     let answers = answers.get();
+    let (cycles, replies) = (cycles.get(), replies.get());
     println!(
-        "{binding}, seed {seed}: {messages} messages in {:?}, {answers:?}, {} days of a bystander",
-        started.elapsed(),
-        days.get()
+        "{binding}, seed {seed}: {messages} messages in {:?}, {answers:?}; bystanders: {cycles} \
+         registrations with a session, {replies} echo replies",
+        started.elapsed()
     );
-    ensure!(messages > 100 && days.get() > 0, "{messages} messages, {} days", days.get());
+    let is_served = messages > 100 && cycles > 0 && replies > 0;
+    ensure!(is_served, "{messages} messages, {cycles} registrations, {replies} echo replies");
     ensure!(answers.n2 > messages / 20, "{answers:?} to {messages} messages: they are not read");
     ensure!(answers.sbi > 0 && answers.lcs_upp > 0, "{answers:?}: no answer over TCP");
     let inside = [answers.n1, answers.n4_sessions, answers.channels];

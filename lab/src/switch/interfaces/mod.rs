@@ -41,7 +41,7 @@ pub(super) struct Plan {
 impl Plan {
     pub fn of(args: &SwitchArgs) -> Plan {
         let second = Duration::from_secs(1);
-        let mut plan = match args.quick {
+        let mut plan = match args.run.quick {
             true => Plan {
                 frames: COMMON_FRAMES.to_vec(),
                 loads: LOADS[..usize::from(args.loads.unwrap_or(1))].to_vec(),

@@ -87,6 +87,11 @@ fn in_namespace(args: &ExternalUpfArgs, program: &Path, folder: &Path) -> Result
     namespace::enter_new()?;
     std::fs::create_dir_all(folder)?;
     let folder = folder.canonicalize()?;
+    // Of a run before, into the same folder.
+    let links = folder.join("links");
+    if links.exists() {
+        std::fs::remove_file(&links)?;
+    }
     let mut command = Command::new("unshare");
     command.arg("--net").arg(program.canonicalize().context("--start")?);
     command
@@ -133,7 +138,7 @@ fn in_namespace(args: &ExternalUpfArgs, program: &Path, folder: &Path) -> Result
     }
     command::run("nsenter", &["-t", &pid.to_string(), "-n", "ip", "link", "set", "lo", "up"])?;
     ip(&format!("route add {POOL} via 10.6.0.2"))?;
-    std::fs::write(folder.join("links"), "")?;
+    std::fs::write(links, "")?;
     started.wait_until_ready()?;
     Ok(started)
 }

@@ -1,7 +1,9 @@
 //! The report of the study, with the findings of the paper.
+use super::board::{CARRIED_MBIT, model, power_state};
 use super::same_load::{PARTS, SameLoad};
 use super::{
-    LENGTH, LOADS, RATE, SESSIONS, SHARE_SESSIONS, SHARES, STRESSED, steady_temperature, stress,
+    BOARD_LOADS, BOARD_RATE, BOARD_STRESSED, LENGTH, LOADS, RATE, SESSIONS, SHARE_SESSIONS, SHARES,
+    STRESSED, steady_temperature, stress,
 };
 use crate::{Bars, Figure, Output, Panel, Series, draw, draw_bars};
 use anyhow::Result;
@@ -39,21 +41,101 @@ fn span(values: impl Iterator<Item = f64>) -> f64 {
     high - low
 }
 
-/// Writes tables and plots.
-pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
+/// Writes the table of the study on the board.
+pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bool) -> Result<()> {
+    let is_measured = find(output, "board_celsius", "kernel", "load0").is_some();
+    let power = match share {
+        Some(share) if share < 1.0 => format!(
+            "**The board is emulated**: the threads of generator, UPF and receiver share {:.1} % of \
+             one CPU of this machine (cgroup CPU bandwidth), with which the kernel path carries \
+             {CARRIED_MBIT:.0} Mbit/s, as on the paper's Raspberry Pi 4B. *CPU* is the part of this \
+             share.",
+            share * 100.0
+        ),
+        Some(_) => format!(
+            "**The board is not emulated**: one CPU of this machine carries less than \
+             {CARRIED_MBIT:.0} Mbit/s by the kernel path."
+        ),
+        None => format!(
+            "The board is this machine: {}. {}",
+            model().unwrap_or_else(|| "no device tree".into()),
+            power_state()
+        ),
+    };
+    let heat = match is_measured {
+        true => "Temperatures are those of the hottest sensor at the end of each point.",
+        false => "**No sensor was read**: temperatures are those of a simulated board, see below.",
+    };
     output.text(&format!(
-        "## The study of the satellite board\n\nAfter *Deciphering the Performance of Satellite \
-         UPF* (XupfPI). Uplink packets of {LENGTH} bytes; generator, UPF and receiver on one CPU, \
-         over virtual links; {RATE} packets per second ({:.0} Mbit/s) unless noted. At 60 Mbit/s \
-         the paper's kernel path on a Raspberry Pi loses packets. Here, 1.2 times the rate that \
-         the kernel path carries ({:.0} packets per second, {:.0} Mbit/s) stands for it and is \
-         called 60 parts.\n\n**No sensor was read**: temperatures are those of a simulated board \
-         (idle 50 °C in a room of 27 °C, 5 W at full load as in the paper; 2 W when idle and a \
-         time constant of 150 s are assumed), for the CPU time that a datapath adds to the \
-         generator's.\n",
+        "## The study on the board\n\nAfter *Deciphering the Performance of Satellite UPF* \
+         (XupfPI), at the paper's rates. {power} Packets arrive by the clock at a queue of {} \
+         frames, so that every load is offered; frames that find it full are lost.\n\n{heat}\n",
+        super::arrivals::QUEUE
+    ));
+    if no_stress {
+        output.text("Memory contention was not measured: no background load could be started.\n");
+    }
+    let mut text = String::from(
+        "| | kernel: lost, CPU, temperature | xdp: lost, CPU, temperature |\n| --- | --- | --- |\n",
+    );
+    let sessions = SESSIONS
+        .map(|n| (format!("{n} sessions, {BOARD_RATE} Mbit/s in all"), format!("sessions{n}")));
+    let shares = SHARES.map(|n| {
+        let title = format!("{n} % of {BOARD_RATE} Mbit/s for one session");
+        (title, format!("share{n}"))
+    });
+    let kinds = stress::KINDS.map(|(kind, _)| {
+        let title = format!("{BOARD_STRESSED} Mbit/s, memory contention: {kind}");
+        (title, format!("memory_{kind}"))
+    });
+    let loads: Vec<(String, String)> = (0..BOARD_LOADS.len())
+        .map(|n| (format!("{} Mbit/s", BOARD_LOADS[n]), format!("load{n}")))
+        .collect();
+    for (title, point) in sessions.into_iter().chain(shares).chain(kinds).chain(loads) {
+        let cells = BOTH.map(|variant| {
+            let of = |what: &str| value(output, what, variant, &point);
+            let more =
+                (of("board_busy") - value(output, "board_busy", "generator", &point)).max(0.0);
+            let heat = match is_measured {
+                true => of("board_celsius"),
+                false => steady_temperature(more / 100.0),
+            };
+            format!("{:.2} %, {more:.0} %, {heat:.1} °C", of("board_loss"))
+        });
+        let _ = writeln!(text, "| {title} | {} |", cells.join(" | "));
+    }
+    text.push_str("\n| Mbit/s | memory of kernel, MB | of xdp |\n| --- | --- | --- |\n");
+    for (n, rate) in BOARD_LOADS.into_iter().enumerate() {
+        let [kernel, xdp] =
+            BOTH.map(|variant| value(output, "board_memory", variant, &format!("load{n}")));
+        let _ = writeln!(text, "| {rate} | {kernel:.1} | {xdp:.1} |");
+    }
+    text.push_str(
+        "\nMemory is what a datapath adds to a process of its own that has the generator, with its \
+         eBPF maps.\n",
+    );
+    output.text(&text);
+    Ok(())
+}
+
+/// Writes tables and plots of the study up to this machine's own breaking point.
+pub(super) fn write(
+    output: &mut Output,
+    same: &SameLoad,
+    carried: f64,
+    no_stress: bool,
+) -> Result<()> {
+    output.text(&format!(
+        "## The same study of the satellite board on a whole CPU\n\nUplink packets of {LENGTH} \
+         bytes; generator, UPF and receiver on one CPU, over virtual links; {RATE} packets per \
+         second ({:.0} Mbit/s) unless noted. At 60 Mbit/s the paper's kernel path on a Raspberry \
+         Pi loses packets. Here, 1.2 times the rate that the kernel path carries ({carried:.0} \
+         packets per second, {:.0} Mbit/s) stands for it and is called 60 parts.\n\n**No sensor \
+         was read**: temperatures are those of a simulated board (idle 50 °C in a room of 27 °C, \
+         5 W at full load as in the paper; 2 W when idle and a time constant of 150 s are \
+         assumed), for the CPU time that a datapath adds to the generator's.\n",
         megabits(RATE),
-        same.carried,
-        megabits(same.carried),
+        megabits(carried),
     ));
     let discarded = output.discarded();
     if discarded > 0.0 {
@@ -76,8 +158,8 @@ pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Re
         }
     }
     paper_comparison(output, same);
-    tables(output, same);
-    plots(output, same, no_stress)
+    tables(output, carried);
+    plots(output, same, carried, no_stress)
 }
 
 fn paper_comparison(output: &mut Output, same: &SameLoad) {
@@ -91,12 +173,8 @@ fn paper_comparison(output: &mut Output, same: &SameLoad) {
     let temperatures = |part: u32| BOTH.map(|variant| same.celsius(variant, part));
     let ([k20, _], [k60, x60]) = (temperatures(20), temperatures(60));
     rows.push((
-        "Temperature and CPU time grow with bandwidth, memory hardly (figs. 4, 5)".into(),
-        format!(
-            "kernel from {k20:.1} °C at 20 parts to {k60:.1} °C at 60; memory {:.0} to {:.0} MB",
-            value(output, "onboard_memory", "kernel", "load0"),
-            value(output, "onboard_memory", "kernel", &format!("load{}", LOADS.len() - 1)),
-        ),
+        "Temperature and CPU time grow with bandwidth (figs. 4, 5)".into(),
+        format!("kernel from {k20:.1} °C at 20 parts to {k60:.1} °C at 60"),
     ));
     rows.push((
         "The number of sessions at one total bandwidth does not matter, 1 to 500 (fig. 6a)".into(),
@@ -167,7 +245,7 @@ fn paper_comparison(output: &mut Output, same: &SameLoad) {
     output.text(&text);
 }
 
-fn tables(output: &mut Output, same: &SameLoad) {
+fn tables(output: &mut Output, carried: f64) {
     let mut text =
         String::from("| | kernel: lost, busy, p99 | xdp: lost, busy, p99 |\n| --- | --- | --- |\n");
     let mut line = |output: &Output, name: String, point: &str| {
@@ -201,8 +279,8 @@ fn tables(output: &mut Output, same: &SameLoad) {
         line(output, name, &format!("memory_{kind}"));
     }
     text.push_str(
-        "\n| Mbit/s | kernel: lost, added load, temperature, memory | xdp: lost, added load, \
-         temperature, memory |\n",
+        "\n| Mbit/s | kernel: lost, added load, temperature | xdp: lost, added load, temperature \
+         |\n",
     );
     text.push_str("| --- | --- | --- |\n");
     for (n, part) in LOADS.into_iter().enumerate() {
@@ -211,19 +289,14 @@ fn tables(output: &mut Output, same: &SameLoad) {
             let of = |what: &str| value(output, what, variant, &point);
             let (load, celsius) =
                 (added(output, variant, &point), celsius(output, variant, &point));
-            format!(
-                "{:.2} %, {load:.0} %, {celsius:.1} °C, {:.0} MB",
-                of("onboard_loss"),
-                of("onboard_memory")
-            )
+            format!("{:.2} %, {load:.0} %, {celsius:.1} °C", of("onboard_loss"))
         });
-        let _ = writeln!(text, "| {:.0} | {} |", megabits(same.carried * part), cells.join(" | "));
+        let _ = writeln!(text, "| {:.0} | {} |", megabits(carried * part), cells.join(" | "));
     }
-    text.push_str("\nMemory is that of the whole process, with generator and receiver.\n");
     output.text(&text);
 }
 
-fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
+fn plots(output: &mut Output, same: &SameLoad, carried: f64, no_stress: bool) -> Result<()> {
     let panel = |title: &str, x: &str, y: &str, series| Panel {
         title: title.into(),
         x_label: x.into(),
@@ -252,7 +325,7 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
         panel("loss over time at a load of 60 (fig. 11)", "seconds", "% lost", by_time),
     ];
     draw(output.folder(), "onboard-loss", &panels)?;
-    let mbit = |n: usize| megabits(same.carried * LOADS[n]);
+    let mbit = |n: usize| megabits(carried * LOADS[n]);
     let loads = |of: &dyn Fn(&str, &str) -> f64| {
         each(&|variant| {
             (0..LOADS.len()).map(|n| flat(mbit(n), of(variant, &format!("load{n}")))).collect()
@@ -271,12 +344,6 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
     let panels = [
         panel("added CPU time (fig. 5)", x, "% of one CPU", loads(&|v, p| added(output, v, p))),
         panel("modelled temperature after an hour (fig. 4)", x, "°C", by_load),
-        panel(
-            "memory of the process (fig. 5)",
-            x,
-            "MB",
-            loads(&|v, p| value(output, "onboard_memory", v, p)),
-        ),
         panel(
             "modelled temperature at a load of 60 (fig. 12)",
             "minutes on the board",

@@ -2,7 +2,8 @@
 //! to 60 Mbit/s; in both, the kernel path begins to lose packets a little below 60.
 use super::super::Rules;
 use super::super::links::{Round, carried_rate, with_testbed};
-use super::study::{Study, VARIANTS, busy, is_offered, offered};
+use super::board::with_share;
+use super::study::{Machine, Study, VARIANTS, is_offered, offered, send};
 use super::{LENGTH, steady_temperature};
 use crate::stats::median;
 use crate::{Figure, Series};
@@ -25,8 +26,6 @@ type Slot = (f64, f64);
 
 /// The results.
 pub struct SameLoad {
-    /// Packets per second that the kernel path carries.
-    pub carried: f64,
     /// The slots of each variant and load.
     slots: Vec<(&'static str, u32, Vec<Slot>)>,
 }
@@ -42,21 +41,26 @@ pub fn kernel_carries(study: &mut Study<'_>) -> Result<f64> {
     Ok(kernel)
 }
 
-/// Measures all variants and loads.
-pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -> Result<SameLoad> {
+/// Measures all variants and loads. `full` is the rate of 60 parts, in packets per second.
+pub fn measure(study: &mut Study<'_>, full: f64, parts: &[u32], slots: u32) -> Result<SameLoad> {
+    let machine = study.machine;
+    let prefix = match machine {
+        Machine::Whole => "same_load",
+        Machine::Board(_) => "board_time",
+    };
     let mut all = Vec::new();
     for (variant, choice) in VARIANTS {
         for &part in parts {
-            let rate = carried * FULL_LOAD * f64::from(part) / 60.0;
-            let rounds = with_testbed(choice, Rules::Full, 1, |testbed| {
-                testbed.paced(true, LENGTH, rate, SLOT)?;
+            let rate = full * f64::from(part) / 60.0;
+            let rounds = with_share(machine.share(), choice, 1, |testbed, _| {
+                send(machine, testbed, rate, SLOT, || 1)?;
                 (0..slots)
-                    .map(|_| offered(|| testbed.paced(true, LENGTH, rate, SLOT)))
+                    .map(|_| offered(|| send(machine, testbed, rate, SLOT, || 1)))
                     .collect::<Result<Vec<_>>>()
             })?;
             let discarded: u32 = rounds.iter().map(|(_, discarded)| discarded).sum();
             if discarded > 0 {
-                let id = format!("same_load_discarded.{variant}.{part}");
+                let id = format!("{prefix}_discarded.{variant}.{part}");
                 study.output.figure(Figure::once(id, "slots", discarded.into()));
             }
             let loss = |round: &Round| match is_offered(round) {
@@ -64,22 +68,22 @@ pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -
                 false => f64::NAN,
             };
             let slots: Vec<Slot> =
-                rounds.iter().map(|(round, _)| (loss(round), busy(round) * 100.0)).collect();
+                rounds.iter().map(|(round, _)| (loss(round), study.busy(round) * 100.0)).collect();
             for (n, (loss, busy)) in slots.iter().enumerate() {
                 study
                     .output
-                    .row(format_args!("same_load,{part},{variant},uplink,{n},{loss},{busy}"))?;
+                    .row(format_args!("{prefix},{part},{variant},uplink,{n},{loss},{busy}"))?;
             }
             let of = |values: Vec<f64>| median(&values).context("no samples");
             let (loss, busy) =
                 (slots.iter().map(|t| t.0).collect(), slots.iter().map(|t| t.1).collect());
             // None where no slot's load was offered.
             if let Ok(loss) = of(loss) {
-                let id = format!("same_load_loss.{variant}.{part}.median");
+                let id = format!("{prefix}_loss.{variant}.{part}.median");
                 study.output.figure(Figure::of(id, "%", loss));
             }
             study.output.figure(Figure::of(
-                format!("same_load_busy.{variant}.{part}.median"),
+                format!("{prefix}_busy.{variant}.{part}.median"),
                 "%",
                 of(busy)?,
             ));
@@ -87,7 +91,7 @@ pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -
             study.progress.step("the same load");
         }
     }
-    Ok(SameLoad { carried, slots: all })
+    Ok(SameLoad { slots: all })
 }
 
 impl SameLoad {

@@ -1,13 +1,13 @@
 //! Points of the study. Each has several rounds with a new testbed.
-use super::super::Rules;
-use super::super::links::{MAX_MISSED, Round, Testbed, with_testbed};
-use crate::process_usage::resident_kb;
+use super::super::links::{MAX_MISSED, Round, Testbed};
+use super::LENGTH;
+use super::board::{BoardSensors, with_share};
 use crate::progress::Progress;
 use crate::stats::median;
 use crate::{Figure, Output};
 use anyhow::Result;
 use martlet_upf::config::DatapathChoice;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The generator alone, whose CPU time is subtracted, and both datapaths.
 pub const VARIANTS: [(&str, Option<DatapathChoice>); 3] = [
@@ -18,9 +18,44 @@ pub const VARIANTS: [(&str, Option<DatapathChoice>); 3] = [
 
 /// Tries of a round until its load is offered.
 const TRIES: u32 = 3;
+/// The longest round while a load is held.
+const HELD_AT_ONCE: Duration = Duration::from_secs(10);
+
+/// What a study loads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Machine {
+    /// One CPU of this machine, up to its own breaking point. Packets are sent.
+    Whole,
+    /// The board: this machine, or a share of one CPU. Packets arrive.
+    Board(Option<f64>),
+}
+
+impl Machine {
+    /// The first word of figures and rows.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Machine::Whole => "onboard",
+            Machine::Board(_) => "board",
+        }
+    }
+
+    /// The share of a CPU that is all of the machine's computing power.
+    pub fn share(self) -> Option<f64> {
+        match self {
+            Machine::Whole => None,
+            Machine::Board(share) => share,
+        }
+    }
+}
 
 /// A running study.
 pub struct Study<'a> {
+    /// What it loads.
+    pub machine: Machine,
+    /// The sensors of a board.
+    pub sensors: Option<BoardSensors>,
+    /// How long a load is held before its rounds: a board needs minutes for its temperature.
+    pub hold: Duration,
     /// Its results.
     pub output: &'a mut Output,
     /// Rounds of each point.
@@ -34,6 +69,20 @@ pub struct Study<'a> {
 /// The share of one CPU that a round used.
 pub fn busy(round: &Round) -> f64 {
     (round.cpu.as_secs_f64() / round.wall.as_secs_f64()).min(1.0)
+}
+
+/// Packets of one round: the sessions of each batch are the first `sessions()`.
+pub fn send(
+    machine: Machine,
+    testbed: &Testbed,
+    rate: f64,
+    time: Duration,
+    sessions: impl FnMut() -> u32,
+) -> Result<Round> {
+    match machine {
+        Machine::Whole => testbed.paced_among(true, LENGTH, rate, time, sessions),
+        Machine::Board(_) => testbed.queued(true, LENGTH, rate, time, sessions),
+    }
 }
 
 /// Whether the generator sent the packets that the round is about. Otherwise loss has no meaning:
@@ -57,6 +106,11 @@ pub fn offered(mut round: impl FnMut() -> Result<Round>) -> Result<(Round, u32)>
 }
 
 impl Study<'_> {
+    /// The share of the machine's computing power that a round used.
+    pub fn busy(&self, round: &Round) -> f64 {
+        (busy(round) / self.machine.share().unwrap_or(1.0)).min(1.0)
+    }
+
     /// Runs the rounds of one point and writes their loss, CPU time and latency as figures
     /// `WHAT.VARIANT.POINT.median` and as rows.
     pub fn point(
@@ -66,50 +120,55 @@ impl Study<'_> {
         sessions: u32,
         mut round: impl FnMut(&Testbed, Duration) -> Result<Round> + Send,
     ) -> Result<()> {
-        let (rounds, time) = (self.rounds, self.time);
-        let (all, memory) = with_testbed(choice, Rules::Full, sessions, |testbed| {
+        let (rounds, time, hold) = (self.rounds, self.time, self.hold);
+        let sensors = &mut self.sensors;
+        let (all, shown) = with_share(self.machine.share(), choice, sessions, |testbed, _| {
             round(testbed, time / 4)?;
+            let held = Instant::now();
+            while held.elapsed() < hold {
+                round(testbed, HELD_AT_ONCE.min(hold))?;
+            }
             let all: Result<Vec<(Round, u32)>> =
                 (0..rounds).map(|_| offered(|| round(testbed, time))).collect();
-            Ok((all?, resident_kb(std::process::id()) * 1024))
+            Ok((all?, sensors.as_mut().and_then(BoardSensors::read)))
         })?;
         let discarded: u32 = all.iter().map(|(_, discarded)| discarded).sum();
         let all: Vec<Round> = all.into_iter().map(|(round, _)| round).collect();
+        let prefix = self.machine.prefix();
         if discarded > 0 {
             self.output.figure(Figure::once(
-                format!("onboard_discarded.{variant}.{point}"),
+                format!("{prefix}_discarded.{variant}.{point}"),
                 "rounds",
                 discarded.into(),
             ));
         }
-        let mut figure = |what: &str, unit, of: &dyn Fn(&Round) -> Option<f64>| {
-            let values: Vec<f64> = all.iter().filter_map(of).collect();
+        let busy: Vec<f64> = all.iter().map(|round| self.busy(round)).collect();
+        let mut figure = |what: &str, unit, values: Vec<f64>| {
             if let Some(value) = median(&values) {
-                self.output.figure(Figure::of(
-                    format!("{what}.{variant}.{point}.median"),
-                    unit,
-                    value,
-                ));
+                let id = format!("{prefix}_{what}.{variant}.{point}.median");
+                self.output.figure(Figure::of(id, unit, value));
             }
         };
         let p99 = |r: &Round| r.received.quantile(0.99).map(|ns| ns / 1000.0);
-        figure("onboard_loss", "%", &|r| is_offered(r).then(|| r.loss() * 100.0));
-        figure("onboard_busy", "%", &|r| Some(busy(r) * 100.0));
-        figure("onboard_p99", "us", &p99);
-        self.output.figure(Figure::once(
-            format!("onboard_memory.{variant}.{point}.median"),
-            "MB",
-            memory as f64 / 1e6,
-        ));
-        for (n, r) in all.iter().enumerate() {
-            self.output.row(format_args!(
-                "onboard,{point},{variant},uplink,{n},{},{}",
-                if is_offered(r) { r.loss() } else { f64::NAN },
-                busy(r)
-            ))?;
+        let offered = all.iter().filter(|round| is_offered(round));
+        figure("loss", "%", offered.map(|round| round.loss() * 100.0).collect());
+        figure("busy", "%", busy.iter().map(|busy| busy * 100.0).collect());
+        figure("p99", "us", all.iter().filter_map(p99).collect());
+        if let Some(shown) = shown {
+            let values = [
+                ("celsius", "C", Some(shown.celsius)),
+                ("watts", "W", shown.watts),
+                ("megahertz", "MHz", shown.megahertz),
+            ];
+            for (what, unit, value) in values {
+                figure(what, unit, value.into_iter().collect());
+            }
+        }
+        for (n, (r, busy)) in all.iter().zip(busy).enumerate() {
+            let loss = if is_offered(r) { r.loss() } else { f64::NAN };
+            self.output.row(format_args!("{prefix},{point},{variant},uplink,{n},{loss},{busy}"))?;
             let p99 = p99(r).unwrap_or(f64::NAN);
-            self.output
-                .row(format_args!("onboard_p99,{point},{variant},uplink,{n},{p99},{memory}"))?;
+            self.output.row(format_args!("{prefix}_p99,{point},{variant},uplink,{n},{p99},"))?;
         }
         self.progress.step(point);
         Ok(())

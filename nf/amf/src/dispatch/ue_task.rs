@@ -181,7 +181,7 @@ impl Ue {
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else {
             return metrics::nas_error("state");
         };
-        let may_start = unverified::may_start(&inbound, self.secured);
+        let may_start = unverified::may_start(&inbound, self.is_exchange_secure());
         if let Some(case) = unverified::case(&inbound.message).filter(|_| !inbound.is_verified()) {
             let (gnb, clause, then) = (self.gnb(), case.clause, case.then);
             tracing::debug!(gnb, clause, then, may_start, "unverified NAS message");

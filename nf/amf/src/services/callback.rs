@@ -1,5 +1,6 @@
 //! Namf_Callback: notifications of other NFs, each sent to the UE's task.
 use crate::Amf;
+use crate::procedures::registration::ue_context_transfer;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_callback::AmfCallback;
@@ -79,6 +80,9 @@ impl AmfCallback for Amf {
         &self,
         body: Multipart<N1MessageNotification>,
     ) -> Result<(), Problem> {
+        if let Some(container) = &body.json.registration_ctxt_container {
+            ue_context_transfer::check_sm_contexts(self, &container.ue_context).await?;
+        }
         let full = || Problem::new(503, "NF_CONGESTION").detail("too many UE contexts");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();

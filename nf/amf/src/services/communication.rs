@@ -5,7 +5,7 @@ use crate::Amf;
 use crate::procedures::connection::n1_n2_message_transfer;
 use crate::procedures::handover::ran_status_transfer;
 use crate::procedures::positioning::nrppa_transport;
-use crate::procedures::registration::amf_set_takeover;
+use crate::procedures::registration::{amf_set_takeover, ue_context_transfer};
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_event_queue::TrySendError;
 use martlet_nas::Guti;
@@ -114,6 +114,9 @@ impl AmfCommunication for Amf {
         body: UeN1N2InfoSubscriptionCreateData,
     ) -> Result<Created<UeN1N2InfoSubscriptionCreatedData>, Problem> {
         let ue = self.find(ue_context_id)?;
+        for uri in body.n1_notify_callback_uri.iter().chain(&body.n2_notify_callback_uri) {
+            self.context.check_callback(uri).await?;
+        }
         let (answer, answered) = oneshot::channel();
         self.send_event(&ue, Event::Subscribe(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))?;
@@ -149,6 +152,10 @@ impl AmfCommunication for Amf {
         ue_context_id: &str,
         body: Multipart<UeContextCreateData>,
     ) -> Result<Created<Multipart<UeContextCreatedData>>, Problem> {
+        if let Some(uri) = &body.json.n2_notify_uri {
+            self.context.check_callback(uri).await?;
+        }
+        ue_context_transfer::check_sm_contexts(self, &body.json.ue_context).await?;
         let full = || Problem::new(403, "HANDOVER_FAILURE").detail("too many UE contexts");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();

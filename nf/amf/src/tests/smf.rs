@@ -49,7 +49,7 @@ pub struct SmfByHand {
 impl SmfByHand {
     pub async fn start(common: &CommonConfig, environment: &Environment) -> Arc<Self> {
         let running = start::<SmfByHand>((), common, environment).await.unwrap();
-        MADE.lock().unwrap().remove(&running.instance_id).unwrap()
+        MADE.lock().unwrap().remove(&running.identity.instance_id).unwrap()
     }
 
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

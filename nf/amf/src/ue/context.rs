@@ -183,9 +183,6 @@ pub(crate) struct Ue {
     pub security: Option<Security>,
     /// The context in use before the running security mode control, which a failure restores.
     pub previous_security: Option<Box<Security>>,
-    /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
-    /// 4.4.2.5).
-    pub secured: bool,
     pub initial: InitialMessages,
     pub reallocation: Reallocation,
     pub capabilities: Capabilities,
@@ -225,7 +222,6 @@ impl Ue {
             target: None,
             security: None,
             previous_security: None,
-            secured: false,
             initial: InitialMessages::default(),
             reallocation: Reallocation::None,
             capabilities: Capabilities::default(),

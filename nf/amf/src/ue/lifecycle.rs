@@ -1,5 +1,5 @@
 //! Events that any procedure may cause: an early end, a lost connection, CM-IDLE with its timer.
-use super::{CmState, Idle, Stop, Ue};
+use super::{CmState, Idle, NasExchange, Stop, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ impl Ue {
         }
         self.last_location = Some(connection.location);
         drop(connection);
-        self.secured = false;
+        self.set_nas_exchange(NasExchange::Unprotected);
         self.nas_queues.received.clear();
         self.publish();
         let radio_lost = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);

@@ -27,7 +27,7 @@ pub(crate) use event::{
 pub(crate) use nas::{NasTimer, Protection, count};
 pub(crate) use next_hop::NextHop;
 pub(crate) use security::Security;
-pub(crate) use session::{Session, SmContext};
-pub(crate) use state::{CmState, ContextTransfer, HandoverPhase, RmState};
+pub(crate) use session::{Session, SessionState, SmContext};
+pub(crate) use state::{CmState, ContextTransfer, HandoverPhase, NasExchange, RmState};
 pub(crate) use stop::{Reject, Stop};
 pub(crate) use wait::{Awaited, HandoverInput};

@@ -1,5 +1,5 @@
 //! NAS messages to and from the UE (TS 24.501, 4.4).
-use super::{Stop, Ue, Work, signalling, unverified};
+use super::{NasExchange, Stop, Ue, Work, signalling, unverified};
 use crate::metrics;
 use crate::n2::signalling::Direction;
 use bytes::Bytes;
@@ -33,7 +33,7 @@ impl Ue {
         message: &Nas5gsMessage,
         protection: Protection,
     ) -> Result<Vec<u8>, Stop> {
-        let secured = self.secured;
+        let is_secure = self.is_exchange_secure();
         signalling::record(self, Direction::Downlink, message);
         if capture::wants(capture::Link::N1) {
             let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
@@ -43,7 +43,7 @@ impl Ue {
             (Protection::NewContext, Some(security)) => {
                 outbound::security_mode_command(&mut security.nas, message)
             }
-            (_, Some(security)) if secured => outbound::to_ue(&mut security.nas, message),
+            (_, Some(security)) if is_secure => outbound::to_ue(&mut security.nas, message),
             _ => message.encode(),
         };
         protected.map_err(|error| {
@@ -121,10 +121,13 @@ impl Ue {
     /// Checks and deciphers an uplink NAS message. `None` if it is discarded; a due 5GMM STATUS has
     /// been sent.
     pub async fn open(&mut self, nas: &Bytes) -> Option<Inbound> {
+        let is_secure = self.is_exchange_secure();
         let context = self.security.as_mut().map(|security| &mut security.nas);
-        match inbound::from_ue(context, self.secured, nas) {
+        match inbound::from_ue(context, is_secure, nas) {
             Ok(inbound) => {
-                self.secured |= inbound.is_verified();
+                if inbound.is_verified() {
+                    self.set_nas_exchange(NasExchange::Secure);
+                }
                 tracing::trace!(
                     supi = self.label(), nas = %inbound.message,
                     "uplink NAS message"
@@ -162,7 +165,7 @@ impl Ue {
     async fn unexpected(&mut self, inbound: Inbound) -> Result<(), Stop> {
         use Nas5gmmMessage::*;
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return Ok(()) };
-        let may_preempt = unverified::may_preempt(&inbound, self.secured);
+        let may_preempt = unverified::may_preempt(&inbound, self.is_exchange_secure());
         match message {
             // A repetition of the running request (TS 24.501, 5.5.1.2.8 e).
             RegistrationRequest(_) if self.is_running_request(&inbound.message) => Ok(()),

@@ -36,6 +36,62 @@ impl SmContext {
     }
 }
 
+/// State of a PDU session in the AMF.
+///
+/// ```text
+///              activate              begin_release
+/// Deactivated ----------> Activated ---------------> Releasing { at_gnb: true }
+///      ^  |  <----------                                          | deactivate
+///      |  |   deactivate                                          v
+///   new|  +--------------------------------------->  Releasing { at_gnb: false }
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum SessionState {
+    /// The user plane is deactivated: the gNB has no resources for the session.
+    #[default]
+    Deactivated,
+    /// The user plane is active, or being activated.
+    Activated,
+    /// The release has been sent to the UE and its gNB. The user plane is not activated any more.
+    Releasing {
+        /// The gNB has still to release its resources.
+        at_gnb: bool,
+    },
+}
+
+impl SessionState {
+    /// The gNB has resources for the session, or is asked for them.
+    pub fn activate(&mut self) {
+        *self = match self {
+            SessionState::Releasing { .. } => SessionState::Releasing { at_gnb: true },
+            _ => SessionState::Activated,
+        };
+    }
+
+    /// The gNB has no resources for the session.
+    pub fn deactivate(&mut self) {
+        *self = match self {
+            SessionState::Releasing { .. } => SessionState::Releasing { at_gnb: false },
+            _ => SessionState::Deactivated,
+        };
+    }
+
+    /// The release has been sent.
+    pub fn begin_release(&mut self) {
+        *self = SessionState::Releasing { at_gnb: self.is_active() };
+    }
+
+    /// Whether the gNB has resources for the session.
+    pub fn is_active(self) -> bool {
+        matches!(self, SessionState::Activated | SessionState::Releasing { at_gnb: true })
+    }
+
+    /// Whether the session is being released.
+    pub fn is_releasing(self) -> bool {
+        matches!(self, SessionState::Releasing { .. })
+    }
+}
+
 /// A PDU session.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
@@ -44,15 +100,32 @@ pub(crate) struct Session {
     pub slice: Slice,
     pub dnn: Dnn,
     pub context: SmContext,
-    /// Whether its user plane is active, or being activated.
-    pub active: bool,
-    /// The release has been sent to the UE and its gNB.
-    pub releasing: bool,
+    pub state: SessionState,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_released_session_is_not_activated_again() {
+        let mut state = SessionState::default();
+        state.activate();
+        assert_eq!((state, state.is_active()), (SessionState::Activated, true));
+        state.begin_release();
+        assert!(state.is_releasing() && state.is_active());
+        state.deactivate();
+        assert!(state.is_releasing() && !state.is_active());
+        state.activate();
+        assert_eq!(state, SessionState::Releasing { at_gnb: true });
+    }
+
+    #[test]
+    fn a_session_without_resources_is_released_without_the_gnb() {
+        let mut state = SessionState::Deactivated;
+        state.begin_release();
+        assert_eq!(state, SessionState::Releasing { at_gnb: false });
+    }
 
     #[test]
     fn an_sm_context_address_is_read_from_its_location() {

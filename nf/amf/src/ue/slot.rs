@@ -18,7 +18,7 @@ impl Ue {
         let gnb = self.connection.as_ref().map_or(0, |connection| connection.gnb.number);
         // The verified UEs of a gNB have a share of their own: a radio without keys delays only
         // those that begin without a security context, as it does.
-        let share = gnb << 1 | u64::from(self.secured);
+        let share = gnb << 1 | u64::from(self.is_exchange_secure());
         let mut slot = pin!(amf.concurrency.of(kind).enter(share));
         loop {
             tokio::select! {

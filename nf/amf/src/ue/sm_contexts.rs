@@ -56,7 +56,7 @@ impl Ue {
                 }
             }
             if let Some(session) = self.sessions.get_mut(psi) {
-                session.active = false;
+                session.state.deactivate();
             }
         }
     }
@@ -106,7 +106,11 @@ impl Ue {
 
     /// The sessions whose user plane is active.
     pub fn active_sessions(&self) -> Vec<u8> {
-        self.sessions.iter().filter(|(_, session)| session.active).map(|(psi, _)| *psi).collect()
+        self.sessions
+            .iter()
+            .filter(|(_, session)| session.state.is_active())
+            .map(|(psi, _)| *psi)
+            .collect()
     }
 
     /// Releases the sessions that the UE reports inactive (TS 24.501, 5.5.1.3.4 and 5.6.1.4).

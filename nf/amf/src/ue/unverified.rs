@@ -56,17 +56,17 @@ pub(crate) fn case(message: &Nas5gsMessage) -> Option<&'static Case> {
     CASES.iter().find(|case| (case.is)(message))
 }
 
-/// Whether a message may act while no procedure runs. `secured`: the connection belongs to a
+/// Whether a message may act while no procedure runs. `is_secure`: the connection belongs to a
 /// verified UE.
-pub(crate) fn may_start(inbound: &Inbound, secured: bool) -> bool {
-    let case = || case(&inbound.message).filter(|_| !secured);
+pub(crate) fn may_start(inbound: &Inbound, is_secure: bool) -> bool {
+    let case = || case(&inbound.message).filter(|_| !is_secure);
     inbound.is_verified()
         || case().is_some_and(|case| matches!(case.effect, Effect::Starts | Effect::Rejected))
 }
 
 /// Whether a message that the running procedure does not wait for may preempt it.
-pub(crate) fn may_preempt(inbound: &Inbound, secured: bool) -> bool {
-    let case = || case(&inbound.message).filter(|_| !secured);
+pub(crate) fn may_preempt(inbound: &Inbound, is_secure: bool) -> bool {
+    let case = || case(&inbound.message).filter(|_| !is_secure);
     inbound.is_verified() || case().is_some_and(|case| case.effect == Effect::Starts)
 }
 
@@ -77,8 +77,8 @@ mod tests {
 
     const SUCI: &str = "000d0100f1100000000000000000102e04f0f0f0f0";
 
-    fn opened(hex: &str, secured: bool) -> Option<Inbound> {
-        inbound::from_ue(None, secured, &hex::decode(hex).unwrap()).ok()
+    fn opened(hex: &str, is_secure: bool) -> Option<Inbound> {
+        inbound::from_ue(None, is_secure, &hex::decode(hex).unwrap()).ok()
     }
 
     #[test]

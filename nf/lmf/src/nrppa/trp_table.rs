@@ -28,6 +28,11 @@ impl TrpTable {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// The known TRPs.
+    pub(crate) fn all(&self) -> Arc<[Trp]> {
+        self.known().as_ref().map_or_else(|| Arc::from([]), |(_, trps)| trps.clone())
+    }
+
     /// The number of known TRPs.
     pub(crate) fn count(&self) -> usize {
         self.known().as_ref().map_or(0, |(_, trps)| trps.len())

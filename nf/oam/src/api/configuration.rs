@@ -1,6 +1,7 @@
-//! The configuration: slices, data networks, policies, the file, and the plan of the map.
+//! The configuration file, and the plan of the map.
 use crate::caller::Caller;
 use crate::core_access::{AppliedConfiguration, Configuration};
+use crate::difference::difference;
 use crate::page::{self, Body};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
@@ -48,6 +49,8 @@ pub struct ChangeReport {
     applied: Vec<String>,
     /// Keys that need a restart.
     restart: Vec<String>,
+    /// Removed lines of the file with `- `, added ones with `+ `.
+    difference: Vec<String>,
 }
 
 /// The plan of the map: an image, and two points of it with their positions.
@@ -76,57 +79,8 @@ pub struct Reference {
     longitude: f64,
 }
 
-async fn read(oam: &Oam) -> Result<Configuration, Failure> {
+pub(super) async fn read(oam: &Oam) -> Result<Configuration, Failure> {
     Ok(oam.core_blocking(|core| core.configuration()).await??)
-}
-
-/// List slices
-///
-/// Of AMF, NSSF and SMF.
-#[utoipa::path(
-    get, path = "/slices", tag = "network",
-    responses(
-        (status = 200, body = Object, description = "the slices of each function"),
-        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "the caller may not read"),
-    )
-)]
-pub async fn slices(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
-    let values = read(&oam).await?.values;
-    Ok(Json(json!({
-        "network": values["network"]["slices"], "amf": values["amf"]["plmns"],
-        "nssf": values["nssf"]["slices"], "smf": values["smf"]["slices"],
-    })))
-}
-
-/// List data networks
-#[utoipa::path(
-    get, path = "/data-networks", tag = "network",
-    responses(
-        (status = 200, body = Object, description = "the data networks with their usage"),
-        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "the caller may not read"),
-    )
-)]
-pub async fn data_networks(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
-    let values = read(&oam).await?.values;
-    let usage = oam.monitor.overview().data_networks;
-    Ok(Json(json!({"networks": values["smf"]["dnns"], "usage": usage})))
-}
-
-/// List policies
-///
-/// Of the PCF: flows, defaults and rules.
-#[utoipa::path(
-    get, path = "/policies", tag = "network",
-    responses(
-        (status = 200, body = Object, description = "the section pcf"),
-        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "the caller may not read"),
-    )
-)]
-pub async fn policies(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
-    Ok(Json(read(&oam).await?.values["pcf"].clone()))
 }
 
 /// Show the configuration
@@ -140,7 +94,7 @@ pub async fn policies(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failur
     )
 )]
 pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
-    let Configuration { file, text, values } = read(&oam).await?;
+    let Configuration { file, text, values, .. } = read(&oam).await?;
     let tag = oam.tag(&text.clone().into());
     let file = file.map(|file| file.display().to_string());
     let mut response = Json(ConfigurationView { file, text, values }).into_response();
@@ -150,9 +104,10 @@ pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
     Ok(response)
 }
 
-fn report(applied: AppliedConfiguration) -> Json<ChangeReport> {
+/// What a change of the text does.
+pub(super) fn report(before: &str, after: &str, applied: AppliedConfiguration) -> ChangeReport {
     let AppliedConfiguration { changed, applied, restart } = applied;
-    Json(ChangeReport { changed, applied, restart })
+    ChangeReport { changed, applied, restart, difference: difference(before, after) }
 }
 
 /// Change the configuration
@@ -177,17 +132,19 @@ pub async fn change(
     Body(body): Body<ConfigurationText>,
 ) -> Result<Json<ChangeReport>, Failure> {
     let wanted = page::if_match(&headers)?;
+    // Nobody else changes the file between the comparison and the change.
+    let _alone = oam.configuration.lock().await;
     let before = read(&oam).await?;
-    if !page::matches(&wanted, &oam.tag(&before.text.into())) {
+    if !page::matches(&wanted, &oam.tag(&before.text.clone().into())) {
         return Err(Failure::stale());
     }
-    let applied =
-        oam.core_blocking(move |core| core.change_configuration(&body.text, true)).await??;
+    let text = body.text.clone();
+    let applied = oam.core_blocking(move |core| core.change_configuration(&text, true)).await??;
     let after = json!({
         "changed": applied.changed, "applied": applied.applied, "restart": applied.restart,
     });
     oam.record(&caller, "configuration.change", "file", Value::Null, after).await?;
-    Ok(report(applied))
+    Ok(Json(report(&before.text, &body.text, applied)))
 }
 
 /// Check a configuration
@@ -205,8 +162,11 @@ pub async fn check(
     State(oam): State<Arc<Oam>>,
     Body(body): Body<ConfigurationText>,
 ) -> Result<Json<ChangeReport>, Failure> {
-    let checked = oam.core_blocking(move |core| core.change_configuration(&body.text, false));
-    Ok(report(checked.await??))
+    let _alone = oam.configuration.lock().await;
+    let before = read(&oam).await?.text;
+    let text = body.text.clone();
+    let checked = oam.core_blocking(move |core| core.change_configuration(&text, false));
+    Ok(Json(report(&before, &body.text, checked.await??)))
 }
 
 /// Show the plan of the map

@@ -7,17 +7,23 @@ mod functions;
 mod gnbs;
 mod jobs;
 mod lab_reports;
+mod lab_runs;
 mod live_trace;
+mod location_requests;
 mod oidc;
 mod overview;
+mod services;
 mod session;
 mod sim_batches;
 mod subscriber_body;
+mod subscriber_changes;
 mod subscriber_imports;
 mod subscribers;
 mod ue_messages;
 mod ues;
 mod user_plane;
+
+pub use subscriber_changes::GroupCache;
 
 use crate::authentication::admit;
 use crate::console;
@@ -103,6 +109,8 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
             subscribers::remove
         ))
         .routes(routes!(subscriber_imports::start))
+        .routes(routes!(subscriber_changes::start))
+        .routes(routes!(subscriber_changes::groups))
         .routes(routes!(sim_batches::list, sim_batches::create))
         .routes(routes!(ues::list))
         .routes(routes!(ues::show))
@@ -112,10 +120,15 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(ues::page))
         .routes(routes!(ues::deregister))
         .routes(routes!(ues::locate))
+        .routes(routes!(location_requests::list, location_requests::start))
+        .routes(routes!(location_requests::show, location_requests::remove))
+        .routes(routes!(location_requests::stop))
+        .routes(routes!(location_requests::transmission_points))
         .routes(routes!(ue_messages::record))
         .routes(routes!(ue_messages::pcap))
         .routes(routes!(gnbs::list))
         .routes(routes!(gnbs::release))
+        .routes(routes!(gnbs::interfaces))
         .routes(routes!(user_plane::show))
         .routes(routes!(user_plane::trace))
         .routes(routes!(live_trace::trace))
@@ -134,13 +147,15 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(lab_reports::list))
         .routes(routes!(lab_reports::show))
         .routes(routes!(lab_reports::plot))
+        .routes(routes!(lab_runs::show, lab_runs::start))
         .routes(routes!(alarms::list))
         .routes(routes!(alarms::acknowledge))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::show, jobs::cancel))
-        .routes(routes!(configuration::slices))
-        .routes(routes!(configuration::data_networks))
-        .routes(routes!(configuration::policies))
+        .routes(routes!(services::slices, services::change_slices))
+        .routes(routes!(services::data_networks, services::change_data_networks))
+        .routes(routes!(services::classifiers, services::change_classifiers))
+        .routes(routes!(services::policies, services::change_policies))
         .routes(routes!(configuration::show, configuration::change))
         .routes(routes!(configuration::check))
         .routes(routes!(configuration::plan, configuration::set_plan))

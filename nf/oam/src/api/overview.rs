@@ -19,7 +19,7 @@ use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
 /// Kinds of events.
-const KINDS: [&str; 7] = ["ue", "gnb", "function", "alarm", "overview", "packet", "job"];
+const KINDS: [&str; 7] = ["ue", "gnb", "function", "alarm", "overview", "packet", "position"];
 
 /// Figures, and their series.
 #[derive(Serialize, ToSchema)]
@@ -35,7 +35,7 @@ pub struct OverviewView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
-    /// Kinds, separated by commas: `ue`, `gnb`, `function`, `alarm`, `overview`, `packet`, `job`.
+    /// Kinds, separated by commas: `ue`, `gnb`, `function`, `alarm`, `overview`, `packet`, `position`.
     kinds: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl EventQuery {
             Some(kind) => Err(Failure::field(
                 "kinds",
                 format!("there is no kind {kind:?}"),
-                "write ue, gnb, function, alarm, overview, packet or job",
+                "write ue, gnb, function, alarm, overview, packet or position",
             )),
         }
     }
@@ -130,7 +130,7 @@ pub async fn recent_events(
     poll::refresh(&oam).await;
     let latest = oam.events.latest(&kinds, 100);
     let may_trace = caller.scopes.contains(&crate::accounts::Scope::Network);
-    let latest = latest.into_iter().filter(|event| may_trace || event.kind != "packet");
+    let latest = latest.into_iter().filter(|event| may_trace || !events::is_personal(event.kind));
     let view = |event: events::Event| EventView {
         id: oam.events.id(event.number),
         kind: event.kind,

@@ -111,6 +111,10 @@ pub struct SubscriberView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub service_area: Option<Value>,
+    /// Groups for administration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["sensors"]))]
+    pub groups: Vec<String>,
 }
 
 fn five_g_aka() -> String {
@@ -164,6 +168,10 @@ pub struct SubscriberBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub service_area: Option<Value>,
+    /// Groups for administration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["sensors"]))]
+    pub groups: Vec<String>,
 }
 
 fn key(name: &str, text: &str) -> Result<Secret, Failure> {
@@ -205,6 +213,7 @@ impl SubscriberBody {
             "authentication_method": self.authentication_method,
             "ambr_uplink": self.ambr_uplink, "ambr_downlink": self.ambr_downlink,
             "slices": self.slices, "msisdn": self.msisdn, "service_area": self.service_area,
+            "groups": self.groups,
         });
         if let Value::Object(members) = &mut value {
             members.retain(|_, member| !member.is_null());
@@ -222,9 +231,40 @@ impl SubscriberBody {
             })?;
             subscriber.amf = amf;
         }
-        subscriber.check().map_err(martlet_store::StoreError::from)?;
+        subscriber.check().map_err(|invalid| {
+            let place = place(&subscriber, invalid.field);
+            Failure::from(martlet_store::StoreError::from(invalid)).with_fields(|_| place.clone())
+        })?;
         Ok(subscriber)
     }
+}
+
+/// A field with the numbers of the slice and the data network that it is in: those that are wrong
+/// alone, too.
+fn place(subscriber: &Subscriber, field: &str) -> String {
+    let Some(rest) = field.strip_prefix("slices.") else { return field.into() };
+    let is_wrong = |slice: SubscribedSlice| {
+        let alone = Subscriber { slices: vec![slice], ..subscriber.clone() };
+        alone.check().is_err_and(|invalid| invalid.field == field)
+    };
+    for (n, slice) in subscriber.slices.iter().enumerate() {
+        let alone = SubscribedSlice { default: true, ..slice.clone() };
+        if !is_wrong(alone.clone()) {
+            continue;
+        }
+        let Some(of_network) = rest.strip_prefix("dnns.") else {
+            return format!("slices[{n}].{rest}");
+        };
+        let is_wrong = |dnn: &SubscribedDnn| {
+            let dnn = SubscribedDnn { default: true, ..dnn.clone() };
+            is_wrong(SubscribedSlice { dnns: vec![dnn], ..alone.clone() })
+        };
+        return match slice.dnns.iter().position(is_wrong) {
+            Some(m) => format!("slices[{n}].dnns[{m}].{of_network}"),
+            None => format!("slices[{n}].dnns"),
+        };
+    }
+    field.into()
 }
 
 /// The word of a value in JSON.
@@ -273,6 +313,7 @@ pub fn view(subscriber: &Subscriber) -> Result<SubscriberView, Failure> {
         ambr_downlink: subscriber.ambr_downlink.clone(),
         slices: subscriber.slices.iter().map(slice).collect::<Result<_, Failure>>()?,
         service_area: json_of(&subscriber.service_area),
+        groups: subscriber.groups.clone(),
     })
 }
 
@@ -313,8 +354,15 @@ mod tests {
         );
         assert_eq!(
             field(|v| v["slices"][0]["dnns"][0]["five_qi"] = 0.into()),
-            "slices.dnns.five_qi"
+            "slices[0].dnns[0].five_qi"
         );
+        let second = json!([
+            {"sst": 1, "default": true, "dnns": [{"name": "internet"}]},
+            {"sst": 2, "dnns": [{"name": "internet"}, {"name": "ims", "arp_priority": 16}]},
+        ]);
+        let failure = body(|v| v["slices"] = second).unwrap_err();
+        let field = failure.problem().field.as_deref();
+        assert_eq!(field, Some("slices[1].dnns[1].arp_priority"));
     }
 
     /// The fields are copied one by one; a new one of the store must not be forgotten.
@@ -323,6 +371,7 @@ mod tests {
         let subscriber = body(|v| {
             v["msisdn"] = "491700000001".into();
             v["service_area"] = json!({"allowed": [1]});
+            v["groups"] = json!(["sensors"]);
             v["authentication_method"] = "EAP_AKA_PRIME".into();
             v["slices"][0]["sd"] = "0000a7".into();
             let dnn = &mut v["slices"][0]["dnns"][0];

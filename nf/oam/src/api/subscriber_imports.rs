@@ -80,14 +80,18 @@ async fn import(
 ) -> Result<Value, Failure> {
     let ImportRequest { format, text, dry_run, replace, lossy } = request;
     let read = oam.core_blocking(move |core| core.read_subscribers(&format, &text)).await??;
-    let all = Arc::new(read.subscribers);
+    let mut all = read.subscribers;
     running.change(|job| job.total = Some(all.len() as u64));
-    let compared = all.clone();
-    let (report, is_blocked) = oam
+    let (report, is_blocked, all) = oam
         .store(move |store| {
             let (mut new, mut changed, mut equal, mut listed) = (0, 0, 0, Vec::new());
-            for subscriber in compared.iter() {
+            for subscriber in &mut all {
                 let present = store.subscriber(&subscriber.supi)?;
+                // Files of other cores have no groups: a subscriber keeps its own.
+                if let Some(present) = present.as_ref().filter(|_| subscriber.groups.is_empty()) {
+                    subscriber.groups.clone_from(&present.groups);
+                }
+                let subscriber = &*subscriber;
                 let change = match &present {
                     None => "new",
                     Some(present) if tagged(present) == tagged(subscriber) => "equal",
@@ -103,7 +107,7 @@ async fn import(
                 }
             }
             let report = json!({"new": new, "changed": changed, "equal": equal, "first": listed});
-            Ok((report, changed + equal > 0))
+            Ok((report, changed + equal > 0, all))
         })
         .await?;
     let mut report = report;

@@ -35,6 +35,8 @@ pub struct ListQuery {
     dnn: Option<String>,
     /// Only with a slice of this SST.
     sst: Option<u8>,
+    /// Only of this group.
+    group: Option<String>,
 }
 
 /// A page of subscribers in the order of their SUPI.
@@ -50,14 +52,37 @@ pub struct SubscriberPage {
     total: Option<u64>,
 }
 
-impl ListQuery {
-    fn admits(&self, subscriber: &Subscriber) -> bool {
-        let has_dnn = |name: &String| {
+/// What subscribers have in common.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Filter<'a> {
+    /// A data network.
+    pub dnn: Option<&'a str>,
+    /// The SST of a slice.
+    pub sst: Option<u8>,
+    /// A group.
+    pub group: Option<&'a str>,
+}
+
+impl Filter<'_> {
+    fn is_empty(&self) -> bool {
+        self.dnn.is_none() && self.sst.is_none() && self.group.is_none()
+    }
+
+    /// Whether a subscriber has all of it.
+    pub fn admits(&self, subscriber: &Subscriber) -> bool {
+        let has_dnn = |name: &str| {
             let mut dnns = subscriber.slices.iter().flat_map(|slice| &slice.dnns);
-            dnns.any(|dnn| dnn.name == *name)
+            dnns.any(|dnn| dnn.name == name)
         };
         let has_sst = |sst: u8| subscriber.slices.iter().any(|slice| slice.sst == sst);
-        self.dnn.as_ref().is_none_or(has_dnn) && self.sst.is_none_or(has_sst)
+        let is_in = |group: &str| subscriber.groups.iter().any(|of| of == group);
+        self.dnn.is_none_or(has_dnn) && self.sst.is_none_or(has_sst) && self.group.is_none_or(is_in)
+    }
+}
+
+impl ListQuery {
+    fn filter(&self) -> Filter<'_> {
+        Filter { dnn: self.dnn.as_deref(), sst: self.sst, group: self.group.as_deref() }
     }
 }
 
@@ -71,12 +96,13 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
         return Err(Failure::field("search", "not an IMSI or MSISDN", "write up to 15 digits"));
     }
     let prefix = format!("imsi-{search}");
+    let filter = query.filter();
     let mut items = Vec::new();
     if !search.is_empty() {
         if after.is_empty() {
             if let Some(supi) = store.supi_of(&format!("msisdn-{search}"))?
                 && let Some(subscriber) = store.subscriber(&supi)?
-                && query.admits(&subscriber)
+                && filter.admits(&subscriber)
                 && !supi.starts_with(&prefix)
             {
                 items.push(view(&subscriber)?);
@@ -84,7 +110,7 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
             // The prefix itself sorts before all that begin with it.
             after = prefix.clone();
             if let Some(subscriber) = store.subscriber(&prefix)?
-                && query.admits(&subscriber)
+                && filter.admits(&subscriber)
             {
                 items.push(view(&subscriber)?);
             }
@@ -92,7 +118,7 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
             return Err(Failure::field("cursor", "it belongs to another search", "leave it out"));
         }
     }
-    let is_filtered = query.dnn.is_some() || query.sst.is_some();
+    let is_filtered = !filter.is_empty();
     let mut scanned = 0;
     loop {
         let wanted = limit.saturating_sub(items.len());
@@ -113,7 +139,7 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
                 return Ok(SubscriberPage { items, next, total });
             }
             after = row.supi.clone();
-            if query.admits(row) {
+            if filter.admits(row) {
                 items.push(view(row)?);
             }
         }
@@ -405,6 +431,7 @@ mod tests {
         let mut all: Vec<_> = (0..25).filter_map(|n| first.nth(n)).collect();
         all[7].msisdn = Some("491700000008".into());
         all[9].slices[0].dnns[0].name = "ims".into();
+        all[11].groups = vec!["sensors".into()];
         store.add(&all, false).unwrap();
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
         loop {
@@ -434,6 +461,7 @@ mod tests {
         assert_eq!(found(r#"{"search": "001010000000025"}"#), ["imsi-001010000000025"]);
         assert_eq!(found(r#"{"search": "491700000008"}"#), ["imsi-001010000000008"]);
         assert_eq!(found(r#"{"dnn": "ims"}"#), ["imsi-001010000000010"]);
+        assert_eq!(found(r#"{"group": "sensors"}"#), ["imsi-001010000000012"]);
         assert!(page(&store, &query(r#"{"search": "x"}"#)).is_err());
     }
 }

@@ -41,15 +41,99 @@ impl Route {
     }
 }
 
-/// An N2 handover that is being prepared.
+/// What the preparation of an N2 handover has determined.
 #[derive(Debug, Clone, Copy)]
-pub struct Handover {
+pub struct Preparation {
     /// Whether source and target gNB forward data directly.
     pub direct_forwarding: bool,
-    /// The target gNB's N3 tunnel endpoint.
-    pub target: Option<GtpTunnel>,
     pub route: Route,
     pub started: Instant,
+}
+
+/// A handover that the target gNB has admitted.
+#[derive(Debug, Clone, Copy)]
+pub struct PreparedHandover {
+    pub preparation: Preparation,
+    /// The target gNB's N3 tunnel endpoint.
+    pub target: GtpTunnel,
+}
+
+/// State of an N2 handover of the session: `HoState` of TS 29.502, 6.1.6.3.4.
+///
+/// ```text
+///          prepare                admit                complete
+///   NONE ----------> PREPARING ----------> PREPARED -------------> NONE (COMPLETED)
+///    ^                   |                     |
+///    +------ abort ------+---------------------+  (CANCELLED)
+/// ```
+#[derive(Debug, Default)]
+pub enum HandoverState {
+    /// NONE, COMPLETED or CANCELLED.
+    #[default]
+    None,
+    /// PREPARING: the target gNB has to admit the session.
+    Preparing(Box<Preparation>),
+    /// PREPARED: the target gNB has admitted the session.
+    Prepared(Box<PreparedHandover>),
+}
+
+impl HandoverState {
+    /// Begins a preparation.
+    pub fn prepare(&mut self, preparation: Preparation) {
+        *self = HandoverState::Preparing(preparation.into());
+    }
+
+    /// The target gNB has admitted the session, with this tunnel endpoint. `None` without a
+    /// preparation.
+    pub fn admit(&mut self, target: GtpTunnel) -> Option<Preparation> {
+        let preparation = self.preparation()?;
+        *self = HandoverState::Prepared(PreparedHandover { preparation, target }.into());
+        Some(preparation)
+    }
+
+    /// The UE is at the target. `None` unless the handover is prepared.
+    pub fn complete(&mut self) -> Option<PreparedHandover> {
+        match self {
+            HandoverState::Prepared(prepared) => {
+                let prepared = **prepared;
+                *self = HandoverState::None;
+                Some(prepared)
+            }
+            HandoverState::None | HandoverState::Preparing(_) => None,
+        }
+    }
+
+    /// Ends the handover without completing it.
+    pub fn abort(&mut self) -> Option<Preparation> {
+        let preparation = self.preparation();
+        *self = HandoverState::None;
+        preparation
+    }
+
+    /// Whether a handover is being prepared, or is prepared.
+    pub fn is_running(&self) -> bool {
+        !matches!(self, HandoverState::None)
+    }
+
+    fn preparation(&self) -> Option<Preparation> {
+        match self {
+            HandoverState::None => None,
+            HandoverState::Preparing(preparation) => Some(**preparation),
+            HandoverState::Prepared(prepared) => Some(prepared.preparation),
+        }
+    }
+}
+
+/// Relocation of the session's anchor (TS 23.502, 4.3.5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnchorRelocation {
+    #[default]
+    None,
+    /// It begins when the procedure that moved the UE has ended.
+    Scheduled,
+    /// SSC mode 3: the UE was asked to establish the session at another anchor. This one is
+    /// released after `smf.ssc3_s`.
+    Requested,
 }
 
 /// Mobility of a session.
@@ -57,12 +141,46 @@ pub struct Handover {
 pub struct Mobility {
     /// Tracking area of the UE.
     pub tac: Option<u32>,
-    /// A relocation to another anchor is under way (SSC modes 2 and 3).
-    pub is_relocating: bool,
-    /// An N2 handover that is being prepared.
-    pub handover: Option<Box<Handover>>,
+    /// Relocation to another anchor (SSC modes 2 and 3).
+    pub relocation: AnchorRelocation,
+    /// N2 handover.
+    pub handover: HandoverState,
     /// N4 sessions that forward data from the source gNB of a handover.
     pub forwarding: Vec<UpfSession>,
     /// N4 sessions at intermediate UPFs that a handover has replaced.
     pub replaced: Vec<UpfSession>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    fn preparation() -> Preparation {
+        Preparation { direct_forwarding: false, route: Route::Direct, started: Instant::now() }
+    }
+
+    fn target(teid: u32) -> GtpTunnel {
+        GtpTunnel::new(IpAddr::V4(Ipv4Addr::LOCALHOST), teid)
+    }
+
+    #[test]
+    fn a_handover_completes_only_after_its_admission() {
+        let mut handover = HandoverState::default();
+        assert!(handover.admit(target(1)).is_none() && handover.complete().is_none());
+        handover.prepare(preparation());
+        assert!(handover.complete().is_none() && handover.is_running());
+        assert!(handover.admit(target(2)).is_some());
+        assert_eq!(handover.complete().map(|prepared| prepared.target), Some(target(2)));
+        assert!(!handover.is_running() && handover.complete().is_none());
+    }
+
+    #[test]
+    fn an_aborted_handover_does_not_complete() {
+        let mut handover = HandoverState::default();
+        handover.prepare(preparation());
+        handover.admit(target(1));
+        assert!(handover.abort().is_some() && handover.abort().is_none());
+        assert!(handover.complete().is_none());
+    }
 }

@@ -7,7 +7,7 @@ mod user_plane;
 
 pub use charging::{PersistedCharging, SessionCharging};
 pub use gsm_state::{GsmState, PendingModification};
-pub use mobility::{Handover, Mobility, PreparedUpf, Route};
+pub use mobility::{AnchorRelocation, Mobility, Preparation, PreparedHandover, PreparedUpf, Route};
 pub use user_plane::{N4Sessions, UpConnection, UserPlane};
 
 use crate::addresses::Addresses;

@@ -15,18 +15,29 @@ pub enum N4Sessions {
 }
 
 /// State of the user plane connection between UE and UPF: `UpCnxState` of TS 29.502, 6.1.6.3.3.
+///
+/// ```text
+///   DEACTIVATED, ------------> ACTIVATING
+///   TunnelLost    <----------       |
+///       ^       deactivate          | activate
+///       |                           v
+///       +---- deactivate, ----- ACTIVATED
+///             lose_tunnel
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UpConnection {
     /// DEACTIVATED: the gNB has no resources for the session.
     #[default]
     Deactivated,
+    /// DEACTIVATED: the gNB has lost the tunnel and still counts the session as set up.
+    TunnelLost,
     /// ACTIVATING: the AMF has the gNB's resources set up.
     Activating {
         /// Downlink data have arrived meanwhile.
         data_waiting: bool,
     },
-    /// ACTIVATED: the gNB has resources for the session.
-    Activated,
+    /// ACTIVATED: the gNB has resources for the session, at this N3 tunnel endpoint.
+    Activated(Tunnel),
 }
 
 impl UpConnection {
@@ -49,15 +60,37 @@ impl UpConnection {
         }
     }
 
+    /// The gNB has resources at this tunnel endpoint.
+    pub fn activate(&mut self, gnb: Tunnel) {
+        *self = UpConnection::Activated(gnb);
+    }
+
+    /// The gNB has lost the tunnel of an activated connection. Returns whether it was activated.
+    pub fn lose_tunnel(&mut self) -> bool {
+        let was_activated = self.is_activated();
+        if was_activated {
+            *self = UpConnection::TunnelLost;
+        }
+        was_activated
+    }
+
     /// Deactivates. Returns whether downlink data arrived during an activation.
     pub fn deactivate(&mut self) -> bool {
         let before = std::mem::take(self);
         before == UpConnection::Activating { data_waiting: true }
     }
 
+    /// The gNB's tunnel endpoint while the connection is activated.
+    pub fn gnb(&self) -> Option<Tunnel> {
+        match self {
+            UpConnection::Activated(gnb) => Some(*gnb),
+            _ => None,
+        }
+    }
+
     /// Whether the gNB has resources for the session.
     pub fn is_activated(&self) -> bool {
-        *self == UpConnection::Activated
+        self.gnb().is_some()
     }
 
     /// Whether the gNB's resources are being set up.
@@ -71,10 +104,6 @@ impl UpConnection {
 pub struct UserPlane {
     pub n4: N4Sessions,
     pub connection: UpConnection,
-    /// The gNB's N3 tunnel endpoint, which is in use while the connection is activated.
-    pub gnb: Option<Tunnel>,
-    /// The gNB has lost the tunnel and still counts the session as set up.
-    pub gnb_tunnel_lost: bool,
     /// The security policy; `None` leaves the decision to the gNB.
     pub security: Option<UpSecurity>,
 }
@@ -104,17 +133,6 @@ impl UserPlane {
         self.path()?.by_seid(0)
     }
 
-    /// The gNB's tunnel endpoint while the connection is activated.
-    pub fn active_gnb(&self) -> Option<Tunnel> {
-        self.gnb.filter(|_| self.connection.is_activated())
-    }
-
-    /// The gNB has resources at this tunnel endpoint.
-    pub fn activate(&mut self, gnb: Tunnel) {
-        (self.connection, self.gnb) = (UpConnection::Activated, Some(gnb));
-        self.gnb_tunnel_lost = false;
-    }
-
     /// Whether the UPF has lost the session and does not restore it.
     pub fn is_lost(&self) -> bool {
         self.n4 == N4Sessions::Lost
@@ -124,6 +142,9 @@ impl UserPlane {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    const GNB: Tunnel = (7, IpAddr::V4(Ipv4Addr::LOCALHOST));
 
     #[test]
     fn data_that_arrive_during_an_activation_are_reported_when_it_fails() {
@@ -133,7 +154,20 @@ mod tests {
         assert!(connection.data_arrived());
         connection.begin_activation();
         assert!(connection.deactivate() && !connection.deactivate());
-        connection = UpConnection::Activated;
+        connection.activate(GNB);
         assert!(!connection.data_arrived() && !connection.deactivate());
+    }
+
+    #[test]
+    fn only_an_activated_connection_loses_its_tunnel() {
+        let mut connection = UpConnection::default();
+        assert!(!connection.lose_tunnel());
+        connection.activate(GNB);
+        assert_eq!(connection.gnb(), Some(GNB));
+        assert!(connection.lose_tunnel() && !connection.lose_tunnel());
+        assert_eq!((connection, connection.gnb()), (UpConnection::TunnelLost, None));
+        connection.begin_activation();
+        connection.deactivate();
+        assert_eq!(connection, UpConnection::Deactivated);
     }
 }

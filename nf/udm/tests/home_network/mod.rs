@@ -134,13 +134,14 @@ impl HomeNetwork {
     /// Each function registers with the NRF in a task of its own.
     async fn all_are_registered(&self) {
         for _ in 0..500 {
-            let registered = self.running[0].status()["registered"].as_array().map_or(0, Vec::len);
+            let registered =
+                (self.running[0].handle.status)()["registered"].as_array().map_or(0, Vec::len);
             if registered == self.running.len() - 1 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        panic!("not all functions registered with the NRF: {}", self.running[0].status());
+        panic!("not all functions registered with the NRF: {}", (self.running[0].handle.status)());
     }
 
     fn peer(&self, nth: u8) -> Peer {

@@ -144,7 +144,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How much a trace records (TS 29.571, 5.6).
+    /// Trace depth (TS 29.571, 5.6).
     pub enum TraceDepth {
         Minimum = "MINIMUM",
         Medium = "MEDIUM",
@@ -235,7 +235,7 @@ pub struct NotifyItem {
 pub struct ReportItem {
     /// JSON pointer to the failed modification
     pub path: String,
-    /// Why
+    /// Cause
     pub reason: Option<String>,
 }
 
@@ -276,7 +276,7 @@ pub struct IpAddr {
 pub struct TraceData {
     /// Trace reference: MCC, MNC, a hyphen, three octets in hexadecimal digits
     pub trace_ref: String,
-    /// How much
+    /// Trace depth
     pub trace_depth: TraceDepth,
     /// Which kinds of network element, a bit map in hexadecimal digits
     pub ne_type_list: String,
@@ -310,7 +310,7 @@ impl TraceData {
     }
 }
 
-/// Where the PCF of a session notifies the PCF of its UE (TS 29.571, 5.4).
+/// Callback URI of the PCF of a UE, for the PCF of a session (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

@@ -24,7 +24,7 @@ open_enum! {
     }
 }
 
-/// Where a UE is, by the access that it uses (TS 29.571, 5.4).
+/// Location of a UE, by access type (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -37,7 +37,7 @@ pub struct UserLocation {
     pub n3ga_location: Option<N3gaLocation>,
 }
 
-/// Where a UE is in NR (TS 29.571, 5.4).
+/// Location of a UE in NR (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -76,7 +76,7 @@ impl NrLocation {
     }
 }
 
-/// Where a UE is in E-UTRA (TS 29.571, 5.4).
+/// Location of a UE in E-UTRA (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionData {
-    /// Where notifications go
+    /// Notification URI
     pub amf_status_uri: String,
     /// GUAMIs of the AMFs
     pub guami_list: Option<Vec<Guami>>,

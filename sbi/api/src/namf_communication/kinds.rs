@@ -40,7 +40,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How far a transfer got (TS 29.518, 6.1.6).
+    /// Outcome of a transfer (TS 29.518, 6.1.6).
     pub enum N1N2MessageTransferCause {
         AttemptingToReachUe = "ATTEMPTING_TO_REACH_UE",
         N1N2TransferInitiated = "N1_N2_TRANSFER_INITIATED",
@@ -66,7 +66,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How far a transfer got (TS 29.518, 6.1.6).
+    /// Outcome of a transfer (TS 29.518, 6.1.6).
     pub enum N2InformationTransferResult {
         N2InfoTransferInitiated = "N2_INFO_TRANSFER_INITIATED",
     }

@@ -38,12 +38,12 @@ pub struct N1N2MessageTransferReqData {
     /// 5QI of the downlink data
     #[serde(rename = "5qi")]
     pub five_qi: Option<u8>,
-    /// Where a later failure is notified
+    /// Callback URI for a later failure
     #[serde(rename = "n1n2FailureTxfNotifURI")]
     pub n1n2_failure_txf_notif_uri: Option<String>,
     /// The SMF is to be selected again
     pub smf_reallocation_ind: Option<bool>,
-    /// Where the N2 information holds
+    /// Area of validity
     pub area_of_validity: Option<AreaOfValidity>,
     /// Features of the sender
     pub supported_features: Option<String>,
@@ -57,12 +57,12 @@ pub struct N1N2MessageTransferReqData {
     pub nf_id: Option<NfInstanceId>,
 }
 
-/// How far a transfer got (TS 29.518, 6.1.6).
+/// Outcome of a transfer (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MessageTransferRspData {
-    /// How far
+    /// Outcome
     pub cause: N1N2MessageTransferCause,
     /// Features of the AMF
     pub supported_features: Option<String>,
@@ -104,7 +104,7 @@ pub struct N1N2MsgTxfrErrDetail {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MsgTxfrFailureNotification {
-    /// Why
+    /// Cause
     pub cause: N1N2MessageTransferCause,
     /// The transfer, as `Location` named it
     pub n1n2_msg_data_uri: String,
@@ -246,7 +246,7 @@ pub struct PwsInformation {
     pub pws_container: N2InfoContent,
 }
 
-/// Where N2 information holds (TS 29.518, 6.1.6).
+/// Area in which N2 information is valid (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -264,11 +264,11 @@ pub struct AreaOfValidity {
 pub struct UeN1N2InfoSubscriptionCreateData {
     /// Kind of N2 information
     pub n2_information_class: Option<N2InformationClass>,
-    /// Where N2 information is notified
+    /// Callback URI for N2 information
     pub n2_notify_callback_uri: Option<String>,
     /// Kind of N1 message
     pub n1_message_class: Option<N1MessageClass>,
-    /// Where N1 messages go
+    /// Callback URI for N1 messages
     pub n1_notify_callback_uri: Option<String>,
     /// The subscriber
     pub nf_id: Option<NfInstanceId>,
@@ -344,7 +344,7 @@ pub struct N2InformationNotification {
     pub to_release_session_list: Option<Vec<PduSessionId>>,
     /// Correlates positioning messages
     pub lcs_correlation_id: Option<String>,
-    /// Why
+    /// Cause
     pub notify_reason: Option<N2InfoNotifyReason>,
     /// RAN node
     pub ran_node_id: Option<GlobalRanNodeId>,
@@ -382,12 +382,12 @@ impl N2InformationTransferReqData {
     }
 }
 
-/// How far a transfer got (TS 29.518, 6.1.6).
+/// Outcome of a transfer (TS 29.518, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InformationTransferRspData {
-    /// How far
+    /// Outcome
     pub result: N2InformationTransferResult,
     /// Features of the AMF
     pub supported_features: Option<String>,
@@ -419,7 +419,7 @@ pub struct NonUeN2InfoSubscriptionCreateData {
     pub an_type_list: Option<Vec<AccessType>>,
     /// Kind
     pub n2_information_class: N2InformationClass,
-    /// Where it is notified
+    /// Notification URI
     pub n2_notify_callback_uri: String,
     /// The subscriber
     pub nf_id: Option<NfInstanceId>,

@@ -248,7 +248,7 @@ impl PduSessionContext {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextTransferReqData {
-    /// Why
+    /// Cause
     pub reason: TransferReason,
     /// Access
     pub access_type: AccessType,
@@ -293,7 +293,7 @@ pub struct UeContextTransferRspData {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeRegStatusUpdateReqData {
-    /// Whether
+    /// Status of the transfer
     pub transfer_status: UeContextTransferStatus,
     /// Sessions that are not taken over
     pub to_release_session_list: Option<Vec<PduSessionId>>,
@@ -333,11 +333,11 @@ pub struct UeContextCreateData {
     pub source_to_target_data: N2InfoContent,
     /// Sessions
     pub pdu_session_list: Vec<N2SmInformation>,
-    /// Where the source AMF is notified of the handover
+    /// Callback URI of the source AMF
     pub n2_notify_uri: Option<String>,
     /// Radio capability
     pub ue_radio_capability: Option<N2InfoContent>,
-    /// Why, as the RAN puts it
+    /// NGAP cause
     pub ngap_cause: Option<NgApCause>,
     /// Features of the source AMF
     pub supported_features: Option<String>,
@@ -393,7 +393,7 @@ pub struct UeContextCreatedData {
 pub struct UeContextCreateError {
     /// Details
     pub error: ProblemDetails,
-    /// Why, as the RAN puts it
+    /// NGAP cause
     pub ngap_cause: Option<NgApCause>,
     /// Container from target to source
     pub target_to_source_failure_data: Option<N2InfoContent>,
@@ -408,7 +408,7 @@ pub struct UeContextRelease {
     pub supi: Option<Supi>,
     /// The SUPI is not authenticated
     pub unauthenticated_supi: Option<bool>,
-    /// Why, as the RAN puts it
+    /// NGAP cause
     pub ngap_cause: NgApCause,
 }
 
@@ -439,7 +439,7 @@ pub struct RegistrationContextContainer {
     pub ran_node_id: GlobalRanNodeId,
     /// AMF that sends it
     pub initial_amf_name: String,
-    /// Where the UE is
+    /// Location of the UE
     pub user_location: UserLocation,
     /// RRC establishment cause in hexadecimal digits
     pub rrc_est_cause: Option<String>,

@@ -155,7 +155,7 @@ pub struct EapSession {
     pub eap_payload: Option<Base64>,
     /// K_SEAF
     pub k_seaf: Option<Kseaf>,
-    /// Where the next step is sent
+    /// URI of the next step
     #[serde(rename = "_links")]
     pub links: Option<BTreeMap<String, Links>>,
     /// Outcome

@@ -107,7 +107,7 @@ pub struct ChargingDataRequest {
     pub invocation_time_stamp: DateTime,
     /// Sequence number of the request
     pub invocation_sequence_number: u32,
-    /// Where the CHF speaks first
+    /// Notification URI of the consumer
     pub notify_uri: Option<String>,
     /// Usage and requested units
     pub multiple_unit_usage: Option<Vec<MultipleUnitUsage>>,
@@ -138,7 +138,7 @@ pub struct ChargingDataResponse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargingNotifyRequest {
-    /// Why
+    /// Cause
     pub notification_type: NotificationType,
     /// When reauthorization is requested
     pub reauthorization_details: Option<Vec<ReauthorizationDetails>>,
@@ -203,11 +203,11 @@ pub struct UsedUnitContainer {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct MultipleUnitInformation {
-    /// Whether
+    /// Result code
     pub result_code: Option<ResultCode>,
     /// Rating group
     pub rating_group: u32,
-    /// How much
+    /// Granted units
     pub granted_unit: Option<GrantedUnit>,
     /// When to report
     pub triggers: Option<Vec<Trigger>>,
@@ -219,7 +219,7 @@ pub struct MultipleUnitInformation {
     pub volume_quota_threshold: Option<u64>,
 }
 
-/// How much may be used (TS 32.291, 6.1.6.2).
+/// Granted quota (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -247,7 +247,7 @@ pub struct FinalUnitIndication {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
-    /// Why
+    /// Cause
     pub trigger_type: Option<TriggerType>,
     /// At once or later
     pub trigger_category: TriggerCategory,

@@ -193,12 +193,12 @@ pub struct GnssPositioningMethodAndUsage {
     pub usage: Usage,
 }
 
-/// Where the UE is (TS 29.572, 6.1.6).
+/// Location of the UE (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct LocationData {
-    /// Where
+    /// Estimated location
     pub location_estimate: GeographicArea,
     /// Whether the requested accuracy is met
     pub accuracy_fulfilment_indicator: Option<AccuracyFulfilmentIndicator>,
@@ -208,7 +208,7 @@ pub struct LocationData {
     pub timestamp_of_location_estimate: Option<DateTime>,
     /// Positioning methods used
     pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
-    /// By which satellites
+    /// GNSS that were used
     pub gnss_positioning_data_list: Option<Vec<GnssPositioningMethodAndUsage>>,
     /// The cell
     pub ncgi: Option<Ncgi>,
@@ -258,7 +258,7 @@ pub struct UpConfig {
     pub target_lmf_identification: Option<String>,
     /// The AMF changes
     pub amf_reallocation_ind: Option<bool>,
-    /// Where the state of the connection is notified
+    /// Callback URI for the state of the connection
     #[serde(rename = "upNotifyCallBackURI")]
     pub up_notify_call_back_uri: String,
 }

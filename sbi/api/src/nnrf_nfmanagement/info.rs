@@ -82,11 +82,11 @@ pub struct AmfInfo {
     pub backup_info_amf_failure: Option<Vec<Guami>>,
     /// GUAMIs for which it is the backup after a planned removal
     pub backup_info_amf_removal: Option<Vec<Guami>>,
-    /// Where RAN nodes reach it
+    /// Addresses for RAN nodes
     pub n2_interface_amf_info: Option<N2InterfaceAmfInfo>,
 }
 
-/// Where RAN nodes reach an AMF (TS 29.510, 6.1.6).
+/// Addresses of an AMF for RAN nodes (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
@@ -161,7 +161,7 @@ pub struct UpfInfo {
     pub smf_serving_area: Option<Vec<String>>,
     /// Its user plane interfaces
     pub interface_upf_info_list: Option<Vec<InterfaceUpfInfoItem>>,
-    /// It works with EPS
+    /// Interworking with EPS
     pub iwk_eps_ind: Option<bool>,
     /// PDU session types
     pub pdu_session_types: Option<Vec<PduSessionType>>,
@@ -218,9 +218,9 @@ impl DnnUpfInfoItem {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ipv4AddressRange {
-    /// The first
+    /// First of the range
     pub start: Option<Ipv4Addr>,
-    /// The last
+    /// Last of the range
     pub end: Option<Ipv4Addr>,
 }
 
@@ -229,9 +229,9 @@ pub struct Ipv4AddressRange {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ipv6PrefixRange {
-    /// The first
+    /// First of the range
     pub start: Option<String>,
-    /// The last
+    /// Last of the range
     pub end: Option<String>,
 }
 
@@ -240,7 +240,7 @@ pub struct Ipv6PrefixRange {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct InterfaceUpfInfoItem {
-    /// Which
+    /// Interface type
     pub interface_type: UpInterfaceType,
     /// IPv4 addresses
     pub ipv4_endpoint_addresses: Option<Vec<Ipv4Addr>>,
@@ -361,9 +361,9 @@ pub struct SuciInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SupiRange {
-    /// The first
+    /// First of the range
     pub start: Option<String>,
-    /// The last
+    /// Last of the range
     pub end: Option<String>,
     /// A regular expression over whole SUPIs
     pub pattern: Option<String>,
@@ -374,9 +374,9 @@ pub struct SupiRange {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityRange {
-    /// The first
+    /// First of the range
     pub start: Option<String>,
-    /// The last
+    /// Last of the range
     pub end: Option<String>,
     /// A regular expression
     pub pattern: Option<String>,
@@ -407,9 +407,9 @@ impl TaiRange {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TacRange {
-    /// The first
+    /// First of the range
     pub start: Option<String>,
-    /// The last
+    /// Last of the range
     pub end: Option<String>,
     /// A regular expression
     pub pattern: Option<String>,

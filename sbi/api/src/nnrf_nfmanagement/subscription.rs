@@ -29,7 +29,7 @@ open_enum! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionData {
-    /// Where notifications go
+    /// Notification URI
     pub nf_status_notification_uri: String,
     /// The subscriber
     pub req_nf_instance_id: Option<NfInstanceId>,

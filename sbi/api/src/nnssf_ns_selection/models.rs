@@ -37,7 +37,7 @@ pub struct AuthorizedNetworkSliceInfo {
     pub supported_features: Option<String>,
     /// NRF with the AMFs of the set
     pub nrf_amf_set: Option<String>,
-    /// Slices to which the UE is to be brought
+    /// Target slices
     pub target_nssai: Option<Vec<Snssai>>,
 }
 

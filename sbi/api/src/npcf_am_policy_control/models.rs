@@ -48,7 +48,7 @@ open_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAssociationRequest {
-    /// Where the PCF sends changes; `/update` or `/terminate` is added
+    /// Notification URI of the consumer; the PCF appends `/update` or `/terminate`
     pub notification_uri: String,
     /// Other IPv4 addresses for the same
     pub alt_notif_ipv4_addrs: Option<Vec<Ipv4Addr>>,
@@ -64,7 +64,7 @@ pub struct PolicyAssociationRequest {
     pub access_types: Option<Vec<AccessType>>,
     /// Equipment
     pub pei: Option<Pei>,
-    /// Where the UE is
+    /// Location of the UE
     pub user_loc: Option<UserLocation>,
     /// Time zone of the UE
     pub time_zone: Option<String>,
@@ -84,7 +84,7 @@ pub struct PolicyAssociationRequest {
     pub ue_ambr: Option<Ambr>,
     /// Slices allowed in 3GPP access
     pub allowed_snssais: Option<Vec<Snssai>>,
-    /// Slices to which the UE is to be brought
+    /// Target slices
     pub target_snssais: Option<Vec<Snssai>>,
     /// Slices allowed in non-3GPP access
     pub n3g_allowed_snssais: Option<Vec<Snssai>>,
@@ -177,11 +177,11 @@ pub struct PolicyAssociationUpdateRequest {
     pub ue_ambr: Option<Ambr>,
     /// Presence by area
     pub pra_statuses: Option<BTreeMap<String, PresenceInfo>>,
-    /// Where the UE is
+    /// Location of the UE
     pub user_loc: Option<UserLocation>,
     /// Slices allowed in 3GPP access
     pub allowed_snssais: Option<Vec<Snssai>>,
-    /// Slices to which the UE is to be brought
+    /// Target slices
     pub target_snssais: Option<Vec<Snssai>>,
     /// Accesses
     pub access_types: Option<Vec<AccessType>>,
@@ -230,7 +230,7 @@ pub struct PolicyUpdate {
 pub struct TerminationNotification {
     /// The association
     pub resource_uri: String,
-    /// Why
+    /// Cause
     pub cause: PolicyAssociationReleaseCause,
 }
 
@@ -274,7 +274,7 @@ impl CandidateForReplacement {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmRequestedValueRep {
-    /// Where the UE is
+    /// Location of the UE
     pub user_loc: Option<UserLocation>,
     /// Presence by area
     pub pra_statuses: Option<BTreeMap<String, PresenceInfo>>,

@@ -33,9 +33,9 @@ pub struct SmPolicyContextData {
     pub pdu_session_type: PduSessionType,
     /// Data network
     pub dnn: Dnn,
-    /// How the data network was chosen
+    /// DNN selection mode
     pub dnn_sel_mode: Option<DnnSelectionMode>,
-    /// Where the PCF sends changes; `/update` or `/terminate` is added
+    /// Notification URI of the consumer; the PCF appends `/update` or `/terminate`
     pub notification_uri: String,
     /// Access
     pub access_type: Option<AccessType>,
@@ -43,7 +43,7 @@ pub struct SmPolicyContextData {
     pub rat_type: Option<RatType>,
     /// Serving network
     pub serving_network: Option<PlmnIdNid>,
-    /// Where the UE is
+    /// Location of the UE
     pub user_location_info: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
@@ -152,7 +152,7 @@ pub struct SmPolicyUpdateContextData {
     pub rat_type: Option<RatType>,
     /// Serving network
     pub serving_network: Option<PlmnIdNid>,
-    /// Where the UE is
+    /// Location of the UE
     pub user_location_info: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
@@ -198,7 +198,7 @@ pub struct SmPolicyUpdateContextData {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyDeleteData {
-    /// Where the UE is
+    /// Location of the UE
     pub user_location_info: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
@@ -210,7 +210,7 @@ pub struct SmPolicyDeleteData {
     pub ran_nas_rel_causes: Option<Vec<RanNasRelCause>>,
     /// Usage
     pub accu_usage_reports: Option<Vec<AccuUsageReport>>,
-    /// Why
+    /// Cause
     pub pdu_sess_rel_cause: Option<PduSessionRelCause>,
 }
 
@@ -219,7 +219,7 @@ pub struct SmPolicyDeleteData {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AccuUsageReport {
-    /// Which
+    /// Usage monitoring
     pub ref_um_ids: String,
     /// Octets
     pub vol_usage: Option<u64>,
@@ -240,7 +240,7 @@ pub struct RuleReport {
     pub pcc_rule_ids: Vec<String>,
     /// State
     pub rule_status: RuleStatus,
-    /// Why they failed
+    /// Failure code
     pub failure_code: Option<FailureCode>,
     /// Seconds after which to try again
     pub retry_after: Option<u32>,
@@ -270,7 +270,7 @@ pub struct SessionRuleReport {
     pub rule_ids: Vec<String>,
     /// State
     pub rule_status: RuleStatus,
-    /// Why they failed
+    /// Failure code
     pub sess_rule_failure_code: Option<SessionRuleFailureCode>,
 }
 
@@ -375,7 +375,7 @@ pub struct ServingNfIdentity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialSuccessReport {
-    /// Why
+    /// Cause
     pub failure_cause: FailureCause,
     /// State of PCC rules
     pub rule_reports: Option<Vec<RuleReport>>,

@@ -78,7 +78,7 @@ pub struct SmPolicyNotification {
 pub struct TerminationNotification {
     /// The association
     pub resource_uri: String,
-    /// Why
+    /// Cause
     pub cause: SmPolicyAssociationReleaseCause,
 }
 
@@ -346,9 +346,9 @@ pub struct ConditionData {
     pub cond_id: String,
     /// From then on
     pub activation_time: Option<DateTime>,
-    /// Until then
+    /// Expiry
     pub deactivation_time: Option<DateTime>,
-    /// In this access
+    /// Access type
     pub access_type: Option<AccessType>,
     /// With this radio technology
     pub rat_type: Option<RatType>,

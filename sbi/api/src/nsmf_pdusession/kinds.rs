@@ -2,7 +2,7 @@
 use crate::macros::open_enum;
 
 open_enum! {
-    /// How a data network was chosen (TS 29.502, 6.1.6).
+    /// DNN selection mode (TS 29.502, 6.1.6).
     pub enum DnnSelectionMode {
         Verified = "VERIFIED",
         UeDnnNotVerified = "UE_DNN_NOT_VERIFIED",
@@ -149,7 +149,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How a session works with EPS (TS 29.502, 6.1.6).
+    /// EPS interworking of a session (TS 29.502, 6.1.6).
     pub enum EpsInterworkingIndication {
         None = "NONE",
         WithN26 = "WITH_N26",

@@ -66,7 +66,7 @@ pub struct SmContext {
     pub pcf_group_id: Option<String>,
     /// Set of the PCF
     pub pcf_set_id: Option<String>,
-    /// How the data network was chosen
+    /// DNN selection mode
     pub sel_mode: Option<DnnSelectionMode>,
     /// Group of the UDM
     pub udm_group_id: Option<String>,

@@ -57,11 +57,11 @@ pub struct SmContextCreateData {
     pub rat_type: Option<RatType>,
     /// Whether the UE is in the LADN's area
     pub presence_in_ladn: Option<PresenceState>,
-    /// Where the UE is
+    /// Location of the UE
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
-    /// Where the SMF notifies the status of the context
+    /// Callback URI for the status of the SM context
     pub sm_context_status_uri: String,
     /// Home SMF
     pub h_smf_uri: Option<String>,
@@ -83,7 +83,7 @@ pub struct SmContextCreateData {
     pub nrf_uri: Option<String>,
     /// Features of the AMF
     pub supported_features: Option<String>,
-    /// How the data network was chosen
+    /// DNN selection mode
     pub sel_mode: Option<DnnSelectionMode>,
     /// The backup AMF
     pub backup_amf_info: Option<Vec<BackupAmfInfo>>,
@@ -93,7 +93,7 @@ pub struct SmContextCreateData {
     pub udm_group_id: Option<String>,
     /// Routing indicator of the SUCI
     pub routing_indicator: Option<String>,
-    /// How the session works with EPS
+    /// EPS interworking
     pub eps_interworking_ind: Option<EpsInterworkingIndication>,
     /// Direct forwarding is possible
     pub direct_forwarding_flag: Option<bool>,
@@ -121,7 +121,7 @@ pub struct SmContextCreateData {
     pub same_pcf_selection_ind: Option<bool>,
     /// The PCF of the UE is to be notified
     pub sm_policy_notify_ind: Option<bool>,
-    /// Where to notify it
+    /// Callback URI of the UE's PCF
     pub pcf_ue_callback_info: Option<PcfUeCallbackInfo>,
     /// The UE supports integrity protection with EPS
     pub upip_supported: Option<bool>,
@@ -249,7 +249,7 @@ pub struct SmContextUpdateData {
     pub rat_type: Option<RatType>,
     /// Whether the UE is in the LADN's area
     pub presence_in_ladn: Option<PresenceState>,
-    /// Where the UE is
+    /// Location of the UE
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
@@ -271,15 +271,15 @@ pub struct SmContextUpdateData {
     pub target_id: Option<NgRanTargetId>,
     /// Target AMF
     pub target_serving_nf_id: Option<NfInstanceId>,
-    /// Where the SMF notifies the status of the context
+    /// Callback URI for the status of the SM context
     pub sm_context_status_uri: Option<String>,
     /// Indirect forwarding is requested
     pub data_forwarding: Option<bool>,
     /// The session is to be released
     pub release: Option<bool>,
-    /// Why
+    /// Cause
     pub cause: Option<Cause>,
-    /// Why, as the RAN puts it
+    /// NGAP cause
     pub ng_ap_cause: Option<NgApCause>,
     /// The cause that the AMF sent to the UE
     #[serde(rename = "5gMmCauseValue")]
@@ -288,7 +288,7 @@ pub struct SmContextUpdateData {
     pub s_nssai: Option<Snssai>,
     /// Trace data
     pub trace_data: Option<TraceData>,
-    /// How the session works with EPS
+    /// EPS interworking
     pub eps_interworking_ind: Option<EpsInterworkingIndication>,
     /// The session may move to 3GPP access
     pub an_type_can_be_changed: Option<bool>,
@@ -304,7 +304,7 @@ pub struct SmContextUpdateData {
     pub skip_n2_pdu_session_res_rel_ind: Option<bool>,
     /// The PCF of the UE is to be notified
     pub sm_policy_notify_ind: Option<bool>,
-    /// Where to notify it
+    /// Callback URI of the UE's PCF
     pub pcf_ue_callback_info: Option<PcfUeCallbackInfo>,
 }
 
@@ -331,7 +331,7 @@ pub struct SmContextUpdatedData {
     pub n2_sm_info_type: Option<N2SmInfoType>,
     /// Indirect forwarding is set up
     pub data_forwarding: Option<bool>,
-    /// Why
+    /// Cause
     pub cause: Option<Cause>,
     /// The session became a multi-access session
     pub ma_accepted_ind: Option<bool>,
@@ -344,14 +344,14 @@ pub struct SmContextUpdatedData {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextReleaseData {
-    /// Why
+    /// Cause
     pub cause: Option<Cause>,
-    /// Why, as the RAN puts it
+    /// NGAP cause
     pub ng_ap_cause: Option<NgApCause>,
     /// The cause that the AMF sent to the UE
     #[serde(rename = "5gMmCauseValue")]
     pub five_gmm_cause_value: Option<u8>,
-    /// Where the UE was
+    /// Last location of the UE
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,
@@ -381,7 +381,7 @@ pub struct SmContextStatusNotification {
     pub status_info: StatusInfo,
     /// Downlink data could not be delivered
     pub ddn_failure_status: Option<bool>,
-    /// SMF that took over
+    /// New SMF, which took the session over
     pub new_smf_id: Option<NfInstanceId>,
     /// Set of the SMF that took over
     pub new_smf_set_id: Option<String>,
@@ -412,7 +412,7 @@ impl SmContextStatusNotification {
 pub struct StatusInfo {
     /// Its status
     pub resource_status: ResourceStatus,
-    /// Why
+    /// Cause
     pub cause: Option<Cause>,
     /// The error was received from another node
     pub remote_error: Option<bool>,

@@ -159,9 +159,9 @@ pub struct DnnInfo {
     pub default_dnn_indicator: Option<bool>,
     /// Local break-out is allowed
     pub lbo_roaming_allowed: Option<bool>,
-    /// It works with EPS
+    /// Interworking with EPS
     pub iwk_eps_ind: Option<bool>,
-    /// It is barred
+    /// Barred
     pub dnn_barred: Option<bool>,
 }
 

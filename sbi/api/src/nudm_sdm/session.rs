@@ -51,7 +51,7 @@ pub struct DnnConfiguration {
     pub pdu_session_types: PduSessionTypes,
     /// Session and service continuity modes
     pub ssc_modes: SscModes,
-    /// It works with EPS
+    /// Interworking with EPS
     pub iwk_eps_ind: Option<bool>,
     /// QoS of the default flow
     #[serde(rename = "5gQosProfile")]
@@ -105,7 +105,7 @@ impl DnnConfiguration {
 pub struct PduSessionTypes {
     /// The default
     pub default_session_type: Option<PduSessionType>,
-    /// Others
+    /// Others that are allowed
     pub allowed_session_types: Option<Vec<PduSessionType>>,
 }
 
@@ -116,7 +116,7 @@ pub struct PduSessionTypes {
 pub struct SscModes {
     /// The default
     pub default_ssc_mode: SscMode,
-    /// Others
+    /// Others that are allowed
     pub allowed_ssc_modes: Option<Vec<SscMode>>,
 }
 

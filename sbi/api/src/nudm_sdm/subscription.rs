@@ -191,7 +191,7 @@ pub struct SdmSubscription {
     pub implicit_unsubscribe: Option<bool>,
     /// When it ends
     pub expires: Option<DateTime>,
-    /// Where notifications go
+    /// Notification URI
     pub callback_reference: String,
     /// Service that receives notifications
     pub amf_service_name: Option<ServiceName>,

@@ -70,13 +70,13 @@ pub struct Amf3GppAccessRegistration {
     pub purge_flag: Option<bool>,
     /// The equipment
     pub pei: Option<Pei>,
-    /// Whether IMS voice works
+    /// Support of IMS voice
     pub ims_vo_ps: Option<ImsVoPs>,
-    /// Where the UDM notifies that the AMF no longer serves the UE
+    /// Callback URI for deregistration by the UDM
     pub dereg_callback_uri: String,
     /// Service that receives the notification
     pub amf_service_name_dereg: Option<ServiceName>,
-    /// Where the restoration of a P-CSCF is notified
+    /// Callback URI for P-CSCF restoration
     pub pcscf_restoration_callback_uri: Option<String>,
     /// The UE's registration is initial
     pub initial_registration_ind: Option<bool>,
@@ -102,7 +102,7 @@ pub struct Amf3GppAccessRegistration {
     pub no_ee_subscription_ind: Option<bool>,
     /// The subscriber
     pub supi: Option<Supi>,
-    /// Where the UDM notifies of lost data
+    /// Callback URI for data restoration
     pub data_restoration_callback_uri: Option<String>,
 }
 
@@ -151,7 +151,7 @@ pub struct Amf3GppAccessRegistrationModification {
     pub purge_flag: Option<bool>,
     /// The equipment
     pub pei: Option<Pei>,
-    /// Whether IMS voice works
+    /// Support of IMS voice
     pub ims_vo_ps: Option<ImsVoPs>,
     /// The backup AMF
     pub backup_amf_info: Option<Vec<BackupAmfInfo>>,
@@ -221,7 +221,7 @@ pub struct SmfRegistration {
     pub dnn: Option<Dnn>,
     /// The session is for emergency
     pub emergency_services: Option<bool>,
-    /// Where the restoration of a P-CSCF is notified
+    /// Callback URI for P-CSCF restoration
     pub pcscf_restoration_callback_uri: Option<String>,
     /// Network of the SMF
     pub plmn_id: PlmnId,
@@ -229,7 +229,7 @@ pub struct SmfRegistration {
     pub pgw_fqdn: Option<String>,
     /// Address of the PGW
     pub pgw_ip_addr: Option<IpAddress>,
-    /// Where the UDM notifies that the SMF no longer serves the session
+    /// Callback URI for deregistration by the UDM
     pub dereg_callback_uri: Option<String>,
     /// Why it registers
     pub registration_reason: Option<RegistrationReason>,
@@ -291,13 +291,13 @@ pub struct RegistrationDataSets {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DeregistrationData {
-    /// Why
+    /// Cause
     pub dereg_reason: DeregistrationReason,
     /// Access concerned
     pub access_type: Option<AccessType>,
     /// Session concerned
     pub pdu_session_id: Option<PduSessionId>,
-    /// SMF that took over
+    /// New SMF, which took the session over
     pub new_smf_instance_id: Option<NfInstanceId>,
 }
 

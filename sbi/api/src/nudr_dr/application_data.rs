@@ -50,15 +50,15 @@ pub struct TrafficInfluData {
     pub traff_corre_ind: Option<bool>,
     /// Correlation of the traffic of several UEs
     pub tfc_corre_info: Option<Value>,
-    /// From when on
+    /// Start
     pub valid_start_time: Option<DateTime>,
-    /// Until when
+    /// Expiry
     pub valid_end_time: Option<DateTime>,
     /// Recurring times
     pub temp_validities: Option<Vec<Value>>,
-    /// Where UEs have to be
+    /// Area of the UEs
     pub nw_area_info: Option<Value>,
-    /// Where notifications of the user plane path go
+    /// URI for notifications of the user plane path
     pub up_path_chg_notif_uri: Option<String>,
     /// Headers of the notifications
     pub headers: Option<Vec<String>>,
@@ -117,7 +117,7 @@ pub struct TrafficInfluSub {
     pub subscriber_cat_list: Option<Vec<String>>,
     /// UEs
     pub supis: Option<Vec<Supi>>,
-    /// Where notifications go
+    /// Notification URI
     pub notification_uri: String,
     /// When the subscription ends
     pub expiry: Option<DateTime>,

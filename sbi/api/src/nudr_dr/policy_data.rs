@@ -108,7 +108,7 @@ impl SmPolicyDnnData {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDataSubscription {
-    /// Where notifications go
+    /// Notification URI
     pub notification_uri: String,
     /// Correlation identifier of the notifications
     pub notif_id: Option<String>,

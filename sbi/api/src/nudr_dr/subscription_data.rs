@@ -116,9 +116,9 @@ pub struct SequenceNumber {
 pub struct SubscriptionDataSubscriptions {
     /// The monitored subscriber
     pub ue_id: Option<String>,
-    /// Where notifications go
+    /// Notification URI
     pub callback_reference: String,
-    /// Where the NF behind the UDM is notified
+    /// Original callback URI, of the NF that subscribed at the UDM
     pub original_callback_reference: Option<String>,
     /// Monitored resources
     pub monitored_resource_uris: Vec<String>,
@@ -141,7 +141,7 @@ pub struct SubscriptionDataSubscriptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DataChangeNotify {
-    /// Where the NF behind the UDM is notified
+    /// Original callback URI, of the NF that subscribed at the UDM
     pub original_callback_reference: Option<Vec<String>>,
     /// The subscriber whose data changed
     pub ue_id: Option<String>,

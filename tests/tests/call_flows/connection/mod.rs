@@ -4,4 +4,5 @@ pub mod malformed_nas;
 pub mod nas_non_delivery;
 pub mod paging;
 pub mod service_request;
+pub mod ue_context_release;
 pub mod ue_radio_capability_info;

@@ -1,4 +1,5 @@
 //! NG interface procedures (TS 38.413, 8).
+pub mod amf_configuration_update;
 pub mod amf_status_indication;
 pub mod element_order;
 pub mod gnb_failure;
@@ -7,4 +8,5 @@ pub mod ng_reset;
 pub mod ng_setup;
 pub mod overload_control;
 pub mod pdu_session_resource;
+pub mod ran_configuration_update;
 pub mod unchecked_sctp;

@@ -1,22 +1,13 @@
 //! Initial, mobility and periodic registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1.2 and
 //! 5.5.1.3).
+use super::identification::received_identity_request;
 use anyhow::ensure;
 use martlet::core::Sbi;
+use martlet_ran::RegistrationType;
 use martlet_ran::ue::PduSessionRequest;
-use martlet_ran::{RegistrationType, UeEvent};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
-use tokio::sync::broadcast::Receiver;
 
 pub const AUTHENTICATE: &str = "nausf-auth Authenticate";
-
-/// IDENTITY REQUEST for the SUCI, not protected.
-const IDENTITY_REQUEST: [u8; 4] = [0x7e, 0x00, 0x5b, 0x01];
-
-/// Whether the UE has received an IDENTITY REQUEST for its SUCI.
-fn received_identity_request(events: &mut Receiver<UeEvent>) -> bool {
-    std::iter::from_fn(|| events.try_recv().ok())
-        .any(|event| matches!(event, UeEvent::NasReceived(nas) if nas[..] == IDENTITY_REQUEST))
-}
 
 #[test]
 fn known_5g_guti_is_accepted_and_reallocated() {
@@ -35,26 +26,6 @@ fn known_5g_guti_is_accepted_and_reallocated() {
         );
         ensure!(core.sbi_record.calls(AUTHENTICATE) == 1, "the UE was authenticated again");
         ensure!(!received_identity_request(&mut events), "IDENTITY REQUEST for a known 5G-GUTI");
-        core.use_session_and_deregister(&ue).await?;
-        core.until_all_released().await
-    });
-}
-
-#[test]
-fn unknown_5g_guti_triggers_an_identity_request() {
-    in_namespace(|| async {
-        // The AMF deletes the context at deregistration, so it does not know the 5G-GUTI later.
-        let core =
-            TestCore::start(Sbi::Local, |config| config.amf.timers.deregistered_s = 0).await?;
-        let gnb = core.gnb(1).await?;
-        let ue = gnb.new_ue(core.ue_config(1))?;
-        ue.register().await?;
-        ue.deregister().await?;
-        core.until("the AMF has deleted the context", |counts| counts.contexts == 0).await?;
-        let mut events = ue.subscribe().await?;
-        ue.register().await?;
-        ensure!(received_identity_request(&mut events), "no IDENTITY REQUEST");
-        ensure!(core.sbi_record.calls(AUTHENTICATE) == 2, "an unknown UE must be authenticated");
         core.use_session_and_deregister(&ue).await?;
         core.until_all_released().await
     });

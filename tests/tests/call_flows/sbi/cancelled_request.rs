@@ -85,9 +85,9 @@ fn cancelled_amf_registration_leaves_one_serving_amf() {
             ensure!(!last || answer.is_ok(), "the last registration failed");
             // Requests in flight have arrived.
             tokio::time::sleep(Duration::from_millis(20)).await;
-            let patient =
+            let client =
                 UdmUeContextManagementClient::new(consumer(&binding, udm, Duration::from_secs(5))?);
-            if let Ok(now) = patient.get_3gpp_registration(supi, FeaturesQuery::default()).await {
+            if let Ok(now) = client.get_3gpp_registration(supi, FeaturesQuery::default()).await {
                 let serves: usize =
                     now.dereg_callback_uri.rsplit('-').next().context("no number")?.parse()?;
                 if stored.last() != Some(&serves) {

@@ -1,7 +1,7 @@
 //! The service-based interface (TS 29.500; TS 33.501, 13).
 pub mod cancelled_request;
 pub mod malformed;
-pub mod other_makers;
+pub mod other_vendors;
 pub mod overload;
 pub mod proxy;
 pub mod service_calls;

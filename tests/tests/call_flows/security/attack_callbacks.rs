@@ -146,6 +146,106 @@ fn attack_sessions_and_policies_send_requests_to_the_oam_port() {
     });
 }
 
+/// What a consumer names in subscriptions to the messages of a UE, and another AMF in a UE context.
+#[test]
+fn attack_subscriptions_to_messages_of_a_ue_send_requests_to_the_oam_port() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let refused = MetricDelta::of("martlet_sbi_callbacks_refused_total", &[]);
+        let (supi, uri) = ("imsi-001010000000001", "http://127.0.0.1:9090/stop");
+        let slice = json!({"sst": 1, "sd": "010203"});
+        let network = json!({"mcc": "001", "mnc": "01"});
+        let subscriptions =
+            format!("/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages/subscriptions");
+        // A handover from another AMF, with an address of its own and a session elsewhere.
+        let content = json!({"ngapData": {"contentId": "container"}});
+        let handover = |context: Value, notify: &str| {
+            json!({
+                "ueContext": context, "sourceToTargetData": content, "pduSessionList": [],
+                "n2NotifyUri": notify,
+                "targetId": {
+                    "ranNodeId": {
+                        "plmnId": network, "gNbId": {"bitLength": 24, "gNBValue": "000001"},
+                    },
+                    "tai": {"plmnId": network, "tac": "000001"},
+                },
+            })
+        };
+        let elsewhere = json!({
+            "supi": "imsi-001010000000002",
+            "sessionContextList": [{
+                "pduSessionId": 1, "smContextRef": format!("{uri}/nsmf-pdusession/v1/sm-contexts/1"),
+                "sNssai": slice, "dnn": "internet", "accessType": "3GPP_ACCESS",
+            }],
+        });
+        let context = "/namf-comm/v1/ue-contexts/imsi-001010000000002";
+        let registration = json!({
+            "amfInstanceId": "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f78", "deregCallbackUri": uri,
+            "guami": {"plmnId": network, "amfId": "cafe00"}, "ratType": "NR",
+        });
+        let requests = [
+            (
+                "POST",
+                17,
+                subscriptions.clone(),
+                json!({"n1MessageClass": "LPP", "n1NotifyCallbackUri": uri}),
+            ),
+            (
+                "POST",
+                17,
+                subscriptions,
+                json!({"n2InformationClass": "NRPPa", "n2NotifyCallbackUri": uri}),
+            ),
+            (
+                "POST",
+                17,
+                "/namf-comm/v1/non-ue-n2-messages/subscriptions".into(),
+                json!({"n2InformationClass": "NRPPa", "n2NotifyCallbackUri": uri}),
+            ),
+            (
+                "POST",
+                17,
+                format!("/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages"),
+                json!({"n1n2FailureTxfNotifURI": uri, "pduSessionId": 1}),
+            ),
+            ("PUT", 17, context.into(), handover(json!({"supi": "imsi-001010000000002"}), uri)),
+            ("PUT", 17, context.into(), handover(elsewhere, "http://127.0.0.17:7777/x")),
+            (
+                "PUT",
+                12,
+                format!("/nudm-uecm/v1/{supi}/registrations/amf-3gpp-access"),
+                registration.clone(),
+            ),
+            (
+                "PUT",
+                11,
+                format!("/nudr-dr/v2/subscription-data/{supi}/context-data/amf-3gpp-access"),
+                registration,
+            ),
+            (
+                "POST",
+                11,
+                "/nudr-dr/v2/application-data/influenceData/subs-to-notify".into(),
+                json!({"notificationUri": uri, "supis": [supi]}),
+            ),
+        ];
+        let count = requests.len() as f64;
+        for (method, host, target, body) in requests {
+            let at = format!("http://127.0.0.{host}:7777");
+            let answer = send(method, &at, &target, &body).await?;
+            let cause = answer.1["cause"].as_str().unwrap_or_default();
+            let is_refused = (answer.0, cause) == (403, "REQUEST_NOT_ALLOWED");
+            ensure!(is_refused, "{method} {target} {body}: {answer:?}");
+        }
+        ensure!(refused.get() >= count, "{} refused", refused.get());
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
 /// One consumer takes half of the subscriptions to the state of the AMF, and others get the rest.
 #[test]
 fn attack_consumer_takes_all_subscriptions() {
@@ -170,17 +270,46 @@ fn attack_consumer_takes_all_subscriptions() {
         ensure!(served == 32, "{served} of 100");
         let other = subscribe("127.0.0.91", 0).await;
         ensure!(other.is_ok(), "{other:?}");
-        drop(core);
-        Ok(())
+
+        // The subscriptions to the data of one subscriber: the AMF's finds room.
+        let supi = "imsi-001010000000001";
+        let subscribe = async |host: &str, n: usize| {
+            let body = json!({
+                "nfInstanceId": "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f78",
+                "callbackReference": format!("http://{host}:80/x"),
+                "monitoredResourceUris": [format!("{supi}/am-data?{n}")],
+            });
+            let target = format!("/nudm-sdm/v2/{supi}/sdm-subscriptions");
+            post("http://127.0.0.12:7777", &target, &body).await
+        };
+        let mut served = 0;
+        for n in 0..20 {
+            match subscribe("127.0.0.90", n).await? {
+                (201, _) => served += 1,
+                (_, problem) => ensure!(problem["cause"] == "QUOTA_EXCEEDED", "{problem}"),
+            }
+        }
+        ensure!(served == 8, "{served} of 20");
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let (status, problem) = subscribe("127.0.0.91", 0).await?;
+        ensure!(status == 201, "{problem}");
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
 /// Posts JSON to a service. Returns the status and the answer.
 async fn post(at: &str, target: &str, body: &Value) -> Result<(u16, Value)> {
+    send("POST", at, target, body).await
+}
+
+/// Sends JSON to a service. Returns the status and the answer.
+async fn send(method: &str, at: &str, target: &str, body: &Value) -> Result<(u16, Value)> {
     let (root, _) = ApiRoot::split(at).context("not an API root")?;
     let request = Request {
         operation: None,
-        method: http::Method::POST,
+        method: method.parse()?,
         target: target.into(),
         headers: http::HeaderMap::new(),
         body: martlet_sbi::Body::encoded("application/json", body.to_string().into()),

@@ -86,7 +86,7 @@ fn n3_of(core: &TestCore, gnb: u8) -> Result<IpAddr> {
 
 /// Another gNB, whose UEs have sessions of their own, sends in the tunnel of a UE that it does not
 /// serve: its packets wait half a second for a path switch, and are dropped.
-async fn other_gnb(datapath: DatapathChoice, source_check: SourceCheck) -> Result<()> {
+async fn other_gnb(datapath: DatapathChoice, source_check: SourceCheck, rounds: u32) -> Result<()> {
     let core = TestCore::start(Sbi::Local, |config| {
         without_switch(&mut config.upf);
         config.upf.datapath = datapath;
@@ -100,7 +100,7 @@ async fn other_gnb(datapath: DatapathChoice, source_check: SourceCheck) -> Resul
     let (neighbour, _) = core.ue_with_session(&other, 2).await?;
     reaches(&neighbour, 1, GATEWAY).await?;
     // Packets that were in flight have arrived, and the UE is idle once: no gNB serves it then.
-    for is_idle in [false, true] {
+    for is_idle in (0..rounds).flat_map(|_| [false, true]) {
         if is_idle {
             ue.release_to_idle().await?;
             core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
@@ -123,6 +123,9 @@ async fn other_gnb(datapath: DatapathChoice, source_check: SourceCheck) -> Resul
         )
         .await?;
         ensure!(core.upf_forwarded() == before.0, "{}", core.status("upf"));
+        if is_idle {
+            reaches(&ue, 1, GATEWAY).await?;
+        }
     }
     reaches(&neighbour, 1, GATEWAY).await?;
     reaches(&ue, 1, GATEWAY).await
@@ -130,18 +133,22 @@ async fn other_gnb(datapath: DatapathChoice, source_check: SourceCheck) -> Resul
 
 #[test]
 fn attack_other_gnb_sends_in_the_tunnel_of_a_ue() {
-    in_namespace(|| other_gnb(DatapathChoice::Kernel, SourceCheck::Session));
+    let rounds = rounds(1);
+    let test = move || other_gnb(DatapathChoice::Kernel, SourceCheck::Session, rounds);
+    in_namespace_within(limit(3 * rounds), test);
 }
 
 #[test]
 fn attack_other_gnb_sends_in_the_tunnel_of_a_ue_with_xdp() {
-    in_namespace(|| other_gnb(DatapathChoice::Xdp, SourceCheck::Session));
+    let rounds = rounds(1);
+    let test = move || other_gnb(DatapathChoice::Xdp, SourceCheck::Session, rounds);
+    in_namespace_within(limit(3 * rounds), test);
 }
 
 #[test]
 fn other_gnbs_send_where_the_configuration_allows_it() {
-    in_namespace(|| other_gnb(DatapathChoice::Kernel, SourceCheck::Peer));
-    in_namespace(|| other_gnb(DatapathChoice::Xdp, SourceCheck::Peer));
+    in_namespace(|| other_gnb(DatapathChoice::Kernel, SourceCheck::Peer, 1));
+    in_namespace(|| other_gnb(DatapathChoice::Xdp, SourceCheck::Peer, 1));
 }
 
 /// A target gNB sends as soon as the UE is there, before the path switch: all of it arrives. So

@@ -20,6 +20,7 @@ const CORE: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 10);
 const CORE6: &str = "2001:db8:7::10";
 /// A gNB on that link.
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 20);
+const NEIGHBOUR6: &str = "2001:db8:7::20";
 const SCTP: u8 = 132;
 /// A port of the machine at which something listens at all addresses.
 const PORT: u16 = 7777;
@@ -82,9 +83,9 @@ fn init(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
 }
 
 /// Whether N2 answers an INIT of a UE with an INIT ACK.
-async fn n2_answers(ue: &Ue, from: Ipv4Addr, to: Ipv4Addr, patience: Duration) -> Result<bool> {
+async fn n2_answers(ue: &Ue, from: Ipv4Addr, to: Ipv4Addr, limit: Duration) -> Result<bool> {
     let started = Instant::now();
-    while started.elapsed() < patience {
+    while started.elapsed() < limit {
         ue.send_ip(1, init(from, to)).await?;
         let answered = async {
             loop {
@@ -122,8 +123,8 @@ async fn n2_through_a_session(datapath: DatapathChoice, open: bool) -> Result<()
     let gnb = martlet_ran::Gnb::connect(config).await?;
     let (ue, address) = core.ue_with_session(&gnb, 1).await?;
     reaches(&ue, 1, GATEWAY).await?;
-    let patience = if open { Duration::from_secs(20) } else { Duration::from_secs(1) };
-    let answered = n2_answers(&ue, address, CORE, patience).await?;
+    let limit = if open { Duration::from_secs(20) } else { Duration::from_secs(1) };
+    let answered = n2_answers(&ue, address, CORE, limit).await?;
     ensure!(answered == open, "N2 answers the UE: {answered}");
     ensure!(open || drops(&core, "n6_isolation") > 0, "{}", core.status("upf"));
     Ok(())
@@ -232,8 +233,13 @@ fn attack_ue_reaches_services_of_the_machine_with_nat_by_programs() {
 
 /// A UE of an Ethernet session asks for the machine and sends to it, over IPv4 and IPv6.
 async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
+    core_link().await?;
+    let address = format!("addr add {NEIGHBOUR}/24 dev core0");
+    run("ip", &address.split(' ').collect::<Vec<_>>()).await?;
     let core = TestCore::start(Sbi::Local, |config| {
         with(datapath)(&mut config.upf);
+        config.upf.n3.address = (CORE, 2152).into();
+        config.upf.xdp.interfaces = vec!["lo".into()];
         config.smf.dnns.push(martlet_smf::DnnConfig {
             name: "lan".into(),
             pool: String::new(),
@@ -253,7 +259,9 @@ async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
     core.subscribe(1, |subscriber| {
         subscriber.slices[0].dnns = vec![subscribed("lan", vec![SessionType::Ethernet])];
     })?;
-    let gnb = core.gnb(1).await?;
+    let mut config = core.gnb_config(1);
+    config.n3 = Some(NEIGHBOUR.into());
+    let gnb = martlet_ran::Gnb::connect(config).await?;
     let ue = gnb.new_ue(core.ue_config(1))?;
     ue.register().await?;
     ue.establish_pdu_session(of("lan", martlet_nas::PduSessionTypeValue::Ethernet)).await?;
@@ -264,7 +272,7 @@ async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
     let frame = |to: &[u8], kind: [u8; 2], payload: Vec<u8>| [to, &own, &kind, &payload].concat();
     let packet = |to: Ipv4Addr| udp_packet((from, 4000), (to, PORT), b"frame");
     let arp = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &own, &from.octets(), &[0; 6], &machine.octets()];
-    let six = |to: &str| -> Result<Vec<u8>> { Ok(udp6("fd09::2".parse()?, to.parse()?)) };
+    let six = |to: &str| -> Result<Vec<u8>> { Ok(udp6("fd09::2".parse()?, to.parse()?, PORT)) };
     let frames = [
         frame(&[0xff; 6], [8, 6], arp.concat()),
         frame(&mac, [8, 0], packet(machine)),
@@ -272,6 +280,11 @@ async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
         frame(&mac, [8, 0], packet(Ipv4Addr::new(127, 0, 0, 8))),
         frame(&mac, [0x86, 0xdd], six("::1")?),
         frame(&mac, [0x86, 0xdd], six("fd45::1")?),
+        // N2 and N3, a gNB, and another host of their network.
+        frame(&mac, [8, 0], packet(CORE)),
+        frame(&mac, [8, 0], packet(NEIGHBOUR)),
+        frame(&mac, [8, 0], packet(Ipv4Addr::new(192, 168, 7, 21))),
+        frame(&mac, [0x86, 0xdd], six(CORE6)?),
         // With a VLAN tag.
         frame(&mac, [0x81, 0], [vec![0, 0, 8, 0], packet(machine)].concat()),
     ];
@@ -300,12 +313,18 @@ fn attack_ue_reaches_services_of_the_machine_by_frames() {
     in_namespace(|| services_by_frames(DatapathChoice::Xdp));
 }
 
-/// A UDP packet over IPv6 without a checksum. The UPF counts it as dropped before N6.
-fn udp6(from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
+/// A UDP packet over IPv6, without data.
+fn udp6(from: Ipv6Addr, to: Ipv6Addr, port: u16) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
     packet.extend(from.octets());
     packet.extend(to.octets());
-    packet.extend([4000u16, PORT, 8, 0].iter().flat_map(|word| word.to_be_bytes()));
+    let pseudo =
+        packet[8..40].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    // Addresses, length, protocol, and the header (RFC 8200, 8.1).
+    let sum = pseudo.sum::<u32>() + 8 + 17 + 4000 + u32::from(port) + 8;
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet.extend([4000, port, 8, checksum].iter().flat_map(|word| word.to_be_bytes()));
     packet
 }
 
@@ -325,10 +344,12 @@ async fn services_over_ipv6(datapath: DatapathChoice) -> Result<()> {
     let session = ue.establish_pdu_session(request).await?;
     let own = configure6(&ue, session.psi).await?;
     martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await?;
+    let listener = UdpSocket::bind("[::]:7777")?;
+    listener.set_nonblocking(true)?;
     let before = drops(&core, "n6_isolation");
     let targets = [CORE6, "::1", "fd45::1", "ff02::1", "::ffff:192.168.7.10"];
     for to in targets {
-        ue.send_ip(session.psi, udp6(own, to.parse()?)).await?;
+        ue.send_ip(session.psi, udp6(own, to.parse()?, PORT)).await?;
     }
     let all = before + targets.len() as u64;
     martlet_tests::eventually(
@@ -336,7 +357,11 @@ async fn services_over_ipv6(datapath: DatapathChoice) -> Result<()> {
         || (drops(&core, "n6_isolation") >= all).then_some(()),
         || core.status("upf").to_string(),
     )
-    .await
+    .await?;
+    tokio::time::sleep(SILENCE).await;
+    let received = listener.recv_from(&mut [0; 64]);
+    ensure!(received.is_err(), "the machine received a packet: {received:?}");
+    martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await
 }
 
 #[test]
@@ -411,6 +436,60 @@ fn attack_ue_injects_gtpu_into_another_ues_downlink_with_xdp() {
     if is_installed("nft") {
         in_namespace(|| gtpu_to_the_gnb(DatapathChoice::Xdp));
     }
+}
+
+/// A UE with IPv6 sends to a gNB whose N3 has IPv6, and to another host of that network.
+async fn gtpu_to_the_gnb_over_ipv6(datapath: DatapathChoice) -> Result<()> {
+    core_link().await?;
+    let address = format!("addr add {NEIGHBOUR6}/64 dev core0 nodad");
+    run("ip", &address.split(' ').collect::<Vec<_>>()).await?;
+    let core = TestCore::start(Sbi::Local, |config| {
+        with(datapath)(&mut config.upf);
+        let own: Ipv6Addr = CORE6.parse().expect("an address");
+        config.upf.n3.address = (own, 2152).into();
+        config.upf.xdp.interfaces = vec!["lo".into()];
+    })
+    .await?;
+    core.subscribe(1, |subscriber| {
+        let session_types = vec![SessionType::Ipv6];
+        subscriber.slices[0].dnns =
+            vec![SubscribedDnn { session_types, ..SubscribedDnn::new("internet") }];
+    })?;
+    let mut config = core.gnb_config(1);
+    config.n3 = Some(NEIGHBOUR6.parse()?);
+    let gnb = martlet_ran::Gnb::connect(config).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    ue.register().await?;
+    let mut request = internet();
+    request.session_type = martlet_nas::PduSessionTypeValue::Ipv6;
+    let session = ue.establish_pdu_session(request).await?;
+    let own = configure6(&ue, session.psi).await?;
+    martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await?;
+    // What listens at the gNB's address, and at all others of the link.
+    let listener = UdpSocket::bind(("::", PORT))?;
+    listener.set_nonblocking(true)?;
+    let before = drops(&core, "n6_isolation");
+    for to in [NEIGHBOUR6, "2001:db8:7::21"] {
+        for port in [PORT, 2152] {
+            ue.send_ip(session.psi, udp6(own, to.parse()?, port)).await?;
+        }
+    }
+    martlet_tests::eventually(
+        "each packet is counted",
+        || (drops(&core, "n6_isolation") >= before + 4).then_some(()),
+        || core.status("upf").to_string(),
+    )
+    .await?;
+    tokio::time::sleep(SILENCE).await;
+    let received = listener.recv_from(&mut [0; 64]);
+    ensure!(received.is_err(), "the gNB received a packet: {received:?}");
+    martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await
+}
+
+#[test]
+fn attack_ue_reaches_the_gnb_over_ipv6() {
+    in_namespace(|| gtpu_to_the_gnb_over_ipv6(DatapathChoice::Kernel));
+    in_namespace(|| gtpu_to_the_gnb_over_ipv6(DatapathChoice::Xdp));
 }
 
 /// A UE opens more flows than it may have: another UE still gets one.

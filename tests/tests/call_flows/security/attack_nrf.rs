@@ -6,15 +6,18 @@ use martlet::config::{Config, PkiFile};
 use martlet::core::Sbi;
 use martlet::pki;
 use martlet_sbi::{
-    ApiRoot, CallPolicy, JsonPatch, PatchItem, Payload, Peer, Problem, Request, Response, Transport,
+    ApiRoot, Body, CallPolicy, JsonPatch, PatchItem, Payload, Peer, Problem, Request, Response,
+    Transport,
 };
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfInstanceQuery, NfManagementClient, NfProfile, NfStatus, NfType, SubscriptionData,
+    DefaultNotificationSubscription, NfInstanceQuery, NfManagementClient, NfProfile, NfStatus,
+    NfType, NotificationType, SubscriptionData,
 };
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_http::{ClientLimits, HttpBinding, Tls};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,6 +76,18 @@ impl Holder {
 
     /// Sends a request as it is.
     async fn send(&self, at: &str, target: &str, token: Option<&str>) -> Result<Response> {
+        self.ask(http::Method::GET, at, target, token, None).await
+    }
+
+    /// The same with a method and a body in JSON.
+    async fn ask(
+        &self,
+        method: http::Method,
+        at: &str,
+        target: &str,
+        token: Option<&str>,
+        body: Option<Value>,
+    ) -> Result<Response> {
         let (root, _) = ApiRoot::split(at).context("not an API root")?;
         let mut headers = http::HeaderMap::new();
         if let Some(token) = token {
@@ -80,10 +95,13 @@ impl Holder {
         }
         let request = Request {
             operation: None,
-            method: http::Method::GET,
+            method,
             target: target.into(),
             headers,
-            body: martlet_sbi::Body::empty(),
+            body: match body {
+                Some(json) => Body::encoded("application/json", json.to_string().into()),
+                None => Body::empty(),
+            },
             deadline: None,
         };
         self.0.send(&root, request).await.map_err(|problem| anyhow::anyhow!("{problem}"))
@@ -324,6 +342,13 @@ fn attack_subscription_sends_notifications_to_the_oam_port() {
             let answer = management.create_subscription(at(uri)).await;
             expect(answer, 403, "REQUEST_NOT_ALLOWED").context(uri.to_string())?;
         }
+        // In its own profile, for messages that other functions send without a subscription.
+        let mut profile = profile_of(&lmf.1, NfType::Lmf)?;
+        let oam = "http://127.0.0.1:9090/x".into();
+        let notification = DefaultNotificationSubscription::new(NotificationType::N1Messages, oam);
+        profile.default_notification_subscriptions = Some(vec![notification]);
+        let registered = management.register_nf_instance(&lmf.1, profile).await;
+        expect(registered, 403, "REQUEST_NOT_ALLOWED")?;
         // At a registered function it is served, and another function cannot remove it.
         let own = at("https://127.0.0.18:7777/x");
         let created = management.create_subscription(own).await;
@@ -333,6 +358,86 @@ fn attack_subscription_sends_notifications_to_the_oam_port() {
         expect(other.remove_subscription(&id).await, 403, "REQUEST_NOT_ALLOWED")?;
         let removed = management.remove_subscription(&id).await;
         removed.map_err(|problem| anyhow::anyhow!("{problem}"))
+    });
+}
+
+/// Notifications need no token: only functions of the type that sends them may.
+#[test]
+fn attack_certificate_holder_sends_notifications_of_other_functions() {
+    in_namespace(|| async {
+        let folder = Folder::new("notifications")?;
+        let core = secured_core(&folder.0).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let (lmf, udm) = (folder.holder("lmf")?, folder.holder("udm")?);
+        let supi = "imsi-001010000000001";
+        let deregistration = format!("/namf-callback/v1/deregistration/{supi}");
+        let withdrawn = json!({
+            "deregReason": "SUBSCRIPTION_WITHDRAWN", "accessType": "3GPP_ACCESS",
+        });
+        let resource = json!({"resourceUri": "https://127.0.0.14:7777/x", "cause": "UNSPECIFIED"});
+        let profile = profile_of(OWN, NfType::Ausf)?;
+        let registered = json!({
+            "event": "NF_REGISTERED", "nfInstanceUri": format!("{NRF}/nnrf-nfm/v1/nf-instances/{OWN}"),
+            "nfProfile": serde_json::to_value(profile)?,
+        });
+        let mut requests = vec![
+            (17, deregistration.clone(), withdrawn.clone()),
+            (17, format!("/namf-callback/v1/am-policy/{supi}/terminate"), resource.clone()),
+            (17, format!("/namf-callback/v1/sdm-change/{supi}"), json!({"notifyItems": []})),
+            (17, "/namf-callback/v1/n1-message-notify".into(), json!({})),
+            (12, "/nudr-data-callback/v1/data-change".into(), json!({"notifyItems": []})),
+            (14, "/nudr-policy-callback/v1/policy-data-change".into(), json!([])),
+            // A false AUSF, at the LMF's own address.
+            (17, "/nnrf-nfstatus-callback/v1/nf-status".into(), registered),
+        ];
+        for session in 0..4 {
+            let reports = [
+                ("sm-policy", "/terminate", resource.clone()),
+                ("deregistration", "", withdrawn.clone()),
+                ("charging", "", json!({"notificationType": "ABORT_CHARGING"})),
+            ];
+            requests.extend(reports.map(|(kind, end, body)| {
+                (16, format!("/nsmf-callback/v1/{kind}/{session}{end}"), body)
+            }));
+            let status = json!({"statusInfo": {"resourceStatus": "RELEASED"}});
+            let path = format!("/namf-callback/v1/sm-context-status/{supi}/1/{session}");
+            requests.push((17, path, status));
+        }
+        for (host, path, body) in requests {
+            let at = format!("https://127.0.0.{host}:7777");
+            let answer = lmf.ask(http::Method::POST, &at, &path, None, Some(body)).await?;
+            ensure!(answer.status == 403, "{path}: {answer:?}");
+        }
+        // With its token for `namf-comm`, it does not move the UE's context to itself, either.
+        let registered = lmf.management()?;
+        let registered =
+            registered.register_nf_instance(&lmf.1, profile_of(&lmf.1, NfType::Lmf)?).await;
+        registered.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let token = lmf.token(wanted(&lmf.1, NfType::Lmf, "AMF", "namf-comm")).await?;
+        let token = token.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let context = format!("/namf-comm/v1/ue-contexts/{supi}");
+        let transfer = json!({"reason": "MOBI_REG_UE_VALIDATED", "accessType": "3GPP_ACCESS"});
+        let transferred = json!({"transferStatus": "TRANSFERRED"});
+        let (post, put) = (http::Method::POST, http::Method::PUT);
+        for (method, end, body) in [
+            (&post, "/transfer", transfer),
+            (&post, "/transfer-update", transferred),
+            (&post, "/release", json!({"ngapCause": {"group": 0, "value": 0}})),
+            (&put, "", json!({})),
+        ] {
+            let path = format!("{context}{end}");
+            let at = "https://127.0.0.17:7777";
+            let answer = lmf.ask(method.clone(), at, &path, Some(&token), Some(body)).await?;
+            ensure!(answer.status == 403, "{path}: {answer:?}");
+        }
+        reaches(&ue, 1, GATEWAY).await?;
+        ensure!(core.counts().registered == 1, "{:?}", core.counts());
+        // The UDM's is accepted.
+        let at = "https://127.0.0.17:7777";
+        let answer = udm.ask(post, at, &deregistration, None, Some(withdrawn)).await?;
+        ensure!((200..300).contains(&answer.status), "{answer:?}");
+        core.until_all_released().await
     });
 }
 

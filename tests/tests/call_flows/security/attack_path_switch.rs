@@ -12,6 +12,11 @@ use martlet_ran::{Gnb, Ue};
 use martlet_tests::{
     GATEWAY, MetricDelta, RawGnb, TestCore, eventually, in_namespace, in_namespace_within, reaches,
 };
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// Time limit of the answers to four requests.
+const ANSWER: Duration = Duration::from_secs(40);
 
 /// A UE with a session at gNB 1, and its AMF UE NGAP ID.
 async fn victim(core: &TestCore) -> Result<(Gnb, Ue, u64)> {
@@ -61,6 +66,65 @@ fn attack_path_switch_of_a_foreign_ue() {
             reaches(&ue, 1, GATEWAY).await?;
         }
         ensure!(refused.get() >= f64::from(rounds), "{} counted", refused.get());
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
+/// Requests without a pause, while the UE is handed over between its own gNBs.
+#[test]
+fn attack_path_switch_of_a_foreign_ue_during_handovers() {
+    let rounds = rounds(10);
+    in_namespace_within(limit(rounds), move || async move {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let (one, ue, amf_id) = victim(&core).await?;
+        let two = core.gnb(3).await?;
+        let (attacker, _) = attack(&core, 2, 7, amf_id).await?;
+        let (refused, accepted) = (Cell::new(0u32), Cell::new(0u32));
+        let flood = async {
+            loop {
+                for _ in 0..4 {
+                    attacker.send(path_switch(amf_id, 1)?).await?;
+                }
+                let (mut answers, started) = (0, Instant::now());
+                while answers < 4 {
+                    // SCTP may have to send again on a busy machine.
+                    let answer = match attacker.next().await {
+                        Ok(answer) => answer,
+                        Err(_) if started.elapsed() < ANSWER => continue,
+                        Err(error) => return Err(error.context(format!("{answers} answers"))),
+                    };
+                    answers += 1;
+                    let of = match answer.kind() {
+                        Kind::Unsuccessful_PathSwitchRequest => &refused,
+                        _ => &accepted,
+                    };
+                    of.update(|n| n + 1);
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            #[allow(unreachable_code)]
+            anyhow::Ok(())
+        };
+        let handovers = async {
+            for round in 0..rounds {
+                let to = if round % 2 == 0 { &two } else { &one };
+                match round % 4 < 2 {
+                    true => ue.xn_handover_to(to).await?,
+                    false => ue.handover_to(to).await?,
+                };
+                reaches(&ue, 1, GATEWAY).await?;
+            }
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            done = handovers => done?,
+            ended = flood => anyhow::bail!("the flood ended: {ended:?}"),
+        }
+        let (refused, accepted) = (refused.get(), accepted.get());
+        ensure!(accepted == 0 && refused >= rounds, "{accepted} accepted, {refused} refused");
+        println!("{rounds} handovers, {refused} requests refused");
+        attacker.abort();
         ue.deregister().await?;
         core.until_all_released().await
     });

@@ -4,12 +4,16 @@ use crate::user_plane::switch::on_switch;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};
+use martlet_nas::PduSessionTypeValue;
+use martlet_ran::{Gnb, Ue};
+use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{
-    GATEWAY, SwitchWiring, TestCore, eventually, in_namespace, ping, reaches, run, switch_program,
+    GATEWAY, SwitchWiring, TestCore, configure6, eventually, in_namespace, internet, ping, ping6,
+    reaches, run, switch_program,
 };
 use martlet_upf::config::{DatapathChoice, DnnConfig, SwitchEngine, UeToUe};
 use martlet_upf::conformance::udp_packet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
@@ -29,11 +33,28 @@ async fn counted(core: &TestCore, reason: &str, due: u64) -> Result<()> {
     eventually("each packet is counted", is_counted, || core.status("upf").to_string()).await
 }
 
+/// A UE with a session for both versions of IP, and its addresses.
+async fn dual_stack(core: &TestCore, gnb: &Gnb, n: u64) -> Result<(Ue, Ipv4Addr, Ipv6Addr)> {
+    core.subscribe(n, |subscriber| {
+        let session_types = vec![SessionType::Ipv4v6];
+        subscriber.slices[0].dnns =
+            vec![SubscribedDnn { session_types, ..SubscribedDnn::new("internet") }];
+    })?;
+    let ue = gnb.new_ue(core.ue_config(n))?;
+    ue.register().await?;
+    let mut request = internet();
+    request.session_type = PduSessionTypeValue::Ipv4v6;
+    let session = ue.establish_pdu_session(request).await?;
+    let six = configure6(&ue, session.psi).await?;
+    Ok((ue, session.ipv4.context("an address")?, six))
+}
+
 async fn flows_on_the_switch(engine: SwitchEngine) -> Result<()> {
     let core = TestCore::start(Sbi::Local, |config| {
         config.upf.datapath = DatapathChoice::Switch;
         config.upf.switch.engine = engine;
-        config.upf.n6.deny = vec!["10.77.0.0/16".parse().expect("a network")];
+        config.upf.n6.deny =
+            ["10.77.0.0/16", "fd77::/64"].map(|it| it.parse().expect("a network")).into();
         config.upf.dnns = vec![DnnConfig {
             name: "internet".into(),
             ue_to_ue: UeToUe::Deny,
@@ -44,8 +65,8 @@ async fn flows_on_the_switch(engine: SwitchEngine) -> Result<()> {
     // The machine behind the switch's next hop has the address.
     run("ip", &["addr", "add", "10.77.0.1/32", "dev", "dn"]).await?;
     let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
-    let (ue, from) = core.ue_with_session(&gnb, 1).await?;
-    let (neighbour, to) = core.ue_with_session(&other, 2).await?;
+    let (ue, from, from6) = dual_stack(&core, &gnb, 1).await?;
+    let (neighbour, to, to6) = dual_stack(&core, &other, 2).await?;
     reaches(&ue, 1, HOST).await?;
     reaches(&neighbour, 1, HOST).await?;
     on_switch(&core, 2).await?;
@@ -55,13 +76,16 @@ async fn flows_on_the_switch(engine: SwitchEngine) -> Result<()> {
 
     // An address of the core, and another UE.
     let before = (drops(&core, "n6_isolation"), drops(&core, "ue_to_ue"));
-    for _ in 0..5 {
+    for n in 0..5 {
+        ue.send_ip(1, ping6(from6, "fd77::1".parse()?, n)).await?;
+        ue.send_ip(1, ping6(from6, "ff02::1".parse()?, n)).await?;
+        ue.send_ip(1, ping6(from6, to6, n)).await?;
         ue.send_ip(1, udp_packet((from, 4000), (CORE, 7777), b"core")).await?;
         ue.send_ip(1, udp_packet((from, 4000), (Ipv4Addr::BROADCAST, 7777), b"all")).await?;
         ue.send_ip(1, udp_packet((from, 4000), (to, 7777), b"neighbour")).await?;
     }
-    counted(&core, "n6_isolation", before.0 + 10).await?;
-    counted(&core, "ue_to_ue", before.1 + 5).await?;
+    counted(&core, "n6_isolation", before.0 + 20).await?;
+    counted(&core, "ue_to_ue", before.1 + 10).await?;
     let mut buffer = [0; 64];
     let received = tokio::time::timeout(SILENCE, listener.recv_from(&mut buffer)).await;
     ensure!(received.is_err(), "the core received {received:?}");

@@ -159,16 +159,8 @@ pub fn parse(
         return wrong(end, "the kind of rule is missing: decap, encap, hop and so on");
     };
     let kind = kind(*column, name)?;
-    let table = info
-        .tables
-        .iter()
-        .position(|table| table.alias == kind.table)
-        .expect("a table of the program");
-    let action = info
-        .actions
-        .iter()
-        .position(|action| action.alias == kind.action)
-        .expect("an action of the program");
+    let table = info.table(kind.table).expect("a table of the program");
+    let action = info.action(kind.action).expect("an action of the program");
     let mut found: Vec<(&Word, usize, Read)> = Vec::new();
     for pair in pairs.chunks(2) {
         let (column, text) = pair[0];

@@ -170,18 +170,8 @@ impl Tables {
         action: &str,
         arguments: &[u64],
     ) -> TableEntry {
-        let table = self
-            .info
-            .tables
-            .iter()
-            .position(|of| of.alias == table)
-            .expect("a table of the program");
-        let action = self
-            .info
-            .actions
-            .iter()
-            .position(|of| of.alias == action)
-            .expect("an action of the program");
+        let table = self.info.table(table).expect("a table of the program");
+        let action = self.info.action(action).expect("an action of the program");
         let call = Call { action, arguments: arguments.to_vec() };
         TableEntry { table, key: Key { fields, priority }, call, metadata: OURS.to_vec() }
     }

@@ -150,6 +150,16 @@ impl Numbers {
 }
 
 impl P4Info {
+    /// The index of the table with an alias.
+    pub fn table(&self, alias: &str) -> Option<usize> {
+        self.tables.iter().position(|table| table.alias == alias)
+    }
+
+    /// The index of the action with an alias.
+    pub fn action(&self, alias: &str) -> Option<usize> {
+        self.actions.iter().position(|action| action.alias == alias)
+    }
+
     /// The text form of the message `p4.config.v1.P4Info`, which controllers load.
     pub fn to_text(&self, program: &str) -> String {
         let mut text =

@@ -124,18 +124,8 @@ pub(crate) fn rule(
     action: &str,
     arguments: Vec<u64>,
 ) -> Update {
-    let table = program
-        .info
-        .tables
-        .iter()
-        .position(|of| of.alias == table)
-        .expect("a table of the program");
-    let action = program
-        .info
-        .actions
-        .iter()
-        .position(|of| of.alias == action)
-        .expect("an action of the program");
+    let table = program.info.table(table).expect("a table of the program");
+    let action = program.info.action(action).expect("an action of the program");
     let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
     Update {
         operation: Operation::Insert,

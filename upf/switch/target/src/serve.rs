@@ -68,13 +68,8 @@ pub const NATIVE_N6: u32 = 3;
 pub fn base(program: &Program) -> Vec<Update> {
     let entry = |table: &str, port: u32, action: &str, arguments: &[u64]| {
         let info = &program.info;
-        let table =
-            info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
-        let action = info
-            .actions
-            .iter()
-            .position(|of| of.alias == action)
-            .expect("an action of the program");
+        let table = info.table(table).expect("a table of the program");
+        let action = info.action(action).expect("an action of the program");
         let call = Call { action, arguments: arguments.to_vec() };
         let key = Key { fields: vec![FieldMatch::Exact(port.into())], priority: 0 };
         Update {

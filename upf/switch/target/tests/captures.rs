@@ -67,8 +67,8 @@ fn entry(
     (table, key, action, arguments): (&str, u64, &str, &[u64]),
 ) -> TableEntry {
     let info = &tables.program().info;
-    let table = info.tables.iter().position(|of| of.alias == table).expect(table);
-    let action = info.actions.iter().position(|of| of.alias == action).expect(action);
+    let table = info.table(table).expect(table);
+    let action = info.action(action).expect(action);
     let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
     TableEntry {
         table,

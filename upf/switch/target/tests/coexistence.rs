@@ -197,9 +197,8 @@ fn hold(address: SocketAddr, operation: Operation) {
         let mut client = Client::connect(address, 1).await.expect("a switch");
         client.lead(None).await.expect("the only controller");
         let info = client.program().info.clone();
-        let table = info.tables.iter().position(|of| of.alias == "gtp_decap").expect("a table");
-        let action =
-            info.actions.iter().position(|of| of.alias == "hold_uplink").expect("an action");
+        let table = info.table("gtp_decap").expect("a table");
+        let action = info.action("hold_uplink").expect("an action");
         let key = Key { fields: vec![FieldMatch::Exact(0x1000)], priority: 0 };
         let entry =
             TableEntry { table, key, call: Call { action, arguments: vec![] }, metadata: vec![] };

@@ -275,8 +275,8 @@ fn the_controller_receives_and_sends_packets() {
     testbed.switch.settle();
     assert_eq!(testbed.switch.collect(3), Some(frame.clone()));
     let info = &testbed.tables.program().info;
-    let at = |table: &str| info.tables.iter().position(|of| of.alias == table).expect("a table");
-    let action = info.actions.iter().position(|of| of.alias == "to_controller").expect("an action");
+    let at = |table: &str| info.table(table).expect("a table");
+    let action = info.action("to_controller").expect("an action");
     let mut update =
         base(testbed.tables.program()).pop().expect("the default entry of the core port");
     assert_eq!(update.entry.table, at("ip_default_forward"));

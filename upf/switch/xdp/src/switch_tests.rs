@@ -61,10 +61,10 @@ fn change(
 ) -> Change {
     let info = &switch.compiled().program.info;
     let entry = |(key, action, arguments): Given<'_>| {
-        let action = info.actions.iter().position(|of| of.alias == action).expect("an action");
+        let action = info.action(action).expect("an action");
         RawEntry { values: vec![key], masks: None, priority: 0, action, arguments }
     };
-    let table = info.tables.iter().position(|of| of.alias == table).expect("a table");
+    let table = info.table(table).expect("a table");
     Change { table, before: before.map(entry), after: after.map(entry) }
 }
 

@@ -38,9 +38,9 @@ impl HandoverRequired {
 /// Handover Request Acknowledge Transfer, target gNB to SMF (TS 38.413, 9.3.4.11).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoverRequestAcknowledge {
-    /// Where the UPF sends downlink after the handover.
+    /// The target gNB's end of the N3 tunnel.
     pub downlink: GtpTunnel,
-    /// Where forwarded downlink data goes.
+    /// Tunnel endpoint for forwarded downlink data.
     pub forwarding: Option<GtpTunnel>,
     /// The result of a security preference.
     pub security: Option<SecurityOutcome>,
@@ -94,7 +94,7 @@ impl HandoverRequestAcknowledge {
 /// Handover Command Transfer, SMF to source gNB (TS 38.413, 9.3.4.10).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HandoverCommand {
-    /// Where the source sends the data that it forwards.
+    /// Tunnel endpoint for the data that the source forwards.
     pub forwarding: Option<GtpTunnel>,
     /// The flows whose data it forwards.
     pub flows: Vec<u8>,

@@ -14,11 +14,11 @@ use super::{GtpTunnel, SecurityOutcome, TransferError, UserPlaneSecurity};
 /// Path Switch Request Transfer, gNB to SMF (TS 38.413, 9.3.4.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathSwitchRequest {
-    /// Where the UPF sends downlink from now on.
+    /// The target gNB's end of the N3 tunnel.
     pub downlink: GtpTunnel,
     /// Whether that end is the one used before.
     pub reused: bool,
-    /// What the source gNB had for the user plane's security: the outcome and what it was asked.
+    /// The user plane security at the source gNB: the outcome and the policy.
     pub security: Option<(SecurityOutcome, UserPlaneSecurity)>,
     /// The flows that were taken over. At least one.
     pub flows: Vec<u8>,
@@ -66,7 +66,7 @@ impl PathSwitchRequest {
 pub struct PathSwitchAcknowledge {
     /// The UPF's end, where it changed.
     pub uplink: Option<GtpTunnel>,
-    /// What is asked for the user plane's security, where the gNB had it wrong.
+    /// The user plane security policy, where the gNB had another one.
     pub security: Option<UserPlaneSecurity>,
 }
 

@@ -101,7 +101,7 @@ impl Arp {
     }
 }
 
-/// What a flow is treated as.
+/// QoS characteristics of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FiveQi {
     /// A 5QI of TS 23.501, table 5.7.4-1, or one that the operator configured in the RAN (TS
@@ -233,7 +233,7 @@ impl FiveQi {
     }
 }
 
-/// What a GBR flow is promised, bit/s (TS 38.413, 9.3.1.10).
+/// Bit rates of a GBR flow, bit/s (TS 38.413, 9.3.1.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuaranteedBitRate {
     /// Maximum to the UE.
@@ -255,7 +255,7 @@ pub struct GuaranteedBitRate {
 /// QoS parameters of a flow (TS 38.413, 9.3.1.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QosParameters {
-    /// What the flow is treated as.
+    /// QoS characteristics of the flow.
     pub five_qi: FiveQi,
     /// Allocation and retention priority.
     pub arp: Arp,

@@ -60,7 +60,7 @@ impl SessionType {
 pub struct SetupRequest {
     /// Aggregate maximum bit rate of the session; mandatory in practice when a flow is non-GBR.
     pub ambr: Option<Ambr>,
-    /// Where the gNB sends uplink: the UPF's end of the N3 tunnel.
+    /// The UPF's end of the N3 tunnel.
     pub uplink: GtpTunnel,
     /// Further uplink tunnel ends, for split sessions.
     pub additional_uplink: Vec<GtpTunnel>,
@@ -226,7 +226,7 @@ impl SetupRequest {
 /// PDU Session Resource Setup Response Transfer, gNB to SMF (TS 38.413, 9.3.4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupResponse {
-    /// Where the UPF sends downlink, and the flows that were set up.
+    /// The gNB's end of the N3 tunnel, and the flows that were set up.
     pub downlink: FlowTunnel,
     /// Further downlink tunnel ends, for split sessions.
     pub additional_downlink: Vec<FlowTunnel>,

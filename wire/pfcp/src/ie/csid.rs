@@ -2,7 +2,7 @@
 use super::address::Reader;
 use crate::{DecodeError, IeValue};
 
-/// The node that gave connection set identifiers.
+/// The node that assigned connection set identifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CsidNode {
     /// A node with an IP address.
@@ -14,7 +14,7 @@ pub enum CsidNode {
 /// Connection sets of a node, to one of which each of its sessions may belong (8.2.45).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FqCsid {
-    /// Who gave them.
+    /// The node that assigned them.
     pub node: CsidNode,
     /// At most 15.
     pub csids: Vec<u16>,

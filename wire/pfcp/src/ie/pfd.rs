@@ -27,7 +27,7 @@ pub struct PfdContents {
     pub urls: Vec<Vec<u8>>,
     /// Domain names, each with its protocol, if any.
     pub domain_names: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// What operators agree on.
+    /// Custom PFD content, as operators agree.
     pub custom: Option<Vec<u8>>,
 }
 

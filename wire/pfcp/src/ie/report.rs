@@ -66,15 +66,16 @@ impl IeValue for DownlinkDataServiceInformation {
 group! {
     /// Downlink data arrived for a session whose packets are buffered (7.5.8.2).
     DownlinkDataReport = 83 {
-        /** The PDRs that the packets met. */ list pdr_ids: PdrId,
-        /** What is known of the packet. */ opt service_information: DownlinkDataServiceInformation,
+        /** The PDRs that the packets matched. */ list pdr_ids: PdrId,
+        /** The packet that caused the report. */
+        opt service_information: DownlinkDataServiceInformation,
     }
 }
 
 group! {
     /// Tunnels of which the peer sent an Error Indication (7.5.8.4).
     ErrorIndicationReport = 99 {
-        /** The peers' ends. */ list remote_fteids: FTeid,
+        /** Their F-TEIDs at the peers. */ list remote_fteids: FTeid,
     }
 }
 
@@ -100,11 +101,11 @@ macro_rules! usage_reports {
             $name = $type {
                 /** The rule. */ req urr_id: UrrId,
                 /** Number of the report. */ req ur_seqn: UrSeqn,
-                /** Why now. */ req trigger: UsageReportTrigger,
-                /** From when. */ opt start: StartTime,
-                /** Until when. */ opt end: EndTime,
-                /** How much. */ opt volume: VolumeMeasurement,
-                /** How long. */ opt duration: DurationMeasurement,
+                /** Trigger of the report. */ req trigger: UsageReportTrigger,
+                /** Start of the measurement. */ opt start: StartTime,
+                /** End of the measurement. */ opt end: EndTime,
+                /** Volume. */ opt volume: VolumeMeasurement,
+                /** Duration. */ opt duration: DurationMeasurement,
                 /** The application whose traffic started or stopped. */
                 opt application: ApplicationDetectionInformation,
                 /** The first packet. */ opt first_packet: TimeOfFirstPacket,

@@ -13,7 +13,7 @@ use super::ue_context_release;
 use crate::n2::signalling::Direction;
 use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
 use crate::procedures::registration::amf_set_takeover;
-use crate::ue::{Event, InitialMessage, Reallocation, Ue, UeHandle, signalling};
+use crate::ue::{Event, InitialMessage, NasExchange, Reallocation, Ue, UeHandle, signalling};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_event_queue::TrySendError;
@@ -177,10 +177,13 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
         ue_context_release::run(ue, Cause::radioNetwork(cause));
     }
     ue.connection = Some(message.connection);
-    ue.secured = verified;
     ue.admission.over_share = message.over_share && !verified;
-    if verified {
-        ue.set_verified();
+    match verified {
+        true => {
+            ue.set_nas_exchange(NasExchange::Secure);
+            ue.set_verified();
+        }
+        false => ue.set_nas_exchange(NasExchange::Unprotected),
     }
     ue.idle = None;
     (ue.initial.nas, ue.initial.ngap) = (Some(message.nas.clone()), Some(message.ngap));
@@ -191,7 +194,7 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     ue.publish();
     let mut opened = opened;
     if unknown && let Some(inbound) = Box::pin(amf_set_takeover::by_ue(ue, &message.nas)).await {
-        ue.secured = true;
+        ue.set_nas_exchange(NasExchange::Secure);
         ue.set_verified();
         ue.publish();
         opened = Ok(inbound);

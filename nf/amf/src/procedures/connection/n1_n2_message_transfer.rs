@@ -14,7 +14,7 @@ use crate::procedures::session::{
     pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
 };
 use crate::tables::Summary;
-use crate::ue::{Stop, Transfer, TransferAnswer, Ue};
+use crate::ue::{SessionState, Stop, Transfer, TransferAnswer, Ue};
 use bytes::Bytes;
 use martlet_sbi::{ApiRoot, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
@@ -101,8 +101,9 @@ pub(crate) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) 
     let (mut sessions, mut rest) = (Vec::new(), Vec::new());
     for mut transfer in std::mem::take(&mut ue.pending) {
         let setup = session_setup(&transfer).and_then(|(psi, info)| {
-            let session = ue.sessions.get_mut(&psi).filter(|session| !session.releasing)?;
-            session.active = true;
+            let session =
+                ue.sessions.get_mut(&psi).filter(|session| !session.state.is_releasing())?;
+            session.state.activate();
             Some(SessionToSetUp { psi, slice: session.slice, transfer: info, nas: None })
         });
         let Some(setup) = setup else {
@@ -227,7 +228,8 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
             None => Ok(()),
         };
     };
-    let skip_setup = ue.sessions.get(&session).is_none_or(|known| known.active || known.releasing);
+    let skip_setup =
+        ue.sessions.get(&session).is_none_or(|known| known.state != SessionState::Deactivated);
     if kind == NgapIeType::PduResSetupReq && skip_setup {
         // The UE has activated the user plane meanwhile, and the gNB would reject a second setup
         // (TS 38.413, 8.2.1.4); or the session is being released.
@@ -248,14 +250,14 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
     match kind {
         NgapIeType::PduResSetupReq => {
             let Some(known) = ue.sessions.get_mut(&session) else { return Ok(()) };
-            known.active = true;
+            known.state.activate();
             let setup = SessionToSetUp { psi: session, slice: known.slice, transfer: info, nas };
             pdu_session_resource_setup::run(ue, setup).await
         }
         NgapIeType::PduResRelCmd => {
             // Without a NAS message, only the gNB releases resources.
             if let Some(known) = ue.sessions.get_mut(&session).filter(|_| nas.is_some()) {
-                known.releasing = true;
+                known.state.begin_release();
             }
             pdu_session_resource_release::run(ue, session, info, nas).await
         }

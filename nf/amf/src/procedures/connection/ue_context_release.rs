@@ -7,7 +7,7 @@
 //! ```
 use crate::n2::uplink::Uplink;
 use crate::n2::{Connection, downlink};
-use crate::ue::{Event, Ue, UeHandle};
+use crate::ue::{Event, NasExchange, Ue, UeHandle};
 use martlet_ngap::ngap::Cause;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     let Some(connection) = ue.connection.take() else { return };
     ue.last_location = Some(connection.location);
-    ue.secured = false;
+    ue.set_nas_exchange(NasExchange::Unprotected);
     ue.leave_connection();
     ue.publish();
     let limit = ue.amf.config.timers.ngap();

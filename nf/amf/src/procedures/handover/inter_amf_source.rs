@@ -173,8 +173,9 @@ fn context(
         ngap_data: reference(CONTAINER),
         ..Default::default()
     };
-    let known =
-        |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
+    let known = |(psi, _): &&SessionInfo| {
+        ue.sessions.get(psi).is_some_and(|session| !session.state.is_releasing())
+    };
     let sessions: Vec<_> = required.sessions.iter().filter(known).collect();
     let infos = sessions.iter().map(|(psi, _)| N2SmInformation {
         s_nssai: ue.sessions.get(psi).map(|session| slice_to_sbi(session.slice)),

@@ -20,7 +20,7 @@ use crate::procedures::connection::ue_context_release;
 use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::session::serving_amf_change;
 use crate::served::Tai;
-use crate::ue::{HandoverAnswer, HandoverPhase, NextHop, Ue};
+use crate::ue::{HandoverAnswer, HandoverPhase, NasExchange, NextHop, Ue};
 use martlet_nas::Plmn;
 use martlet_ngap::cause::{self, CauseNumber};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -94,7 +94,7 @@ async fn arrive(
     let of_gnb = session_infos(&data.pdu_session_list, body);
     for (psi, _) in &of_gnb {
         if let Some(session) = ue.sessions.get_mut(psi) {
-            session.active = true;
+            session.state.activate();
         }
     }
     let why = data.ngap_cause.and_then(|cause| {
@@ -132,7 +132,7 @@ async fn arrive(
     }
     target.context_is_set_up = true;
     ue.connection = Some(*target);
-    ue.secured = true;
+    ue.set_nas_exchange(NasExchange::Secure);
     ue.registration.area = vec![tai];
     ue.set_rm_state(crate::ue::RmState::Registered);
     ue.publish();

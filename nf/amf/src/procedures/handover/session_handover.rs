@@ -68,8 +68,9 @@ pub(crate) async fn prepare(
     let target = gnb
         .setup()
         .map(|setup| NgRanTargetId { ran_node_id: setup.global.clone(), tai: tai.to_sbi() });
-    let known =
-        |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
+    let known = |(psi, _): &&SessionInfo| {
+        ue.sessions.get(psi).is_some_and(|session| !session.state.is_releasing())
+    };
     let sessions: Vec<_> = required.sessions.iter().filter(known).collect();
     let updates = sessions.iter().map(|(psi, info)| {
         let change = SmContextUpdateData {
@@ -167,7 +168,7 @@ pub(crate) async fn complete(ue: &mut Ue, done: &[u8]) {
         match answer {
             Ok(_) => {
                 if let Some(session) = ue.sessions.get_mut(psi) {
-                    session.active = true;
+                    session.state.activate();
                 }
             }
             Err(problem) => {

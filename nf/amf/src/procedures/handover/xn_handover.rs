@@ -66,8 +66,9 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         return reject(&gnb, &request, CauseRadioNetwork::ho_target_not_allowed).await;
     }
     let location = request.location.map(|location| location.to_sbi());
-    let known =
-        |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
+    let known = |(psi, _): &&SessionInfo| {
+        ue.sessions.get(psi).is_some_and(|session| !session.state.is_releasing())
+    };
     let switched: Vec<_> = request.switched.iter().filter(known).collect();
     let answers = join_all(switched.iter().map(|info| switch(ue, info, location.clone()))).await;
     let (mut done, mut released) = (Vec::new(), Vec::new());
@@ -236,10 +237,13 @@ async fn deactivate_unswitched(
     let mut missing = Vec::new();
     for (psi, session) in ue.sessions.iter_mut() {
         let switched = done.iter().any(|(switched, _)| switched == psi);
-        if session.active && !switched && !reported.contains(psi) {
+        if session.state.is_active() && !switched && !reported.contains(psi) {
             missing.push(*psi);
         }
-        session.active = switched;
+        match switched {
+            true => session.state.activate(),
+            false => session.state.deactivate(),
+        }
     }
     if !missing.is_empty() {
         ue.deactivate_sessions(&missing, None).await;

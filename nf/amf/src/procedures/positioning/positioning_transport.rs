@@ -58,6 +58,10 @@ pub(crate) fn subscribe(
         (&data.n2_information_class, &data.n2_notify_callback_uri)
     {
         let known = &mut ue.positioning;
+        // A repeated subscription replaces the old one.
+        known.nrppa.list.retain(|it| it.uri != *uri);
+        let others = known.nrppa.list.iter().map(|it| it.uri.as_str());
+        check_share(uri, others, MAX_SUBSCRIPTIONS)?;
         known.next += 1;
         let id = known.next.to_string();
         return match known.nrppa.add(&id, data.nf_id, uri) {

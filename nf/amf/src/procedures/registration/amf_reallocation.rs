@@ -18,7 +18,7 @@ use super::{implicit_deregistration, ue_context_transfer};
 use crate::metrics::Procedure;
 use crate::n2::{Connection, Location, downlink};
 use crate::served::Tai;
-use crate::ue::{Reallocation, ReallocationAnswer, Stop, Ue};
+use crate::ue::{NasExchange, Reallocation, ReallocationAnswer, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
@@ -101,7 +101,7 @@ async fn reroute_via_ran(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), set, "registration rerouted via the gNB");
     ue.reallocation = Reallocation::SentViaRan { request: nas, uplink: access };
     ue.last_location = ue.connection.take().map(|connection| connection.location);
-    ue.secured = false;
+    ue.set_nas_exchange(NasExchange::Unprotected);
     true
 }
 
@@ -132,6 +132,11 @@ async fn reroute_directly(
     let amf = AmfCallbackClient::new(ue.amf.context.callback_peer().about(&ue.label()));
     let mut last = none();
     for uri in uris {
+        // The message has the UE's keys: it goes to a registered function only.
+        if let Err(problem) = ue.amf.context.check_callback(&uri).await {
+            last = problem;
+            continue;
+        }
         let body = Multipart::new(data.clone()).part(NAS, content_type::NAS, nas.clone());
         match amf.n1_message_notify(&uri, body).await {
             Ok(()) => return Ok(()),
@@ -275,7 +280,7 @@ fn take_context(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<
     let mut connection = Connection::new(ue.amf.clone(), gnb, ids, data.an_n2_ap_id, location);
     connection.old_amf = Some(data.initial_amf_name);
     ue.connection = Some(connection);
-    ue.secured = true;
+    ue.set_nas_exchange(NasExchange::Secure);
     ue.idle = None;
     let header = Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered;
     Ok(Inbound { message, assurance: Assurance::Verified { header, count }, cleartext: None })

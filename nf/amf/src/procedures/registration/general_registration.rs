@@ -21,7 +21,7 @@ use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::pdu_session_resource_release;
-use crate::ue::{Reallocation, Reject, Stop, Ue, count};
+use crate::ue::{NasExchange, Reallocation, Reject, Stop, Ue, count};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
@@ -95,7 +95,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     };
     let mut algorithms_match = true;
     if let Some(verified) = taken.as_mut().and_then(|taken| taken.inbound.take()) {
-        ue.secured = true;
+        ue.set_nas_exchange(NasExchange::Secure);
         ue.set_verified();
         request = read(&verified)?;
         inbound = verified;

@@ -23,7 +23,7 @@ pub(crate) fn is_due(ue: &Ue) -> bool {
     };
     connected
         && ue.is_registered()
-        && ue.secured
+        && ue.is_exchange_secure()
         && (far(Direction::Uplink) || far(Direction::Downlink))
 }
 

@@ -7,7 +7,7 @@
 //! ```
 use super::authentication::Keys;
 use crate::metrics;
-use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
+use crate::ue::{NasExchange, NasTimer, Protection, Security, Stop, Ue, count};
 use martlet_nas::{
     CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage,
     Nas5gsMessage, NasAbba, NasAdditional5gSecurityInformation, NasCount, NasEapMessage,
@@ -86,15 +86,16 @@ pub(crate) async fn run(
     let security =
         Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
     ue.previous_security = ue.security.replace(security).map(Box::new);
-    let secured_before = ue.secured;
+    let exchange_before = ue.nas_exchange();
     let outcome = ask(ue, command).await;
     let previous = ue.previous_security.take();
     if outcome.is_err() {
         // The previous context stays in use (TS 24.501, 5.4.2.5).
-        (ue.security, ue.secured) = (previous.map(|previous| *previous), secured_before);
+        ue.security = previous.map(|previous| *previous);
+        ue.set_nas_exchange(exchange_before);
     }
     let (complete, count) = outcome?;
-    ue.secured = true;
+    ue.set_nas_exchange(NasExchange::Secure);
     ue.set_verified();
     if let Some(pei) = pei(&complete) {
         ue.identity.pei = Some(pei);

@@ -33,8 +33,8 @@ pub(crate) async fn run(ue: &mut Ue) {
     let now = slices_and_areas(ue);
     ue.registration.due.slices |= before.0 != now.0;
     ue.registration.due.areas |= before.1 != now.1;
-    let reachable =
-        ue.secured && ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
+    let reachable = ue.is_exchange_secure()
+        && ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
     if reachable && let Err(stop) = configuration_update::of_subscription(ue).await {
         ue.handle_stop(stop).await;
     }

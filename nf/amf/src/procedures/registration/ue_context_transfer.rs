@@ -7,11 +7,14 @@
 //! new AMF -> old AMF  RegistrationStatusUpdate (TRANSFERRED or NOT_TRANSFERRED)
 //! ```
 use super::{am_policy_association, amf_set_takeover, implicit_deregistration};
+use crate::Amf;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::serving_amf_change;
 use crate::served::{slice_from_sbi, slice_to_sbi};
-use crate::ue::{ContextTransfer, Idle, Reallocation, Security, Session, SmContext, Ue, count};
+use crate::ue::{
+    ContextTransfer, Idle, Reallocation, Security, Session, SessionState, SmContext, Ue, count,
+};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
@@ -21,7 +24,7 @@ use martlet_nas::{
 };
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
-use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi::{ApiRoot, Multipart, Problem, content_type};
 use martlet_sbi_api::common::{
     self, AccessType, Base64, Guami, Pei, RefToBinaryData, SecretText, Supi,
 };
@@ -152,6 +155,7 @@ async fn ask(
     let ue_context_id = guti.to_string();
     let body = Multipart::new(body).part(NAS, content_type::NAS, nas.clone());
     let given = old.ue_context_transfer(&ue_context_id, body).await?;
+    check_sm_contexts(&ue.amf, &given.json.ue_context).await?;
     let radio = given
         .json
         .ue_radio_capability
@@ -163,6 +167,21 @@ async fn ask(
     })?;
     ue.capabilities.radio = radio.or(ue.capabilities.radio.take());
     Ok(ReceivedContext { old: Some(old), ue_context_id, inbound, derived })
+}
+
+/// Whether the SM contexts of a context are at registered functions. Another AMF could have requests
+/// sent to any address else.
+///
+/// # Errors
+/// 403 if one is not.
+pub(crate) async fn check_sm_contexts(amf: &Amf, context: &UeContext) -> Result<(), Problem> {
+    for session in context.session_context_list.iter().flatten() {
+        // A reference alone is one of this AMF's own root.
+        if ApiRoot::split(&session.sm_context_ref).is_some() {
+            amf.context.check_callback(&session.sm_context_ref).await?;
+        }
+    }
+    Ok(())
 }
 
 fn reference(id: &str) -> RefToBinaryData {
@@ -245,7 +264,8 @@ fn sessions(
             .ok_or("a session has no SM context")?;
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);
-        let session_here = Session { number, slice, dnn, context, active: false, releasing: false };
+        let state = SessionState::Deactivated;
+        let session_here = Session { number, slice, dnn, context, state };
         ue.sessions.insert(session.pdu_session_id, session_here);
     }
     (ue.identity.supi, ue.identity.pei, ue.capabilities.security) =
@@ -330,8 +350,12 @@ pub(crate) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
             AccessType::ThreeGppAccess,
         )
     };
-    let sessions: Vec<_> =
-        ue.sessions.iter().filter(|(_, session)| !session.releasing).map(session).collect();
+    let sessions: Vec<_> = ue
+        .sessions
+        .iter()
+        .filter(|(_, session)| !session.state.is_releasing())
+        .map(session)
+        .collect();
     Some(sessions).filter(|list| !list.is_empty())
 }
 

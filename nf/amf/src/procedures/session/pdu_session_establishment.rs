@@ -11,7 +11,7 @@ use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::procedures::connection::dl_nas_transport::{self, Refusal, return_to_ue};
 use crate::served::{plmn_to_sbi, slice_from_sbi, slice_to_sbi};
-use crate::ue::{Reject, Session, SmContext, Stop, Ue};
+use crate::ue::{Reject, Session, SessionState, SmContext, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let procedure = Procedure::start("pdu_session_establishment");
     // An existing session with this identity is released (TS 24.501, 5.4.5.2.5 a 2).
     if let Some(before) = ue.sessions.remove(&psi) {
-        let at_gnb = before.active;
+        let at_gnb = before.state.is_active();
         ue.release_sessions(vec![(psi, before)], Some(Cause::RelDueToDuplicateSessionId)).await;
         if at_gnb {
             pdu_session_resource_release::at_gnb_only(ue, &[psi]).await?;
@@ -153,7 +153,7 @@ async fn establish(
         );
         return Err(GmmCause::PayloadWasNotForwarded.into());
     };
-    Ok(Session { number, slice, dnn, context, active: false, releasing: false })
+    Ok(Session { number, slice, dnn, context, state: SessionState::Deactivated })
 }
 
 /// The requested slice if it is allowed, else the first allowed one.

@@ -14,7 +14,7 @@ use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
 pub(crate) async fn run(ue: &mut Ue, changed: Vec<SessionInfo>, released: Vec<SessionInfo>) {
     for (psi, _) in &released {
         if let Some(session) = ue.sessions.get_mut(psi) {
-            session.active = false;
+            session.state.deactivate();
         }
     }
     let changed = changed.into_iter().map(|info| (info, N2SmInfoType::PduResNty));

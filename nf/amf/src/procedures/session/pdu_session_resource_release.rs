@@ -72,7 +72,7 @@ pub(crate) async fn run(
     });
     let released = answer.await?;
     if let Some(session) = ue.sessions.get_mut(&psi) {
-        session.active = false;
+        session.state.deactivate();
     }
     let Some(released) = released else {
         tracing::warn!(

@@ -47,7 +47,7 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
                 );
             }
             if problem.status() == 404
-                && ue.sessions.remove(&psi).is_some_and(|session| session.active)
+                && ue.sessions.remove(&psi).is_some_and(|session| session.state.is_active())
             {
                 pdu_session_resource_release::at_gnb_only(ue, &[psi]).await?;
             }
@@ -76,9 +76,11 @@ async fn forward(
     let mut active = false;
     if let Some(session) = ue.sessions.get_mut(&psi) {
         // A later setup for downlink data must not activate it again.
-        session.releasing |= kind == Some(N2SmInfoType::PduResRelCmd);
+        if kind == Some(N2SmInfoType::PduResRelCmd) {
+            session.state.begin_release();
+        }
         // Without resources at the gNB there is nothing to modify or release.
-        active = session.active;
+        active = session.state.is_active();
     }
     let for_gnb = n2.zip(kind).filter(|(_, kind)| active || *kind == N2SmInfoType::PduResSetupReq);
     let Some((info, kind)) = for_gnb else {
@@ -96,7 +98,7 @@ async fn forward(
         N2SmInfoType::PduResModReq => pdu_session_resource_modify::run(ue, psi, info, nas).await,
         N2SmInfoType::PduResSetupReq => {
             let Some(session) = ue.sessions.get_mut(&psi) else { return Ok(()) };
-            session.active = true;
+            session.state.activate();
             let setup = SessionToSetUp { psi, slice: session.slice, transfer: info, nas };
             pdu_session_resource_setup::run(ue, setup).await
         }

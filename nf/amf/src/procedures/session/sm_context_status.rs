@@ -31,7 +31,7 @@ pub(crate) async fn run(
     }
     let released = current && status.resource_status == ResourceStatus::Released;
     match released.then(|| ue.sessions.remove(&psi)).flatten() {
-        Some(session) if session.active => {
+        Some(session) if session.state.is_active() => {
             pdu_session_resource_release::at_gnb_only(ue, &[psi]).await
         }
         _ => Ok(()),

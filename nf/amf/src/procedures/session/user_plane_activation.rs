@@ -7,7 +7,7 @@
 //! ```
 use crate::n2::downlink::SessionToSetUp;
 use crate::n2::uplink::SessionOutcome;
-use crate::ue::Ue;
+use crate::ue::{SessionState, Ue};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use martlet_nas::GmmCause;
@@ -39,7 +39,7 @@ pub(crate) fn part(id: &str) -> Option<RefToBinaryData> {
 /// gNB would reject a second setup (TS 38.413, 8.2.1.4), and so are those being released.
 pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
     let wanted = |psi: &u8| {
-        ue.sessions.get(psi).is_some_and(|session| !session.active && !session.releasing)
+        ue.sessions.get(psi).is_some_and(|session| session.state == SessionState::Deactivated)
     };
     let known: Vec<u8> = sessions.iter().copied().filter(wanted).collect();
     let location = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
@@ -59,7 +59,7 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
         match answer.and_then(transfer) {
             Ok(transfer) => {
                 let Some(session) = ue.sessions.get_mut(&psi) else { continue };
-                session.active = true;
+                session.state.activate();
                 activation.sessions.push(SessionToSetUp {
                     psi,
                     slice: session.slice,
@@ -113,7 +113,7 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
         }
         let down = *kind == N2SmInfoType::PduResSetupFail || answer.is_err();
         if let Some(session) = ue.sessions.get_mut(psi).filter(|_| down) {
-            session.active = false;
+            session.state.deactivate();
         }
     }
     down.retain(|psi| ue.sessions.contains_key(psi));

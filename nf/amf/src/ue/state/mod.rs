@@ -5,6 +5,7 @@
 //! | RM | TS 23.501, 5.3.2 | [`RmState`] |
 //! | CM | TS 23.501, 5.3.3 | derived: CM-CONNECTED while the UE has a connection |
 //! | 5GMM | TS 24.501, 5.1.3 | derived from RM and [`Activity`] |
+//! | NAS exchange | TS 24.501, 4.4.2.5 | [`NasExchange`] |
 //! | handover | TS 23.502, 4.9.1 | [`HandoverPhase`] |
 //! | context transfer | TS 29.518, 5.2.2.2 | [`ContextTransfer`] |
 mod transitions;
@@ -33,6 +34,17 @@ pub(crate) enum GmmState {
     CommonProcedureInitiated,
     Registered,
     DeregisteredInitiated,
+}
+
+/// Whether secure exchange of NAS messages is established on the connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum NasExchange {
+    /// Messages are sent unprotected, and unprotected ones are accepted where TS 24.501, 4.4.4,
+    /// allows it.
+    #[default]
+    Unprotected,
+    /// Messages are protected with the current 5G NAS security context.
+    Secure,
 }
 
 /// The procedure that determines the 5GMM state, or how transfers are handled.
@@ -74,6 +86,7 @@ pub(crate) enum ContextTransfer {
 pub(crate) struct States {
     rm: RmState,
     activity: Activity,
+    nas: NasExchange,
     handover: HandoverPhase,
 }
 
@@ -85,8 +98,8 @@ mod tests {
     fn states_start_deregistered_without_a_handover() {
         let states = States::default();
         assert_eq!(
-            (states.rm, states.activity, states.handover),
-            (RmState::Deregistered, Activity::None, HandoverPhase::None)
+            (states.rm, states.activity, states.nas, states.handover),
+            (RmState::Deregistered, Activity::None, NasExchange::Unprotected, HandoverPhase::None)
         );
     }
 }

@@ -1,5 +1,5 @@
 //! The transitions of a UE between its states.
-use super::{Activity, CmState, GmmState, HandoverPhase, RmState};
+use super::{Activity, CmState, GmmState, HandoverPhase, NasExchange, RmState};
 use crate::metrics;
 use crate::ue::Ue;
 use martlet_nas::Nas5gsMessage;
@@ -71,6 +71,21 @@ impl Ue {
     /// Whether the UE is being paged.
     pub fn is_being_paged(&self) -> bool {
         self.states.activity == Activity::Paging
+    }
+
+    /// Whether secure exchange of NAS messages is established.
+    pub fn nas_exchange(&self) -> NasExchange {
+        self.states.nas
+    }
+
+    /// Whether NAS messages are protected.
+    pub fn is_exchange_secure(&self) -> bool {
+        self.states.nas == NasExchange::Secure
+    }
+
+    /// Establishes secure exchange of NAS messages, or ends it.
+    pub fn set_nas_exchange(&mut self, exchange: NasExchange) {
+        self.states.nas = exchange;
     }
 
     /// The phase of the running handover.

@@ -6,7 +6,7 @@
 use crate::metrics;
 use crate::procedures::n1_n2_transfer::transfer_body;
 use crate::procedures::release::pdu_session_release;
-use crate::session::Session;
+use crate::session::{AnchorRelocation, Session};
 use crate::session_event::SessionEvent;
 use martlet_nas::GsmCause;
 use martlet_sbi_api::common::UserLocation;
@@ -28,10 +28,11 @@ pub fn update_location(session: &mut Session, location: Option<&UserLocation>) {
     let Some(tac) = tac else { return };
     session.mobility.tac = Some(tac);
     let mode = session.parameters.ssc_mode;
-    if mode == 1 || session.mobility.is_relocating || preferred_anchor(session).is_none() {
+    let is_running = session.mobility.relocation != AnchorRelocation::None;
+    if mode == 1 || is_running || preferred_anchor(session).is_none() {
         return;
     }
-    session.mobility.is_relocating = true;
+    session.mobility.relocation = AnchorRelocation::Scheduled;
     session.send_to_self_after(DELAY, || SessionEvent::RelocateAnchor);
 }
 
@@ -46,7 +47,7 @@ fn preferred_anchor(session: &Session) -> Option<SocketAddr> {
 /// Relocates the anchor. Returns `false` if the session has ended.
 pub async fn run(session: &mut Session) -> bool {
     if session.gsm.is_releasing() || preferred_anchor(session).is_none() {
-        session.mobility.is_relocating = false;
+        session.mobility.relocation = AnchorRelocation::None;
         return true;
     }
     let started = Instant::now();
@@ -65,9 +66,10 @@ pub async fn run(session: &mut Session) -> bool {
             supi = %session.supi, session = session.id, %problem,
             "reactivation command not delivered"
         );
-        session.mobility.is_relocating = false;
+        session.mobility.relocation = AnchorRelocation::None;
         return true;
     }
+    session.mobility.relocation = AnchorRelocation::Requested;
     let time = Duration::from_secs(session.smf.config.ssc3_s.into());
     session.send_to_self_after(time, || SessionEvent::RelocationTimeout);
     true

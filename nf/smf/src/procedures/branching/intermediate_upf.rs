@@ -79,7 +79,7 @@ pub async fn switch_to(session: &mut Session, route: Route, gnb: Tunnel) -> Resu
 /// steps 6 to 8; the gNB gets the new endpoint afterwards).
 pub async fn follow_ue(session: &mut Session) {
     let is_releasing = session.gsm.is_releasing();
-    let Some(gnb) = session.user_plane.active_gnb().filter(|_| !is_releasing) else { return };
+    let Some(gnb) = session.user_plane.connection.gnb().filter(|_| !is_releasing) else { return };
     let route = match prepare(session, session.mobility.tac).await {
         Ok(Route::Unchanged) => return,
         Ok(route) => route,

@@ -20,7 +20,7 @@ pub fn schedule(session: &Session) {
 
 /// The forwarding time is over. The resources stay while the next handover is being prepared.
 pub async fn timeout(session: &mut Session) {
-    if session.mobility.handover.is_none() {
+    if !session.mobility.handover.is_running() {
         release(session).await;
     }
 }
@@ -34,8 +34,8 @@ pub async fn abandon_route(session: &Session, route: Route) {
 
 /// Aborts a handover that is being prepared, and releases forwarding tunnels and replaced UPFs.
 pub async fn release(session: &mut Session) {
-    if let Some(handover) = session.mobility.handover.take() {
-        abandon_route(session, handover.route).await;
+    if let Some(preparation) = session.mobility.handover.abort() {
+        abandon_route(session, preparation.route).await;
     }
     let replaced = std::mem::take(&mut session.mobility.replaced);
     for at in std::mem::take(&mut session.mobility.forwarding) {

@@ -17,7 +17,7 @@ use crate::procedures::n1_n2_transfer::{
     N2, n2_sm_error, peer_not_responding, reference, setup_request_at,
 };
 use crate::procedures::user_plane::up_security_enforcement::check_outcome;
-use crate::session::{Handover, Route, Session};
+use crate::session::{Preparation, PreparedHandover, Route, Session};
 use crate::session_event::UpdateResponse;
 use crate::user_plane_path::UpfSession;
 use bytes::Bytes;
@@ -92,27 +92,24 @@ async fn prepare(session: &mut Session, bytes: &Bytes, tac: Option<u32>) -> Upda
     };
     let direct_forwarding = required.direct_forwarding;
     let started = Instant::now();
-    let handover = Handover { direct_forwarding, target: None, route, started };
-    session.mobility.handover = Some(handover.into());
+    session.mobility.handover.prepare(Preparation { direct_forwarding, route, started });
     response(HoState::Preparing, Some((N2SmInfoType::PduResSetupReq, request)))
 }
 
 /// The target gNB admits the session (steps 11 and 12): returns the flows that the source gNB
 /// forwards, and the tunnel for them.
 async fn prepared(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
-    let Some(mut handover) = session.mobility.handover.as_deref().copied() else {
+    let acknowledge = HandoverRequestAcknowledge::decode(bytes).map_err(n2_sm_error)?;
+    let Some(preparation) = session.mobility.handover.admit(acknowledge.downlink) else {
         return Err(n2_sm_error("no handover is being prepared"));
     };
-    let acknowledge = HandoverRequestAcknowledge::decode(bytes).map_err(n2_sm_error)?;
     check_outcome(session, acknowledge.security);
-    handover.target = Some(acknowledge.downlink);
-    session.mobility.handover = Some(handover.into());
     let flows: Vec<u8> =
         acknowledge.flows.iter().filter(|(_, forwarded)| *forwarded).map(|(qfi, _)| *qfi).collect();
     let forwarding = match acknowledge.forwarding {
-        Some(target) if !flows.is_empty() && handover.direct_forwarding => Some(target),
+        Some(target) if !flows.is_empty() && preparation.direct_forwarding => Some(target),
         Some(target) if !flows.is_empty() => {
-            match forward_through_upfs(session, target, handover.route).await {
+            match forward_through_upfs(session, target, preparation.route).await {
                 Ok(tunnel) => Some(tunnel),
                 // The handover continues; packets that reach the source are lost.
                 Err(error) => {
@@ -193,13 +190,13 @@ async fn not_admitted(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
 /// Execution (4.9.1.3.3, steps 7 to 10): the UE is at the target. The downlink goes there, with end
 /// markers for the source; forwarding continues for a while.
 async fn completed(session: &mut Session) -> UpdateResponse {
-    let handover = session.mobility.handover.take().map(|handover| *handover);
-    let Some(Handover { target: Some(target), started, route, .. }) = handover else {
+    let Some(prepared) = session.mobility.handover.complete() else {
         return Err(n2_sm_error("no handover was prepared"));
     };
+    let PreparedHandover { target, preparation: Preparation { route, started, .. } } = prepared;
     let access = session.user_plane.path().map(|path| route.access(path));
     let gnb = access.map_or((target.teid, target.address), |upf| upf.gnb(&target));
-    session.user_plane.activate(gnb);
+    session.user_plane.connection.activate(gnb);
     if let Err(error) = intermediate_upf::switch_to(session, route, gnb).await {
         metrics::procedure("handover", "failed", started);
         return Err(peer_not_responding(error));

@@ -39,14 +39,14 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
         let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_PDU_session_ID);
         return Err(rejection(403, "N2_SM_ERROR", "the session is being released".into(), cause));
     }
-    let before = session.user_plane.gnb;
+    let before = session.user_plane.connection;
     let outcome = async {
         forwarding_release::release(session).await;
         let route = intermediate_upf::prepare(session, session.mobility.tac).await?;
         let path = session.user_plane.path().ok_or(N4Error::NoUpf)?;
         let uplink = route.new_n3(path);
         let gnb = route.access(path).gnb(&request.downlink);
-        session.user_plane.activate(gnb);
+        session.user_plane.connection.activate(gnb);
         intermediate_upf::switch_to(session, route, gnb).await?;
         forwarding_release::schedule(session);
         Ok::<_, N4Error>(uplink)
@@ -54,7 +54,7 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let uplink = outcome.await;
     if let Err(error) = &uplink {
         metrics::procedure("path_switch", "failed", started);
-        session.user_plane.gnb = before;
+        session.user_plane.connection = before;
         let cause = Cause::transport(CauseTransport::transport_resource_unavailable);
         return Err(rejection(504, "PEER_NOT_RESPONDING", error.to_string(), cause));
     }

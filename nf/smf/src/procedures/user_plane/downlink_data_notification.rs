@@ -37,7 +37,8 @@ pub fn notify(session: &Session) {
     // A gNB rejects a session that it counts as set up (TS 38.413, 8.2.1.4): release it first.
     let cause = Cause::transport(CauseTransport::transport_resource_unavailable);
     let release = ReleaseCommand::new(cause).encode().ok();
-    let release = release.filter(|_| session.user_plane.gnb_tunnel_lost).map(|n2| {
+    let is_lost = session.user_plane.connection == UpConnection::TunnelLost;
+    let release = release.filter(|_| is_lost).map(|n2| {
         let mut body = transfer_body(session, None, Some((NgapIeType::PduResRelCmd, n2)));
         // The gNB of an idle UE has released all resources.
         body.json.skip_ind = Some(true);
@@ -66,7 +67,8 @@ pub fn notify(session: &Session) {
 
 /// The UE did not respond to paging: the UPF drops the buffered packets, and reports the next one.
 pub async fn transfer_failed(session: &mut Session) {
-    if session.user_plane.connection != UpConnection::Deactivated {
+    let connection = session.user_plane.connection;
+    if connection.is_activating() || connection.is_activated() {
         return;
     }
     if let Err(error) = modify(session, drop_and_buffer()).await {

@@ -5,7 +5,7 @@ use crate::session::Session;
 
 /// Buffers the downlink until the gNB has resources again.
 pub async fn run(session: &mut Session) {
-    if !session.user_plane.connection.is_activated() {
+    if !session.user_plane.connection.lose_tunnel() {
         return;
     }
     if let Some(suppressed) = martlet_log_limit::line("error_indication", &session.supi) {
@@ -14,7 +14,5 @@ pub async fn run(session: &mut Session) {
             "N3 tunnel lost by gNB"
         );
     }
-    session.user_plane.connection.deactivate();
-    session.user_plane.gnb_tunnel_lost = true;
     let _ = modify(session, buffer()).await;
 }

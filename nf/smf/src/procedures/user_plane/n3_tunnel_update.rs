@@ -8,7 +8,7 @@ use martlet_sbi_api::namf_communication::NgapIeType;
 /// Sends the gNB of an activated session the UPF's current tunnel endpoint.
 pub async fn send(session: &Session) {
     let user_plane = &session.user_plane;
-    let Some(((teid, address), upf)) = user_plane.active_gnb().zip(user_plane.access()) else {
+    let Some(((teid, address), upf)) = user_plane.connection.gnb().zip(user_plane.access()) else {
         return;
     };
     let change = UplinkTunnelChange { uplink: upf.n3(), downlink: GtpTunnel::new(address, teid) };

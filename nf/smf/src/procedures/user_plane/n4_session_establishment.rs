@@ -177,7 +177,7 @@ enum Role {
 
 /// Handling of the downlink at the UPF that gNBs send to; `idle` applies while the UE is idle.
 fn downlink_action(session: &Session, idle: Downlink) -> Downlink {
-    session.user_plane.active_gnb().map_or(idle, Downlink::Forward)
+    session.user_plane.connection.gnb().map_or(idle, Downlink::Forward)
 }
 
 fn parameters(

@@ -17,15 +17,14 @@ use std::time::Instant;
 pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let started = Instant::now();
     let indication = ModifyIndication::decode(bytes).map_err(n2_sm_error)?;
-    let is_activated = session.user_plane.connection.is_activated();
-    let Some(access) = session.user_plane.access().filter(|_| is_activated) else {
+    let before = session.user_plane.connection;
+    let Some(access) = session.user_plane.access().filter(|_| before.is_activated()) else {
         return Err(n2_sm_error("the session has no user plane"));
     };
-    let before = session.user_plane.gnb;
     let gnb = session.gnb_tunnel(&indication.downlink.tunnel);
-    session.user_plane.gnb = Some(gnb);
+    session.user_plane.connection.activate(gnb);
     if let Err(error) = modify(session, forward_to_gnb(gnb.0, gnb.1)).await {
-        session.user_plane.gnb = before;
+        session.user_plane.connection = before;
         return Err(peer_not_responding(error));
     }
     let second = indication.additional_downlink.iter().flat_map(|tunnel| &tunnel.qfis);

@@ -43,7 +43,7 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let response = SetupResponse::decode(bytes).map_err(n2_sm_error)?;
     check_outcome(session, response.security);
     let gnb = session.gnb_tunnel(&response.downlink.tunnel);
-    session.user_plane.activate(gnb);
+    session.user_plane.connection.activate(gnb);
     if let Err(error) = modify(session, forward_to_gnb(gnb.0, gnb.1)).await {
         session.user_plane.connection.deactivate();
         return Err(peer_not_responding(error));

@@ -15,7 +15,6 @@ use std::time::Instant;
 pub async fn by_amf(session: &mut Session) -> UpdateResponse {
     let started = Instant::now();
     let data_waiting = session.user_plane.connection.deactivate();
-    session.user_plane.gnb_tunnel_lost = false;
     forwarding_release::release(session).await;
     let outcome = modify(session, buffer()).await;
     // Data that arrived during an activation were not delivered.
@@ -31,7 +30,6 @@ pub async fn by_amf(session: &mut Session) -> UpdateResponse {
 /// of a path switch did not set them up (TS 23.502, 4.9.1.2, step 2).
 pub async fn by_gnb(session: &mut Session) -> UpdateResponse {
     session.user_plane.connection.deactivate();
-    session.user_plane.gnb_tunnel_lost = false;
     let outcome = modify(session, buffer()).await;
     metrics::procedure("path_switch", "not taken over", Instant::now());
     outcome.map_err(peer_not_responding)?;

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 #[command(
@@ -142,10 +143,10 @@ fn run(arguments: &Run) -> Result<(), ProcessError> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(ProcessError::system("create the async runtime"))?;
-    let end = async {
-        let mut terminate =
-            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-                .expect("signals");
+    let _entered = runtime.enter();
+    let mut terminate = signal(SignalKind::terminate())
+        .map_err(ProcessError::system("register the handler of SIGTERM"))?;
+    let end = async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}

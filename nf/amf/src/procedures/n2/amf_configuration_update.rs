@@ -1,5 +1,6 @@
-//! The AMF's weight factor (TS 23.501, 5.19.3 and 5.19.4): while the AMF is drained its relative
-//! capacity is 0, so that gNBs select other AMFs of the set for new UEs.
+//! AMF configuration update (TS 38.413, 8.7.3): load re-balancing by the relative capacity (TS
+//! 23.501, 5.19.3 and 5.19.4). While the AMF is drained its relative capacity is 0, so that gNBs
+//! select other AMFs of the set for new UEs. The probe of a gNB is another use, in [`crate::n2`].
 //!
 //! ```text
 //! AMF -> gNBs  AMF CONFIGURATION UPDATE (Relative AMF Capacity)

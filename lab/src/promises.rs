@@ -1,0 +1,412 @@
+//! The promises of `SPECIFICATION.md` that experiments measure, and their verdicts. Each report has
+//! a row for each promise of its experiment. A short run and a debug build judge none.
+use crate::Figure;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// How a value keeps a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sense {
+    AtMost,
+    Below,
+    AtLeast,
+}
+
+/// One bound of a promise.
+#[derive(Debug)]
+struct Bound {
+    sense: Sense,
+    /// In the unit of the promise.
+    value: f64,
+    /// What a figure is divided by to be in that unit.
+    scale: f64,
+    /// The IDs of figures; `{a,b}` stands for each of `a` and `b`. The worst of them counts.
+    figures: &'static str,
+}
+
+/// A promise, as a row of the table *Figures* of `SPECIFICATION.md`.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    lab: &'static str,
+    what: &'static str,
+    bounds: &'static [Bound],
+}
+
+const fn at_most(value: f64, scale: f64, figures: &'static str) -> Bound {
+    Bound { sense: Sense::AtMost, value, scale, figures }
+}
+
+const fn below(value: f64, scale: f64, figures: &'static str) -> Bound {
+    Bound { sense: Sense::Below, value, scale, figures }
+}
+
+const fn at_least(value: f64, scale: f64, figures: &'static str) -> Bound {
+    Bound { sense: Sense::AtLeast, value, scale, figures }
+}
+
+const PROMISES: &[Promise] = &[
+    Promise {
+        lab: "control-plane",
+        what: "Registration, one UE: one process, fabric, HTTP/2",
+        bounds: &[
+            at_most(1.5, 1.0, "registration.local.ues1.p50"),
+            at_most(2.0, 1.0, "registration.fabric.ues1.p50"),
+            at_most(8.0, 1.0, "registration.http.ues1.p50"),
+        ],
+    },
+    Promise {
+        lab: "control-plane",
+        what: "PDU session, one UE: one process, fabric, HTTP/2",
+        bounds: &[
+            at_most(1.0, 1.0, "pdu_session.local.ues1.p50"),
+            at_most(1.2, 1.0, "pdu_session.fabric.ues1.p50"),
+            at_most(5.0, 1.0, "pdu_session.http.ues1.p50"),
+        ],
+    },
+    // A failed procedure ends the experiment.
+    Promise {
+        lab: "control-plane",
+        what: "64 UEs at once: none fails; p99 to p50",
+        bounds: &[at_most(
+            5.0,
+            1.0,
+            "{registration,pdu_session,paging}.{local,fabric,http}.ues64.p99_over_p50",
+        )],
+    },
+    Promise {
+        lab: "control-plane",
+        what: "First gNB set up after the start",
+        bounds: &[at_most(300.0, 1.0, "start.local.ng_setup_done.p50")],
+    },
+    Promise {
+        lab: "control-plane",
+        what: "RSS with 1,000 UEs with a session, one process",
+        bounds: &[at_most(96.0, 1.0, "resident.local.ues1000")],
+    },
+    Promise {
+        lab: "sbi",
+        what: "HTTP/2 over TCP to frames with binary bodies; with JSON; to HTTP/2 over the fabric",
+        bounds: &[
+            at_least(8.0, 1.0, "roundtrip.http_tcp_over_frame_binary.inflight1.p50"),
+            at_least(5.0, 1.0, "roundtrip.http_tcp_over_frame_json.inflight1.p50"),
+            at_least(2.0, 1.0, "roundtrip.http_tcp_over_http_fabric.inflight1.p50"),
+        ],
+    },
+    Promise {
+        lab: "idle",
+        what: "Ten idle functions: CPU of one core; PSS",
+        bounds: &[
+            below(0.5, 1.0, "idle.fabric.cpu"),
+            at_most(48.0, 1.0, "idle.fabric.proportional"),
+        ],
+    },
+    Promise {
+        lab: "scale",
+        what: "10,000 UEs: registrations per second; RSS; restart",
+        bounds: &[
+            at_least(1000.0, 1.0, "scale.local.registrations"),
+            at_most(400.0, 1.0, "scale.local.resident"),
+            at_most(2.0, 1.0, "scale.{local.restart,fabric.restart_smf,fabric.restart_amf}"),
+        ],
+    },
+    Promise {
+        lab: "upf",
+        what: "XDP with 60,000 sessions to a bare tunnel program",
+        bounds: &[at_most(
+            1.25,
+            1.0,
+            "ns_per_packet.xdp_over_bare.{uplink,downlink}_60000_sessions.median",
+        )],
+    },
+    Promise {
+        lab: "upf",
+        what: "NAT in XDP",
+        bounds: &[at_most(
+            60.0,
+            1.0,
+            "ns_per_packet.cost_of_nat.{uplink,downlink}_{1,60000}_sessions.median",
+        )],
+    },
+    Promise {
+        lab: "upf",
+        what: "XDP over veth: packets per second; to `kernel`",
+        bounds: &[
+            at_least(2.31, 1e6, "pps.xdp.{uplink,downlink}_64.median"),
+            at_least(8.0, 1.0, "pps.xdp_over_kernel.{uplink,downlink}_64"),
+        ],
+    },
+    Promise {
+        lab: "upf",
+        what: "N4 sessions per second; memory with 100,000",
+        bounds: &[
+            at_least(10_000.0, 1.0, "n4.xdp.establish_100000"),
+            at_most(200.0, 1.0, "resident_whole.xdp.sessions100000"),
+        ],
+    },
+    Promise {
+        lab: "switch",
+        what: "Switch in memory: decapsulations, encapsulations per second",
+        bounds: &[
+            at_least(8.0, 1e6, "pps.switch.decap_64_memory.median"),
+            at_least(6.0, 1e6, "pps.switch.encap_64_memory.median"),
+        ],
+    },
+    Promise {
+        lab: "switch",
+        what: "Switch over links (XDP engine) to `kernel`; median latency to `kernel`",
+        bounds: &[
+            at_least(
+                10.0,
+                1.0,
+                "pps.switch_xdp_over_kernel.{uplink,downlink}_64_1u_1r_interface.loss_free",
+            ),
+            at_most(
+                0.2,
+                1.0,
+                "latency.switch_xdp_over_kernel.{uplink,downlink}_64_1u_1r_interface.p50",
+            ),
+        ],
+    },
+    Promise {
+        lab: "switch",
+        what: "Hot session on the switch; 1,000 rules; 100,000 rules",
+        bounds: &[
+            at_most(500.0, 1.0, "offload.{switch,switch_xdp}.hot_to_offloaded.slowest"),
+            at_most(50.0, 1.0, "rules_issued.{switch,switch_xdp}.1000_under_traffic"),
+            at_most(5.0, 1000.0, "rules_issued.{switch,switch_xdp}.100000_under_traffic"),
+        ],
+    },
+    Promise {
+        lab: "lcs-upp",
+        what: "LCS-UPP over rustls to plain TCP: up to 1,024 bytes; above",
+        bounds: &[
+            at_most(
+                1.15,
+                1.0,
+                "transport_time.rustls_over_raw_tcp.n{1,2,4,8,16,32,64,128,256,512,1024}_loopback.p50",
+            ),
+            at_most(
+                1.6,
+                1.0,
+                "transport_time.rustls_over_raw_tcp.n{2048,4096,8192,16384,32768,65535}_loopback.p50",
+            ),
+        ],
+    },
+];
+
+/// What a run says of a promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Kept,
+    NotKept,
+    NotMeasured,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Kept => "kept",
+            Verdict::NotKept => "**not kept**",
+            Verdict::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// The IDs of a pattern, with each of the alternatives in braces.
+fn expanded(pattern: &str) -> Vec<String> {
+    let Some((before, (inside, after))) =
+        pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return vec![pattern.into()];
+    };
+    let rest = expanded(after);
+    inside
+        .split(',')
+        .flat_map(|one| rest.iter().map(move |rest| format!("{before}{one}{rest}")))
+        .collect()
+}
+
+impl Bound {
+    /// The worst value, in the unit of the promise; `None` unless all figures were measured.
+    fn measured(&self, figures: &[Figure]) -> Option<f64> {
+        let value = |id: String| {
+            let found = figures.iter().find(|figure| figure.id == id)?;
+            Some(found.value / self.scale).filter(|value| value.is_finite())
+        };
+        let all: Option<Vec<f64>> = expanded(self.figures).into_iter().map(value).collect();
+        let worst = |one: f64, other: f64| match self.sense {
+            Sense::AtLeast => one.min(other),
+            Sense::AtMost | Sense::Below => one.max(other),
+        };
+        all?.into_iter().reduce(worst)
+    }
+
+    fn is_kept(&self, measured: f64) -> bool {
+        match self.sense {
+            Sense::AtMost => measured <= self.value,
+            Sense::Below => measured < self.value,
+            Sense::AtLeast => measured >= self.value,
+        }
+    }
+
+    fn text(&self) -> String {
+        let sign = match self.sense {
+            Sense::AtMost => '≤',
+            Sense::Below => '<',
+            Sense::AtLeast => '≥',
+        };
+        let unit = if self.scale == 1e6 { " million" } else { "" };
+        format!("{sign} {}{unit}", self.value)
+    }
+}
+
+impl Promise {
+    /// The measured values, and what they say.
+    fn judge(&self, figures: &[Figure], claims: bool) -> (Vec<Option<f64>>, Verdict) {
+        let values: Vec<_> = self.bounds.iter().map(|bound| bound.measured(figures)).collect();
+        let kept = self
+            .bounds
+            .iter()
+            .zip(&values)
+            .map(|(bound, value)| value.filter(|_| claims).map(|value| bound.is_kept(value)));
+        let kept: Vec<Option<bool>> = kept.collect();
+        let verdict = if kept.contains(&Some(false)) {
+            Verdict::NotKept
+        } else if kept.contains(&None) {
+            Verdict::NotMeasured
+        } else {
+            Verdict::Kept
+        };
+        (values, verdict)
+    }
+}
+
+fn of(lab: &str) -> impl Iterator<Item = &'static Promise> {
+    PROMISES.iter().filter(move |promise| promise.lab == lab)
+}
+
+/// The table for the report of an experiment; empty where none of its figures is promised. Without
+/// `claims` no value is judged.
+pub(crate) fn table(lab: &str, figures: &[Figure], claims: bool) -> String {
+    let mut text = String::new();
+    for promise in of(lab) {
+        let (values, verdict) = promise.judge(figures, claims);
+        let value = |value: &Option<f64>| value.map_or("–".into(), |value| format!("{value:.2}"));
+        let bounds: Vec<String> = promise.bounds.iter().map(Bound::text).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            promise.what,
+            bounds.join("; "),
+            values.iter().map(value).collect::<Vec<_>>().join("; "),
+            verdict.name()
+        );
+    }
+    if text.is_empty() {
+        return text;
+    }
+    let mut whole =
+        String::from("## Promises of SPECIFICATION.md\n\nOf several figures the worst is given.\n");
+    if !claims {
+        whole += "\nThis is a short run, or a debug build: it judges no promise.\n";
+    }
+    whole + "\n| promise | bound | measured | |\n| --- | --- | --- | --- |\n" + &text
+}
+
+/// The same for the summary.
+pub(crate) fn summary(lab: &str, figures: &[Figure], claims: bool) -> Vec<Value> {
+    of(lab)
+        .map(|promise| {
+            let (values, verdict) = promise.judge(figures, claims);
+            let bounds: Vec<String> = promise.bounds.iter().map(Bound::text).collect();
+            let verdict = verdict.name().trim_matches('*');
+            json!({"promise": promise.what, "bounds": bounds, "measured": values,
+                   "verdict": verdict})
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of the table *Figures* of `SPECIFICATION.md`: promise, bound, command.
+    fn rows() -> Vec<[String; 3]> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../SPECIFICATION.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let section = text.split("\n## Figures\n").nth(1).unwrap().split("\n## ").next().unwrap();
+        let cells = |line: &str| -> Option<[String; 3]> {
+            let all: Vec<String> =
+                line.trim_matches('|').split(" | ").map(|cell| cell.trim().into()).collect();
+            all.try_into().ok()
+        };
+        let lines = section.lines().filter(|line| line.starts_with("| ")).skip(2);
+        lines.map(|line| cells(line).unwrap_or_else(|| panic!("{line}"))).collect()
+    }
+
+    /// The signs and numbers of a cell such as `≥ 1,000; ≤ 400 MB; 2 s`.
+    fn bounds(cell: &str) -> Vec<(Sense, f64)> {
+        let mut sense = None;
+        let mut all = Vec::new();
+        for word in cell.split([' ', ';']).filter(|word| !word.is_empty()) {
+            match word {
+                "≤" => sense = Some(Sense::AtMost),
+                "<" => sense = Some(Sense::Below),
+                "≥" => sense = Some(Sense::AtLeast),
+                _ => {
+                    let number = word.trim_end_matches(',').replace(',', "");
+                    all.extend(number.parse().ok().map(|number| (sense.unwrap(), number)));
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn each_figure_of_the_specification_has_a_row_in_the_report_of_its_lab() {
+        let rows = rows();
+        for [what, bound, command] in &rows {
+            let Some(words) = command.trim_matches('`').strip_prefix("martlet-lab ") else {
+                assert_eq!(command, "`martlet locate --every 50ms`", "{what}: no experiment");
+                continue;
+            };
+            let lab = words.split(' ').next().unwrap();
+            let promise = of(lab).find(|promise| promise.what == what);
+            let promise = promise.unwrap_or_else(|| panic!("no row of {lab} for {what:?}"));
+            let ours: Vec<_> = promise.bounds.iter().map(|it| (it.sense, it.value)).collect();
+            assert_eq!(ours, bounds(bound), "{what}");
+        }
+        for promise in PROMISES {
+            let is_promised = rows.iter().any(|[what, ..]| what == promise.what);
+            assert!(is_promised, "SPECIFICATION.md has no {:?}", promise.what);
+        }
+    }
+
+    fn figure(id: &str, value: f64) -> Figure {
+        Figure::once(id, "", value)
+    }
+
+    #[test]
+    fn a_promise_is_kept_by_the_worst_of_all_its_figures() {
+        let nat = PROMISES.iter().find(|promise| promise.what == "NAT in XDP").unwrap();
+        let ids = expanded(nat.bounds[0].figures);
+        assert_eq!(ids.len(), 4);
+        let mut figures: Vec<Figure> = ids.iter().map(|id| figure(id, 50.0)).collect();
+        assert_eq!(nat.judge(&figures, true), (vec![Some(50.0)], Verdict::Kept));
+        figures[2].value = 60.5;
+        assert_eq!(nat.judge(&figures, true), (vec![Some(60.5)], Verdict::NotKept));
+        figures.pop();
+        assert_eq!(nat.judge(&figures, true), (vec![None], Verdict::NotMeasured));
+    }
+
+    #[test]
+    fn a_short_run_judges_no_promise() {
+        let figures = [figure("idle.fabric.cpu", 9.0), figure("idle.fabric.proportional", 1.0)];
+        let of_full = table("idle", &figures, true);
+        assert!(of_full.contains("9.00; 1.00 | **not kept** |"), "{of_full}");
+        let of_short = table("idle", &figures, false);
+        assert!(of_short.contains("| not measured |") && !of_short.contains("kept"), "{of_short}");
+        assert_eq!(summary("idle", &figures, false)[0]["verdict"], "not measured");
+        assert_eq!(table("compare", &figures, true), "");
+    }
+}
