@@ -75,7 +75,10 @@ pub struct ConsoleArgs {
 /// There is no right to make a network namespace, a core does not start, or the API does not
 /// answer.
 pub fn run(args: &ConsoleArgs) -> Result<String> {
-    let (subscribers, ues) = if args.run.quick { (2000, 100) } else { (args.subscribers, args.ues) };
+    let (subscribers, ues) = match args.run.quick {
+        true => (2000, 100),
+        false => (args.subscribers, args.ues),
+    };
     ensure!(ues > 0 && ues < subscribers, "--ues must be between 1 and --subscribers");
     namespace::enter_new()?;
     let header = "part,variant,sample,value";
