@@ -173,8 +173,8 @@ impl Api {
         }
     }
 
-    /// Posts a request whose response is a line of JSON for each item, and passes the lines on until
-    /// `each` returns `false`.
+    /// Posts a request whose response is a line of JSON for each item, and passes the lines on
+    /// until `each` returns `false`.
     pub async fn lines(
         &self,
         path: &str,

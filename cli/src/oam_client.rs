@@ -24,8 +24,8 @@ const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct OamArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// The core's OAM endpoint, instead of the API and `oam.socket` in the configuration: the path of
-    /// a socket, or an address
+    /// The core's OAM endpoint, instead of the API and `oam.socket` in the configuration: the path
+    /// of a socket, or an address
     #[arg(long, value_name = "SOCKET|ADDRESS:PORT")]
     pub at: Option<String>,
     /// File of the token for an address [default: `oam.token_file` of the configuration]

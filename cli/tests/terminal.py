@@ -89,7 +89,10 @@ class Screen:
         return ["".join(char for char, _ in row).rstrip() for row in self.cells]
 
     def colours(self):
-        return [sorted({c for char, c in row if c is not None and char != " "}) for row in self.cells]
+        def seen(row):
+            return sorted({c for char, c in row if c is not None and char != " "})
+
+        return [seen(row) for row in self.cells]
 
 
 pid, terminal = pty.fork()

@@ -74,7 +74,7 @@ fn key_file(config: &Config) -> Option<PathBuf> {
 }
 
 /// Has a running core make the backup, so that its audit log names it. A core without the right to
-/// write there says so, and the caller copies the files.
+/// write there refuses, and the caller copies the files.
 async fn over_api(api: &Api, folder: &Path) -> Result<Vec<String>> {
     let folder = std::path::absolute(folder)?;
     let body = serde_json::json!({"folder": folder.display().to_string()});

@@ -72,7 +72,7 @@ fn read(state: &mut State, path: PathBuf) {
         Some(known) => *known,
     };
     if length.saturating_sub(at.offset) > MAX_READ {
-        // Nobody has read for long; older events are in the histories of the UEs.
+        // The last read was long ago; older events are in the histories of the UEs.
         at.offset = length - MAX_READ;
     }
     let mut bytes = Vec::new();

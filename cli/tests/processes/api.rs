@@ -426,8 +426,8 @@ fn a_core_outlives_its_api() {
     });
 }
 
-/// Connections that send nothing further, garbage, and sign-ins without end, over TCP and the socket:
-/// UEs register meanwhile, and the API answers afterwards. Its process has no rights.
+/// Connections that send nothing further, garbage, and sign-ins without end, over TCP and the
+/// socket: UEs register meanwhile, and the API answers afterwards. Its process has no rights.
 async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
     let name = if arguments.is_empty() { "api-flood" } else { "api-flood-split" };
     let site = api_site(name)?;
@@ -891,7 +891,7 @@ fn secrets_are_no_parameters_answers_are_not_cached_and_bodies_are_bounded() {
     });
 }
 
-/// OWASP ASVS V2.3.1, V3.3.1: the one-time password is printed once, also if nobody has used it; a
+/// OWASP ASVS V2.3.1, V3.3.1: the one-time password is printed once, also if it was not used; a
 /// sign-out ends the session.
 #[test]
 fn the_one_time_password_is_printed_once_and_a_sign_out_ends_the_session() {
@@ -914,7 +914,7 @@ fn the_one_time_password_is_printed_once_and_a_sign_out_ends_the_session() {
         // It was one-time.
         let body = json!({"user": "admin", "password": password});
         Caller::tcp().post("/session", body)?.expect(401)?;
-        // Entries of the audit log are not changed or removed, by nobody.
+        // No caller changes or removes an entry of the audit log.
         let local = Caller::socket(&site);
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
             for path in ["/audit", "/audit/1"] {
@@ -1001,7 +1001,7 @@ fn memory_of_password_hashes_is_returned() {
     });
 }
 
-/// The API of a core that nobody looks at takes at most 6 MB of resident memory: connections, a
+/// The API of a core without viewers takes at most 6 MB of resident memory: connections, a
 /// thread and an open database. Code that a poll brings in goes again.
 #[test]
 fn an_api_at_rest_takes_little_memory() {

@@ -163,8 +163,8 @@ async fn sign_in(user: &str) -> Result<(Caller, Value)> {
     Ok((Caller::tcp().with("cookie", &cookie).with("x-csrf-token", &csrf), response.body))
 }
 
-/// OWASP ASVS V2.7, V2.8, V4.3.1: with `acr_values` and without local users, each user of the console
-/// has a second factor at the provider.
+/// OWASP ASVS V2.7, V2.8, V4.3.1: with `acr_values` and without local users, each user of the
+/// console has a second factor at the provider.
 #[test]
 fn a_second_factor_is_needed_where_it_is_configured() {
     if !is_there() {

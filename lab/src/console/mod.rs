@@ -37,7 +37,7 @@ const VIEWERS: u32 = 10;
 /// UEs whose procedures run at the same time while the core is filled.
 const CONCURRENCY: usize = 16;
 /// Time until a core has unmapped the code of its start and is at rest.
-const SETTLE_TIME: Duration = Duration::from_secs(6);
+const SETTLE_TIME: Duration = Duration::from_secs(8);
 /// Time of a block of the update part.
 const BLOCK: Duration = Duration::from_secs(10);
 /// Registrations of a block, and the time from one to the next.
@@ -75,7 +75,10 @@ pub struct ConsoleArgs {
 /// There is no right to make a network namespace, a core does not start, or the API does not
 /// answer.
 pub fn run(args: &ConsoleArgs) -> Result<String> {
-    let (subscribers, ues) = if args.run.quick { (2000, 100) } else { (args.subscribers, args.ues) };
+    let (subscribers, ues) = match args.run.quick {
+        true => (2000, 100),
+        false => (args.subscribers, args.ues),
+    };
     ensure!(ues > 0 && ues < subscribers, "--ues must be between 1 and --subscribers");
     namespace::enter_new()?;
     let header = "part,variant,sample,value";

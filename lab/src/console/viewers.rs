@@ -87,7 +87,7 @@ impl Viewers {
         Ok(Viewers { process, to, from })
     }
 
-    fn tell(&mut self, line: &str) -> Result<()> {
+    fn send(&mut self, line: &str) -> Result<()> {
         writeln!(self.to, "{line}")?;
         let mut answer = String::new();
         self.from.read_line(&mut answer)?;
@@ -97,7 +97,7 @@ impl Viewers {
 
     /// Has so many viewers open, each with its first update.
     pub(super) fn open(&mut self, count: u32) -> Result<()> {
-        self.tell(&if count == 0 { "close".into() } else { format!("open {count}") })
+        self.send(&if count == 0 { "close".into() } else { format!("open {count}") })
     }
 }
 

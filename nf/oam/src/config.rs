@@ -116,7 +116,7 @@ impl ApiConfig {
         wrong(
             !self.local_users && self.oidc.issuer.is_none(),
             "local_users",
-            "nobody could sign in: write oidc.issuer, or true",
+            "no user could sign in: write oidc.issuer, or true",
         );
         errors.extend(self.oidc.check());
         errors
@@ -142,8 +142,8 @@ mod tests {
             ..listen("0.0.0.0:9080")
         };
         assert_eq!(secured.check(), []);
-        let nobody = ApiConfig { local_users: false, ..listen("127.0.0.1:9080") };
-        assert_eq!(nobody.check()[0].key, "local_users");
+        let refused = ApiConfig { local_users: false, ..listen("127.0.0.1:9080") };
+        assert_eq!(refused.check()[0].key, "local_users");
         let without_key = ApiConfig { key: None, ..secured };
         assert_eq!(without_key.check()[0].key, "certificate");
     }

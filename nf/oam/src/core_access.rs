@@ -187,7 +187,7 @@ pub trait CoreAccess: Send + Sync + 'static {
         edits: &[ConfigurationEdit],
     ) -> Result<String, AccessError>;
 
-    /// Nobody looks at the core for a while: memory that only a poll needs can go.
+    /// There are no viewers for a while: memory that only a poll needs can go.
     fn rests(&self) {}
 
     /// The version of the program.

@@ -44,6 +44,7 @@ pub mod monitor;
 pub mod oidc;
 mod page;
 pub mod poll;
+pub mod polled;
 pub mod problem;
 mod replays;
 pub mod server;

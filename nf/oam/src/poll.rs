@@ -1,6 +1,6 @@
 //! Polls the core for the monitor, once for all viewers.
 use crate::state::Oam;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,20 +9,12 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of the polls without viewers, which notice lost gNBs. Who reads figures, alarms or
 /// events then gets those of a new poll.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
+/// Time from the last viewer until the core rests.
+const AFTER_VIEWERS: Duration = Duration::from_secs(5);
 /// Age of figures from which a reader causes a poll.
 const STALE: Duration = Duration::from_secs(2);
 /// How long certificates are believed to be the same.
 const CERTIFICATES: Duration = Duration::from_secs(3600);
-
-/// What is known since the last poll.
-#[derive(Default)]
-pub struct Polled {
-    last: Option<Instant>,
-    /// Position after the last event of UEs.
-    position: u64,
-    certificates: Vec<Value>,
-    certificates_at: Option<Instant>,
-}
 
 /// Polls the core unless it was polled meanwhile.
 async fn poll(oam: &Oam, age: Duration) {
@@ -60,7 +52,7 @@ pub async fn run(oam: Arc<Oam>) {
         if oam.events.readers() > 0 {
             poll(&oam, Duration::ZERO).await;
             oam.events.push("overview", &json!(oam.monitor.overview()));
-            due = Instant::now() + IDLE_INTERVAL;
+            due = Instant::now() + AFTER_VIEWERS;
         } else if due <= Instant::now() {
             poll(&oam, STALE).await;
             oam.core.rests();

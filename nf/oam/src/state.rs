@@ -10,7 +10,7 @@ use crate::jobs::Jobs;
 use crate::location_requests::LocationRequests;
 use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
-use crate::poll::Polled;
+use crate::polled::Polled;
 use crate::problem::Failure;
 use crate::replays::Replays;
 use crate::throttle::Throttle;

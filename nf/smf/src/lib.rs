@@ -126,8 +126,8 @@ impl NetworkFunction for Smf {
         }
     }
 
-    /// `smf/sessions/SUPI`: the sessions of a UE with their N4 sessions. `smf/owners/SEID,SEID`: the
-    /// SUPI of each N4 session, by the SEID of its UPF.
+    /// `smf/sessions/SUPI`: the sessions of a UE with their N4 sessions. `smf/owners/SEID,SEID`:
+    /// the SUPI of each N4 session, by the SEID of its UPF.
     fn ask(
         self: &Arc<Self>,
         question: &str,

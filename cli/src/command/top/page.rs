@@ -129,16 +129,16 @@ fn graph(frame: &mut Frame<'_>, area: Rect, view: View<'_>, of: usize) {
     let width = usize::from(area.width.saturating_sub(2));
     let mut values: Vec<f64> =
         view.figures.history().rev().take(width).map(|point| point[of]).collect();
-    let most = values.iter().copied().fold(0.0, f64::max);
+    let peak = values.iter().copied().fold(0.0, f64::max);
     let now = values.first().copied().unwrap_or(0.0);
     values.resize(width, 0.0);
     values.reverse();
     // Small values are not 0 in the graph, and large ones fit.
-    let scale = if most > 0.0 { 1000.0 / most } else { 0.0 };
+    let scale = if peak > 0.0 { 1000.0 / peak } else { 0.0 };
     let bars: Vec<u64> = values.iter().map(|value| (value * scale).ceil() as u64).collect();
     let title = Line::from(vec![
         Span::styled(format!("{} {name} ", meaning.mark()), view.theme.of(meaning)),
-        Span::raw(format!("{}{unit}, most {}{unit}", short(now), short(most))),
+        Span::raw(format!("{}{unit}, peak {}{unit}", short(now), short(peak))),
     ]);
     let graph = Sparkline::default().data(bars).max(1000).style(view.theme.of(meaning));
     frame.render_widget(graph.block(Block::bordered().title(title)), area);

@@ -1,4 +1,4 @@
-//! Colours with a meaning. Each one has a mark beside it, so that nothing is told by colour alone:
+//! Colours with a meaning. Each one has a mark beside it, so that no meaning needs its colour:
 //! with `NO_COLOR` (https://no-color.org) there are the marks only.
 use ratatui::style::{Color, Modifier, Style};
 
