@@ -14,7 +14,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_http::{ClientLimits, HttpBinding, Tls};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use martlet_tests::{TestCore, in_namespace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -198,9 +198,7 @@ fn attack_certificate_holder_gets_a_token_for_the_keys() {
 
         // The core itself works with its tokens.
         let gnb = core.gnb(1).await?;
-        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        reaches(&ue, 1, GATEWAY).await?;
-        ue.deregister().await?;
+        core.register_use_session_and_deregister(&gnb, 1).await?;
         core.until_all_released().await
     });
 }
@@ -270,9 +268,7 @@ fn attack_certificate_holder_replaces_the_udm() {
         let profile = profile.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         ensure!(profile.nf_status == NfStatus::Registered, "{profile:?}");
         let gnb = core.gnb(1).await?;
-        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        reaches(&ue, 1, GATEWAY).await?;
-        ue.deregister().await?;
+        core.register_use_session_and_deregister(&gnb, 1).await?;
         core.until_all_released().await
     });
 }
