@@ -49,7 +49,7 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let steps = 1 + VARIANTS.len() * each + 2 * kinds.len();
     let progress = Progress::new("points", steps as u64);
     let mut study = Study { output, rounds, time, progress };
-    let carried = same_load::kernel_carries(&mut study)?;
+    let carried = same_load::kernel_rate(&mut study)?;
     for variant in VARIANTS {
         for &sessions in &sessions {
             let run = |testbed: &Testbed, time| testbed.paced(true, LENGTH, RATE, time);
