@@ -10,7 +10,7 @@ use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
 use std::path::{Path, PathBuf};
 
 /// What every function reads: names of hosts, the time zone, certificates of servers, and what the
-/// kernel tells of processors and of the process itself.
+/// kernel reports of CPUs and of the process itself.
 const READ: [&str; 18] = [
     "/etc/resolv.conf",
     "/etc/hosts",

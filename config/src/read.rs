@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// Mistakes that are reported of one file.
-const MAX_MISTAKES: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// What was read of a file.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
         removed.insert(finding.path.clone());
     }
     let mut value = None;
-    while wrong.len() < MAX_MISTAKES {
+    while wrong.len() < MAX_FINDINGS {
         let current = rest.joined();
         let error = match serde_saphyr::from_str::<T>(&current) {
             Ok(read) => {

@@ -8,6 +8,9 @@ modules are not read.
 
 `circles.txt` lists the circles that are still to be broken. A new circle fails, and so does a line
 of the list that is no longer true.
+
+`layers.txt` lists the modules of some crates from the top to the bottom: a module uses only those
+below it, and those of its own line. The root of a crate stands above and below all of them.
 """
 
 import pathlib
@@ -17,6 +20,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KNOWN = pathlib.Path(__file__).with_name("circles.txt")
+LAYERS = pathlib.Path(__file__).with_name("layers.txt")
 # Files of tests: they may use everything.
 TEST = re.compile(r"(^|/)(tests?|testing|.*_tests?)(/|\.rs$)")
 
@@ -146,8 +150,41 @@ def related(first, second):
     return first == second or first.startswith(second + "::") or second.startswith(first + "::")
 
 
+def layers():
+    """Maps the folder of a crate to the floor of each of its modules; the top is 0."""
+    floors, crate = {}, None
+    for line in LAYERS.read_text().splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        if not line.startswith(" "):
+            crate = floors.setdefault(line.strip().removesuffix(":"), {})
+            height = 0
+            continue
+        height += 1
+        crate.update({module: height for module in line.split()})
+    return floors
+
+
+def upward(crate, floors, edges):
+    """Yields what is wrong with the floors of a crate."""
+
+    def floor(module):
+        parts = module.split("::")
+        names = ("::".join(parts[:length]) for length in range(len(parts), 0, -1))
+        return next((floors[name] for name in names if name in floors), None)
+
+    for module in filter(None, edges):
+        if floor(module) is None:
+            yield f"{LAYERS.name}: {crate} has no floor for the module {module}"
+            continue
+        for other in sorted(edges[module]):
+            if floor(other) is not None and floor(other) < floor(module):
+                yield f"arrow upwards in {crate}: {module} uses {other}"
+
+
 def main():
     sys.setrecursionlimit(10000)
+    floors = layers()
     manifests = subprocess.run(
         ["git", "ls-files", "*Cargo.toml"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
@@ -166,6 +203,10 @@ def main():
                 # The root holds what all share; an edge to it is no circle of two modules.
                 if module and target and not related(module, target):
                     edges[module].add(target)
+        crate = str(pathlib.Path(manifest).parent)
+        for fault in upward(crate, floors.pop(crate, None) or {}, edges) if crate in floors else []:
+            failed = True
+            print(fault)
         for component in circles(edges):
             line = f"{pathlib.Path(manifest).parent}: {', '.join(component)}"
             seen.add(line)
@@ -176,6 +217,9 @@ def main():
             for module in component:
                 for other in sorted(edges[module] & set(component)):
                     print(f"    {module} uses {other}")
+    for crate in floors:
+        failed = True
+        print(f"{LAYERS.name}: there is no crate {crate}")
     for line in sorted(known - seen):
         failed = True
         print(f"{KNOWN.name}: remove the line '{line}': there is no such circle")

@@ -56,7 +56,8 @@ def main():
                 (
                     rule
                     for rule in rules
-                    if rule == f"expect {reason}" or fnmatch.fnmatch(path, rule.removeprefix("file "))
+                    if rule == f"expect {reason}"
+                    or fnmatch.fnmatch(path, rule.removeprefix("file "))
                 ),
                 None,
             )

@@ -100,7 +100,7 @@ pub enum FilterError {
     /// A line that cannot be read.
     #[error("list {0}, line {1:?}: write NAME, NAME INDEX = VALUE|VALUE, or NAME INDEX & BITS")]
     Line(String, String),
-    /// This processor architecture has no filters.
+    /// This CPU architecture has no filters.
     #[error("no filters for this architecture: set security.seccomp to off")]
     Architecture,
     /// The filter cannot be compiled or installed.

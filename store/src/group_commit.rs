@@ -19,14 +19,14 @@ impl Store {
         let Some(signal) = self.database.group_signal().filter(|_| !interval.is_zero()) else {
             return std::future::pending().await;
         };
-        struct TurnOff<'a>(&'a Store);
-        impl Drop for TurnOff<'_> {
+        struct DisableOnDrop<'a>(&'a Store);
+        impl Drop for DisableOnDrop<'_> {
             fn drop(&mut self) {
                 // An error shows again with the next call.
                 let _ = self.0.database.set_group_commit(false);
             }
         }
-        let _turn_off = TurnOff(self);
+        let _disable = DisableOnDrop(self);
         if let Err(error) = self.database.set_group_commit(true) {
             failed(error);
         }

@@ -30,7 +30,7 @@ use tokio_postgres::error::SqlState;
 /// Subscribers of one statement.
 const MAX_BATCH: usize = 256;
 /// Statements of a kind that run at the same time.
-const MAX_FLIGHTS: usize = 2;
+const MAX_RUNNING: usize = 2;
 /// Requests that wait at most.
 const MAX_WAITING: usize = 20_000;
 /// Changes of one look.
@@ -56,7 +56,7 @@ struct Waiting {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    flights: usize,
+    running: usize,
 }
 
 /// A server.
@@ -269,7 +269,7 @@ impl SubscriberData {
             () = tokio::time::sleep(interval) => {}
             () = remote.changed.notified() => {}
         }
-        let outcome = remote.look().await;
+        let outcome = remote.read_changes().await;
         if outcome.is_err() {
             remote.seen.store(UNKNOWN, Ordering::Relaxed);
             lock(&remote.cache).clear(false);
@@ -337,8 +337,8 @@ impl Remote {
                 return Err(StoreError::Disconnected("too many requests wait for it".into()));
             }
             queue.waiting.push_back(Waiting { supi: supi.to_string(), answer });
-            let start = queue.flights < MAX_FLIGHTS;
-            queue.flights += usize::from(start);
+            let start = queue.running < MAX_RUNNING;
+            queue.running += usize::from(start);
             start
         };
         if start {
@@ -385,7 +385,7 @@ impl Remote {
         }
         queue.waiting = others;
         if batch.is_empty() {
-            queue.flights -= 1;
+            queue.running -= 1;
             return None;
         }
         Some(batch)
@@ -471,7 +471,7 @@ impl Remote {
     }
 
     /// Looks at changes since the last look. Returns whether there may be any.
-    async fn look(&self) -> Result<bool, StoreError> {
+    async fn read_changes(&self) -> Result<bool, StoreError> {
         let seen = self.seen.load(Ordering::Relaxed);
         if seen == UNKNOWN {
             let sql = "SELECT coalesce(max(number), 0) FROM change";

@@ -38,10 +38,10 @@ impl Observer {
     /// The threads that have been in the same poll since an earlier observation.
     pub fn observe(&mut self) -> Vec<Blocked> {
         self.observed.retain(|observed| observed.thread.strong_count() > 0);
-        here::threads().iter().filter_map(|thread| self.look_at(thread)).collect()
+        here::threads().iter().filter_map(|thread| self.check(thread)).collect()
     }
 
-    fn look_at(&mut self, thread: &Arc<Activity>) -> Option<Blocked> {
+    fn check(&mut self, thread: &Arc<Activity>) -> Option<Blocked> {
         let (polls, function) = thread.read();
         let known = self
             .observed

@@ -136,7 +136,7 @@ impl Setup {
                 // Another fault may have removed it already.
                 let _ = nft(&["delete", "element", "inet", "chaos", "cut", &element]);
             }
-            Fault::CutN2(n) => self.gnbs.borrow()[n].vanish(),
+            Fault::CutN2(n) => self.gnbs.borrow()[n].abort(),
             Fault::CutN4(time) => {
                 self.wire.impair(Impairments { loss: 1.0, ..Impairments::default() });
                 tokio::time::sleep(time).await;

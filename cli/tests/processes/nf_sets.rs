@@ -95,8 +95,8 @@ pub async fn start_member(
     Ok(other)
 }
 
-/// Functions of which an additional instance runs beside the core's: name, NF type, and last byte of
-/// its address.
+/// Functions of which an additional instance runs beside the core's: name, NF type, and last byte
+/// of its address.
 pub const SECOND_INSTANCES: [(&str, &str, u8); 5] = [
     ("udr", "UDR", 31),
     ("udm", "UDM", 32),

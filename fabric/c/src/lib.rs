@@ -1,6 +1,17 @@
 //! `libmartlet_fabric`: the sockets of the shared-memory fabric for C, and for languages that call
 //! C. The header is `include/martlet_fabric.h`.
 //!
+//! ```c
+//! martlet_fabric *fabric;
+//! martlet_stream *stream;
+//! martlet_fabric_start("my-program", NULL, &fabric);
+//! martlet_fabric_joined(fabric, 5000);
+//! if (martlet_fabric_connect(fabric, "127.0.0.10:7777", 1000, &stream) < 0)
+//!     fprintf(stderr, "%s\n", martlet_error());
+//! ```
+//!
+//! `examples/echo.c` is a whole program, which the tests build and run.
+//!
 //! All functions are thread-safe, also while other threads wait in calls on the same object. Only
 //! `*_free` must be the last call on its object.
 mod error;

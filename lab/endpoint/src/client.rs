@@ -1,5 +1,5 @@
 //! The UE's end, which executes the commands of its standard input.
-use crate::exchange::{Message, SESSION, Talk};
+use crate::exchange::{Message, MessageChannel, SESSION};
 use crate::{End, NAME, Variant};
 use anyhow::{Context, Result, bail};
 use martlet_lab_channels::{Channel, Connector, Kind, Resumption, Trust};
@@ -14,27 +14,29 @@ use std::time::{Duration, Instant};
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// What rounds are done with.
-enum Asker {
-    Channel(Talk),
+enum Requester {
+    Channel(MessageChannel),
     Kernel(Box<dyn Channel>, martlet_lcs_kernel::Device),
 }
 
-impl Asker {
+impl Requester {
     fn connect(variant: Variant, to: SocketAddr, connector: &Connector) -> Result<Self> {
         let channel = connector.connect(to)?;
         Ok(match variant {
-            Variant::KernelModule => Asker::Kernel(channel, martlet_lcs_kernel::Device::open()?),
-            _ => Asker::Channel(Talk::new(channel)),
+            Variant::KernelModule => {
+                Requester::Kernel(channel, martlet_lcs_kernel::Device::open()?)
+            }
+            _ => Requester::Channel(MessageChannel::new(channel)),
         })
     }
 
     fn rounds(&mut self, n: usize, count: usize) -> Result<Vec<Duration>> {
         match self {
-            Asker::Channel(talk) => {
+            Requester::Channel(talk) => {
                 let message = Message::new(n);
                 (0..count).map(|_| talk.round(&message)).collect()
             }
-            Asker::Kernel(channel, device) => {
+            Requester::Kernel(channel, device) => {
                 let socket = channel.kernel_socket().context("a kernel TLS channel")?;
                 Ok(device.ask(socket, n as u32, count, &[0x5e; SESSION])?)
             }
@@ -43,16 +45,16 @@ impl Asker {
 
     fn procedures(&mut self, count: usize) -> Result<Vec<Duration>> {
         match self {
-            Asker::Channel(talk) => (0..count).map(|_| talk.procedure()).collect(),
+            Requester::Channel(talk) => (0..count).map(|_| talk.procedure()).collect(),
             // The module measures rounds only and does not decode LPP.
-            Asker::Kernel(..) => Ok(Vec::new()),
+            Requester::Kernel(..) => Ok(Vec::new()),
         }
     }
 
     fn channel(&mut self) -> &mut dyn Channel {
         match self {
-            Asker::Channel(talk) => talk.channel(),
-            Asker::Kernel(channel, _) => &mut **channel,
+            Requester::Channel(talk) => talk.channel(),
+            Requester::Kernel(channel, _) => &mut **channel,
         }
     }
 }
@@ -69,15 +71,15 @@ fn bring_up(
     let message = Message::new(1);
     let start = Instant::now();
     let mut asker = match how {
-        "setup" => Asker::connect(variant, to, new)?,
+        "setup" => Requester::connect(variant, to, new)?,
         "resume" => {
-            let asker = Asker::connect(variant, to, known)?;
-            let Asker::Channel(talk) = asker else { return Ok(None) };
-            Asker::Channel(talk)
+            let asker = Requester::connect(variant, to, known)?;
+            let Requester::Channel(talk) = asker else { return Ok(None) };
+            Requester::Channel(talk)
         }
         _ => {
             let (channel, sent_early) = known.connect_early(to, &message.uplink()?)?;
-            let mut talk = Talk::new(channel);
+            let mut talk = MessageChannel::new(channel);
             talk.answer(&message)?;
             let elapsed = start.elapsed();
             let fits = sent_early && talk.channel().resumption() == Resumption::Early;
@@ -121,7 +123,7 @@ pub fn ask(to: &str, end: &End, trim: fn()) -> Result<()> {
     let trust = Trust { roots, name: NAME.into() };
     let connector = Connector::new(variant.kind(), &trust, &options)?;
     let to_early = Connector::new(variant.kind(), &trust, &options)?;
-    let mut asker = Asker::connect(variant, to, &connector)?;
+    let mut asker = Requester::connect(variant, to, &connector)?;
     let it = asker.channel().describe();
     let mut output = std::io::stdout().lock();
     writeln!(output, "{}, {}, {}", it.library, it.protocol, it.cipher_suite)?;

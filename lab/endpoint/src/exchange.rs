@@ -38,15 +38,15 @@ impl Message {
 }
 
 /// The UE's end of a channel.
-pub struct Talk {
+pub struct MessageChannel {
     channel: Box<dyn Channel>,
     framer: Framer,
     output: Vec<u8>,
 }
 
-impl Talk {
+impl MessageChannel {
     pub fn new(channel: Box<dyn Channel>) -> Self {
-        Talk { channel, framer: Framer::new(), output: Vec::new() }
+        MessageChannel { channel, framer: Framer::new(), output: Vec::new() }
     }
 
     pub fn channel(&mut self) -> &mut dyn Channel {
@@ -89,7 +89,7 @@ impl Talk {
     }
 }
 
-impl Talk {
+impl MessageChannel {
     /// Runs an LPP procedure and returns the time that the LMF measured.
     pub fn procedure(&mut self) -> Result<Duration> {
         self.channel.send(&procedure::trigger()?)?;

@@ -10,7 +10,7 @@ pub(crate) use external::ExternalCore;
 pub use external::{CoreChoice, ExternalArgs};
 pub(crate) use process::family;
 pub use process::{CoreProcess, Usage, status_at};
-pub use program::{CoreArgs, program_beside};
+pub use program::{CoreArgs, sibling_program};
 pub(crate) use setup::{CORES, CoreSetup, ue_config, wait_for_association};
 pub(crate) use started_program::StartedProgram;
 pub use variant::Variant;

@@ -19,7 +19,7 @@ impl CoreArgs {
     pub fn program(&self) -> Result<PathBuf> {
         match &self.martlet {
             Some(path) => Ok(path.clone()),
-            None => program_beside("martlet").or_else(|| program_on_path("martlet")).context(
+            None => sibling_program("martlet").or_else(|| program_on_path("martlet")).context(
                 "martlet is neither beside this program nor on PATH: install it, or name it with \
                  --martlet",
             ),
@@ -28,7 +28,7 @@ impl CoreArgs {
 }
 
 /// A program in the folder of this one.
-pub fn program_beside(name: &str) -> Option<PathBuf> {
+pub fn sibling_program(name: &str) -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.with_file_name(name);
     path.is_file().then_some(path)
 }

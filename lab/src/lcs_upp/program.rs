@@ -1,5 +1,5 @@
 //! The program that runs as client and server.
-use crate::core::program_beside;
+use crate::core::sibling_program;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,7 @@ const VARIABLE: &str = "MARTLET_LCS";
 /// `martlet-lcs`, which contains nothing but the two ends, if it is installed beside this program.
 pub(super) fn small_endpoint() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    named.filter(|path| path.exists()).or_else(|| program_beside("martlet-lcs"))
+    named.filter(|path| path.exists()).or_else(|| sibling_program("martlet-lcs"))
 }
 
 /// The command of an end, `server` or `client`.

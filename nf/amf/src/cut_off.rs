@@ -13,8 +13,7 @@
 //! While the database fails for the whole set, all members are suspended, and none closes its
 //! associations. New associations are refused until the lease is renewed.
 use crate::Amf;
-use crate::procedures::n2::{amf_status_indication, overload_control};
-use crate::{metrics, n2::Gnb};
+use crate::metrics;
 use martlet_nf::Shutdown;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
@@ -113,10 +112,4 @@ async fn another_serves(amf: &Amf) -> bool {
         }),
         Err(_) => true,
     }
-}
-
-/// Reports to a gNB that this AMF serves no UEs.
-pub(crate) async fn report(amf: &Amf, gnb: &Gnb) {
-    amf_status_indication::unavailable(amf, gnb).await;
-    overload_control::start(gnb);
 }

@@ -22,7 +22,6 @@ mod procedures;
 mod served;
 mod services;
 mod shared_data;
-mod tables;
 mod takeover;
 mod ue;
 
@@ -60,8 +59,8 @@ use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
-use tables::Tables;
 use tokio::sync::Semaphore;
+use ue::tables::{Summary, Tables};
 use ue::{Ue, UeHandle};
 
 /// The AMF.
@@ -270,7 +269,7 @@ impl NetworkFunction for Amf {
     fn status(&self) -> serde_json::Value {
         let (contexts, registered, connected, first) = self.tables.overview(self.config.status_ues);
         let gnbs: Vec<_> = self.gnbs.all().iter().filter_map(|gnb| gnb.status()).collect();
-        let ues: Vec<_> = first.iter().filter_map(tables::Summary::status).collect();
+        let ues: Vec<_> = first.iter().filter_map(Summary::status).collect();
         serde_json::json!({
             "gnbs": gnbs,
             "ues": {

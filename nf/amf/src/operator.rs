@@ -11,7 +11,7 @@
 use crate::Amf;
 use crate::procedures::connection::{an_release, paging, ue_context_release};
 use crate::procedures::registration::{deregistration, implicit_deregistration};
-use crate::tables::Summary;
+use crate::ue::tables::Summary;
 use crate::ue::{Event, OperatorRequest, Ue};
 use martlet_ngap::ngap::{Cause, CauseMisc, CauseNas};
 use martlet_sbi::{BoxFuture, Problem};

@@ -528,7 +528,7 @@ impl Ue {
             let _permit = amf.restorations.acquire().await;
             Box::pin(self.deactivate_all(None)).await;
         }
-        self.rest();
+        self.start_idle_timer();
         self.publish();
         self.persist();
         self.run().await;

@@ -290,9 +290,9 @@ impl Transport for Watched {
         Box::pin(async move {
             let moved = self.discovery.replacement(to);
             let to = moved.as_ref().unwrap_or(to);
-            if !self.discovery.has_siblings(to) {
+            if !self.discovery.has_other_members(to) {
                 return match self.discovery.has_alternative(to, &request) {
-                    true => self.once_or_elsewhere(to, request).await,
+                    true => self.request_with_failover(to, request).await,
                     false => self.once(to, request).await,
                 };
             }
@@ -332,7 +332,11 @@ impl Transport for Watched {
 impl Watched {
     /// Sends a request that any producer of the service can serve: to another one if the first
     /// does not answer.
-    async fn once_or_elsewhere(&self, to: &ApiRoot, request: Request) -> Result<Response, Problem> {
+    async fn request_with_failover(
+        &self,
+        to: &ApiRoot,
+        request: Request,
+    ) -> Result<Response, Problem> {
         let again = request.copy();
         let answer = self.once(to, request).await;
         let is_gone = |problem: &Problem| {

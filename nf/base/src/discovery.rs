@@ -226,7 +226,7 @@ impl Discovery {
         let found = match cell.get() {
             Some(found) => found,
             None => {
-                let ask = || self.ask_or_remember(&name, query, &target, api);
+                let ask = || self.request_or_last_known(&name, query, &target, api);
                 cell.get_or_try_init(ask).await?
             }
         };
@@ -238,7 +238,7 @@ impl Discovery {
 
     /// Requests producers from the NRF. While the NRF does not answer, those of the last answer
     /// are used; a function that has none waits a while for the NRF.
-    async fn ask_or_remember(
+    async fn request_or_last_known(
         self: &Arc<Self>,
         key: &str,
         query: impl Fn() -> SearchQuery,
@@ -352,7 +352,7 @@ impl Discovery {
     }
 
     /// Whether the producer's set has other members. A failed producer may have left the set.
-    pub(crate) fn has_siblings(self: &Arc<Self>, root: &ApiRoot) -> bool {
+    pub(crate) fn has_other_members(self: &Arc<Self>, root: &ApiRoot) -> bool {
         let state = &mut *self.state();
         let Some(binding) = state.sets.get(root) else { return false };
         let now = Instant::now();

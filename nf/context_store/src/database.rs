@@ -57,7 +57,7 @@ type Reseal<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>, StoreError>;
 pub type SetMember = (String, Option<Vec<u8>>);
 
 /// A member that takes contexts over and stores them under its own name.
-pub(crate) struct Claimant<'a> {
+pub(crate) struct NewOwner<'a> {
     pub name: &'a str,
     /// Encrypts the value of a context, which is encrypted for its former owner, for the claimant.
     pub reseal: Reseal<'a>,
@@ -246,7 +246,7 @@ impl ContextDatabase {
         &mut self,
         owner: &str,
         ids: &[String],
-        claimant: Option<&Claimant<'_>>,
+        claimant: Option<&NewOwner<'_>>,
     ) -> Result<Claim, StoreError> {
         match self {
             ContextDatabase::Sqlite(connection) => claim_sqlite(connection, owner, ids, claimant),
@@ -319,7 +319,7 @@ fn claim_sqlite(
     connection: &mut rusqlite::Connection,
     owner: &str,
     ids: &[String],
-    claimant: Option<&Claimant<'_>>,
+    claimant: Option<&NewOwner<'_>>,
 ) -> Result<Claim, StoreError> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -356,7 +356,7 @@ fn claim_postgres(
     client: &mut Client,
     owner: &str,
     ids: &[String],
-    claimant: Option<&Claimant<'_>>,
+    claimant: Option<&NewOwner<'_>>,
 ) -> Result<Claim, StoreError> {
     let mut transaction = client.transaction()?;
     let sql = format!("SELECT until, {POSTGRES_NOW} FROM member WHERE owner = $1 FOR UPDATE");

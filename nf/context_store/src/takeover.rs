@@ -1,6 +1,6 @@
 //! Contexts of other members of the set, for this member to take over.
 use crate::config::ContextStoreConfig;
-use crate::database::{Claim, Claimant, ContextDatabase, SetMember};
+use crate::database::{Claim, ContextDatabase, NewOwner, SetMember};
 use crate::group_commit::row_name;
 use crate::write_behind::{StoredContexts, read_all};
 use martlet_store::{Seal, StoreError};
@@ -194,7 +194,7 @@ impl PeerContexts {
             let value = self.opened(id, value)?;
             self.set.seal.seal(&row_name(own.unwrap_or_default(), id), &value)
         };
-        let claimant = own.map(|name| Claimant { name, reseal: &reseal });
+        let claimant = own.map(|name| NewOwner { name, reseal: &reseal });
         let claim =
             || self.set.with(|database| database.claim(&self.owner, ids, claimant.as_ref()));
         let mut outcome = claim()?;

@@ -14,7 +14,7 @@ pub enum Behaviour {
 }
 
 /// The course of a case.
-pub type Course<'a> = Pin<Box<dyn Future<Output = Result<(), Unmet>> + 'a>>;
+pub type CaseFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Unmet>> + 'a>>;
 
 /// A case.
 pub struct Case {
@@ -29,5 +29,5 @@ pub struct Case {
     /// The clause that requires it.
     pub clause: &'static str,
     /// Plays it.
-    pub run: for<'a> fn(&'a Bench) -> Course<'a>,
+    pub run: for<'a> fn(&'a Bench) -> CaseFuture<'a>,
 }

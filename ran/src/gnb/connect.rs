@@ -97,8 +97,8 @@ impl Gnb {
             let reason: Arc<str> = dispatch::run(&gnb).await.into();
             tracing::info!(gnb = gnb.name(), %reason, "N2 connection ended");
             gnb.set_lost(reason.clone());
-            for mailbox in gnb.ues().all() {
-                let _ = mailbox.send(UeInput::LinkLost(gnb.clone(), reason.clone())).await;
+            for inbox in gnb.ues().all() {
+                let _ = inbox.send(UeInput::LinkLost(gnb.clone(), reason.clone())).await;
             }
         });
     }

@@ -67,7 +67,7 @@ async fn dispatch(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
             let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else {
                 return to_ue(gnb, pdu, at).await;
             };
-            let (mailbox, ids) = match ids {
+            let (inbox, ids) = match ids {
                 UENGAPIDs::uE_NGAP_ID_pair(pair) => {
                     let (amf, ran) = (pair.amf_ue_ngap_id.0, pair.ran_ue_ngap_id.0);
                     (gnb.ues().by_ran_id(ran), (Some(amf), Some(ran)))
@@ -75,9 +75,9 @@ async fn dispatch(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
                 UENGAPIDs::aMF_UE_NGAP_ID(amf) => (gnb.ues().by_amf_id(amf.0), (Some(amf.0), None)),
                 UENGAPIDs::choice_Extensions(_) => (None, (None, None)),
             };
-            match mailbox {
-                Some(mailbox) => gnb.deliver(
-                    &mailbox,
+            match inbox {
+                Some(inbox) => gnb.deliver(
+                    &inbox,
                     UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })),
                 ),
                 None => unknown_ue(gnb, ids).await,
@@ -105,10 +105,11 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     // Another AMF of the set took the UE over: the UE is on another association (TS 38.413,
     // 8.3.1.2, IE Old AMF).
     let redirected = pdu.ie::<ie::OldAMF>().is_some();
-    let mailbox = gnb.ues().by_ran_id(ran_id.0);
-    match mailbox.or_else(|| redirected.then(|| gnb.ue_of_other_association(ran_id.0)).flatten()) {
-        Some(mailbox) => gnb
-            .deliver(&mailbox, UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
+    let inbox = gnb.ues().by_ran_id(ran_id.0);
+    match inbox.or_else(|| redirected.then(|| gnb.ue_of_other_association(ran_id.0)).flatten()) {
+        Some(inbox) => {
+            gnb.deliver(&inbox, UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
+        }
         None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
     }
     Ok(())

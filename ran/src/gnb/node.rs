@@ -76,7 +76,7 @@ pub(crate) enum UeInput {
 }
 
 /// Sends input to one UE's task.
-pub(crate) type Mailbox = mpsc::Sender<UeInput>;
+pub(crate) type UeInbox = mpsc::Sender<UeInput>;
 
 /// A gNB. Clones are handles of the same gNB.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ struct Inner {
     unavailable_guamis: AtomicU64,
     /// UEs for which other gNBs prepare a handover to this one, by the source's gNB identifier and
     /// the RAN UE NGAP ID there.
-    announced: Mutex<HashMap<(u32, u32), Mailbox>>,
+    announced: Mutex<HashMap<(u32, u32), UeInbox>>,
     associations: Associations,
 }
 
@@ -232,7 +232,7 @@ impl Gnb {
     }
 
     /// The UE that another association of this gNB has with a RAN UE NGAP ID.
-    pub(super) fn ue_of_other_association(&self, ran_id: u32) -> Option<Mailbox> {
+    pub(super) fn ue_of_other_association(&self, ran_id: u32) -> Option<UeInbox> {
         self.other_associations().iter().find_map(|gnb| gnb.ues().by_ran_id(ran_id))
     }
 }
@@ -343,7 +343,7 @@ impl Gnb {
     }
 
     /// Aborts the association (SCTP ABORT), as a power loss does.
-    pub fn vanish(&self) {
+    pub fn abort(&self) {
         self.0.link.abort();
     }
 }
@@ -367,7 +367,7 @@ impl Gnb {
     }
 
     /// UEs for which other gNBs prepare a handover to this one.
-    pub(super) fn announced(&self) -> MutexGuard<'_, HashMap<(u32, u32), Mailbox>> {
+    pub(super) fn announced(&self) -> MutexGuard<'_, HashMap<(u32, u32), UeInbox>> {
         lock(&self.0.announced)
     }
 
@@ -391,8 +391,8 @@ impl Gnb {
     }
 
     /// Queues input for a UE's task; a full queue drops it.
-    pub(super) fn deliver(&self, mailbox: &Mailbox, message: UeInput) {
-        if mailbox.try_send(message).is_err() {
+    pub(super) fn deliver(&self, inbox: &UeInbox, message: UeInput) {
+        if inbox.try_send(message).is_err() {
             self.0.overflows.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -35,8 +35,8 @@ impl<M> UeTable<M> {
     }
 
     /// Adds a UE that had this RAN UE NGAP ID on another association.
-    pub(crate) fn insert(&self, ran_id: u32, mailbox: mpsc::Sender<M>) {
-        self.lock().by_ran_id.insert(ran_id, mailbox);
+    pub(crate) fn insert(&self, ran_id: u32, inbox: mpsc::Sender<M>) {
+        self.lock().by_ran_id.insert(ran_id, inbox);
     }
 
     fn lock(&self) -> MutexGuard<'_, Maps<M>> {
@@ -44,13 +44,13 @@ impl<M> UeTable<M> {
     }
 
     /// Adds a connected UE. Returns its new RAN UE NGAP ID.
-    pub(crate) fn connect(&self, mailbox: mpsc::Sender<M>) -> u32 {
+    pub(crate) fn connect(&self, inbox: mpsc::Sender<M>) -> u32 {
         let mut maps = self.lock();
         loop {
             let id = maps.next_ran_id;
             maps.next_ran_id = id.wrapping_add(1);
             if let std::collections::hash_map::Entry::Vacant(entry) = maps.by_ran_id.entry(id) {
-                entry.insert(mailbox);
+                entry.insert(inbox);
                 return id;
             }
         }
@@ -96,8 +96,8 @@ impl<M> UeTable<M> {
     }
 
     /// Adds an idle UE, which listens to paging with its 5G-S-TMSI.
-    pub(crate) fn camp(&self, s_tmsi: STmsi, mailbox: mpsc::Sender<M>) {
-        self.lock().camped.insert(s_tmsi.to_u64(), mailbox);
+    pub(crate) fn camp(&self, s_tmsi: STmsi, inbox: mpsc::Sender<M>) {
+        self.lock().camped.insert(s_tmsi.to_u64(), inbox);
     }
 
     /// Removes an idle UE.

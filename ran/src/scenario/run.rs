@@ -366,7 +366,7 @@ impl Player {
             }
             Step::GnbVanishes(gnb) => {
                 let gnb = self.gnb(gnb)?;
-                gnb.vanish();
+                gnb.abort();
                 self.wait_until_lost(number, name, &gnb).await;
             }
             Step::GnbShutdown(gnb) => {

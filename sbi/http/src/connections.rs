@@ -136,7 +136,7 @@ impl Connections {
     }
 
     /// Ends the connection with the most unread bytes.
-    fn end_fullest(&self) {
+    fn close_largest_backlog(&self) {
         let open = lock(&self.open);
         let fullest = open.1.values().max_by_key(|it| it.unsent.load(Ordering::Relaxed));
         if let Some(fullest) = fullest {
@@ -253,7 +253,7 @@ impl Connection {
             self.filled.notify_one();
         }
         if total > self.all.limits.unsent_total {
-            self.all.end_fullest();
+            self.all.close_largest_backlog();
         }
         Bytes::from_owner(Unread { bytes, connection: self.clone() })
     }
@@ -264,7 +264,7 @@ impl Connection {
     }
 
     /// Completes if the peer has sent no request for the time limit.
-    pub async fn silent(&self) {
+    pub async fn idle_timeout(&self) {
         tokio::time::sleep(self.all.limits.first_request).await;
         if lock(&self.activity).used {
             std::future::pending().await

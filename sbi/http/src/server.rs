@@ -104,7 +104,7 @@ impl<L: Listen> HttpServer<L> {
                 tokio::select! {
                     () = work => {}
                     () = connection.ended() => {}
-                    () = connection.silent() => report("no request in time", connection.peer),
+                    () = connection.idle_timeout() => report("no request in time", connection.peer),
                     () = connection.stalled() => report("responses not read", connection.peer),
                 }
             });

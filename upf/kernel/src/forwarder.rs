@@ -44,7 +44,7 @@ pub(super) struct Forwarder<O> {
     pub(super) network_instances: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
     /// Rate limit of responses to unsolicited packets.
-    pub(super) complaints: Mutex<PeerLimiter>,
+    pub(super) response_limiter: Mutex<PeerLimiter>,
     /// What UEs do not reach, and who is a peer.
     pub(super) perimeter: Arc<Perimeter>,
     /// Packets that wait for a path switch.
@@ -56,7 +56,7 @@ pub(super) struct Forwarder<O> {
     /// Our own ends of tunnels.
     own: Vec<SocketAddr>,
     /// Until then, unknown tunnels may belong to sessions that are not restored yet.
-    quiet_until: Option<Instant>,
+    suppress_errors_until: Option<Instant>,
     /// Packets without a QFI match no PDR that has QFIs.
     pub(super) require_qfi: bool,
     /// Ports of fragmented datagrams.
@@ -108,7 +108,7 @@ impl<O: Egress> Forwarder<O> {
     pub fn new(egress: O, limits: KernelLimits, events: EventSender) -> Self {
         let total = limits.error_indications_per_second;
         let each = N3Config::default().error_indications_per_peer;
-        let complaints = Mutex::new(PeerLimiter::per_second(total, each));
+        let response_limiter = Mutex::new(PeerLimiter::per_second(total, each));
         Forwarder {
             tables: RwLock::default(),
             egress,
@@ -119,13 +119,13 @@ impl<O: Egress> Forwarder<O> {
             share: FairShare::default(),
             network_instances: Vec::new(),
             shaper: Shaper::default(),
-            complaints,
+            response_limiter,
             perimeter: Arc::new(Perimeter::new(Policy::default())),
             early: Mutex::default(),
             ue_to_ue: UeToUeOfNetworks::default(),
             lans: Vec::new(),
             own: Vec::new(),
-            quiet_until: None,
+            suppress_errors_until: None,
             require_qfi: false,
             fragments: Mutex::default(),
             correlation: Correlation::default(),
@@ -186,8 +186,8 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// Leaves unknown tunnels unanswered until then.
-    pub fn quiet_until(self, until: Instant) -> Self {
-        Forwarder { quiet_until: Some(until), ..self }
+    pub fn suppress_errors_until(self, until: Instant) -> Self {
+        Forwarder { suppress_errors_until: Some(until), ..self }
     }
 
     /// Counts there.
@@ -215,7 +215,7 @@ impl<O: Egress> Forwarder<O> {
         let total = self.limits.error_indications_per_second;
         let each = n3.error_indications_per_peer;
         self.require_qfi = n3.require_qfi;
-        self.complaints = Mutex::new(PeerLimiter::per_second(total, each));
+        self.response_limiter = Mutex::new(PeerLimiter::per_second(total, each));
         let (four, six) = n3.addresses();
         let own = four.map(IpAddr::V4).into_iter().chain(six.map(IpAddr::V6));
         self.own = own.map(|address| SocketAddr::new(address, n3.address.port())).collect();
@@ -233,10 +233,10 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// Whether a packet in an unknown tunnel is answered.
-    pub(super) fn complains(&self, from: IpAddr, now: Instant) -> bool {
-        self.quiet_until.is_none_or(|until| until <= now)
+    pub(super) fn may_respond(&self, from: IpAddr, now: Instant) -> bool {
+        self.suppress_errors_until.is_none_or(|until| until <= now)
             && self.perimeter.informs(from)
-            && lock(&self.complaints).allows(from, now)
+            && lock(&self.response_limiter).allows(from, now)
     }
 
     pub(super) fn by_teid(&self, teid: u32) -> Option<Arc<Entry>> {

@@ -99,7 +99,7 @@ impl KernelDatapath {
         let (perimeter, addresses) = perimeter::follow(config)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events)
-            .quiet_until(restored_by)
+            .suppress_errors_until(restored_by)
             .with(lans);
         let forwarder = forwarder
             .lowest(config.governor.lowest.clone())

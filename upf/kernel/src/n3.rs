@@ -41,7 +41,7 @@ impl<O: Egress> Forwarder<O> {
                     peer = %from, kind,
                     "unknown GTP-U extension header with comprehension required"
                 );
-                let allowed = lock(&self.complaints).allows(from.ip(), now);
+                let allowed = lock(&self.response_limiter).allows(from.ip(), now);
                 return allowed.then(|| supported_extension_headers(0));
             }
             Err(error) => {
@@ -54,7 +54,7 @@ impl<O: Egress> Forwarder<O> {
             (pdu.teid, pdu.container.map(|container| container.qfi), pdu.payload.len());
         let Some(entry) = self.by_teid(teid) else {
             self.counters.dropped(DropReason::UnknownTunnel);
-            if self.complains(from.ip(), now) {
+            if self.may_respond(from.ip(), now) {
                 // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
                 tracing::debug!(
                     peer = %from, teid,

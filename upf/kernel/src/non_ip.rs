@@ -76,7 +76,7 @@ impl NonIpSessions {
     }
 
     /// Whether a tunnel is one of its sessions'.
-    pub fn knows(&self, teid: u32) -> bool {
+    pub fn has_tunnel(&self, teid: u32) -> bool {
         self.forwarder.by_teid(teid).is_some()
     }
 

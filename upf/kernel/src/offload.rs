@@ -255,7 +255,7 @@ pub(super) struct Merger {
 }
 
 /// Of how many packets a flow is looked for.
-const LOOKED_AT: usize = 16;
+const MAX_SEARCHED: usize = 16;
 
 impl Merger {
     /// Adds a packet. `udp`: whether the kernel takes superframes of UDP; `None`: none at all.
@@ -286,7 +286,7 @@ impl Merger {
         let sequence = if is_tcp { u32_at(packet, layout.transport + 4)? } else { 0 };
         let id = if layout.is_v4 { u16_at(packet, 4)? } else { 0 };
         let flow = flow(packet, layout)?;
-        for merged in self.packets.iter_mut().rev().take(LOOKED_AT) {
+        for merged in self.packets.iter_mut().rev().take(MAX_SEARCHED) {
             let first = self.bytes.get(merged.parts.first()?.clone())?;
             let is_same = Layout::of(first).and_then(|layout| self::flow(first, layout));
             if is_same != Some(flow) {

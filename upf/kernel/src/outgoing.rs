@@ -21,7 +21,7 @@ const MAX_SEGMENTS: usize = 64;
 /// Longest message.
 const MAX_MESSAGE: usize = 65_000;
 /// Of how many messages the last one to a peer is looked for.
-const LOOKED_AT: usize = 16;
+const MAX_SEARCHED: usize = 16;
 /// Peers whose limit is known.
 const PEERS: usize = 1024;
 
@@ -67,7 +67,7 @@ impl Outgoing {
         self.datagrams += 1;
         let fits = self.too_long.get(&peer).is_none_or(|too_long| length < *too_long);
         let joins = segments && fits && !self.is_refused && length > 0;
-        let last = self.messages.iter_mut().rev().take(LOOKED_AT).find(|m| m.peer == peer);
+        let last = self.messages.iter_mut().rev().take(MAX_SEARCHED).find(|m| m.peer == peer);
         if let Some(message) = last {
             let follows = joins
                 && message.is_open

@@ -49,7 +49,7 @@ impl Work {
 
 impl N4 {
     /// Records the processing time of a message for the load metric.
-    pub fn worked(&mut self, busy: Duration, now: Moment) {
+    pub fn record_processing(&mut self, busy: Duration, now: Moment) {
         self.work.add(busy, now.instant);
     }
 

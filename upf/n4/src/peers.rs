@@ -41,7 +41,7 @@ impl N4 {
     }
 
     /// Schedules the end of peers without a tunnel.
-    pub(super) fn look_for_lost_peers(&mut self, now: Moment) {
+    pub(super) fn schedule_lost_peers(&mut self, now: Moment) {
         if self.known_peers.len() > self.remote.peers() && self.peers_due.is_none() {
             self.peers_due = Some(now.instant + HOLD);
         }

@@ -151,7 +151,7 @@ impl N4 {
             for pdr in session.pdrs.values_mut() {
                 let Some(old) = &pdr.application else { continue };
                 let known = self.applications.get(&old.id).cloned();
-                pdr.application = Some(known.unwrap_or_else(|| nothing(&old.id)));
+                pdr.application = Some(known.unwrap_or_else(|| matches_nothing(&old.id)));
             }
             if session == before {
                 continue;
@@ -173,7 +173,7 @@ impl N4 {
 }
 
 /// Stands for a removed application: matches no packet.
-fn nothing(id: &[u8]) -> Arc<Application> {
+fn matches_nothing(id: &[u8]) -> Arc<Application> {
     Arc::new(Application {
         id: id.to_vec(),
         rules: no_packet().into_iter().collect(),

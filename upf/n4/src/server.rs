@@ -50,7 +50,7 @@ impl N4 {
         } else {
             self.receive_response(from, bytes, header, now);
         }
-        self.look_for_lost_peers(now);
+        self.schedule_lost_peers(now);
     }
 
     /// A node that is not configured as an SMF: an association is rejected, anything else dropped.
@@ -163,7 +163,7 @@ impl N4 {
             }
         }
         self.delete_together(&mut deletions, now);
-        self.look_for_lost_peers(now);
+        self.schedule_lost_peers(now);
     }
 
     fn delete_together(&mut self, requests: &mut Vec<(SocketAddr, Packet)>, now: Moment) {
@@ -323,7 +323,7 @@ impl N4 {
                 Deadline::Inactivity { seid } => self.maybe_idle(seid, now),
             }
         }
-        self.look_for_lost_peers(now);
+        self.schedule_lost_peers(now);
         self.forget_lost_peers(now.instant);
     }
 }

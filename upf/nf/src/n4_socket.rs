@@ -33,7 +33,7 @@ pub async fn run(
         let before = std::time::Instant::now();
         act(&mut n4);
         let now = Moment::now();
-        n4.worked(now.instant - before, now);
+        n4.record_processing(now.instant - before, now);
         (n4.take_outgoing(), n4.next_timeout(), n4.release_deadline(now))
     };
     let (_, mut timeout, mut end) = with(&mut |_| {});

@@ -105,7 +105,7 @@ impl Far {
             far.network_instance =
                 parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
             if let Some(header) = &parameters.outer_header_creation {
-                far.lead(header)?;
+                far.set_outer_header(header)?;
             }
             far.marking = parameters.transport_level_marking.map(marked);
             far.policy =
@@ -140,7 +140,7 @@ impl Far {
                 self.network_instance = Some(shared(name.0.as_slice().into()));
             }
             if let Some(header) = parameters.outer_header_creation {
-                self.lead(&header)?;
+                self.set_outer_header(&header)?;
             }
             if let Some(marking) = parameters.transport_level_marking {
                 self.marking = Some(marked(marking));
@@ -160,7 +160,7 @@ impl Far {
         Ok(old.filter(|_| markers))
     }
 
-    fn lead(&mut self, header: &OuterHeaderCreation) -> Result<(), RuleError> {
+    fn set_outer_header(&mut self, header: &OuterHeaderCreation) -> Result<(), RuleError> {
         (self.tunnel, self.datagrams) = match (header.teid, header.ipv6, header.port) {
             (None, Some(ip), Some(port)) => (None, Some(SocketAddrV6::new(ip, port, 0, 0))),
             _ => (Some(tunnel(self.id, header)?), None),

@@ -7,6 +7,19 @@
 //! | [`keys`] | K_aut and EMSK from CK' and IK' (RFC 9048, 3.3) |
 //! | [`server`] | the AUSF: make a challenge, process the response |
 //! | [`peer`] | the UE: process a request, make the response |
+//!
+//! ```
+//! use martlet_eap::packet::{Attribute, Code, Packet, Subtype};
+//!
+//! # fn main() -> Result<(), martlet_eap::packet::PacketError> {
+//! // A UE with another authentication centre's keys rejects the challenge.
+//! let reject = Packet::new(Code::Response, 1, Subtype::AuthenticationReject, vec![]);
+//! let received = Packet::decode(&reject.encode())?;
+//! assert_eq!(received.subtype(), Some(Subtype::AuthenticationReject));
+//! assert_eq!(received.attributes(), &[] as &[Attribute]);
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 #[doc(hidden)]

@@ -11,6 +11,24 @@
 //! | [`inbound`] | read a message, or answer what is wrong with it (TS 38.413, 10) |
 //! | [`mod@error_indication`] | build an ERROR INDICATION |
 //! | [`cause`] | causes as the numbers of TS 29.571 and as text |
+//!
+//! ```
+//! use martlet_ngap::{NgapPduKind, inbound};
+//!
+//! # fn main() -> Result<(), hex::FromHexError> {
+//! // The NG SETUP REQUEST of a gNB.
+//! let bytes = hex::decode(
+//!     "00150035000004001b00080002f83910000001005240070200676e622d310066001200000000010002f8390001\
+//!      000880400000ff0015400140",
+//! )?;
+//! match inbound::read(&bytes) {
+//!     Ok(received) => assert_eq!(received.pdu.kind(), NgapPduKind::Initiating_NGSetup),
+//!     // The answer that TS 38.413, 10, requires.
+//!     Err(fault) => panic!("{fault:?}"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
 pub use oxirush_ngap::{
     BitString, Bits, Decode, Deviation, Encode, Error, ErrorKind, Message, NgapPduKind, Octets,
     aper, build_ngap, build_ngap_ie, extract_ngap_ies, helpers, identity, ie, ngap,

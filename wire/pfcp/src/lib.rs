@@ -2,7 +2,23 @@
 //!
 //! A [`Packet`] is a header with a [`Message`]; a message and a grouped information element are
 //! structs whose members are information elements. What is not known is passed over (TS 29.244,
-//! 7.6); what is wrong becomes a [`DecodeError`] that knows the cause for the answer.
+//! 7.6); what is wrong becomes a [`DecodeError`] with the cause for the response.
+//!
+//! ```
+//! use martlet_pfcp::ie::RecoveryTimeStamp;
+//! use martlet_pfcp::{HeartbeatRequest, HeartbeatResponse, Message, Packet};
+//!
+//! # fn main() -> Result<(), martlet_pfcp::DecodeError> {
+//! let recovery = RecoveryTimeStamp(3_900_000_000);
+//! let bytes = Packet::node(7, HeartbeatRequest { recovery }).encode();
+//!
+//! let request = Packet::decode(&bytes)?;
+//! assert!(matches!(request.message, Message::HeartbeatRequest(_)));
+//! let response = Packet::node(request.sequence, HeartbeatResponse { recovery }).encode();
+//! assert_eq!(Packet::decode(&response)?.sequence, 7);
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod error;

@@ -369,7 +369,7 @@ fn write_rules(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut client = Client::connect(address, device).await?;
-            client.lead(Some(1_000)).await?;
+            client.become_primary(Some(1_000)).await?;
             let info = client.program().info.clone();
             let rule = |n: u32| -> Result<Update> {
                 let line = format!(

@@ -83,7 +83,7 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     on_board(output, args)?;
     let milliseconds = args.pick(500, 200, 40);
     let mut study = study(output, args, Machine::Whole, args.pick(3, 1, 1), milliseconds);
-    let carried = same_load::kernel_carries(&mut study)?;
+    let carried = same_load::kernel_rate(&mut study)?;
     let points = Points {
         machine: Machine::Whole,
         rounds: study.rounds,

@@ -31,7 +31,7 @@ pub struct SameLoad {
 }
 
 /// Measures the rate that the kernel path carries, in packets per second.
-pub fn kernel_carries(study: &mut Study<'_>) -> Result<f64> {
+pub fn kernel_rate(study: &mut Study<'_>) -> Result<f64> {
     let time = study.time / 2;
     let kernel = with_testbed(Some(DatapathChoice::Kernel), Rules::Full, 1, |testbed| {
         carried_rate(testbed, true, LENGTH, time)

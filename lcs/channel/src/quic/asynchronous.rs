@@ -404,9 +404,9 @@ pub struct Incoming {
 }
 
 /// Counts a handshake in progress.
-struct Shaking(Arc<Shared>);
+struct Handshaking(Arc<Shared>);
 
-impl Drop for Shaking {
+impl Drop for Handshaking {
     fn drop(&mut self) {
         self.0.handshaking.fetch_sub(1, Ordering::Relaxed);
     }
@@ -421,7 +421,7 @@ impl Incoming {
         let Some(incoming) = self.incoming.take() else { return Err(ChannelError::Cut) };
         let (shared, peer) = (self.shared.clone(), self.peer);
         shared.handshaking.fetch_add(1, Ordering::Relaxed);
-        let _shaking = Shaking(shared.clone());
+        let _handshaking = Handshaking(shared.clone());
         let mut output = Vec::new();
         let accepted = lock(&shared.endpoint).accept(incoming, Instant::now(), &mut output, None);
         let (handle, connection) = match accepted {

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Procedures per adjustment.
 const WINDOW: u32 = 32;
 /// Weight of a slower window in the moving average of the unloaded latency.
-const FORGETTING: f64 = 0.1;
+const SLOWER_WEIGHT: f64 = 0.1;
 /// Latency relative to the unloaded one that is still accepted.
 const TOLERANCE: f64 = 2.0;
 
@@ -56,7 +56,7 @@ impl Adaptive {
         let unloaded = match self.unloaded {
             // With waiting procedures, a longer latency may come from contention.
             Some(before) if mean > before && wanted => before,
-            Some(before) if mean > before => before + (mean - before) * FORGETTING,
+            Some(before) if mean > before => before + (mean - before) * SLOWER_WEIGHT,
             _ => mean,
         };
         self.unloaded = Some(unloaded);

@@ -1,8 +1,8 @@
 //! SCTP associations with gNBs: accept them, and read each one's messages in order until the gNB
 //! or the AMF ends it.
 use crate::n2::{Gnb, Link};
-use crate::procedures::n2::amf_status_indication;
-use crate::{Amf, cut_off, former_associations, metrics};
+use crate::procedures::n2::{amf_status_indication, overload_control};
+use crate::{Amf, former_associations, metrics};
 use bytes::Bytes;
 use martlet_interop::{N2Quirk, Quirk};
 use martlet_log_limit as log_limit;
@@ -118,7 +118,8 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 }
             }
             () = amf.cut_off.begins() => {
-                cut_off::report(&amf, &gnb).await;
+                amf_status_indication::unavailable(&amf, &gnb).await;
+                overload_control::start(&gnb);
                 // A gNB that does not confirm the end must not keep it open.
                 let ended = association.shutdown();
                 if tokio::time::timeout(SHUTDOWN_LIMIT, ended).await.is_err() {

@@ -5,7 +5,7 @@ use crate::procedures::connection::initial_ue_message;
 use crate::procedures::handover::{handover_resource_allocation, xn_handover};
 use crate::procedures::n2::{error_indication, ng_reset, ng_setup, ran_configuration_update};
 use crate::procedures::positioning::nrppa_transport;
-use crate::tables::Route;
+use crate::ue::tables::Route;
 use crate::ue::{Event, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;

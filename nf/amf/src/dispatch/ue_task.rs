@@ -40,7 +40,7 @@ impl Ue {
                 Box::pin(event_exposure::check(&mut self)).await;
             }
             signalling::of_ue(&self);
-            self.rest();
+            self.start_idle_timer();
             self.publish();
             self.persist();
         }

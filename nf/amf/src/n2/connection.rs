@@ -1,8 +1,7 @@
 //! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
-use super::{Gnb, Unverified};
+use super::{Gnb, NextHop, Unverified};
 use crate::Amf;
 use crate::served::{Tai, plmn_to_sbi};
-use crate::ue::NextHop;
 use martlet_nas::Plmn;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::PresenceInfo;

@@ -10,6 +10,7 @@ pub(crate) mod handover_downlink;
 pub(crate) mod handover_uplink;
 mod link;
 mod listener;
+mod next_hop;
 pub(crate) mod probe;
 pub(crate) mod signalling;
 mod transfer_lists;
@@ -20,6 +21,7 @@ pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs, Unverified};
 pub(crate) use link::Link;
 pub(crate) use listener::listen;
 pub use listener::prepare_raw_socket;
+pub(crate) use next_hop::NextHop;
 
 /// Responses for the gNB on stream 0, or the fault of its message.
 pub(crate) type Handled = Result<Vec<NGAP_PDU>, Box<Fault>>;

@@ -68,7 +68,7 @@ async fn a_ue_that_disconnects_while_queued_is_removed_from_the_queue() {
         while status(&core, "registration")["waiting"] != 1 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
-        gnb.vanish();
+        gnb.abort();
     };
     let (registered, ()) = tokio::join!(ue_1.register(), waits);
     registered.expect_err("its gNB has disconnected");

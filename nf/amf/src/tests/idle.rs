@@ -168,7 +168,7 @@ async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
     let second = other.new_ue(manual(2)).unwrap();
     second.register().await.unwrap();
     core.wait_for((2, 2, 2)).await;
-    gnb.vanish();
+    gnb.abort();
     core.smf.wait_for("update 1 DEACTIVATED").await;
     core.wait_for((2, 2, 1)).await;
     assert_eq!(core.amf.gnbs.all().len(), 1);

@@ -2,12 +2,12 @@
 use super::by_session::BySession;
 use super::positioning::Positioning;
 use super::state::{ContextTransfer, States};
+use super::tables::Summary;
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
 use crate::served::{ServedGuami, Tai};
-use crate::tables::Summary;
 use bytes::Bytes;
 use martlet_event_queue::Receiver;
 use martlet_nas::identifiers::Slice;

@@ -37,7 +37,7 @@ impl Ue {
     }
 
     /// Starts the timer of a UE in CM-IDLE.
-    pub fn rest(&mut self) {
+    pub fn start_idle_timer(&mut self) {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
             _ if self.cm_state() == CmState::Connected => None,

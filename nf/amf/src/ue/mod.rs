@@ -4,7 +4,6 @@ mod context;
 mod event;
 mod lifecycle;
 mod nas;
-mod next_hop;
 pub(crate) mod positioning;
 mod replacement;
 mod security;
@@ -14,6 +13,7 @@ mod slot;
 mod sm_contexts;
 mod state;
 mod stop;
+pub(crate) mod tables;
 pub(crate) mod unverified;
 mod wait;
 
@@ -25,7 +25,6 @@ pub(crate) use event::{
     TransferAnswer, UeHandle, Work,
 };
 pub(crate) use nas::{NasTimer, Protection, count};
-pub(crate) use next_hop::NextHop;
 pub(crate) use security::Security;
 pub(crate) use session::{Session, SessionState, SmContext};
 pub(crate) use state::{CmState, ContextTransfer, HandoverPhase, NasExchange, RmState};

@@ -1,5 +1,5 @@
 //! The 5G NAS security context of a UE (TS 33.501, 3.1; TS 24.501, 4.4.2).
-use super::NextHop;
+use crate::n2::NextHop;
 use martlet_nas::{
     CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, NasConnection, NasCount, NasError,
     NasSecurityContext,

@@ -139,7 +139,7 @@ async fn expect_failed<T>(
 
 async fn to_unknown(bench: &Bench) -> Result<(), Unmet> {
     let (target, ue, _) = start(bench).await?;
-    target.vanish();
+    target.abort();
     target.lost().await;
     // The AMF may take a moment to see the ABORT.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;

@@ -264,7 +264,7 @@ async fn gnb_restart(bench: &Bench) -> Result<(), Unmet> {
     let gnb = bench.gnb(0).await?;
     let ue = gnb.new_ue(config.clone())?;
     ue.register().await?;
-    gnb.vanish();
+    gnb.abort();
     gnb.lost().await;
     let ue = bench.gnb(0).await?.new_ue(config)?;
     ue.register().await?;

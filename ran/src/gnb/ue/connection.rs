@@ -104,7 +104,7 @@ impl UeContext {
     /// Begins a connection: allocates a RAN UE NGAP ID and a stream.
     pub(crate) fn connect(&mut self) -> u32 {
         self.disconnect();
-        let ran_id = self.gnb.ues().connect(self.mailbox.clone());
+        let ran_id = self.gnb.ues().connect(self.inbox.clone());
         let stream = self.gnb.stream_of(ran_id);
         self.connection = Connection { ran_id: Some(ran_id), stream, ..Connection::default() };
         ran_id
@@ -190,7 +190,7 @@ impl UeContext {
         tracing::info!(supi = %self.supi, gnb = self.gnb.name(), "UE moved to another AMF");
         self.gnb.ues().disconnect(ran_id, self.connection.amf_id.take());
         self.gnb = other;
-        self.gnb.ues().insert(ran_id, self.mailbox.clone());
+        self.gnb.ues().insert(ran_id, self.inbox.clone());
         self.connection.stream = self.gnb.stream_of(ran_id);
     }
 }
@@ -202,7 +202,7 @@ impl UeContext {
         if self.nas.state().is_registered()
             && let Some(guti) = self.nas.guti()
         {
-            self.gnb.ues().camp(guti.s_tmsi(), self.mailbox.clone());
+            self.gnb.ues().camp(guti.s_tmsi(), self.inbox.clone());
             self.camped = Some(guti.s_tmsi());
         }
     }

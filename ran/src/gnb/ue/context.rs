@@ -4,7 +4,7 @@ use super::core_time::CoreTime;
 use super::measurements::Measurements;
 use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan};
 use crate::gnb::link::LinkError;
-use crate::gnb::node::{Gnb, Mailbox, UeInput};
+use crate::gnb::node::{Gnb, UeInbox, UeInput};
 
 use crate::ue::{FullContext, PduSession, RegistrationOutcome, UeNas};
 use crate::user_plane::{Interface, Port};
@@ -21,7 +21,7 @@ use tokio::sync::{broadcast, mpsc};
 /// step 12).
 const FORWARDING_AFTER_RELEASE: Duration = Duration::from_millis(500);
 /// Length of the input queue of a UE's task.
-pub(crate) const MAILBOX: usize = 64;
+pub(crate) const INBOX_SIZE: usize = 64;
 /// Most NAS messages that wait for the AMF UE NGAP ID.
 pub(crate) const EARLY: usize = 16;
 /// Why a procedure failed.
@@ -168,7 +168,7 @@ pub(crate) struct UeContext {
     pub(crate) deferred: VecDeque<Command>,
     pub(crate) events: Option<broadcast::Sender<UeEvent>>,
     pub(crate) downlink_ip: mpsc::Sender<(u8, Bytes)>,
-    pub(crate) mailbox: Mailbox,
+    pub(crate) inbox: UeInbox,
     pub(crate) network: mpsc::Receiver<UeInput>,
     pub(crate) commands: mpsc::Receiver<Command>,
 }
@@ -181,7 +181,7 @@ impl UeContext {
         commands: mpsc::Receiver<Command>,
         downlink_ip: mpsc::Sender<(u8, Bytes)>,
     ) -> Self {
-        let (mailbox, network) = mpsc::channel(MAILBOX);
+        let (inbox, network) = mpsc::channel(INBOX_SIZE);
         UeContext {
             supi: nas.supi().into(),
             nas,
@@ -207,7 +207,7 @@ impl UeContext {
             deferred: VecDeque::new(),
             events: None,
             downlink_ip,
-            mailbox,
+            inbox,
             network,
             commands,
         }

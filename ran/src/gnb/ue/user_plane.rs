@@ -7,9 +7,9 @@ use martlet_ngap::transfer::GtpTunnel;
 impl UeContext {
     /// A port of a session at a gNB. It reports to this task when an uplink packet waits.
     pub(crate) fn open_port(&self, user_plane: &UserPlane, psi: u8) -> Port {
-        let mailbox = self.mailbox.clone();
+        let inbox = self.inbox.clone();
         let uplink_waiting = move |psi| {
-            let _ = mailbox.try_send(UeInput::UplinkData { psi });
+            let _ = inbox.try_send(UeInput::UplinkData { psi });
         };
         user_plane.open(psi, self.downlink_ip.clone(), Box::new(uplink_waiting))
     }

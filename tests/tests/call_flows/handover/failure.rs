@@ -44,7 +44,7 @@ fn failed_preparation_keeps_the_source_gnb() {
 fn handover_fails_when_a_gnb_is_lost() {
     in_namespace(|| async {
         let (core, one, other, ue, _) = two_gnbs(Sbi::Local).await?;
-        other.vanish();
+        other.abort();
         other.lost().await;
         core.until("one gNB is left", |c| c.gnbs == 1).await?;
         let outcome = ue.handover_to(&other).await;
@@ -53,7 +53,7 @@ fn handover_fails_when_a_gnb_is_lost() {
         // The serving gNB fails: the UE becomes idle and returns through another gNB.
         let back = other.connect_again().await?;
         ue.handover_to(&back).await?;
-        back.vanish();
+        back.abort();
         back.lost().await;
         ue.wait_idle().await?;
         ue.move_to(&one).await?;

@@ -1,5 +1,5 @@
-//! AMF configuration update (TS 38.413, 8.7.3; TS 23.501, 5.19.3): the relative capacity of a drained
-//! AMF.
+//! AMF configuration update (TS 38.413, 8.7.3; TS 23.501, 5.19.3): the relative capacity of an AMF
+//! that is drained.
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;

@@ -36,7 +36,7 @@ fn ues_of_an_aborted_gnb_become_idle_and_are_deregistered() {
         let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let lost = ues(&core, &gnb, 1..=3).await?;
         let unaffected = ues(&core, &other, 4..=4).await?;
-        gnb.vanish();
+        gnb.abort();
         core.until("three UEs are in CM-IDLE", |c| {
             (c.gnbs, c.registered, c.connected, c.user_planes) == (1, 4, 1, 4)
         })
@@ -97,7 +97,7 @@ fn gnb_reconnects_after_a_shutdown_and_an_abort() {
             core.until("the UE is connected", |c| (c.gnbs, c.connected) == (1, 1)).await?;
             match graceful {
                 true => gnb.shutdown().await,
-                false => gnb.vanish(),
+                false => gnb.abort(),
             }
             core.until("the gNB is removed", |c| (c.gnbs, c.registered, c.connected) == (0, 1, 0))
                 .await?;
@@ -128,7 +128,7 @@ fn gnb_failure_during_registration_leaves_no_context() {
                 });
             }
             tokio::time::sleep(Duration::from_millis(moment)).await;
-            gnb.vanish();
+            gnb.abort();
             while tasks.join_next().await.is_some() {}
         }
         core.until_all_released().await?;

@@ -22,8 +22,8 @@ fn reset_by_the_gnb_leaves_its_ues_idle() {
         gnb.send_raw_ngap(0, reset?.encode()?).await?;
         let acknowledge = NGAP_PDU::decode(&messages.recv().await?)?;
         ensure!(acknowledge.kind() == Kind::Successful_NGReset, "{acknowledge:?}");
-        core.until("the UE is registered, and idle", |counts| {
-            (counts.connected, counts.registered, counts.user_planes) == (0, 1, 0)
+        core.until("the UE is registered and idle, with its session", |counts| {
+            (counts.connected, counts.registered, counts.sessions) == (0, 1, 1)
         })
         .await
     });

@@ -1,5 +1,5 @@
 //! UPFs that are out of reach or lost (TS 23.527, 4.2; TS 29.244, 6.2.2).
-use crate::session::{skipped, until_both_upfs_are_associated};
+use crate::session::with_second_upf;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::Ue;
@@ -53,17 +53,11 @@ fn unreachable_upf_rejects_new_sessions_and_keeps_others() {
 #[test]
 fn sessions_of_a_lost_upf_move_to_another() {
     in_namespace(|| async {
-        if skipped() {
-            return Ok(());
-        }
-        let upf = SeparateUpf::start().await?;
-        let core = TestCore::start(Sbi::Local, |config| {
-            SeparateUpf::add_to_core(config);
+        let second = with_second_upf(Sbi::Local, |config| {
             config.smf.upfs.reverse();
             (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
-        })
-        .await?;
-        until_both_upfs_are_associated(&core).await?;
+        });
+        let Some((upf, core)) = second.await? else { return Ok(()) };
         let gnb = core.gnb(1).await?;
         let (active, from) = core.ue_with_session(&gnb, 1).await?;
         let (idle, to) = core.ue_with_session(&gnb, 2).await?;

@@ -79,7 +79,7 @@ fn restarted_gnb_gets_its_identity_back_within_seconds() {
             (c.gnbs, c.registered, c.connected) == (1, 1, 0)
         })
         .await?;
-        gnb.vanish();
+        gnb.abort();
         ue.wait_idle().await?;
         ue.move_to(&again).await?;
         ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;

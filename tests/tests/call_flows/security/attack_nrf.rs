@@ -216,9 +216,7 @@ fn attack_certificate_holder_gets_a_token_for_the_keys() {
 
         // The core itself works with its tokens.
         let gnb = core.gnb(1).await?;
-        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        reaches(&ue, 1, GATEWAY).await?;
-        ue.deregister().await?;
+        core.register_use_session_and_deregister(&gnb, 1).await?;
         core.until_all_released().await
     });
 }
@@ -288,9 +286,7 @@ fn attack_certificate_holder_replaces_the_udm() {
         let profile = profile.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         ensure!(profile.nf_status == NfStatus::Registered, "{profile:?}");
         let gnb = core.gnb(1).await?;
-        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        reaches(&ue, 1, GATEWAY).await?;
-        ue.deregister().await?;
+        core.register_use_session_and_deregister(&gnb, 1).await?;
         core.until_all_released().await
     });
 }

@@ -1,5 +1,5 @@
 //! Session and service continuity modes (TS 23.502, 4.3.5.1 and 4.3.5.2).
-use crate::session::{skipped, until_both_upfs_are_associated};
+use crate::session::with_second_upf;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -9,11 +9,10 @@ use martlet_ran::gnb::UeEvent;
 use martlet_ran::ue::{Event, PduSessionRequest};
 use martlet_ran::{Gnb, Ue};
 use martlet_store::SubscribedDnn;
-use martlet_tests::{GATEWAY, SeparateUpf, TestCore, in_namespace, internet, reaches};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
 use std::time::Duration;
 
 fn two_areas(config: &mut Config) {
-    SeparateUpf::add_to_core(config);
     config.smf.upfs[0].tacs = vec![1];
     config.smf.upfs[1].tacs = vec![2];
     config.amf.tais.push(TaiConfig { tac: 2, ..config.amf.tais[0].clone() });
@@ -47,12 +46,8 @@ async fn session_after_move(
 #[test]
 fn ssc_mode_decides_whether_the_upf_is_relocated() {
     in_namespace(|| async {
-        if skipped() {
-            return Ok(());
-        }
-        let upf = SeparateUpf::start().await?;
-        let core = TestCore::start(Sbi::Http, two_areas).await?;
-        until_both_upfs_are_associated(&core).await?;
+        let second = with_second_upf(Sbi::Http, two_areas).await?;
+        let Some((upf, core)) = second else { return Ok(()) };
         let here = core.gnb(1).await?;
         let mut config = core.gnb_config(2);
         config.tac = 2;

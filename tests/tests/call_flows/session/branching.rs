@@ -1,6 +1,6 @@
 //! Uplink classifier and branching point (TS 23.502, 4.3.5.4).
 use crate::n4::upf_failure::until_packet_passes;
-use crate::session::{skipped, until_both_upfs_are_associated};
+use crate::session::{until_both_upfs_are_associated, with_second_upf};
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -18,16 +18,10 @@ use std::time::Duration;
 #[test]
 fn uplink_classifier_selects_the_anchor_by_filter() {
     in_namespace(|| async {
-        if skipped() {
-            return Ok(());
-        }
-        let upf = SeparateUpf::start().await?;
-        let core = TestCore::start(Sbi::Http, |config| {
-            SeparateUpf::add_to_core(config);
+        let second = with_second_upf(Sbi::Http, |config| {
             config.smf.branching = vec![classifier(SeparateUpf::n4())];
-        })
-        .await?;
-        until_both_upfs_are_associated(&core).await?;
+        });
+        let Some((upf, core)) = second.await? else { return Ok(()) };
         let gnb = core.gnb(1).await?;
         let (one, from) = core.ue_with_session(&gnb, 1).await?;
         let (two, to) = core.ue_with_session(&gnb, 2).await?;
@@ -77,16 +71,10 @@ async fn second_gnb(core: &TestCore) -> Result<Gnb> {
 #[test]
 fn session_survives_the_loss_of_its_uplink_classifier() {
     in_namespace(|| async {
-        if skipped() {
-            return Ok(());
-        }
-        let upf = SeparateUpf::start().await?;
-        let core = TestCore::start(Sbi::Http, |config| {
-            SeparateUpf::add_to_core(config);
+        let second = with_second_upf(Sbi::Http, |config| {
             classified_here(config, SeparateUpf::n4());
-        })
-        .await?;
-        until_both_upfs_are_associated(&core).await?;
+        });
+        let Some((upf, core)) = second.await? else { return Ok(()) };
         let (here, there) = (core.gnb(1).await?, second_gnb(&core).await?);
         let (one, from) = core.ue_with_session(&here, 1).await?;
         let (two, to) = core.ue_with_session(&there, 2).await?;
@@ -122,18 +110,12 @@ fn session_survives_the_loss_of_its_uplink_classifier() {
 #[test]
 fn loss_of_the_anchor_behind_a_classifier_reestablishes_the_session() {
     in_namespace(|| async {
-        if skipped() {
-            return Ok(());
-        }
-        let upf = SeparateUpf::start().await?;
         // The core's UPF is the classifier, the other one the anchor.
-        let core = TestCore::start(Sbi::Local, |config| {
-            SeparateUpf::add_to_core(config);
+        let second = with_second_upf(Sbi::Local, |config| {
             let own = config.smf.upfs[0].n4;
             classified_here(config, own);
-        })
-        .await?;
-        until_both_upfs_are_associated(&core).await?;
+        });
+        let Some((upf, core)) = second.await? else { return Ok(()) };
         let here = core.gnb(1).await?;
         let (one, _) = core.ue_with_session(&here, 1).await?;
         upf.until_sessions(1).await?;

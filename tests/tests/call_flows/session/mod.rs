@@ -13,9 +13,11 @@ pub mod ue_requested_modification;
 pub mod unstructured;
 
 use anyhow::{Context, Result, ensure};
+use martlet::config::Config;
+use martlet::core::Sbi;
 use martlet_ran::Ue;
 use martlet_ran::ue::PduSession;
-use martlet_tests::{TestCore, eventually, xdp_datapath};
+use martlet_tests::{SeparateUpf, TestCore, eventually, xdp_datapath};
 use std::time::Duration;
 
 /// A session of a UE.
@@ -42,12 +44,24 @@ pub async fn until(
     }
 }
 
-/// Whether a test with two UPFs is skipped, since the datapath is XDP.
-pub fn skipped() -> bool {
+/// A core with a second UPF beside its own, once the SMF is associated with both. `None` where the
+/// test is skipped.
+pub async fn with_second_upf(
+    sbi: Sbi,
+    change: impl FnOnce(&mut Config),
+) -> Result<Option<(SeparateUpf, TestCore)>> {
     if xdp_datapath() {
         martlet_tests::skip("XDP programs of two UPFs cannot share the loopback interface");
+        return Ok(None);
     }
-    xdp_datapath()
+    let upf = SeparateUpf::start().await?;
+    let core = TestCore::start(sbi, |config| {
+        SeparateUpf::add_to_core(config);
+        change(config);
+    })
+    .await?;
+    until_both_upfs_are_associated(&core).await?;
+    Ok(Some((upf, core)))
 }
 
 /// Waits until the SMF is associated with two UPFs.

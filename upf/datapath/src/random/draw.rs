@@ -274,7 +274,7 @@ impl Draw {
             };
             self.ip6(ue6(of), to, ports)
         };
-        self.spoil(&mut packet, 4);
+        self.corrupt(&mut packet, 4);
         let between: &[u8] = self.one(&[
             &[][..],
             &[0, 0, 0, 0x85, 1, 0x10, 9, 0],
@@ -291,7 +291,7 @@ impl Draw {
         datagram.extend(if unknown { 0xdead } else { teid(n) }.to_be_bytes());
         datagram.extend(between);
         datagram.extend(packet);
-        self.spoil(&mut datagram, 4);
+        self.corrupt(&mut datagram, 4);
         datagram
     }
 
@@ -308,7 +308,7 @@ impl Draw {
     }
 
     /// Changes an byte, or cuts something off or adds it, now and then.
-    fn spoil(&mut self, bytes: &mut Vec<u8>, percent: u32) {
+    fn corrupt(&mut self, bytes: &mut Vec<u8>, percent: u32) {
         if !self.chance(percent) || bytes.is_empty() {
             return;
         }

@@ -89,9 +89,9 @@ fn load_is_not_reported_without_the_smf_feature() {
 #[test]
 fn utilization_counts_as_load() {
     let mut smf = Smf::informed(|_| {});
-    smf.n4.worked(Duration::ZERO, smf.now);
+    smf.n4.record_processing(Duration::ZERO, smf.now);
     smf.pass(Duration::from_millis(500));
-    smf.n4.worked(Duration::from_millis(200), smf.now);
+    smf.n4.record_processing(Duration::from_millis(200), smf.now);
     assert_eq!(smf.n4.load(smf.now.instant), 40);
     smf.pass(Duration::from_secs(2));
     assert_eq!(smf.n4.load(smf.now.instant), 0);

@@ -25,12 +25,12 @@ impl Board {
     /// dropped.
     pub fn new(root: PathBuf) -> Arc<Board> {
         let board = Arc::new(Board(Mutex::new((Sensors::at(root), Reading::default(), None))));
-        board.look(Duration::ZERO);
+        board.read_unless_fresh(Duration::ZERO);
         metrics::show(&board);
         board
     }
 
-    fn look(&self, fresh: Duration) -> Reading {
+    fn read_unless_fresh(&self, fresh: Duration) -> Reading {
         let (sensors, last, at) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if at.is_none_or(|at| at.elapsed() >= fresh) {
             let cpu = last.cpu;
@@ -43,13 +43,13 @@ impl Board {
     }
 
     /// Reads the sensors now.
-    pub fn look_now(&self) -> Reading {
-        self.look(Duration::ZERO)
+    pub fn read_now(&self) -> Reading {
+        self.read_unless_fresh(Duration::ZERO)
     }
 
     /// The sensors' readings.
     pub fn reading(&self) -> Reading {
-        self.look(FRESH)
+        self.read_unless_fresh(FRESH)
     }
 
     /// The same, for `martlet top`.

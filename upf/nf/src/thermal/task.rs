@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Control periods between two log lines while the governor limits flows.
-const LOOKS_A_LINE: u32 = 30;
+const READINGS_PER_LINE: u32 = 30;
 
 /// Exports the board's metrics and starts the configured tasks, which end when the returned set is
 /// dropped.
@@ -47,7 +47,7 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     let (mut bytes, mut at) = (shared.bytes(), Instant::now());
     let mut dropped = None;
     let mut last = Decision::default();
-    let mut looks = 0u32;
+    let mut readings = 0u32;
     let mut blind = false;
     SET_POINT.set(config.set_point);
     tracing::info!(
@@ -57,7 +57,7 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     );
     loop {
         tokio::time::sleep(interval).await;
-        let reading = shared.board.look_now();
+        let reading = shared.board.read_now();
         let (Some(temperature), Some(load)) = (reading.hottest(), reading.cpu) else {
             if !std::mem::replace(&mut blind, true) {
                 tracing::error!("thermal governor inactive: no temperature sensor");
@@ -81,11 +81,11 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
         *shared.decision.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((decision, config.set_point));
         update(&governor, &decision);
-        looks += 1;
+        readings += 1;
         let changed = (decision.batching, decision.limits.map(|limit| limit.is_some()))
             != (last.batching, last.limits.map(|limit| limit.is_some()));
-        if changed || decision.acts() && looks >= LOOKS_A_LINE {
-            looks = 0;
+        if changed || decision.acts() && readings >= READINGS_PER_LINE {
+            readings = 0;
             tracing::info!(
                 temperature, load, predicted = decision.predicted, allowed = decision.allowed,
                 batching = decision.batching, limits = ?decision.limits, "thermal governor decision"

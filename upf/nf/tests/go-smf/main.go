@@ -19,7 +19,7 @@ const (
 	upfAddress, smfAddress, gnbAddress = "127.0.0.8", "127.0.0.7", "127.0.0.2"
 	hostAddress                        = "10.99.0.1"
 	crowd                              = 1000
-	patience                           = 10 * time.Second
+	limit                           = 10 * time.Second
 )
 
 func must[T any](value T, err error) T {
@@ -71,7 +71,7 @@ func (s *smf) next() uint32 {
 // at once.
 func (s *smf) answer() message.Message {
 	for {
-		m := s.read(patience)
+		m := s.read(limit)
 		switch m := m.(type) {
 		case nil:
 			panic("no response from the UPF")
@@ -110,7 +110,7 @@ func (s *smf) ask(m message.Message) message.Message {
 // request returns the next request of the UPF that is not a heartbeat.
 func (s *smf) request() message.Message {
 	for len(s.requests) == 0 {
-		m := s.read(patience)
+		m := s.read(limit)
 		if m == nil {
 			panic("no request from the UPF")
 		}
@@ -292,7 +292,7 @@ func main() {
 
 	// The packet of the application passes, the other one does not.
 	toUpf(uplink(teid, ues[0], 7000, "one"))
-	say("application", received(host, patience))
+	say("application", received(host, limit))
 	other := udp(hostAddress, 7001)
 	toUpf(uplink(teid, ues[0], 7001, "two"))
 	say("no-application", received(other, 300*time.Millisecond))
@@ -306,12 +306,12 @@ func main() {
 		}
 	}
 	modified := s.ask(toGnb(s.next(), upSeid, 0xbeef)).(*message.SessionModificationResponse)
-	paged := received(gnb, patience)
+	paged := received(gnb, limit)
 	say("modified", cause(modified.Cause), paged[len(paged)-4:])
 
 	// More than the threshold of 100 bytes.
 	toUpf(uplink(teid, ues[0], 7000, strings.Repeat("0123456789", 7)))
-	received(host, patience)
+	received(host, limit)
 	usage := s.report(upSeid, (*ie.IE).HasUSAR)
 	say("usage", must(usage.UsageReport[0].URRID()),
 		must(usage.UsageReport[0].VolumeMeasurement()).TotalVolume)
@@ -387,7 +387,7 @@ func main() {
 	must(socket.Write([]byte{0x40, 1, 0, 4, 0, 0, 1, 0}))
 	version := s.answer()
 	toUpf(uplink(teid, ues[0], 7000, "still"))
-	say("still", version.MessageTypeName(), received(host, patience), s.beats > 0)
+	say("still", version.MessageTypeName(), received(host, limit), s.beats > 0)
 
 	// The UPF prepares the association release: usage reports come first.
 	prepared := s.ask(message.NewAssociationUpdateRequest(s.next(), nodeID(),

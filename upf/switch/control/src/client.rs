@@ -123,7 +123,7 @@ impl Client {
 
     /// Becomes the primary controller, with this election ID, or, without one, where there is no
     /// primary.
-    pub async fn lead(&mut self, election: Option<u64>) -> Result<(), ClientError> {
+    pub async fn become_primary(&mut self, election: Option<u64>) -> Result<(), ClientError> {
         let mut requested = election.unwrap_or(1);
         // Our previous stream may still have this election ID for a moment.
         let mut retries = if self._stream.take().is_some() { 100 } else { 0 };

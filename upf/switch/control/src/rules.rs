@@ -273,7 +273,7 @@ pub fn parse(
 }
 
 /// The position of an error that the switch reported: the value that it names, else the rule's key.
-pub fn blamed(given: &[(usize, &str)], message: &str) -> usize {
+pub fn error_position(given: &[(usize, &str)], message: &str) -> usize {
     let Some(((first, name), pairs)) = given.split_first() else { return 1 };
     let Some(kind) = KINDS.iter().find(|kind| kind.name == *name) else { return *first };
     // "action.parameter has …", "table.field: …"

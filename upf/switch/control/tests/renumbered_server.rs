@@ -98,7 +98,7 @@ async fn a_server_with_other_numbers_is_driven_by_its_names() {
     assert!(ours.tables.iter().zip(&theirs.info.tables).all(|(a, b)| a.id != b.id));
     let (address, target) = serve(theirs).await;
     let mut client = Client::connect(address, 1).await.expect("resolved");
-    client.lead(None).await.expect("the primary");
+    client.become_primary(None).await.expect("the primary");
 
     let table = ours.tables.iter().position(|table| table.alias == "gtp_decap").unwrap();
     let action = ours.actions.iter().position(|action| action.alias == "decap").unwrap();

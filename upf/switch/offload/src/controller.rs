@@ -129,7 +129,7 @@ async fn execute(request: Request, client: &mut Option<Client>, config: &SwitchC
             let token = config.token_file.as_ref().map(read).transpose()?;
             let (address, device) = (config.address, config.device);
             let mut client = Client::connect_with(address, device, token.as_deref()).await?;
-            client.lead(None).await?;
+            client.become_primary(None).await?;
             Ok::<_, ClientError>(client)
         };
         return match connected.await {
@@ -144,10 +144,12 @@ async fn execute(request: Request, client: &mut Option<Client>, config: &SwitchC
     match once(&request, client).await {
         // Another controller, such as `martlet switch`, was primary for a while: become primary
         // again if possible.
-        Reply::Lost(why) if why.contains("primary controller") => match client.lead(None).await {
-            Ok(()) => once(&request, client).await,
-            Err(error) => Reply::Refused(error.to_string()),
-        },
+        Reply::Lost(why) if why.contains("primary controller") => {
+            match client.become_primary(None).await {
+                Ok(()) => once(&request, client).await,
+                Err(error) => Reply::Refused(error.to_string()),
+            }
+        }
         reply => reply,
     }
 }

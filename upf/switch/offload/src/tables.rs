@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(super) const ACCESS: u32 = 0;
 pub(super) const CORE: u32 = 1;
 /// Metadata of our entries.
-pub(super) const OURS: &[u8] = b"upf";
+pub(super) const ENTRY_METADATA: &[u8] = b"upf";
 /// A meter passes at min one packet of the maximum size, as in the native UPFs.
 const SMALLEST_BURST: u64 = 65_535;
 /// Sessions with filters have numbers of 31 bits; one more bit is the direction.
@@ -173,7 +173,7 @@ impl Tables {
         let table = self.info.table(table).expect("a table of the program");
         let action = self.info.action(action).expect("an action of the program");
         let call = Call { action, arguments: arguments.to_vec() };
-        TableEntry { table, key: Key { fields, priority }, call, metadata: OURS.to_vec() }
+        TableEntry { table, key: Key { fields, priority }, call, metadata: ENTRY_METADATA.to_vec() }
     }
 
     fn exact(&self, table: &str, key: &[u64], action: &str, arguments: &[u64]) -> TableEntry {

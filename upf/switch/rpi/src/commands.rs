@@ -45,12 +45,12 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
                 println!("{}", described(client, &entry));
                 return Ok(());
             }
-            client.lead(election).await?;
+            client.become_primary(election).await?;
             match client.write(&[Update { operation, entry: entry.clone() }]).await {
                 Err(ClientError::Refused(errors)) => {
                     let message = errors.into_iter().next().map(|(_, why)| why).unwrap_or_default();
                     return Err(wrong(RuleError {
-                        column: rules::blamed(&words[2..], &message),
+                        column: rules::error_position(&words[2..], &message),
                         message,
                     }));
                 }
@@ -83,7 +83,7 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             let number = |text: &str| {
                 text.parse::<u64>().with_context(|| format!("{text:?} is not a number"))
             };
-            client.lead(election).await?;
+            client.become_primary(election).await?;
             let rate = (number(rate)?, number(burst)?);
             Ok(client.set_meter(number(meter)? as u32, Some(rate)).await?)
         }
@@ -257,7 +257,7 @@ pub async fn load(
         rules.iter().for_each(|(_, entry)| println!("{}", described(client, entry)));
         return Ok(());
     }
-    client.lead(election).await?;
+    client.become_primary(election).await?;
     let updates: Vec<Update> = rules
         .iter()
         .map(|(_, entry)| Update { operation: Operation::Insert, entry: entry.clone() })
@@ -271,7 +271,7 @@ pub async fn load(
             let wrong = errors.iter().take(20).map(|(n, why)| {
                 let number = rules[*n].0;
                 let line = lines.get(number - 1).copied().unwrap_or_default();
-                let column = rules::blamed(&rules::words(line), why);
+                let column = rules::error_position(&rules::words(line), why);
                 with_position(file, number, line, &RuleError { column, message: why.clone() })
             });
             bail!("{}\nnothing was written", wrong.collect::<Vec<_>>().join("\n"));

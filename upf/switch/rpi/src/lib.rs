@@ -168,7 +168,7 @@ pub fn run(args: SwitchArgs) -> Result<()> {
                 commands::watch(&mut client, every.max(1), rounds).await
             }
             Some(SwitchCommand::Meter { number, rate, burst }) => {
-                client.lead(election).await?;
+                client.become_primary(election).await?;
                 Ok(client.set_meter(number, rate.zip(burst)).await?)
             }
         }

@@ -164,7 +164,7 @@ void mswx_loop(struct mswx *m, int wake)
 {
 	uint64_t idle_since = 0;
 
-	mswx_enlist();
+	mswx_register_thread();
 	/* The kernel considers a switch dead that waits for a CPU longer than
 	 * MSWX_LIVENESS_TIMEOUT, and packets received before arrive late. So the loop has priority,
 	 * unless it never sleeps. */

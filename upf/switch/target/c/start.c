@@ -24,7 +24,7 @@ int mswx_start(int argc, const char *const *argv)
 	return status < 0 ? -rte_errno : 0;
 }
 
-void mswx_enlist(void)
+void mswx_register_thread(void)
 {
 	if (rte_lcore_id() == LCORE_ID_ANY)
 		rte_thread_register();

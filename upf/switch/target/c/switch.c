@@ -385,7 +385,7 @@ int mswx_action_number(struct mswx *m, const char *name)
 	return -ENOENT;
 }
 
-static uint64_t processor_time(void)
+static uint64_t cpu_time(void)
 {
 	struct timespec now;
 
@@ -395,11 +395,11 @@ static uint64_t processor_time(void)
 
 uint64_t mswx_measure(struct mswx *m, uint64_t nanoseconds)
 {
-	uint64_t from = processor_time(), now = from;
+	uint64_t from = cpu_time(), now = from;
 
 	while (now - from < nanoseconds) {
 		rte_swx_pipeline_run(m->p, 100000);
-		now = processor_time();
+		now = cpu_time();
 	}
 	return now - from;
 }

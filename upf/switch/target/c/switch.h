@@ -63,7 +63,7 @@ struct mswx_port_counters {
 
 int mswx_start(int argc, const char *const *argv);
 /* Gives the calling thread a packet cache. */
-void mswx_enlist(void);
+void mswx_register_thread(void);
 void mswx_trust_huge_pages(void);
 int mswx_new(struct mswx **out, const char *name, uint32_t buffers);
 int mswx_struct(struct mswx *m, const char *name, const struct mswx_field *fields, uint32_t n);

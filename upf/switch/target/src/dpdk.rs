@@ -15,9 +15,8 @@ pub fn start(memory_mib: u32) -> Result<(), SwitchError> {
 
 fn initialize(memory_mib: u32) -> Result<(), SwitchError> {
     // The calling thread keeps its CPU affinity, which DPDK would restrict to one CPU.
-    let processors = affinity();
-    let lcores =
-        format!("0@({})", processors.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    let cpus = affinity();
+    let lcores = format!("0@({})", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
     let memory = memory_mib.to_string();
     let words = [
         "martlet-switch",

@@ -68,7 +68,7 @@ pub type Raw = c_void;
 
 unsafe extern "C" {
     pub fn mswx_start(argc: c_int, argv: *const *const c_char) -> c_int;
-    pub fn mswx_enlist();
+    pub fn mswx_register_thread();
     pub fn mswx_trust_huge_pages();
     pub fn mswx_new(out: *mut *mut Raw, name: *const c_char, buffers: u32) -> c_int;
     pub fn mswx_struct(m: *mut Raw, name: *const c_char, fields: *const Field, n: u32) -> c_int;

@@ -109,7 +109,7 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, ProcessEr
             .map_err(ProcessError::system("read the address of the listener"))?;
         tokio::spawn(rpc::serve(server, listener, Arc::default(), Access::default()));
         let mut client = Client::connect(address, 1).await?;
-        client.lead(None).await?;
+        client.become_primary(None).await?;
         client.write(&[hop, decap(0)]).await?;
         Ok::<_, ProcessError>(client)
     });

@@ -163,7 +163,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
 }
 
 /// State that outlives a switch, and its polling.
-pub(crate) struct Remembered {
+pub(crate) struct PersistentState {
     tables: Arc<Tables>,
     counters: Arc<Counters>,
     /// Restored entries.
@@ -175,7 +175,7 @@ pub(crate) fn begin(
     settings: &Settings,
     program: Arc<Program>,
     target: Arc<dyn Target>,
-) -> Result<(Server, Remembered), ProcessError> {
+) -> Result<(Server, PersistentState), ProcessError> {
     let tables = Arc::new(Tables::new(program.clone(), target.clone()));
     let (mut journal, mut before, mut counter_file) = (None, Vec::new(), None);
     if let Some(state) = &settings.state {
@@ -194,7 +194,7 @@ pub(crate) fn begin(
     if let Some(file) = &settings.rules {
         write_rules(&tables, file)?;
     }
-    Ok((server, Remembered { tables, counters, restored }))
+    Ok((server, PersistentState { tables, counters, restored }))
 }
 
 /// Logs and prints that a switch is ready, with its address.
@@ -214,7 +214,7 @@ pub(crate) async fn listen(
     Ok(listener)
 }
 
-impl Remembered {
+impl PersistentState {
     /// Polls the rules' counters. `packets` returns the number of packets received.
     pub(crate) async fn poll(self, packets: impl Fn() -> u64) {
         let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));

@@ -363,7 +363,7 @@ impl Switch {
         );
         // SAFETY: no other thread runs it.
         unsafe {
-            ffi::mswx_enlist();
+            ffi::mswx_register_thread();
             ffi::mswx_measure(self.raw(), nanoseconds)
         }
     }
@@ -486,7 +486,7 @@ impl Switch {
                 tracing::warn!(
                     times,
                     ?longest,
-                    "the switch had no processor for so long that the kernel took over its wires: \
+                    "the switch had no CPU for so long that the kernel took over its wires: \
                      packets may have been overtaken"
                 );
             }

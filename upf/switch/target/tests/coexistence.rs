@@ -38,7 +38,7 @@ fn write(address: SocketAddr, operation: Operation, text: &str) {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut client = Client::connect(address, 1).await.expect("a switch");
-        client.lead(None).await.expect("the only controller");
+        client.become_primary(None).await.expect("the only controller");
         let info = client.program().info.clone();
         let update = |line: &str| {
             let entry = rules::parse(
@@ -195,7 +195,7 @@ fn hold(address: SocketAddr, operation: Operation) {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut client = Client::connect(address, 1).await.expect("a switch");
-        client.lead(None).await.expect("the only controller");
+        client.become_primary(None).await.expect("the only controller");
         let info = client.program().info.clone();
         let table = info.table("gtp_decap").expect("a table");
         let action = info.action("hold_uplink").expect("an action");

@@ -87,7 +87,7 @@ async fn outlive_a_killed_process(engine: &str) {
     {
         let switch = start(engine, &state);
         let mut client = Client::connect(switch.address, 1).await.expect("a switch");
-        client.lead(None).await.expect("the only controller");
+        client.become_primary(None).await.expect("the only controller");
         let update = |client: &Client, operation, line: &str| {
             let info = &client.program().info;
             let entry =

@@ -135,7 +135,7 @@ fn write(election: u64, operation: Operation, text: &str) {
         let mut client =
             Client::connect(LISTEN.parse().expect("an address"), 1).await.expect("a switch");
         // The UPF is primary, and becomes it again when this controller disconnects.
-        client.lead(Some(election)).await.expect("a higher election");
+        client.become_primary(Some(election)).await.expect("a higher election");
         let info = client.program().info.clone();
         let update = |line: &str| {
             let entry = rules::parse(

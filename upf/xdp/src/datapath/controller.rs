@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Sessions count as restored after this time without a new one.
-const QUIET: Duration = Duration::from_millis(500);
+const RESTORED_AFTER: Duration = Duration::from_millis(500);
 
 /// Programs on interfaces.
 pub(super) struct Controller {
@@ -90,7 +90,7 @@ impl Controller {
     pub fn take_over(&self, programs: &Programs) {
         let waiting = *lock(&self.waiting);
         let Some((end, last)) = waiting else { return };
-        if last.is_some_and(|last| last.elapsed() >= QUIET) || end <= Instant::now() {
+        if last.is_some_and(|last| last.elapsed() >= RESTORED_AFTER) || end <= Instant::now() {
             match self.replace(programs) {
                 Ok(()) => {
                     *lock(&self.waiting) = None;

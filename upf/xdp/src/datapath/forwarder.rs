@@ -33,7 +33,7 @@ impl Forwarder {
         frames: Arc<PacketSocket>,
         inner: u32,
         n6: Option<(Option<String>, u32)>,
-        quiet_until: Option<Instant>,
+        suppress_errors_until: Option<Instant>,
         perimeter: Arc<Perimeter>,
         n3: &N3Config,
         ue_to_ue: UeToUeOfNetworks,
@@ -61,12 +61,12 @@ impl Forwarder {
             non_ip: OnceLock::new(),
             perimeter,
             written: Mutex::default(),
-            complaints_per_peer: n3.error_indications_per_peer,
+            responses_per_peer: n3.error_indications_per_peer,
             require_qfi: n3.require_qfi,
             early: Mutex::default(),
             share: FairShare::default(),
             ue_to_ue,
-            quiet_until,
+            suppress_errors_until,
         }
     }
 
@@ -129,7 +129,7 @@ impl Forwarder {
     }
 
     /// Requests that lost frames are counted; [`release`](Self::release) does it.
-    pub fn look_for_lost(&self) {
+    pub fn request_lost_count(&self) {
         let lost = lock(&self.ring).newly_lost();
         if lost > 0 {
             tracing::error!(lost, "AF_XDP frames lost in the kernel: set upf.xdp.sockets to 0");

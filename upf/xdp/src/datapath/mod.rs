@@ -130,12 +130,12 @@ struct Forwarder {
     /// What happens to packets between UEs.
     ue_to_ue: UeToUeOfNetworks,
     /// Error Indications per second to one peer.
-    complaints_per_peer: u32,
+    responses_per_peer: u32,
     /// Packets without a QFI match no PDR that has QFIs.
     require_qfi: bool,
     /// Until then, tunnels that are not known may be those of sessions that are still to be
     /// restored.
-    quiet_until: Option<Instant>,
+    suppress_errors_until: Option<Instant>,
 }
 
 /// The programs' counters at the last time that they were added to ours.
@@ -310,7 +310,7 @@ impl XdpDatapath {
             modes.push((name.unwrap_or_default(), mode));
         }
         let burst = config.xdp.error_indications_per_second;
-        programs.buckets.write(0, complaints(burst));
+        programs.buckets.write(0, response_bucket(burst));
         let mut ring = Ring::open(&programs).map_err(text)?;
         let inner_end = (link::names(config).1, link.inner);
         let named = |(name, ifindex, _): &(String, u32, Option<Mode>)| (name.clone(), *ifindex);
@@ -451,7 +451,7 @@ pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
 }
 
 /// A bucket of packets of equal cost, with a rate per second.
-fn complaints(per_second: u32) -> types::bucket {
+fn response_bucket(per_second: u32) -> types::bucket {
     const SECOND: u64 = 16_000_000_000;
     let each = SECOND / u64::from(per_second.max(1));
     types::bucket {

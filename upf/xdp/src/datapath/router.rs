@@ -10,7 +10,7 @@ use martlet_upf_rules::{Direction, UeAddress};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The flags with which a rule does not send.
-const SILENT: u32 = rule_flag::RULE_DROP.0
+const NO_SEND_FLAGS: u32 = rule_flag::RULE_DROP.0
     | rule_flag::RULE_BUFFER.0
     | rule_flag::RULE_GATE.0
     | rule_flag::RULE_QUOTA.0;
@@ -46,8 +46,9 @@ impl Forwarder {
 
     /// Sends a packet of the UPF into the tunnel of the session's default downlink rule.
     fn send_to_ue(&self, entry: &Entry, packet: &[u8]) -> Result<(), DropReason> {
-        let tunnels =
-            |rule: &rule| rule.flags & rule_flag::RULE_TUNNEL.0 != 0 && rule.flags & SILENT == 0;
+        let tunnels = |rule: &rule| {
+            rule.flags & rule_flag::RULE_TUNNEL.0 != 0 && rule.flags & NO_SEND_FLAGS == 0
+        };
         let downlink =
             entry.rules.iter().rev().filter(|placed| placed.direction == Direction::Downlink);
         let mut rules = downlink.map(|placed| (placed, self.programs.rules.read(placed.index)));

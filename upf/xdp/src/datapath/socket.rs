@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// The receivers of the socket's datagrams.
 pub(super) struct Socket {
-    pub complaints: PeerLimiter,
+    pub response_limiter: PeerLimiter,
     pub frame: Vec<u8>,
     pub out: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Socket {
                     peer = %from, kind,
                     "unknown GTP-U extension header with comprehension required"
                 );
-                let allowed = self.complaints.allows(from.ip(), now);
+                let allowed = self.response_limiter.allows(from.ip(), now);
                 return allowed.then(|| supported_extension_headers(0));
             }
             Err(error) => {
@@ -91,10 +91,10 @@ impl Socket {
             return;
         }
         forwarder.counters.dropped(DropReason::UnknownTunnel);
-        let quiet = forwarder.quiet_until.is_some_and(|until| until > now);
+        let quiet = forwarder.suppress_errors_until.is_some_and(|until| until > now);
         if !quiet
             && forwarder.perimeter.informs(from.ip())
-            && self.complaints.allows(from.ip(), now)
+            && self.response_limiter.allows(from.ip(), now)
         {
             // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
             tracing::debug!(

@@ -79,8 +79,8 @@ fn serve(
     let reported_at: Vec<BorrowedFd<'_>> =
         reported_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
     let total = forwarder.limits.error_indications_per_second;
-    let complaints = PeerLimiter::per_second(total, forwarder.complaints_per_peer);
-    let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
+    let response_limiter = PeerLimiter::per_second(total, forwarder.responses_per_peer);
+    let mut socket = Socket { response_limiter, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::default();
     let mut looked_up = Instant::now();
     loop {
@@ -114,7 +114,7 @@ fn serve(
             // Maximum age of the counters in the metrics.
             forwarder.refresh();
             forwarder.end_trace();
-            forwarder.look_for_lost();
+            forwarder.request_lost_count();
             controller.take_over(&forwarder.programs);
         }
         if has_events {
@@ -151,7 +151,7 @@ fn receive(
         };
         if let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default()) {
             let frames = lock(frames);
-            if frames.all().knows(teid) {
+            if frames.all().has_tunnel(teid) {
                 frames.all().take(buffer, HEADROOM, from, local, now);
                 return;
             }

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Maximum number of drains of the ring per rule change.
-const TURNS: usize = 64;
+const MAX_DRAINS: usize = 64;
 
 /// Whether a packet precedes another one of its session; numbers wrap at 2^32.
 fn is_before(number: u32, other: u32) -> bool {
@@ -222,7 +222,7 @@ impl Forwarder {
     pub fn release(&self, state: &mut State, seid: u64) {
         let mut frame = Vec::new();
         let mut out = Vec::new();
-        for _ in 0..TURNS {
+        for _ in 0..MAX_DRAINS {
             self.take_events(state);
             let Some(entry) = state.sessions.get_mut(&seid) else { return };
             let mut waiting = entry.waiting.take();

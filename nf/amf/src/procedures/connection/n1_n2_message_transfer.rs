@@ -13,7 +13,7 @@ use crate::procedures::positioning::{nrppa_transport, positioning_transport};
 use crate::procedures::session::{
     pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
 };
-use crate::tables::Summary;
+use crate::ue::tables::Summary;
 use crate::ue::{SessionState, Stop, Transfer, TransferAnswer, Ue};
 use bytes::Bytes;
 use martlet_sbi::{ApiRoot, Problem, StatusReply};

@@ -2,7 +2,8 @@
 //! A.13): the source AMF gives a derived K_AMF instead of its own. The target AMF starts a new key
 //! chain; the UE gets the change in a NAS container through the target gNB (TS 24.501, 4.4.3.3 and
 //! 9.11.2.6).
-use crate::ue::{NextHop, Security, Ue};
+use crate::n2::NextHop;
+use crate::ue::{Security, Ue};
 use martlet_nas::{NasCount, key_change};
 use martlet_sbi_api::common::SecretText;
 use martlet_sbi_api::namf_communication::{KeyAmf, KeyAmfType, MmContext, NgKsi, ScType, SeafData};

@@ -5,8 +5,8 @@
 //! gNB -> AMF  ERROR INDICATION
 //! ```
 use crate::n2::{Gnb, uplink::Uplink};
-use crate::tables::Route;
 use crate::ue::Event;
+use crate::ue::tables::Route;
 use crate::{Amf, metrics};
 use martlet_ngap::inbound::UeIds;
 use martlet_ngap::ngap::{Cause, NGAP_PDU, NGAPPDU};

@@ -130,7 +130,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
         // Boxed, so that the task of an idle UE stays small.
         Box::pin(report_serving_amf(&mut ue)).await;
         procedure.succeeded();
-        ue.rest();
+        ue.start_idle_timer();
         ue.publish();
         ue.persist();
         ue.run().await;

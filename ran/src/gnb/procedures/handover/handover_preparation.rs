@@ -36,7 +36,7 @@ pub(crate) async fn run(
         Ok(message) => message,
         Err(error) => return reply.done(Err(UeError::Handover(error.to_string()))),
     };
-    target.announced().insert((ue.gnb.config().gnb_id, ran_id), ue.mailbox.clone());
+    target.announced().insert((ue.gnb.config().gnb_id, ran_id), ue.inbox.clone());
     let cancel = plan.script == HandoverScript::CancelledDuringPreparation;
     let start = Instant::now();
     ue.handover = Some(OngoingHandover { target, plan, start, commanded: None, at_target: None });

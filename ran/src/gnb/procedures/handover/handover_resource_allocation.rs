@@ -23,10 +23,11 @@ pub(crate) async fn request(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(),
         let bits = 36 - u32::from(gnb.config().gnb_id_bits);
         ((cell >> bits) as u32, ran_id)
     });
-    let mailbox = announced.and_then(|announced| gnb.announced().remove(&announced));
-    match mailbox {
-        Some(mailbox) => gnb
-            .deliver(&mailbox, UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
+    let inbox = announced.and_then(|announced| gnb.announced().remove(&announced));
+    match inbox {
+        Some(inbox) => {
+            gnb.deliver(&inbox, UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
+        }
         None => {
             tracing::warn!(gnb = gnb.name(), "HANDOVER REQUEST for an unknown UE");
             if let Some(amf_id) = amf_ue_ngap_id(&pdu) {
@@ -153,7 +154,7 @@ async fn admit(ue: &mut UeContext, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Faul
             fail(gnb, amf_id, CauseRadioNetwork::failure_in_radio_interface_procedure).await?
         );
     }
-    let ran_id = gnb.ues().connect(ue.mailbox.clone());
+    let ran_id = gnb.ues().connect(ue.inbox.clone());
     gnb.ues().set_amf_id(ran_id, amf_id);
     let connection = Connection {
         ran_id: Some(ran_id),

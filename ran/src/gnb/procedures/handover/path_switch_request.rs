@@ -70,7 +70,7 @@ fn switch(
     plan: &XnHandoverPlan,
     amf_id: u64,
 ) -> Result<(Vec<u8>, SourceContext), Fault> {
-    let ran_id = target.ues().connect(ue.mailbox.clone());
+    let ran_id = target.ues().connect(ue.inbox.clone());
     target.ues().set_amf_id(ran_id, amf_id);
     let connection = Connection {
         ran_id: Some(ran_id),

@@ -47,11 +47,11 @@ pub(crate) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
                 | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID
         ))
     );
-    if let Some(mailbox) = ran_id.and_then(|id| gnb.ues().by_ran_id(id))
+    if let Some(inbox) = ran_id.and_then(|id| gnb.ues().by_ran_id(id))
         && unknown
     {
         gnb.deliver(
-            &mailbox,
+            &inbox,
             UeInput::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"),
         );
     }

@@ -10,13 +10,13 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     let acknowledge = match reset {
         ResetType::partOfNG_Interface(list) => {
             for item in &list.0 {
-                let mailbox = match (&item.ran_ue_ngap_id, &item.amf_ue_ngap_id) {
+                let inbox = match (&item.ran_ue_ngap_id, &item.amf_ue_ngap_id) {
                     (Some(ran_id), _) => gnb.ues().by_ran_id(ran_id.0),
                     (None, Some(amf_id)) => gnb.ues().by_amf_id(amf_id.0),
                     (None, None) => None,
                 };
-                if let Some(mailbox) = mailbox {
-                    gnb.deliver(&mailbox, UeInput::ContextLost(gnb.clone(), REASON));
+                if let Some(inbox) = inbox {
+                    gnb.deliver(&inbox, UeInput::ContextLost(gnb.clone(), REASON));
                 }
             }
             build_ngap!(
@@ -27,8 +27,8 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
             )?
         }
         _ => {
-            for mailbox in gnb.ues().connected() {
-                gnb.deliver(&mailbox, UeInput::ContextLost(gnb.clone(), REASON));
+            for inbox in gnb.ues().connected() {
+                gnb.deliver(&inbox, UeInput::ContextLost(gnb.clone(), REASON));
             }
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)?
         }

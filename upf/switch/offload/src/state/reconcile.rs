@@ -2,7 +2,7 @@
 use super::{Path, State};
 use crate::controller::{Reply, Request};
 use crate::isolation::Isolation;
-use crate::tables::OURS;
+use crate::tables::ENTRY_METADATA;
 use martlet_switch_control::model::{Key, Operation, TableEntry, Update};
 use std::collections::{HashMap, HashSet};
 
@@ -93,7 +93,7 @@ impl State {
             match wanted.remove(&(entry.table, entry.key.clone())) {
                 Some(own) if own.call == entry.call => {}
                 Some(own) => updates.push(Update { operation: Operation::Modify, entry: own }),
-                None if entry.metadata == OURS => {
+                None if entry.metadata == ENTRY_METADATA => {
                     updates.push(Update { operation: Operation::Delete, entry })
                 }
                 None => {}

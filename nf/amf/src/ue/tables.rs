@@ -3,8 +3,8 @@
 //!
 //! The tables hold task handles; the context itself belongs to its task. The lock is never held
 //! across an await.
+use super::{Event, UeHandle};
 use crate::n2::Location;
-use crate::ue::{Event, UeHandle};
 use martlet_sbi_api::common::Supi;
 use rand::Rng;
 use std::collections::HashMap;
