@@ -95,7 +95,10 @@ pub struct N4 {
     pending: HashMap<u32, Pending>,
     /// Peers of N3 that the datapath knows.
     known_peers: HashSet<IpAddr>,
-    /// When those without a tunnel are forgotten.
+    /// Those that have lost their last tunnel, with the time when they are forgotten unless they
+    /// have one again.
+    leaving: HashMap<IpAddr, Instant>,
+    /// When the first of them is due.
     peers_due: Option<Instant>,
     requests: Requests,
     answers: Answers,
@@ -128,6 +131,7 @@ impl N4 {
             deadlines: Deadlines::default(),
             pending: HashMap::new(),
             known_peers: HashSet::new(),
+            leaving: HashMap::new(),
             peers_due: None,
             requests: Requests::new(limits, rand::random()),
             answers: Answers::new(limits),

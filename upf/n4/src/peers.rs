@@ -40,26 +40,37 @@ impl N4 {
         self.settings.allow.iter().any(|network| network.contains(from))
     }
 
-    /// Schedules the end of peers without a tunnel.
+    /// Schedules the end of peers without a tunnel: each is held from the loss of its last one on.
     pub(super) fn schedule_lost_peers(&mut self, now: Moment) {
-        if self.known_peers.len() > self.remote.peers() && self.peers_due.is_none() {
-            self.peers_due = Some(now.instant + HOLD);
+        let due = now.instant + HOLD;
+        let vacated = self.remote.take_vacated();
+        self.leaving.extend(vacated.into_iter().map(|peer| (peer, due)));
+        // Those that were introduced for rules that failed have lost no tunnel.
+        if self.leaving.is_empty() && self.known_peers.len() > self.remote.peers() {
+            let unused = self.known_peers.iter().filter(|peer| !self.remote.has_peer(**peer));
+            self.leaving.extend(unused.map(|peer| (*peer, due)));
+        }
+        if self.peers_due.is_none() {
+            self.peers_due = self.leaving.values().min().copied();
         }
     }
 
-    /// Ends those, once it is due.
+    /// Ends those for which it is due.
     pub(super) fn forget_lost_peers(&mut self, now: Instant) {
         if self.peers_due.is_none_or(|due| due > now) {
             return;
         }
-        self.peers_due = None;
-        let lost: Vec<(IpAddr, bool)> = self
-            .known_peers
-            .iter()
-            .filter(|peer| !self.remote.has_peer(**peer))
-            .map(|peer| (*peer, false))
-            .collect();
-        self.known_peers.retain(|peer| !lost.contains(&(*peer, false)));
-        self.datapath.set_peers(&lost);
+        let (remote, known) = (&self.remote, &mut self.known_peers);
+        let mut lost = Vec::new();
+        self.leaving.retain(|peer, due| {
+            if *due <= now && !remote.has_peer(*peer) && known.remove(peer) {
+                lost.push((*peer, false));
+            }
+            *due > now
+        });
+        self.peers_due = self.leaving.values().min().copied();
+        if !lost.is_empty() {
+            self.datapath.set_peers(&lost);
+        }
     }
 }

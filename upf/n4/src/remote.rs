@@ -11,6 +11,8 @@ pub(super) struct Remote {
     first: ByPeer<u32>,
     /// Those that are not the first of an end.
     others: HashMap<End, Vec<u64>>,
+    /// Peers that have lost their last tunnel since [`Remote::take_vacated`].
+    vacated: Vec<IpAddr>,
 }
 
 impl Remote {
@@ -38,7 +40,15 @@ impl Remote {
         }
         if self.first.get(end.0, &end.1) == Some(seid) {
             self.first.remove(end.0, &end.1);
+            if !self.first.has_peer(end.0) {
+                self.vacated.push(end.0);
+            }
         }
+    }
+
+    /// Peers that have lost their last tunnel since the last call; some may have one again.
+    pub fn take_vacated(&mut self) -> Vec<IpAddr> {
+        std::mem::take(&mut self.vacated)
     }
 
     /// How many peers have tunnels.

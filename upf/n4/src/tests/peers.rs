@@ -4,6 +4,7 @@ use crate::metrics;
 use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
+use martlet_upf_kernel::bench::GNB;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -212,4 +213,26 @@ fn a_rejected_establishment_leaves_nothing_behind() {
         (smf.n4.counts(), smf.n4.by_cp.len(), smf.n4.teids.len(), smf.n4.remote.len()),
         ((0, 1), 0, 0, 0)
     );
+}
+
+#[test]
+fn a_gnb_stays_known_for_a_while_after_its_last_tunnel() {
+    let mut smf = Smf::without_heartbeats();
+    let (seid, _) = smf.establish(establishment());
+    let other: IpAddr = Ipv4Addr::new(127, 0, 0, 78).into();
+    let switch = |smf: &mut Smf, gnb: IpAddr| {
+        let mut request = to_gnb(REMOTE);
+        let parameters = request.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
+        parameters.outer_header_creation = Some(OuterHeaderCreation::gtpu(REMOTE, gnb));
+        smf.accepted(seid, request);
+    };
+    let pass = |smf: &mut Smf, ms| drop(smf.pass(Duration::from_millis(ms)));
+    for (gnb, ms) in [(GNB, 1000), (other, 1000), (GNB, 8900), (other, 200)] {
+        switch(&mut smf, gnb);
+        pass(&mut smf, ms);
+    }
+    // Ten seconds after it was left for the first time, and soon after it was left again.
+    assert!(smf.n4.known_peers.contains(&GNB), "its packets are still in flight");
+    pass(&mut smf, 10_000);
+    assert!(!smf.n4.known_peers.contains(&GNB) && smf.n4.known_peers.contains(&other));
 }
