@@ -6,7 +6,7 @@ use crate::{Axes, Bars, Panel, Series};
 /// Kernel-based SBI and SBI over shared memory, as the paper compares them.
 const KERNEL: (&str, &str) = ("http", "kernel-based SBI (HTTP/2)");
 const SHARED: (&str, &str) = ("fabric", "shared memory (fabric)");
-/// Simultaneous PDU session establishments that the AMFs of the paper and of the other series admit.
+/// Simultaneous PDU session establishments that an AMF admits, in the paper and in other series.
 const LIMIT: u32 = 16;
 /// The same without a limit.
 const UNLIMITED: [(&str, &str); 2] =

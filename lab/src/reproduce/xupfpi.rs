@@ -457,8 +457,9 @@ fn over_time(study: &Study<'_>) -> Vec<PaperFigure> {
     });
     twelve.here("temperature of vanilla above XDP", above);
     twelve.like = "The paper finds that the kernel path needs more CPU time and heats the board \
-                   more. Where the kernel path loses packets, its CPU time is that of fewer packets. \
-                   The temperature over time is always modelled."
+                   more. Where the kernel path loses packets, its CPU time is that of fewer \
+                   packets. The \
+                   temperature over time is always modelled."
         .into();
     vec![seven, eight, nine, eleven, twelve]
 }

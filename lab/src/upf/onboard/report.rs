@@ -46,10 +46,10 @@ pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bo
     let is_measured = find(output, "board_celsius", "kernel", "load0").is_some();
     let power = match share {
         Some(share) if share < 1.0 => format!(
-            "**The board is emulated**: the threads of generator, UPF and receiver share {:.1} % of \
-             one CPU of this machine (cgroup CPU bandwidth), with which the kernel path carries \
-             {CARRIED_MBIT:.0} Mbit/s, as on the paper's Raspberry Pi 4B. *CPU* is the part of this \
-             share.",
+            "**The board is emulated**: the threads of generator, UPF and receiver share {:.1} % \
+             of one CPU of this machine (cgroup CPU bandwidth), with which the kernel path \
+             carries {CARRIED_MBIT:.0} Mbit/s, as on the paper's Raspberry Pi 4B. *CPU* is the \
+             part of this share.",
             share * 100.0
         ),
         Some(_) => format!(
