@@ -315,6 +315,7 @@ fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
         let html = lab.text("report.html")?;
         let both = ["vanilla UPF (kernel)", "XDP UPF"];
         let vanilla = [both[0], "whole CPU, load scaled"];
+        let with_generator = [both[0], both[1], "generator and receiver alone"];
         let limited = ["HTTP/2, 16 at once", "fabric, 16 at once"];
         let unlimited = ["HTTP/2, no limit", "fabric, no limit"];
         let sbi = ["kernel-based SBI (HTTP/2)", "shared memory (fabric)"];
@@ -336,14 +337,14 @@ fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
             ),
             ("xupfpi-2", &["simulated board"]),
             ("xupfpi-4", &both),
-            ("xupfpi-5", &both),
+            ("xupfpi-5", &with_generator),
             ("xupfpi-6a", &both),
             ("xupfpi-6b", &both),
             ("xupfpi-7", &vanilla),
             ("xupfpi-8", &both[..1]),
             ("xupfpi-9", &both),
             ("xupfpi-11", &both),
-            ("xupfpi-12", &both),
+            ("xupfpi-12", &with_generator),
             ("switch-2", &engines),
             ("switch-users", &engines),
             ("lcs-upp-4a", &["rustls (for wolfSSL)", "quinn (for MsQuic)"]),

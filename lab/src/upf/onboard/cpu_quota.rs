@@ -69,7 +69,8 @@ impl CpuQuota {
         let (parent, is_unified) =
             group_of(&mounts, &groups).context("no cgroup controller `cpu` is mounted")?;
         let group = parent.join(format!("martlet-lab-{}", gettid()));
-        fs::create_dir(&group).with_context(|| format!("cannot make {}", group.display()))?;
+        // One that a killed run left is empty.
+        fs::create_dir_all(&group).with_context(|| format!("cannot make {}", group.display()))?;
         // From here on it is removed on drop.
         let quota = CpuQuota { group, parent, is_unified };
         if is_unified {
