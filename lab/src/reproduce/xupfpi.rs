@@ -114,8 +114,8 @@ impl<'a> Study<'a> {
     }
 
     /// CPU time in per cent of the computing power. On the board it is that of all its work:
-    /// generator and receiver stand for the interface's driver. Otherwise it is what a datapath adds
-    /// to them.
+    /// generator and receiver stand for the interface's driver. Otherwise it is what a datapath
+    /// adds to them.
     fn cpu(&self, variant: &str, point: &str) -> Option<f64> {
         let busy = |variant: &str| self.value("busy", variant, point);
         match self.share {

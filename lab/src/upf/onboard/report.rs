@@ -69,8 +69,9 @@ pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bo
     output.text(&format!(
         "## The study on the board\n\nAfter *Deciphering the Performance of Satellite UPF* \
          (XupfPI), at the paper's rates. {power} Packets arrive by the clock at a queue of {} \
-         frames, so that every load is offered; frames that find it full are lost. CPU time and modelled \
-         temperature are those of all work: generator and receiver stand for the driver.\n\n{heat}\n",
+         frames, so that every load is offered; frames that find it full are lost. CPU \
+         time and modelled temperature are those of all work: generator and receiver stand for \
+         the driver.\n\n{heat}\n",
         super::arrivals::QUEUE
     ));
     if no_stress {
