@@ -34,7 +34,8 @@ until_listening "the API" "${api%:*}" "${api#*:}"
 token=
 request() { # METHOD PATH JSON
     curl --silent --show-error --fail-with-body --request "$1" \
-        --header "Content-Type: application/json" ${token:+--header "Authorization: Bearer $token"} \
+        --header "Content-Type: application/json" \
+        ${token:+--header "Authorization: Bearer $token"} \
         --data "$3" "http://$api/api/v1/$2"
 }
 user='{"email": "lab@example.org", "password": "martlet-lab"}'

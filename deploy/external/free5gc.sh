@@ -61,8 +61,11 @@ for (let n = 0n; n < BigInt($MARTLET_LAB_SUBSCRIBERS); n++) {
   });
 }
 JS
-"$(program mongosh)" --quiet "$database/free5gc" "$folder/subscribers.js" > "$folder/mongosh.log" 2>&1 ||
-    { cat "$folder/mongosh.log" >&2; fail "the subscribers were not added"; }
+"$(program mongosh)" --quiet "$database/free5gc" "$folder/subscribers.js" \
+    > "$folder/mongosh.log" 2>&1 || {
+    cat "$folder/mongosh.log" >&2
+    fail "the subscribers were not added"
+}
 
 # Starts a function. Its own settings are on standard input, indented by two spaces.
 start() { # NAME VERSION HOST OPTION…

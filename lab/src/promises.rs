@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 /// How a value keeps a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sense {
-    AtMost,
+    Maximum,
     Below,
-    AtLeast,
+    Minimum,
 }
 
 /// One bound of a promise.
@@ -33,7 +33,7 @@ pub(crate) struct Promise {
 }
 
 const fn at_most(value: f64, scale: f64, figures: &'static str) -> Bound {
-    Bound { sense: Sense::AtMost, value, scale, figures }
+    Bound { sense: Sense::Maximum, value, scale, figures }
 }
 
 const fn below(value: f64, scale: f64, figures: &'static str) -> Bound {
@@ -41,7 +41,7 @@ const fn below(value: f64, scale: f64, figures: &'static str) -> Bound {
 }
 
 const fn at_least(value: f64, scale: f64, figures: &'static str) -> Bound {
-    Bound { sense: Sense::AtLeast, value, scale, figures }
+    Bound { sense: Sense::Minimum, value, scale, figures }
 }
 
 const PROMISES: &[Promise] = &[
@@ -197,16 +197,16 @@ const PROMISES: &[Promise] = &[
 /// What a run says of a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Kept,
-    NotKept,
+    Met,
+    NotMet,
     NotMeasured,
 }
 
 impl Verdict {
     fn name(self) -> &'static str {
         match self {
-            Verdict::Kept => "kept",
-            Verdict::NotKept => "**not kept**",
+            Verdict::Met => "kept",
+            Verdict::NotMet => "**not kept**",
             Verdict::NotMeasured => "not measured",
         }
     }
@@ -235,25 +235,25 @@ impl Bound {
         };
         let all: Option<Vec<f64>> = expanded(self.figures).into_iter().map(value).collect();
         let worst = |one: f64, other: f64| match self.sense {
-            Sense::AtLeast => one.min(other),
-            Sense::AtMost | Sense::Below => one.max(other),
+            Sense::Minimum => one.min(other),
+            Sense::Maximum | Sense::Below => one.max(other),
         };
         all?.into_iter().reduce(worst)
     }
 
-    fn is_kept(&self, measured: f64) -> bool {
+    fn is_met(&self, measured: f64) -> bool {
         match self.sense {
-            Sense::AtMost => measured <= self.value,
+            Sense::Maximum => measured <= self.value,
             Sense::Below => measured < self.value,
-            Sense::AtLeast => measured >= self.value,
+            Sense::Minimum => measured >= self.value,
         }
     }
 
     fn text(&self) -> String {
         let sign = match self.sense {
-            Sense::AtMost => '≤',
+            Sense::Maximum => '≤',
             Sense::Below => '<',
-            Sense::AtLeast => '≥',
+            Sense::Minimum => '≥',
         };
         let unit = if self.scale == 1e6 { " million" } else { "" };
         format!("{sign} {}{unit}", self.value)
@@ -261,21 +261,21 @@ impl Bound {
 }
 
 impl Promise {
-    /// The measured values, and what they say.
+    /// The measured values, and the verdict.
     fn judge(&self, figures: &[Figure], claims: bool) -> (Vec<Option<f64>>, Verdict) {
         let values: Vec<_> = self.bounds.iter().map(|bound| bound.measured(figures)).collect();
-        let kept = self
+        let met = self
             .bounds
             .iter()
             .zip(&values)
-            .map(|(bound, value)| value.filter(|_| claims).map(|value| bound.is_kept(value)));
-        let kept: Vec<Option<bool>> = kept.collect();
-        let verdict = if kept.contains(&Some(false)) {
-            Verdict::NotKept
-        } else if kept.contains(&None) {
+            .map(|(bound, value)| value.filter(|_| claims).map(|value| bound.is_met(value)));
+        let met: Vec<Option<bool>> = met.collect();
+        let verdict = if met.contains(&Some(false)) {
+            Verdict::NotMet
+        } else if met.contains(&None) {
             Verdict::NotMeasured
         } else {
-            Verdict::Kept
+            Verdict::Met
         };
         (values, verdict)
     }
@@ -350,9 +350,9 @@ mod tests {
         let mut all = Vec::new();
         for word in cell.split([' ', ';']).filter(|word| !word.is_empty()) {
             match word {
-                "≤" => sense = Some(Sense::AtMost),
+                "≤" => sense = Some(Sense::Maximum),
                 "<" => sense = Some(Sense::Below),
-                "≥" => sense = Some(Sense::AtLeast),
+                "≥" => sense = Some(Sense::Minimum),
                 _ => {
                     let number = word.trim_end_matches(',').replace(',', "");
                     all.extend(number.parse().ok().map(|number| (sense.unwrap(), number)));
@@ -387,14 +387,14 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_kept_by_the_worst_of_all_its_figures() {
+    fn a_promise_is_met_by_the_worst_of_all_its_figures() {
         let nat = PROMISES.iter().find(|promise| promise.what == "NAT in XDP").unwrap();
         let ids = expanded(nat.bounds[0].figures);
         assert_eq!(ids.len(), 4);
         let mut figures: Vec<Figure> = ids.iter().map(|id| figure(id, 50.0)).collect();
-        assert_eq!(nat.judge(&figures, true), (vec![Some(50.0)], Verdict::Kept));
+        assert_eq!(nat.judge(&figures, true), (vec![Some(50.0)], Verdict::Met));
         figures[2].value = 60.5;
-        assert_eq!(nat.judge(&figures, true), (vec![Some(60.5)], Verdict::NotKept));
+        assert_eq!(nat.judge(&figures, true), (vec![Some(60.5)], Verdict::NotMet));
         figures.pop();
         assert_eq!(nat.judge(&figures, true), (vec![None], Verdict::NotMeasured));
     }

@@ -58,10 +58,10 @@ impl Scale {
         let values = || panel.series.iter().flat_map(|(_, values)| values);
         let finite = || values().filter(|value| value.0.is_finite());
         let max = axis_max(finite().map(|value| value.2));
-        let least = finite().map(|value| value.0).fold(f64::INFINITY, f64::min);
-        match least > 0.0 && max / least > WIDE {
+        let smallest = finite().map(|value| value.0).fold(f64::INFINITY, f64::min);
+        match smallest > 0.0 && max / smallest > WIDE {
             true => {
-                let low = least.log10().floor();
+                let low = smallest.log10().floor();
                 let high = max.log10();
                 // Room for the numbers above the bars, and for the legend.
                 Scale { is_log: true, low, high: high + (high - low) * 0.35 }

@@ -76,8 +76,8 @@ pub struct ReproduceArgs {
     /// Milliseconds of a round trip over the radio in figure 7 of L25GC+
     #[arg(long, default_value_t = 20.0, value_name = "MS")]
     pub radio_ms: f64,
-    /// Program that starts free5GC for L25GC+, such as deploy/external/free5gc-functions.sh: measured
-    /// in alternating rounds of the same run
+    /// Program that starts free5GC for L25GC+, such as deploy/external/free5gc-functions.sh; it is
+    /// measured in alternating rounds of the same run
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Folder of the programs of --baseline

@@ -8,6 +8,7 @@ use crate::upf::onboard::{BOARD_LOADS, LENGTH, LOADS, SESSIONS, SHARES, steady_t
 use crate::{Axes, Bars, Panel, Series};
 use martlet_board::{BoardConfig, SimulatedBoard};
 
+const GENERATOR: &str = "generator and receiver alone";
 const BOTH: [(&str, &str); 2] = [("kernel", "vanilla UPF (kernel)"), ("xdp", "XDP UPF")];
 /// What stands where a temperature is modelled.
 const MODEL: &str = "No sensor was read: temperatures are those of a simulated board (27 °C room, \
@@ -112,16 +113,40 @@ impl<'a> Study<'a> {
         results.value(&format!("{prefix}_{what}.{variant}.{point}.median"))
     }
 
-    /// CPU time that a datapath adds to the generator's, in per cent of the computing power.
-    fn added(&self, variant: &str, point: &str) -> Option<f64> {
+    /// CPU time in per cent of the computing power. On the board it is that of all its work:
+    /// generator and receiver stand for the interface's driver. Otherwise it is what a datapath
+    /// adds to them.
+    fn cpu(&self, variant: &str, point: &str) -> Option<f64> {
         let busy = |variant: &str| self.value("busy", variant, point);
-        Some((busy(variant)? - busy("generator")?).max(0.0))
+        match self.share {
+            Some(_) => busy(variant),
+            None => Some((busy(variant)? - busy("generator")?).max(0.0)),
+        }
+    }
+
+    fn cpu_title(&self) -> &'static str {
+        match self.share {
+            Some(_) => "CPU time of the board",
+            None => "CPU time that the datapath adds",
+        }
+    }
+
+    /// On the board, the generator alone beside both datapaths.
+    fn with_generator(
+        &self,
+        mut series: Vec<Series>,
+        points: Vec<super::results::Point>,
+    ) -> Vec<Series> {
+        if self.share.is_some() {
+            series.push(Series { name: GENERATOR.into(), points });
+        }
+        series
     }
 
     fn celsius(&self, variant: &str, point: &str) -> Option<f64> {
         match self.is_measured {
             true => self.value("celsius", variant, point),
-            false => self.added(variant, point).map(|added| steady_temperature(added / 100.0)),
+            false => self.cpu(variant, point).map(|cpu| steady_temperature(cpu / 100.0)),
         }
     }
 
@@ -130,11 +155,12 @@ impl<'a> Study<'a> {
         slots(self.results, self.over_time, variant, part)
     }
 
-    /// CPU time that a datapath adds to the generator's, slot by slot, in per cent of the computing
-    /// power.
-    fn added_by_slot(&self, variant: &str, part: u32) -> Vec<f64> {
-        let generator = middle(self.slots("generator", part).iter().map(|slot| slot.1));
-        let generator = generator.unwrap_or(0.0);
+    /// The same slot by slot.
+    fn cpu_by_slot(&self, variant: &str, part: u32) -> Vec<f64> {
+        let generator = match self.share {
+            Some(_) => 0.0,
+            None => middle(self.slots("generator", part).iter().map(|it| it.1)).unwrap_or(0.0),
+        };
         self.slots(variant, part).iter().map(|slot| (slot.1 - generator).max(0.0)).collect()
     }
 }
@@ -246,7 +272,11 @@ fn by_load(study: &Study<'_>) -> Vec<PaperFigure> {
         difference(&[of("kernel", &name(0)), of("kernel", &name(LOADS.len() - 1))])
     };
     let heat = |variant: &str, point: &str| study.celsius(variant, point);
-    let busy = |variant: &str, point: &str| study.added(variant, point);
+    let busy = |variant: &str, point: &str| study.cpu(variant, point);
+    let generator = (0..LOADS.len())
+        .filter_map(|n| Some(flat(study.x(n), study.cpu("generator", &name(n))?)))
+        .collect();
+    let cpu = study.with_generator(lines(&busy), generator);
     let (mark, reason) = study.mark_of_heat();
     let title = "XupfPI, figure 4: bandwidth and temperature";
     let mut four = PaperFigure::new("xupfpi-4", title, mark, &reason);
@@ -265,18 +295,18 @@ fn by_load(study: &Study<'_>) -> Vec<PaperFigure> {
     );
     five.drawing = Drawing::Lines(
         vec![
-            panel("CPU time that the datapath adds", &scale, "% of the board", lines(&busy)),
+            panel(study.cpu_title(), &scale, "% of the computing power", cpu),
             panel("memory of the UPF alone", &scale, "MB", lines(&memory)),
         ],
         Axes::default(),
     );
     five.here("rise of the CPU time, vanilla", rise(&busy));
     five.here("rise of the memory, vanilla", rise(&memory));
-    five.like =
-        "The paper finds that CPU time grows with the bandwidth, and more than memory. The \
+    five.like = "The paper finds that CPU time grows with the bandwidth, and more than memory. \
+                 Generator and receiver stand for the interface's driver. The \
                  memory is what the datapath adds to a process of its own, with its eBPF maps; \
                  memory of the kernel's sockets is not in it."
-            .into();
+        .into();
     vec![four, five]
 }
 
@@ -356,7 +386,7 @@ fn over_time(study: &Study<'_>) -> Vec<PaperFigure> {
     let (mark, reason) = study.mark_of_heat();
     let title = "XupfPI, figure 8: temperature and packet loss";
     let mut eight = PaperFigure::new("xupfpi-8", title, mark, &reason);
-    let heat = heating(&study.added_by_slot("kernel", 60));
+    let heat = heating(&study.cpu_by_slot("kernel", 60));
     let by_heat: Vec<_> = heat
         .iter()
         .zip(study.slots("kernel", 60))
@@ -432,23 +462,24 @@ fn over_time(study: &Study<'_>) -> Vec<PaperFigure> {
 
     let title = "XupfPI, figure 12: CPU time and temperature at 60 Mbit/s";
     let mut twelve = PaperFigure::new("xupfpi-12", title, Mark::ModelledPart, &reason);
-    let busy = both(|variant| {
-        let added = study.added_by_slot(variant, 60);
-        added.iter().enumerate().map(|(n, added)| flat(seconds(n), *added)).collect()
-    });
+    let over_time = |variant: &str| -> Vec<super::results::Point> {
+        let cpu = study.cpu_by_slot(variant, 60);
+        cpu.iter().enumerate().map(|(n, cpu)| flat(seconds(n), *cpu)).collect()
+    };
+    let busy = study.with_generator(both(over_time), over_time("generator"));
     let heat = both(|variant| {
-        let heat = heating(&study.added_by_slot(variant, 60));
+        let heat = heating(&study.cpu_by_slot(variant, 60));
         let minutes = |n: usize| (n + 1) as f64 * BOARD_SLOT_S / 60.0;
         heat.iter().enumerate().map(|(n, celsius)| flat(minutes(n), *celsius)).collect()
     });
     twelve.drawing = Drawing::Lines(
         vec![
-            panel("CPU time that the datapath adds", "seconds", "% of the board", busy),
+            panel(study.cpu_title(), "seconds", "% of the computing power", busy),
             panel("modelled temperature", "minutes on the board", "°C", heat),
         ],
         Axes::default(),
     );
-    let usual = |variant: &str| middle(study.added_by_slot(variant, 60).into_iter());
+    let usual = |variant: &str| middle(study.cpu_by_slot(variant, 60).into_iter());
     let (vanilla, xdp) = (usual("kernel"), usual("xdp"));
     let times = vanilla.zip(xdp).map(|(vanilla, xdp)| vanilla / xdp);
     twelve.here("CPU time of vanilla over XDP", times.filter(|times| times.is_finite()));
@@ -457,8 +488,9 @@ fn over_time(study: &Study<'_>) -> Vec<PaperFigure> {
     });
     twelve.here("temperature of vanilla above XDP", above);
     twelve.like = "The paper finds that the kernel path needs more CPU time and heats the board \
-                   more. Where the kernel path loses packets, its CPU time is that of fewer packets. \
-                   The temperature over time is always modelled."
+                   more. Where the kernel path loses packets, its CPU time is that of fewer \
+                   packets. The \
+                   temperature over time is always modelled."
         .into();
     vec![seven, eight, nine, eleven, twelve]
 }

@@ -55,8 +55,8 @@ pub struct UpfArgs {
     /// Part onboard: whose computing power and temperature are measured
     #[arg(long, value_enum, default_value_t, value_name = "BOARD")]
     pub board: BoardChoice,
-    /// Part onboard: seconds for which each load is held before it is measured, so that a real board
-    /// reaches its temperature
+    /// Part onboard: seconds for which each load is held before it is measured, so that a real
+    /// board reaches its temperature
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     pub hold: u64,
     /// The least work that covers all code, for a test.

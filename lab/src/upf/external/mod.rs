@@ -10,6 +10,8 @@ use crate::stats::{median, quantile};
 use crate::{Figure, Output};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
+use rand::seq::SliceRandom;
+use rand::{SeedableRng, rngs::StdRng};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -111,13 +113,13 @@ struct Samples {
     deleted: Vec<f64>,
     /// By direction and rate.
     rounds: Vec<(usize, f64, Round)>,
-    /// By direction, in microseconds.
-    latencies: [Vec<f64>; 2],
+    /// By direction and round, in microseconds.
+    latencies: [Vec<Vec<f64>>; 2],
     /// Resident memory of its processes without and with the sessions, in MB.
     resident: Vec<(f64, f64)>,
 }
 
-/// Measures each UPF, in alternating rounds.
+/// Measures each UPF, in rounds whose order is random.
 pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let external = &args.external;
     external.check()?;
@@ -125,8 +127,12 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let rounds = args.pick(5, 2, 1);
     let mut samples: Vec<Samples> = upfs.iter().map(|_| Samples::default()).collect();
     let mut progress = Progress::new("rounds", rounds * upfs.len() as u64);
+    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut order: Vec<usize> = (0..upfs.len()).collect();
     for round in 0..rounds {
-        for ((name, program), samples) in upfs.iter().zip(&mut samples) {
+        order.shuffle(&mut random);
+        for &which in &order {
+            let ((name, program), samples) = (&upfs[which], &mut samples[which]);
             let folder = output.folder().join(format!("{name}-{round}"));
             // Each testbed has a thread, and with it a network namespace, of its own.
             std::thread::scope(|scope| {
@@ -172,7 +178,7 @@ fn one_round(testbed: &mut Testbed, args: &UpfArgs, samples: &mut Samples) -> Re
             // The first packets are not counted: they make flows and neighbours known.
             path.round(direction, QUIET_RATE, time / 4)?;
             let round = path.round(direction, QUIET_RATE, time)?;
-            samples.latencies[direction].extend(&round.latencies_us);
+            samples.latencies[direction].push(round.latencies_us);
             for rate in args.points(&RATES) {
                 let round = path.round(direction, rate, time)?;
                 samples.rounds.push((direction, rate, round));
@@ -223,11 +229,21 @@ fn write(output: &mut Output, name: &str, samples: &Samples) -> Result<()> {
             output.figure(Figure::once(id, "rounds", discarded));
         }
         for (statistic, q) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
-            // A UPF that forwards nothing has a loss, but no latency.
-            let Some(value) = quantile(&samples.latencies[direction], q) else { continue };
-            output
-                .row(format_args!("external_latency,{statistic},{name},{at},0,{},", value.value))?;
+            // The median over rounds: one second in which this machine stalls is one round of
+            // several, but a large part of all late packets.
+            let mut values = Vec::new();
+            for (n, round) in samples.latencies[direction].iter().enumerate() {
+                // A UPF that forwards nothing has a loss, but no latency.
+                let Some(value) = quantile(round, q).map(|value| value.value) else { continue };
+                output
+                    .row(format_args!("external_latency,{statistic},{name},{at},{n},{value},"))?;
+                values.push(value);
+            }
+            let Some(value) = median(&values) else { continue };
             output.figure(Figure::of(format!("latency.{name}.{at}.{statistic}"), "us", value));
+            let worst = values.iter().copied().fold(0.0, f64::max);
+            let id = format!("latency_worst_round.{name}.{at}.{statistic}");
+            output.figure(Figure::once(id, "us", worst));
         }
     }
     let (empty, full): (Vec<f64>, Vec<f64>) = samples.resident.iter().copied().unzip();

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 /// is shorter than what a queue of frames lasts.
 const PERIOD_US: f64 = 10_000.0;
 /// The least time that the kernel grants in a period.
-const LEAST_US: f64 = 1_000.0;
+const GRANT_US: f64 = 1_000.0;
 
-/// A group of threads with a share of a CPU. The calling thread is in it until the value is dropped.
+/// A group of threads with a share of a CPU. The calling thread is in it until this is dropped.
 #[derive(Debug)]
 pub struct CpuQuota {
     group: PathBuf,
@@ -50,8 +50,8 @@ fn group_of(mounts: &str, groups: &str) -> Option<(PathBuf, bool)> {
 
 /// Period and quota in microseconds for a share of a CPU.
 fn bandwidth(share: f64) -> (u64, u64) {
-    let period = (LEAST_US / share).max(PERIOD_US).min(1e6);
-    (period as u64, (period * share).max(LEAST_US) as u64)
+    let period = (GRANT_US / share).max(PERIOD_US).min(1e6);
+    (period as u64, (period * share).max(GRANT_US) as u64)
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -69,7 +69,8 @@ impl CpuQuota {
         let (parent, is_unified) =
             group_of(&mounts, &groups).context("no cgroup controller `cpu` is mounted")?;
         let group = parent.join(format!("martlet-lab-{}", gettid()));
-        fs::create_dir(&group).with_context(|| format!("cannot make {}", group.display()))?;
+        // One that a killed run left is empty.
+        fs::create_dir_all(&group).with_context(|| format!("cannot make {}", group.display()))?;
         // From here on it is removed on drop.
         let quota = CpuQuota { group, parent, is_unified };
         if is_unified {

@@ -1,5 +1,5 @@
-//! Memory of a UPF alone: a process of its own for each point reads it before the datapath is opened
-//! and while it forwards. A process keeps memory that an earlier datapath has freed.
+//! Memory of a UPF alone: a process of its own for each point reads it before the datapath is
+//! opened and while it forwards. A process retains memory that an earlier datapath has freed.
 use super::LENGTH;
 use super::board::with_share;
 use crate::process_usage::resident_kb;

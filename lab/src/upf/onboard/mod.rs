@@ -1,6 +1,6 @@
 //! The study of a satellite board (XupfPI): number of sessions at one total rate, one session's
-//! share, memory contention, CPU time, memory and temperature against load, and both datapaths under
-//! the same load. All on one CPU, over virtual links.
+//! share, memory contention, CPU time, memory and temperature against load, and both datapaths
+//! under the same load. All on one CPU, over virtual links.
 //!
 //! It runs twice: on the board, at the paper's rates, and on a whole CPU of this machine, up to its
 //! own breaking point. Where this machine is no board, a share of a CPU stands for it, with which
@@ -143,15 +143,23 @@ fn on_board(output: &mut Output, args: &UpfArgs) -> Result<()> {
     };
     let sensors = args.board.is_real().then(BoardSensors::of_this_machine);
     let (_, no_stress) = run(output, args, &points, sensors)?;
+    if let Err(error) = memory_by_load(output, args, &points) {
+        output.text(&format!("Memory was not measured: {error:#}\n"));
+    }
+    report::write_board(output, share, no_stress)
+}
+
+/// Memory of each UPF alone, by load.
+fn memory_by_load(output: &mut Output, args: &UpfArgs, points: &Points) -> Result<()> {
     for (n, &rate) in points.loads.iter().enumerate().filter(|(n, _)| is_chosen(args, *n)) {
         for (variant, _) in VARIANTS.into_iter().filter(|(_, choice)| choice.is_some()) {
-            let bytes = memory::of(variant, rate, time, share)?;
+            let bytes = memory::of(variant, rate, points.time, points.machine.share())?;
             let id = format!("board_memory.{variant}.load{n}.median");
             output.figure(Figure::once(id, "MB", bytes / 1e6));
             output.row(format_args!("board_memory,load{n},{variant},uplink,0,{bytes},"))?;
         }
     }
-    report::write_board(output, share, no_stress)
+    Ok(())
 }
 
 /// Whether a load is one of the points of this run.

@@ -46,10 +46,10 @@ pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bo
     let is_measured = find(output, "board_celsius", "kernel", "load0").is_some();
     let power = match share {
         Some(share) if share < 1.0 => format!(
-            "**The board is emulated**: the threads of generator, UPF and receiver share {:.1} % of \
-             one CPU of this machine (cgroup CPU bandwidth), with which the kernel path carries \
-             {CARRIED_MBIT:.0} Mbit/s, as on the paper's Raspberry Pi 4B. *CPU* is the part of this \
-             share.",
+            "**The board is emulated**: the threads of generator, UPF and receiver share {:.1} % \
+             of one CPU of this machine (cgroup CPU bandwidth), with which the kernel path \
+             carries {CARRIED_MBIT:.0} Mbit/s, as on the paper's Raspberry Pi 4B. *CPU* is the \
+             part of this share.",
             share * 100.0
         ),
         Some(_) => format!(
@@ -69,7 +69,9 @@ pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bo
     output.text(&format!(
         "## The study on the board\n\nAfter *Deciphering the Performance of Satellite UPF* \
          (XupfPI), at the paper's rates. {power} Packets arrive by the clock at a queue of {} \
-         frames, so that every load is offered; frames that find it full are lost.\n\n{heat}\n",
+         frames, so that every load is offered; frames that find it full are lost. CPU \
+         time and modelled temperature are those of all work: generator and receiver stand for \
+         the driver.\n\n{heat}\n",
         super::arrivals::QUEUE
     ));
     if no_stress {
@@ -94,13 +96,15 @@ pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bo
     for (title, point) in sessions.into_iter().chain(shares).chain(kinds).chain(loads) {
         let cells = BOTH.map(|variant| {
             let of = |what: &str| value(output, what, variant, &point);
-            let more =
-                (of("board_busy") - value(output, "board_busy", "generator", &point)).max(0.0);
+            let busy = of("board_busy");
+            if busy.is_nan() {
+                return "–".to_string();
+            }
             let heat = match is_measured {
                 true => of("board_celsius"),
-                false => steady_temperature(more / 100.0),
+                false => steady_temperature(busy / 100.0),
             };
-            format!("{:.2} %, {more:.0} %, {heat:.1} °C", of("board_loss"))
+            format!("{:.2} %, {busy:.0} %, {heat:.1} °C", of("board_loss"))
         });
         let _ = writeln!(text, "| {title} | {} |", cells.join(" | "));
     }
