@@ -167,7 +167,12 @@ fn member(out: &mut String, key: &str, value: &Value, indent: usize) {
                 let mut text = String::new();
                 match item {
                     Value::Object(members) if !members.is_empty() => {
-                        members.iter().for_each(|(k, v)| member(&mut text, k, v, indent + 4));
+                        // What an item is called comes first.
+                        let is_name = |key: &str| ["name", "dnn", "sst"].contains(&key);
+                        let (names, rest): (Vec<_>, Vec<_>) =
+                            members.iter().partition(|(key, _)| is_name(key));
+                        let all = names.into_iter().chain(rest);
+                        all.for_each(|(k, v)| member(&mut text, k, v, indent + 4));
                     }
                     other => {
                         let _ =
