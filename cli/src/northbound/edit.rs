@@ -217,10 +217,10 @@ mod tests {
     fn one_value_changes_and_comments_stay() {
         let dnns = json!([{"name": "internet", "dns": ["9.9.9.9"]}, {"name": "ims", "mtu": 1300}]);
         let after = set(TEXT, &["smf", "dnns"], &dnns).unwrap();
-        for kept in
+        for comment in
             ["# The core of the roof.", "# ours", "# Sessions.", "# Charging.", "# Policies."]
         {
-            assert!(after.contains(kept), "{kept} is not in {after}");
+            assert!(after.contains(comment), "{comment} is not in {after}");
         }
         assert!(after.contains("      mtu: 1300\n") && !after.contains("# all"), "{after}");
         assert_eq!(set(&after, &["smf", "dnns"], &dnns).unwrap(), after, "nothing changes");
