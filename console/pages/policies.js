@@ -76,7 +76,7 @@ export async function policies(at, _, context) {
 
 const settings = ({ usage, ...others }) => JSON.stringify(others);
 
-const report = (r) => [h("dl", {}, [["changed", r.changed], ["applied", r.applied], ["restart", r.restart]].flatMap(([name, list]) =>
+const report = (r) => [h("dl", {}, [["changed", r.changed], ["applied", r.applied], ["restart", r.restart]].filter(([name, list]) => name !== "applied" || list.length).flatMap(([name, list]) =>
   [h("dt", {}, T[name]), h("dd", {}, list.join(", ") || T.nothingChanged)])),
 r.difference.length ? h("pre", { "aria-label": T.difference, tabindex: 0 }, r.difference.map((line) =>
   h("div", { class: line.startsWith("+") ? "good" : "bad" }, line))) : null];

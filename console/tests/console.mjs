@@ -225,6 +225,7 @@ try {
   await flow.getByLabel("Traffic, one filter in each line").fill("permit out 17 from 10.0.0.0/8 5060 to assigned");
   await qos.getByRole("button", { name: "Preview the change" }).click();
   await qos.getByText("+ ", { exact: false }).filter({ hasText: "default_arp: 7" }).first().waitFor();
+  await qos.getByRole("button", { name: "Preview the change" }).scrollIntoViewIfNeeded();
   await check("policies-preview");
   await please("change the configuration");
   await qos.getByRole("button", { name: "Save" }).click();
@@ -306,6 +307,24 @@ try {
   await page.setViewportSize({ width: 2560, height: 1440 });
   await check("overview-wall");
   await page.setViewportSize({ width: 1280, height: 900 });
+
+  step("a table of many rows");
+  await please("many");
+  await go("Subscribers");
+  await page.getByText(/^50\d\d subscribers, 200 are loaded/).waitFor();
+  const rows = page.getByRole("table", { name: "Subscribers" });
+  for (let loaded = 200; loaded < 2000; loaded += 200) {
+    await rows.evaluate((view) => { view.scrollTop = view.scrollHeight; });
+    await page.getByText(new RegExp(`^50\\d\\d subscribers, ${loaded + 200} are loaded`)).waitFor();
+  }
+  const drawn = await rows.getByRole("row").count();
+  assert.ok(drawn < 80, `${drawn} rows are elements`);
+  const began = performance.now();
+  await page.getByLabel("Search").fill("001010000104999");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("link", { name: "imsi-001010000104999" }).waitFor();
+  console.log(`figure search_ms ${(performance.now() - began).toFixed(0)}`);
+  await check("subscribers-many");
 
   step("keyboard");
   await page.goto(base);

@@ -167,7 +167,12 @@ fn member(out: &mut String, key: &str, value: &Value, indent: usize) {
                 let mut text = String::new();
                 match item {
                     Value::Object(members) if !members.is_empty() => {
-                        members.iter().for_each(|(k, v)| member(&mut text, k, v, indent + 4));
+                        // What an item is called comes first.
+                        let is_name = |key: &str| ["name", "dnn", "sst"].contains(&key);
+                        let (names, rest): (Vec<_>, Vec<_>) =
+                            members.iter().partition(|(key, _)| is_name(key));
+                        let all = names.into_iter().chain(rest);
+                        all.for_each(|(k, v)| member(&mut text, k, v, indent + 4));
                     }
                     other => {
                         let _ =
@@ -212,10 +217,10 @@ mod tests {
     fn one_value_changes_and_comments_stay() {
         let dnns = json!([{"name": "internet", "dns": ["9.9.9.9"]}, {"name": "ims", "mtu": 1300}]);
         let after = set(TEXT, &["smf", "dnns"], &dnns).unwrap();
-        for kept in
+        for comment in
             ["# The core of the roof.", "# ours", "# Sessions.", "# Charging.", "# Policies."]
         {
-            assert!(after.contains(kept), "{kept} is not in {after}");
+            assert!(after.contains(comment), "{comment} is not in {after}");
         }
         assert!(after.contains("      mtu: 1300\n") && !after.contains("# all"), "{after}");
         assert_eq!(set(&after, &["smf", "dnns"], &dnns).unwrap(), after, "nothing changes");

@@ -123,6 +123,7 @@ fn main_ways_of_an_operator_in_chromium() {
                     let patch = Some(json!({"msisdn": "491700000001"}));
                     api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
                 }
+                "many" => site.subscribe(100_000, 5000)?,
                 "change the configuration" => {
                     let mut file = std::fs::read_to_string(site.config())?;
                     file += "# Changed by another operator.\n";

@@ -132,7 +132,7 @@ pub async fn change(
     Body(body): Body<ConfigurationText>,
 ) -> Result<Json<ChangeReport>, Failure> {
     let wanted = page::if_match(&headers)?;
-    // Nobody else changes the file between the comparison and the change.
+    // Held so that no other request changes the file after the comparison.
     let _alone = oam.configuration.lock().await;
     let before = read(&oam).await?;
     if !page::matches(&wanted, &oam.tag(&before.text.clone().into())) {

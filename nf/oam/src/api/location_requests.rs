@@ -143,7 +143,7 @@ pub async fn remove(
 #[utoipa::path(
     get, path = "/transmission-points", tag = "ues",
     responses(
-        (status = 200, body = Vec<Object>, description = "name, position, and where it comes from"),
+        (status = 200, body = Vec<Object>, description = "name, position, and source"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "no LMF runs in this core"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",

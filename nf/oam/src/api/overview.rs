@@ -35,7 +35,8 @@ pub struct OverviewView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
-    /// Kinds, separated by commas: `ue`, `gnb`, `function`, `alarm`, `overview`, `packet`, `position`.
+    /// Kinds, separated by commas: `ue`, `gnb`, `function`, `alarm`, `overview`, `packet`,
+    /// `position`.
     kinds: Option<String>,
 }
 
