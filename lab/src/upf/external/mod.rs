@@ -127,7 +127,7 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let rounds = args.pick(5, 2, 1);
     let mut samples: Vec<Samples> = upfs.iter().map(|_| Samples::default()).collect();
     let mut progress = Progress::new("rounds", rounds * upfs.len() as u64);
-    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut random = StdRng::seed_from_u64(args.run.seed);
     let mut order: Vec<usize> = (0..upfs.len()).collect();
     for round in 0..rounds {
         order.shuffle(&mut random);

@@ -7,8 +7,9 @@
 //! ```
 use crate::n2::uplink::Uplink;
 use crate::n2::{Connection, downlink};
+use crate::procedures::handover::xn_handover;
 use crate::ue::{Event, NasExchange, Ue, UeHandle};
-use martlet_ngap::ngap::Cause;
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Duration;
 
 /// Releases the UE's connection. The UE is in CM-IDLE at once; a separate task waits for the gNB.
@@ -42,8 +43,9 @@ async fn release(
     let lost = connection.lost();
     let completed = async {
         while let Some(event) = inbox.recv().await {
-            if matches!(event, Event::Uplink { message: Uplink::Released, .. }) {
-                return;
+            match event {
+                Event::Uplink { message: Uplink::Released, .. } => return,
+                event => reject_path_switch(event).await,
             }
         }
     };
@@ -64,5 +66,17 @@ async fn release(
             let cause = Cause::misc(martlet_ngap::ngap::CauseMisc::om_intervention);
             connection.gnb.reset(downlink::ng_reset(&connection, cause)).await;
         }
+    }
+    drop(connection);
+    while let Some(event) = inbox.try_recv() {
+        reject_path_switch(event).await;
+    }
+}
+
+/// A gNB that asks for the path of a connection that is being released gets an answer.
+async fn reject_path_switch(event: Event) {
+    if let Event::PathSwitch(gnb, request) = event {
+        let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
+        xn_handover::reject(&gnb, &request, cause).await;
     }
 }
