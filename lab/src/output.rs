@@ -92,8 +92,8 @@ impl Output {
         Ok(Output { lab, folder, raw, figures, report, is_short })
     }
 
-    /// Marks a run that is shorter than a promise needs, as one with `--quick` is: its report judges
-    /// none.
+    /// Marks a run that is shorter than a promise needs, as one with `--quick` is: its report
+    /// judges none.
     pub fn short(mut self, is_short: bool) -> Self {
         self.is_short |= is_short;
         self

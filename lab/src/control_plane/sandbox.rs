@@ -1,7 +1,7 @@
-//! `martlet-lab sandbox`: what the sandbox costs. Two cores run side by side, one with a user of its
-//! own, system call filters and Landlock, and one without, and rounds alternate between them in
-//! random order. The difference is taken of each pair of rounds, so that disturbances of the machine
-//! cancel out.
+//! `martlet-lab sandbox`: what the sandbox costs. Two cores run side by side, one with a user of
+//! its own, system call filters and Landlock, and one without, and rounds alternate between them in
+//! random order. The difference is taken of each pair of rounds, so that disturbances of the
+//! machine cancel out.
 //!
 //! Packets go through the datapath `kernel`, which makes system calls for each. The programs of
 //! `xdp` make none.
@@ -86,33 +86,33 @@ pub fn run(args: &SandboxArgs) -> Result<String> {
     let header = "what,sbi,sandbox,pair,latency_us";
     let mut output = Output::create("sandbox", &args.run, header)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut lines, mut kept) = (Vec::new(), Vec::new());
+    let (mut lines, mut retained) = (Vec::new(), Vec::new());
     let cores = Cores::create()?;
     runtime.block_on(async {
         let mut random = StdRng::seed_from_u64(args.run.seed);
         for (index, variant) in (0u8..).zip(&args.sbi) {
             let setups = setups(args, *variant, index, &cores.0)?;
-            kept.extend(kept_rights(*variant, &setups[0])?);
+            retained.extend(retained_rights(*variant, &setups[0])?);
             lines.extend(starts(args, *variant, &setups, &mut random, &mut output)?);
             lines.extend(rounds(args, *variant, &setups, &mut random, &mut output).await?);
         }
         anyhow::Ok(())
     })?;
-    report(&mut output, args, &lines, &kept)?;
+    report(&mut output, args, &lines, &retained)?;
     output.finish()
 }
 
 /// The rights that processes of the sandboxed core could not give up, as in a container.
-fn kept_rights(variant: Variant, setup: &CoreSetup) -> Result<Vec<String>> {
+fn retained_rights(variant: Variant, setup: &CoreSetup) -> Result<Vec<String>> {
     let core = setup.start(variant)?;
     let status = core.status()?;
     core.stop()?;
     let of_processes = status["nfs"].as_array().into_iter().flatten();
     let all = of_processes.map(|nf| &nf["process"]["rights"]).chain([&status["rights"]]);
-    let kept = all.flat_map(|rights| rights["kept"].as_array().into_iter().flatten());
-    let kept: std::collections::BTreeSet<_> =
-        kept.map(|what| format!("{}: {what}", variant.name())).collect();
-    Ok(kept.into_iter().collect())
+    let retained = all.flat_map(|rights| rights["kept"].as_array().into_iter().flatten());
+    let retained: std::collections::BTreeSet<_> =
+        retained.map(|what| format!("{}: {what}", variant.name())).collect();
+    Ok(retained.into_iter().collect())
 }
 
 /// A core with the sandbox, and one without.
@@ -286,13 +286,19 @@ async fn packets(
     lines.map(|(what, pairs)| pairs.summarise(what, variant, output)).collect()
 }
 
-fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line], kept: &[String]) -> Result<()> {
+fn report(
+    output: &mut Output,
+    args: &SandboxArgs,
+    lines: &[Line],
+    retained: &[String],
+) -> Result<()> {
     let mut text = format!(
         "{} Each value is a median in milliseconds; `difference` is the median of the differences \
          of pairs, with its 95 % interval. Promised: at most 2 % of a registration, nothing \
          measurable for a packet, and 1.5 times the start. `cpu_per_1000_packets` is CPU time of \
          all processes of the core; of 1,000 packets, half are uplink.\n\n\
-         | what | SBI | on | off | difference | % of off |\n| --- | --- | --- | --- | --- | --- |\n",
+         | what | SBI | on | off | difference | % of off |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
         if args.run.quick { "Few rounds." } else { "" }
     );
     for Line { what, variant, on, off, difference } in lines {
@@ -307,8 +313,8 @@ fn report(output: &mut Output, args: &SandboxArgs, lines: &[Line], kept: &[Strin
             100.0 * difference.value / off.value
         );
     }
-    for what in kept {
-        text += &format!("\nThe sandboxed core kept a right: {what}\n");
+    for what in retained {
+        text += &format!("\nThe sandboxed core retained a right: {what}\n");
     }
     output.text(&text);
     Ok(())

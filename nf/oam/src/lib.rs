@@ -50,6 +50,7 @@ mod replays;
 pub mod server;
 mod signalling;
 mod state;
+mod subscriber_groups;
 mod throttle;
 
 pub use config::ApiConfig;

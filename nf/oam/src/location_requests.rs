@@ -2,14 +2,12 @@
 //! personal data: they stay in memory, and end with the process.
 use crate::accounts;
 use crate::problem::Failure;
-use crate::state::Oam;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 use utoipa::ToSchema;
 
 /// Requests that run at the same time.
@@ -156,7 +154,11 @@ impl LocationRequests {
         Ok(stopped)
     }
 
-    fn add(
+    /// Adds a running request.
+    ///
+    /// # Errors
+    /// Too many run already.
+    pub fn add(
         &self,
         supi: &str,
         interval_s: u64,
@@ -190,6 +192,19 @@ impl LocationRequests {
         Ok(request)
     }
 
+    /// The task of a request.
+    pub fn attach(&self, id: &str, task: AbortHandle) {
+        let mut state = self.state();
+        if let Some(entry) = state.entries.iter_mut().find(|entry| entry.request.id == id) {
+            entry.task = Some(task);
+        }
+    }
+
+    /// The time of a request is over.
+    pub fn end(&self, id: &str) {
+        self.change(id, |request| request.state = LocationRequestState::Ended);
+    }
+
     fn change(&self, id: &str, change: impl FnOnce(&mut LocationRequest)) {
         let mut state = self.state();
         if let Some(entry) = state.entries.iter_mut().find(|entry| entry.request.id == id) {
@@ -197,7 +212,8 @@ impl LocationRequests {
         }
     }
 
-    fn keep(&self, id: &str, outcome: &Result<Position, String>) {
+    /// Adds the outcome of an attempt.
+    pub fn add_outcome(&self, id: &str, outcome: &Result<Position, String>) {
         self.change(id, |request| match outcome {
             Ok(position) => {
                 if request.positions.len() >= MAX_POSITIONS {
@@ -218,50 +234,10 @@ fn unknown(id: &str) -> Failure {
     Failure::not_found(format!("there is no location request {id}"))
 }
 
-/// Starts a periodic request.
-pub fn start(
-    oam: &Arc<Oam>,
-    supi: &str,
-    interval_s: u64,
-    seconds: u64,
-    by: &str,
-) -> Result<LocationRequest, Failure> {
-    let request = oam.locations.add(supi, interval_s, seconds, by)?;
-    let (shared, id, supi) = (oam.clone(), request.id.clone(), supi.to_string());
-    let task = tokio::spawn(async move {
-        let end = Instant::now() + Duration::from_secs(seconds);
-        let mut ticks = tokio::time::interval(Duration::from_secs(interval_s));
-        // A slow UE is not located more often afterwards.
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _ = ticks.tick() => {}
-                () = tokio::time::sleep_until(end) => break,
-            }
-            let located = shared.core.ask("lmf", format!("locate/{supi}")).await;
-            let outcome = match located {
-                Ok(location) => position(&location).ok_or_else(|| "no position".to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            shared.locations.keep(&id, &outcome);
-            let event = match outcome {
-                Ok(position) => json!({"request": id, "supi": supi, "position": position}),
-                Err(why) => json!({"request": id, "supi": supi, "failed": why}),
-            };
-            shared.events.push("position", &event);
-        }
-        shared.locations.change(&id, |request| request.state = LocationRequestState::Ended);
-    });
-    let mut state = oam.locations.state();
-    if let Some(entry) = state.entries.iter_mut().find(|entry| entry.request.id == request.id) {
-        entry.task = Some(task.abort_handle());
-    }
-    Ok(request)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_circle_is_an_ellipse_with_equal_axes() {
@@ -292,8 +268,8 @@ mod tests {
             orientation: 0.0,
             transport: None,
         };
-        (0..MAX_POSITIONS + 5).for_each(|_| all.keep("1", &Ok(found.clone())));
-        all.keep("1", &Err("no answer".into()));
+        (0..MAX_POSITIONS + 5).for_each(|_| all.add_outcome("1", &Ok(found.clone())));
+        all.add_outcome("1", &Err("no answer".into()));
         let request = all.get("1").unwrap();
         assert_eq!((request.positions.len(), request.failures), (MAX_POSITIONS, 1));
         assert_eq!(all.list().last().unwrap().positions.len(), 1);

@@ -1,6 +1,5 @@
 //! The state of the function.
 use crate::accounts::{self, Sessions};
-use crate::api::GroupCache;
 use crate::audit::{Audit, Change};
 use crate::caller::Caller;
 use crate::config::ApiConfig;
@@ -13,6 +12,7 @@ use crate::oidc::{Provider, ProviderError};
 use crate::polled::Polled;
 use crate::problem::Failure;
 use crate::replays::Replays;
+use crate::subscriber_groups::GroupCache;
 use crate::throttle::Throttle;
 use aws_lc_rs::hmac;
 use martlet_store::Store;

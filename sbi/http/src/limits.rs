@@ -40,9 +40,9 @@ pub struct ServerLimits {
 }
 
 /// Checks the method, the headers and the path of a request, and the certificate of its sender.
-pub type Check = dyn Fn(&http::Method, &http::HeaderMap, &str, Option<&PeerCertificate>) -> Result<(), Refusal>
-    + Send
-    + Sync;
+pub type Check = dyn Send
+    + Sync
+    + Fn(&http::Method, &http::HeaderMap, &str, Option<&PeerCertificate>) -> Result<(), Refusal>;
 
 /// Authorises requests before their bodies are read.
 #[derive(Clone)]

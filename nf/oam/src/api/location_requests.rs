@@ -1,7 +1,7 @@
 //! Periodic location requests, and the points that positions are measured from.
 use super::subscribers::check_supi;
 use crate::caller::Caller;
-use crate::location_requests::{self, LocationRequest};
+use crate::location_requests::{LocationRequest, position};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
@@ -11,6 +11,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 /// Longest time of a request in seconds: a day.
@@ -72,10 +74,48 @@ pub async fn start(
     if !(1..=MAX_SECONDS).contains(&seconds) {
         return Err(Failure::field("seconds", "out of range", "write 1 to 86400"));
     }
-    let started = location_requests::start(&oam, &supi, interval_s, seconds, &caller.name)?;
+    let started = run(&oam, &supi, interval_s, seconds, &caller.name)?;
     let what = json!({"interval_s": interval_s, "seconds": seconds});
     oam.record(&caller, "location-request.start", supi, Value::Null, what).await?;
     Ok((StatusCode::CREATED, Json(started)))
+}
+
+/// Locates a UE at each interval in a task of its own.
+fn run(
+    oam: &Arc<Oam>,
+    supi: &str,
+    interval_s: u64,
+    seconds: u64,
+    by: &str,
+) -> Result<LocationRequest, Failure> {
+    let request = oam.locations.add(supi, interval_s, seconds, by)?;
+    let (shared, id, supi) = (oam.clone(), request.id.clone(), supi.to_string());
+    let task = tokio::spawn(async move {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        let mut ticks = tokio::time::interval(Duration::from_secs(interval_s));
+        // A slow UE is not located more often afterwards.
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = tokio::time::sleep_until(end) => break,
+            }
+            let located = shared.core.ask("lmf", format!("locate/{supi}")).await;
+            let outcome = match located {
+                Ok(location) => position(&location).ok_or_else(|| "no position".to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            shared.locations.add_outcome(&id, &outcome);
+            let event = match outcome {
+                Ok(position) => json!({"request": id, "supi": supi, "position": position}),
+                Err(why) => json!({"request": id, "supi": supi, "failed": why}),
+            };
+            shared.events.push("position", &event);
+        }
+        shared.locations.end(&id);
+    });
+    oam.locations.attach(&request.id, task.abort_handle());
+    Ok(request)
 }
 
 /// Show a periodic location request with its track

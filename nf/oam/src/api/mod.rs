@@ -23,8 +23,6 @@ mod ue_messages;
 mod ues;
 mod user_plane;
 
-pub use subscriber_changes::GroupCache;
-
 use crate::authentication::admit;
 use crate::console;
 use crate::idempotency::once;

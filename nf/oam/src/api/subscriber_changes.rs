@@ -6,6 +6,7 @@ use crate::jobs::{Job, Running};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
+use crate::subscriber_groups::GroupView;
 use aws_lc_rs::digest;
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use utoipa::ToSchema;
 
 /// Rows that are read at once.
@@ -26,34 +26,6 @@ const STEP: usize = 100;
 const MAX_SHOWN: usize = 20;
 /// Subscribers that a request may name.
 const MAX_NAMED: usize = 10_000;
-/// How long the numbers of a list are kept, if nothing is changed over the API.
-const FRESH: Duration = Duration::from_secs(10);
-
-/// A group of subscribers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct GroupView {
-    /// Name.
-    #[schema(example = "sensors")]
-    name: String,
-    /// Number of its subscribers.
-    subscribers: u64,
-}
-
-/// The groups of the latest list.
-#[derive(Default)]
-pub struct GroupCache(std::sync::Mutex<Option<(Instant, Vec<GroupView>)>>);
-
-impl GroupCache {
-    fn state(&self) -> std::sync::MutexGuard<'_, Option<(Instant, Vec<GroupView>)>> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Subscribers were changed.
-    pub fn clear(&self) {
-        *self.state() = None;
-    }
-}
-
 /// Which subscribers: those that fit everything that is given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -415,13 +387,11 @@ pub async fn start(
     )
 )]
 pub async fn groups(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<GroupView>>, Failure> {
-    if let Some((at, known)) = &*oam.groups.state()
-        && at.elapsed() < FRESH
-    {
-        return Ok(Json(known.clone()));
+    if let Some(known) = oam.groups.get() {
+        return Ok(Json(known));
     }
     let found = oam.store(counted).await?;
-    *oam.groups.state() = Some((Instant::now(), found.clone()));
+    oam.groups.set(&found);
     Ok(Json(found))
 }
 

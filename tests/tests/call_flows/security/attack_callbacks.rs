@@ -176,7 +176,8 @@ fn attack_subscriptions_to_messages_of_a_ue_send_requests_to_the_oam_port() {
         let elsewhere = json!({
             "supi": "imsi-001010000000002",
             "sessionContextList": [{
-                "pduSessionId": 1, "smContextRef": format!("{uri}/nsmf-pdusession/v1/sm-contexts/1"),
+                "pduSessionId": 1,
+                "smContextRef": format!("{uri}/nsmf-pdusession/v1/sm-contexts/1"),
                 "sNssai": slice, "dnn": "internet", "accessType": "3GPP_ACCESS",
             }],
         });

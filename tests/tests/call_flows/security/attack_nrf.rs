@@ -374,7 +374,8 @@ fn attack_certificate_holder_sends_notifications_of_other_functions() {
         let resource = json!({"resourceUri": "https://127.0.0.14:7777/x", "cause": "UNSPECIFIED"});
         let profile = profile_of(OWN, NfType::Ausf)?;
         let registered = json!({
-            "event": "NF_REGISTERED", "nfInstanceUri": format!("{NRF}/nnrf-nfm/v1/nf-instances/{OWN}"),
+            "event": "NF_REGISTERED",
+            "nfInstanceUri": format!("{NRF}/nnrf-nfm/v1/nf-instances/{OWN}"),
             "nfProfile": serde_json::to_value(profile)?,
         });
         let mut requests = vec![

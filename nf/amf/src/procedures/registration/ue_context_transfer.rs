@@ -169,8 +169,8 @@ async fn ask(
     Ok(ReceivedContext { old: Some(old), ue_context_id, inbound, derived })
 }
 
-/// Whether the SM contexts of a context are at registered functions. Another AMF could have requests
-/// sent to any address else.
+/// Whether the SM contexts of a context are at registered functions. Another AMF could have
+/// requests sent to any address else.
 ///
 /// # Errors
 /// 403 if one is not.
