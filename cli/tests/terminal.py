@@ -112,7 +112,8 @@ while True:
         if not data:
             break
         screen.feed(data.decode("utf-8", "replace"))
-    if steps and any(steps[0][0] in line for line in screen.lines()):
+    # A frame is complete when nothing follows it for a moment.
+    if not ready and steps and any(steps[0][0] in line for line in screen.lines()):
         kept.append({"lines": screen.lines(), "colours": screen.colours()})
         os.write(terminal, steps.pop(0)[1].encode())
     if time.monotonic() > deadline:

@@ -93,6 +93,29 @@ const PROMISES: &[Promise] = &[
         ],
     },
     Promise {
+        lab: "console",
+        what: "Overview of a core with 10,000 UEs: first paint; CPU of ten viewers",
+        bounds: &[
+            below(1.0, 1000.0, "console.overview.first_paint.p50"),
+            below(5.0, 1.0, "console.update.viewers10.more"),
+        ],
+    },
+    Promise {
+        lab: "console",
+        what: "A page of 100,000 subscribers, 100 and 1,000 rows, p99",
+        bounds: &[at_most(20.0, 1.0, "console.page.rows{100,1000}.p99")],
+    },
+    Promise {
+        lab: "console",
+        what: "Registration with ten viewers of the console to none",
+        bounds: &[at_most(1.02, 1.0, "console.registration.ratio.p50")],
+    },
+    Promise {
+        lab: "console",
+        what: "Memory of the API at rest",
+        bounds: &[at_most(6.0, 1.0, "console.memory.rest.resident")],
+    },
+    Promise {
         lab: "idle",
         what: "Ten idle functions: CPU of one core; PSS",
         bounds: &[

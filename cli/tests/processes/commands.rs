@@ -3,7 +3,7 @@ use crate::api::Caller;
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
-use martlet_tests::in_namespace;
+use martlet_tests::{eventually, in_namespace};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -110,8 +110,10 @@ fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
         let located = locate.await?;
         let text = String::from_utf8_lossy(&located.stdout);
         ensure!(text.contains("imsi-001010000000001 is at"), "{located:?}");
-        let history = ok(&site, "ue 001010000000001 history")?;
-        ensure!(history.contains("registered"), "{history}");
+        // The file of the history is written after the procedure.
+        let history = || ok(&site, "ue 001010000000001 history").ok();
+        let registered = || history().filter(|history| history.contains("registered"));
+        eventually("the history", registered, || format!("{:?}", history())).await?;
         let charged = ok(&site, "charging 001010000000001 --set 5000000")?;
         ensure!(charged.contains("5000000"), "{charged}");
         ensure!(ok(&site, "charging")?.contains("5000000"));
