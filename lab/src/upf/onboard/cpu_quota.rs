@@ -50,7 +50,7 @@ fn group_of(mounts: &str, groups: &str) -> Option<(PathBuf, bool)> {
 
 /// Period and quota in microseconds for a share of a CPU.
 fn bandwidth(share: f64) -> (u64, u64) {
-    let period = (GRANT_US / share).max(PERIOD_US).min(1e6);
+    let period = (GRANT_US / share).clamp(PERIOD_US, 1e6);
     (period as u64, (period * share).max(GRANT_US) as u64)
 }
 
