@@ -80,7 +80,7 @@ fn one_of_many(message: &str) -> Option<(usize, String)> {
 impl Client {
     /// Connects for reading. The switch may have any server and architecture: tables, actions,
     /// counters and meters are found by their names in its P4Info, and have its IDs. For writing,
-    /// see [`Client::lead`].
+    /// see [`Client::become_primary`].
     ///
     /// # Errors
     /// [`ClientError::OtherProgram`] if the program lacks one of them, or has it with other fields.
