@@ -143,6 +143,11 @@ impl SwitchWiring {
         Ok(wiring)
     }
 
+    /// The name of the second namespace.
+    pub fn netns(&self) -> &str {
+        &self.0
+    }
+
     /// The N3 address of a gNB.
     pub fn gnb(number: u8) -> Ipv4Addr {
         Ipv4Addr::new(192, 168, 70, FIRST_GNB + number)

@@ -345,6 +345,11 @@ impl TestCore {
         &self.folder
     }
 
+    /// The network namespace of the native UPF and the switch, if there is a switch.
+    pub fn switch_netns(&self) -> Option<&str> {
+        self.wiring.as_ref().map(SwitchWiring::netns)
+    }
+
     /// The status of the function with this name.
     pub fn status(&self, name: &str) -> serde_json::Value {
         let status = (self.core.status_source())();

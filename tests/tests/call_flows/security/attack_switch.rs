@@ -1,5 +1,6 @@
 //! Attacks on a UPF with a programmable switch: flows that the switch forwards are checked as those
 //! of the native UPF.
+use crate::session::ethernet::{of, subscribed};
 use crate::user_plane::switch::on_switch;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -11,8 +12,9 @@ use martlet_tests::{
     GATEWAY, SwitchWiring, TestCore, configure6, eventually, in_namespace, internet, ping, ping6,
     reaches, run, switch_program,
 };
-use martlet_upf::config::{DatapathChoice, DnnConfig, SwitchEngine, UeToUe};
+use martlet_upf::config::{DatapathChoice, DnnConfig, EthernetConfig, SwitchEngine, UeToUe};
 use martlet_upf::conformance::udp_packet;
+use nix::sched::{CloneFlags, setns};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -112,6 +114,97 @@ async fn flows_on_the_switch(engine: SwitchEngine) -> Result<()> {
     on_switch(&core, 2).await?;
     reaches(&ue, 1, HOST).await?;
     reaches(&ue, 1, GATEWAY).await
+}
+
+/// A socket at all addresses of the namespace of the UPF.
+fn listener_of(netns: &str) -> Result<std::net::UdpSocket> {
+    let namespace = std::fs::File::open(format!("/run/netns/{netns}"))?;
+    let bound = std::thread::spawn(move || -> Result<std::net::UdpSocket> {
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        let socket = std::net::UdpSocket::bind("[::]:7777")?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    });
+    bound.join().map_err(|_| anyhow::anyhow!("the thread in the namespace panicked"))?
+}
+
+/// The native UPF forwards the frames of Ethernet sessions, with a switch beside it, too.
+async fn frames_of_an_ethernet_session(engine: SwitchEngine) -> Result<()> {
+    let core = TestCore::start(Sbi::Local, |config| {
+        config.upf.datapath = DatapathChoice::Switch;
+        config.upf.switch.engine = engine;
+        config.smf.dnns.push(martlet_smf::DnnConfig {
+            name: "lan".into(),
+            pool: String::new(),
+            pool6: String::new(),
+            ethernet: true,
+            ..martlet_smf::DnnConfig::default()
+        });
+        config.upf.n6.ethernet =
+            vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+    })
+    .await?;
+    let netns = core.switch_netns().context("no switch")?;
+    run("ip", &["-n", netns, "addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
+    let link = run("ip", &["-n", netns, "-o", "link", "show", "test-lan"]).await?;
+    let mac = link.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
+    let bytes = mac.context("a link address")?.split(':').map(|byte| u8::from_str_radix(byte, 16));
+    let mac: Vec<u8> = bytes.collect::<Result<_, _>>()?;
+    core.subscribe(1, |subscriber| {
+        let internet = SubscribedDnn::new("internet");
+        subscriber.slices[0].dnns = vec![internet, subscribed("lan", vec![SessionType::Ethernet])];
+    })?;
+    let gnb = core.gnb(1).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    ue.register().await?;
+    // A flow of the same UE is on the switch.
+    ue.establish_pdu_session(internet()).await?;
+    reaches(&ue, 1, HOST).await?;
+    on_switch(&core, 1).await?;
+    while tokio::time::timeout(SILENCE, ue.recv_ip()).await.is_ok() {}
+    let session = ue.establish_pdu_session(of("lan", PduSessionTypeValue::Ethernet)).await?;
+    let listener = listener_of(netns)?;
+    let own = [2, 0, 0, 0, 0, 1];
+    let frame = |kind: [u8; 2], payload: Vec<u8>| [&mac[..], &own, &kind, &payload].concat();
+    let from = Ipv4Addr::new(10, 9, 0, 2);
+    let packet = |to: Ipv4Addr| udp_packet((from, 4000), (to, 7777), b"frame");
+    let six = |to: &str| -> Result<Vec<u8>> { Ok(ping6("fd09::2".parse()?, to.parse()?, 1)) };
+    let mut frames: Vec<Vec<u8>> = [
+        // The machine, its N3, a gNB, another host of N3, and N6.
+        Ipv4Addr::new(10, 9, 0, 1),
+        Ipv4Addr::LOCALHOST,
+        Ipv4Addr::new(192, 168, 70, 1),
+        SwitchWiring::gnb(1),
+        Ipv4Addr::new(192, 168, 70, 200),
+        Ipv4Addr::new(10, 99, 0, 1),
+    ]
+    .map(|to| frame([8, 0], packet(to)))
+    .into();
+    frames.push(frame([0x86, 0xdd], six("::1")?));
+    // With a VLAN tag.
+    let tagged = [vec![0, 0, 8, 0], packet(Ipv4Addr::new(10, 9, 0, 1))].concat();
+    frames.push(frame([0x81, 0], tagged));
+    let before = drops(&core, "n6_isolation");
+    for frame in &frames {
+        ue.send_ip(session.psi, frame.clone()).await?;
+    }
+    counted(&core, "n6_isolation", before + frames.len() as u64).await?;
+    tokio::time::sleep(SILENCE).await;
+    let received = listener.recv_from(&mut [0; 64]);
+    ensure!(received.is_err(), "the machine received a frame: {received:?}");
+    let answer = tokio::time::timeout(SILENCE, ue.recv_ip()).await;
+    ensure!(answer.is_err(), "the machine answered: {answer:?}");
+    reaches(&ue, 1, HOST).await
+}
+
+#[test]
+fn attack_frames_of_an_ethernet_session_beside_a_switch_reach_the_core() {
+    if switch_program().is_none() {
+        martlet_tests::skip("martlet-switch is not built; cargo build -p martlet-switch-target");
+        return;
+    }
+    in_namespace(|| frames_of_an_ethernet_session(SwitchEngine::Swx));
+    in_namespace(|| frames_of_an_ethernet_session(SwitchEngine::Xdp));
 }
 
 #[test]
