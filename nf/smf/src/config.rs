@@ -263,6 +263,9 @@ pub struct N4Config {
     pub n1: u8,
     /// Seconds between heartbeats.
     pub heartbeat_s: u32,
+    /// Sessions per second that return to a UPF that is associated again after a failure. With 0
+    /// they stay at the UPF that took them over.
+    pub return_per_s: u32,
 }
 
 impl Default for N4Config {
@@ -273,6 +276,7 @@ impl Default for N4Config {
             t1_ms: 500,
             n1: 3,
             heartbeat_s: 10,
+            return_per_s: 100,
         }
     }
 }

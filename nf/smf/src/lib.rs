@@ -44,6 +44,7 @@ use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
+use procedures::user_plane::upf_return::ReturnPace;
 use session_table::SessionTable;
 pub use shared::Smf;
 use std::sync::Arc;
@@ -71,6 +72,7 @@ impl NetworkFunction for Smf {
         let member = config.set.as_ref().map_or(0, |set| set.member);
         let sessions = SessionTable::new(config.max_sessions, member);
         let restorations = Semaphore::new(MAX_RESTORATIONS);
+        let return_pace = ReturnPace::new(config.n4.return_per_s);
         let limits = limits::SessionLimits::new(&config.limits);
         let smf = Arc::new_cyclic(|itself| {
             let itself = itself.clone();
@@ -85,6 +87,7 @@ impl NetworkFunction for Smf {
                 contexts,
                 set,
                 restorations,
+                return_pace,
                 itself,
             }
         });

@@ -103,6 +103,9 @@ pub struct PersistedSession {
     anchor: Option<PersistedUpf>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     intermediate: bool,
+    /// The UPF that the session left when it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left_upf: Option<SocketAddr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tac: Option<u32>,
     gnb: Option<Tunnel>,
@@ -209,6 +212,7 @@ pub fn session(
     };
     let permits = smf.limits.acquire_free(stored.slice, &stored.dnn);
     smf.sessions.set_path(reference, path);
+    smf.sessions.set_left_upf(reference, stored.left_upf);
     Ok(Session {
         smf: smf.clone(),
         reference,
@@ -246,6 +250,8 @@ pub fn session(
             n4: N4Sessions::Established(path),
             connection,
             security: stored.protection,
+            left_upf: stored.left_upf,
+            is_return_scheduled: false,
         },
         // The AMF's timer ends a handover that was being prepared.
         mobility: Mobility { tac: stored.tac, ..Mobility::default() },
@@ -294,6 +300,7 @@ impl Session {
             second: path.access().ipv6,
             anchor: path.has_two_upfs().then(|| n4_session(path.anchor())),
             intermediate: path.intermediate().is_some(),
+            left_upf: user_plane.left_upf,
             tac: self.mobility.tac,
             gnb: user_plane.connection.gnb(),
             active: user_plane.connection.is_activated(),

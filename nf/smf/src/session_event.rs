@@ -32,6 +32,10 @@ pub enum SessionEvent {
     UpfFailed(Box<SocketAddr>),
     /// A UPF was associated again and has lost its sessions.
     UpfRestarted(Box<SocketAddr>),
+    /// The UPF that the session left after a failure is associated again.
+    UpfReturned,
+    /// The session's slot for its return to that UPF.
+    ReturnToUpf,
     /// A UPF requests the release of its association.
     UpfReleasing(Box<SocketAddr>),
     /// Another UPF serves the UE's location.

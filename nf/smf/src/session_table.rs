@@ -26,6 +26,8 @@ struct Entry {
     /// SUPI and PDU session identity.
     identity: (String, u8),
     path: Option<UserPlanePath>,
+    /// The UPF that the session left when it failed.
+    left_upf: Option<SocketAddr>,
 }
 
 #[derive(Default)]
@@ -50,7 +52,7 @@ impl Tables {
         let identity = (supi.to_string(), id);
         self.by_identity.insert(identity.clone(), reference);
         let handle = SessionHandle(sender);
-        let entry = Box::new(Entry { handle, identity, path: None });
+        let entry = Box::new(Entry { handle, identity, path: None, left_upf: None });
         self.by_reference.insert(reference, entry);
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
@@ -207,6 +209,13 @@ impl SessionTable {
         }
     }
 
+    /// Sets the UPF that a session left when it failed.
+    pub fn set_left_upf(&self, reference: u64, left: Option<SocketAddr>) {
+        if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
+            entry.left_upf = left;
+        }
+    }
+
     /// Number of sessions.
     pub fn len(&self) -> usize {
         self.tables().by_reference.len()
@@ -267,5 +276,14 @@ impl SessionLayer for SessionTable {
             }
         }
         tracing::warn!(%upf, sessions = notified, busy, "UPF lost its sessions, restoring them");
+    }
+
+    fn upf_returned(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        let all = tables.by_reference.values().filter(|entry| entry.left_upf == Some(upf));
+        let sessions = all.filter(|entry| entry.handle.send(SessionEvent::UpfReturned)).count();
+        if sessions > 0 {
+            tracing::info!(%upf, sessions, "UPF is back, its sessions return");
+        }
     }
 }

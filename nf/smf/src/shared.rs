@@ -3,6 +3,7 @@ use crate::addresses::Pools;
 use crate::config::SmfConfig;
 use crate::limits::SessionLimits;
 use crate::n4::N4;
+use crate::procedures::user_plane::upf_return::ReturnPace;
 use crate::session_table::SessionTable;
 use martlet_context_store::{ContextStore, SetContexts};
 use martlet_nf::NfContext;
@@ -25,6 +26,8 @@ pub struct Smf {
     pub(crate) set: Option<Arc<SetContexts>>,
     /// Limits concurrent restorations.
     pub(crate) restorations: Semaphore,
+    /// Limits the rate at which sessions return to a UPF.
+    pub(crate) return_pace: ReturnPace,
     /// For the tasks of sessions, which outlive the request that created them.
     pub(crate) itself: Weak<Smf>,
 }

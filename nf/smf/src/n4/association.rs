@@ -224,6 +224,7 @@ impl N4 {
             if was_up || is_first && !retained {
                 sessions.upf_restarted(upf);
             }
+            sessions.upf_returned(upf);
             self.associated.notify_waiters();
             while self.state(upf) != State::Down {
                 if let Some(due) = self.release_due(upf) {

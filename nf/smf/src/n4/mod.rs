@@ -74,6 +74,8 @@ pub trait SessionLayer {
     fn upf_failed(&self, upf: SocketAddr);
     /// A UPF was associated again and has lost its sessions (TS 29.244, 6.2.6.2.2).
     fn upf_restarted(&self, upf: SocketAddr);
+    /// A UPF is associated: sessions that left it when it failed return.
+    fn upf_returned(&self, upf: SocketAddr);
     /// Number of sessions with an N4 session at a UPF.
     fn sessions_at(&self, upf: SocketAddr) -> usize;
     /// A UPF requests the release of its association: its sessions have to leave it.
@@ -184,6 +186,11 @@ impl N4 {
         self.recovery
     }
 
+    /// Time between heartbeats.
+    pub fn heartbeat(&self) -> Duration {
+        self.heartbeat
+    }
+
     /// Node ID of the SMF.
     pub fn node(&self) -> NodeId {
         self.node.clone()
@@ -255,6 +262,13 @@ impl N4 {
         let best =
             fits.min_by_key(|association| (association.rank(criteria), association.load.metric()));
         best.map(|association| association.upf.n4)
+    }
+
+    /// Whether new sessions can be established at a UPF.
+    pub fn accepts_sessions(&self, upf: SocketAddr, criteria: &UpfCriteria<'_>) -> bool {
+        let tables = self.tables();
+        let found = tables.associations.iter().find(|association| association.upf.n4 == upf);
+        found.is_some_and(|association| association.accepts_sessions(criteria))
     }
 
     /// Preference of a UPF for a session; 0 is best.

@@ -22,7 +22,7 @@ use martlet_ngap::transfer::GtpTunnel;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
-use std::net::SocketAddrV6;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,6 +130,12 @@ impl Session {
     pub fn set_path(&mut self, path: UserPlanePath) {
         self.user_plane.n4 = N4Sessions::Established(path);
         self.smf.sessions.set_path(self.reference, path);
+    }
+
+    /// Sets the UPF that the session left when it failed, and publishes it in the session table.
+    pub fn set_left_upf(&mut self, left: Option<SocketAddr>) {
+        self.user_plane.left_upf = left;
+        self.smf.sessions.set_left_upf(self.reference, left);
     }
 
     /// A gNB's tunnel endpoint, with an address that the session's UPF can send to.

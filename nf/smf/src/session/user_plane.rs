@@ -1,6 +1,7 @@
 //! The user plane of a session: its N4 sessions at UPFs, and its connection through the gNB.
 use crate::up_security::UpSecurity;
 use crate::user_plane_path::{Tunnel, UpfSession, UserPlanePath};
+use std::net::SocketAddr;
 
 /// The N4 sessions of a PDU session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,6 +107,10 @@ pub struct UserPlane {
     pub connection: UpConnection,
     /// The security policy; `None` leaves the decision to the gNB.
     pub security: Option<UpSecurity>,
+    /// The UPF that the session left when it failed.
+    pub left_upf: Option<SocketAddr>,
+    /// The return to that UPF is scheduled.
+    pub is_return_scheduled: bool,
 }
 
 impl UserPlane {

@@ -8,7 +8,9 @@ use crate::procedures::establishment::pdu_session_establishment::Establishment;
 use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
 use crate::procedures::release::{orphaned_session_release, pdu_session_release};
-use crate::procedures::user_plane::{downlink_data_notification, restoration, upf_failover};
+use crate::procedures::user_plane::{
+    downlink_data_notification, restoration, upf_failover, upf_return,
+};
 use crate::session::{GsmState, Session};
 use crate::session_event::SessionEvent;
 use crate::set::lease;
@@ -58,6 +60,8 @@ impl Session {
     /// Handles events until the session ends.
     pub async fn run(mut self: Box<Self>) {
         let _ended = EndedByPanic { smf: self.smf.clone(), reference: self.reference };
+        // A restored session may have left a UPF that is associated again.
+        upf_return::schedule(&mut self);
         loop {
             let wakeup = match tokio::time::timeout(self.timer(), self.inbox.recv()).await {
                 Ok(Some(event)) => Wakeup::Event(event),
@@ -158,6 +162,8 @@ impl Session {
             }
             SessionEvent::TransferFailed => downlink_data_notification::transfer_failed(self).await,
             SessionEvent::UpfRestarted(upf) => restoration::upf_restarted(self, *upf).await,
+            SessionEvent::UpfReturned => upf_return::schedule(self),
+            SessionEvent::ReturnToUpf => upf_return::run(self).await,
             SessionEvent::ForwardingTimeout => forwarding_release::timeout(self).await,
             SessionEvent::OutOfServiceArea => intermediate_upf::follow_ue(self).await,
             SessionEvent::TakenOver => {}

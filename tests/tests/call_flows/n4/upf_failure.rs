@@ -80,6 +80,52 @@ fn sessions_of_a_lost_upf_move_to_another() {
 }
 
 #[test]
+fn sessions_return_to_a_upf_that_is_back() {
+    in_namespace(|| async {
+        let second = with_second_upf(Sbi::Local, |config| {
+            config.smf.upfs.reverse();
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
+        });
+        let Some((upf, core)) = second.await? else { return Ok(()) };
+        let gnb = core.gnb(1).await?;
+        let (active, from) = core.ue_with_session(&gnb, 1).await?;
+        let (idle, to) = core.ue_with_session(&gnb, 2).await?;
+        idle.release_to_idle().await?;
+        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
+        upf.until_sessions(2).await?;
+        upf.stop().await?;
+        let at_other = |wanted: u64| {
+            let core = &core;
+            move || (core.status("upf")["sessionCount"] == wanted).then_some(())
+        };
+        let describe = || core.status("upf").to_string();
+        eventually("the other UPF has the sessions", at_other(2), describe).await?;
+        let upf = SeparateUpf::start().await?;
+        // The session of the idle UE returns, that of the connected one stays.
+        eventually("one session has left the other UPF", at_other(1), describe).await?;
+        upf.until_sessions(1).await?;
+        let (new, _) = core.ue_with_session(&gnb, 3).await?;
+        upf.until_sessions(2).await?;
+        // Only the UPF that is back has N6: its gateway responds. The UE's address is the same.
+        reaches(&new, 1, GATEWAY).await?;
+        idle.service_request().await?;
+        reaches(&idle, 1, GATEWAY).await?;
+        // The connected UE's session returns after its AN release, and the UE is paged through it.
+        active.release_to_idle().await?;
+        eventually("no session is at the other UPF", at_other(0), describe).await?;
+        upf.until_sessions(3).await?;
+        until_packet_passes(&idle, to, &active, from, 3).await?;
+        until_packet_passes(&active, from, &idle, to, 4).await?;
+        reaches(&active, 1, GATEWAY).await?;
+        for ue in [&active, &idle, &new] {
+            ue.deregister().await?;
+        }
+        upf.until_sessions(0).await?;
+        core.until_all_released().await
+    });
+}
+
+#[test]
 fn session_released_during_an_n4_outage_is_deleted_afterwards() {
     in_namespace(|| async {
         let upf = SeparateUpf::start().await?;

@@ -13,3 +13,4 @@ pub mod up_connection_activation;
 pub mod up_connection_deactivation;
 pub mod up_security_enforcement;
 pub mod upf_failover;
+pub mod upf_return;

@@ -1,7 +1,7 @@
 //! Deactivation of the user plane connection in an AN release (TS 23.502, 4.2.6, steps 5 to 7), or
 //! because the gNB has released its resources.
-use super::downlink_data_notification;
 use super::n4_session_modification::modify;
+use super::{downlink_data_notification, upf_return};
 use crate::metrics;
 use crate::n4::buffer;
 use crate::procedures::handover::forwarding_release;
@@ -23,6 +23,7 @@ pub async fn by_amf(session: &mut Session) -> UpdateResponse {
     }
     metrics::procedure("up_deactivation", if outcome.is_ok() { "ok" } else { "failed" }, started);
     outcome.map_err(peer_not_responding)?;
+    upf_return::schedule(session);
     connection_state(UpCnxState::Deactivated)
 }
 

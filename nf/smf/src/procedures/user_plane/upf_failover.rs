@@ -40,6 +40,9 @@ pub async fn run(session: &mut Session, failed: SocketAddr) -> bool {
         Ok(upf) => {
             tracing::info!(%supi, session = id, upf = %other, "session moved to another UPF");
             session.set_path(UserPlanePath::Anchor(upf));
+            // It returns to the first UPF that it left.
+            let left = session.user_plane.left_upf.unwrap_or(failed);
+            session.set_left_upf((left != other).then_some(left));
             n3_tunnel_update::send(session).await;
             metrics::procedure("upf_failover", "ok", started);
         }

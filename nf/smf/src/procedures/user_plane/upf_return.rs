@@ -1,0 +1,107 @@
+//! Return of sessions to a UPF that is associated again after a failure, the reverse of
+//! [`super::upf_failover`].
+//!
+//! A session returns while its UE is in CM-IDLE, with the UE's address (SSC mode 1 too): the SMF
+//! establishes it at the UPF that it left, then deletes it at the other one. No gNB has to be told.
+//! A session of a connected UE returns after its AN release.
+use super::{n4_session_establishment, n4_session_release};
+use crate::metrics;
+use crate::procedures::charging::charging_session;
+use crate::session::{Session, UpConnection};
+use crate::session_event::SessionEvent;
+use crate::user_plane_path::{UpfSession, UserPlanePath};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Limits the rate at which sessions return.
+pub struct ReturnPace {
+    /// Time between two sessions; `None` if no session returns.
+    interval: Option<Duration>,
+    /// The next free slot.
+    next: Mutex<Option<Instant>>,
+}
+
+impl ReturnPace {
+    /// Sessions per second; with 0 none returns.
+    pub fn new(per_s: u32) -> Self {
+        let interval = (per_s > 0).then(|| Duration::from_secs(1) / per_s);
+        ReturnPace { interval, next: Mutex::new(None) }
+    }
+
+    /// Reserves a slot, and returns the time until it.
+    fn reserve(&self, now: Instant) -> Option<Duration> {
+        let interval = self.interval?;
+        let mut next = self.next.lock().unwrap_or_else(|e| e.into_inner());
+        let slot = next.map_or(now, |next| next.max(now));
+        *next = Some(slot + interval);
+        Some(slot - now)
+    }
+}
+
+/// Schedules the return if the UE is idle and the UPF that the session left is associated. The
+/// session stays where it is for a heartbeat interval at least, in case the UPF fails again.
+pub fn schedule(session: &mut Session) {
+    if session.user_plane.is_return_scheduled || destination(session).is_none() {
+        return;
+    }
+    let n4 = &session.smf.n4;
+    let Some(delay) = session.smf.return_pace.reserve(Instant::now()) else { return };
+    session.send_to_self_after(n4.heartbeat() + delay, || SessionEvent::ReturnToUpf);
+    session.user_plane.is_return_scheduled = true;
+}
+
+/// The UPF to return to, and the session's N4 session now.
+fn destination(session: &Session) -> Option<(SocketAddr, UpfSession)> {
+    let user_plane = &session.user_plane;
+    let (left, path) = user_plane.left_upf.zip(user_plane.path())?;
+    let UserPlanePath::Anchor(current) = path else { return None };
+    let (n4, criteria) = (&session.smf.n4, session.upf_criteria());
+    let is_idle = user_plane.connection == UpConnection::Deactivated;
+    let fits = n4.accepts_sessions(left, &criteria)
+        && n4.rank(left, &criteria) <= n4.rank(current.upf, &criteria);
+    (is_idle && fits && left != current.upf && !session.gsm.is_releasing())
+        .then_some((left, current))
+}
+
+/// Moves the session back. If the UPF does not establish it, it stays where it is.
+pub async fn run(session: &mut Session) {
+    session.user_plane.is_return_scheduled = false;
+    let Some((left, current)) = destination(session) else { return };
+    let started = Instant::now();
+    match n4_session_establishment::establish_at(session, left).await {
+        Ok(upf) => {
+            session.set_path(UserPlanePath::Anchor(upf));
+            session.set_left_upf(None);
+            let usage = n4_session_release::release(session, current).await;
+            charging_session::report_upf_removal(session, usage.unwrap_or_default()).await;
+            metrics::procedure("upf_return", "ok", started);
+            tracing::info!(
+                supi = %session.supi, session = session.id, upf = %left, from = %current.upf,
+                "session returned to its UPF"
+            );
+        }
+        Err(error) => {
+            metrics::procedure("upf_return", "failed", started);
+            tracing::warn!(
+                supi = %session.supi, session = session.id, upf = %left, %error,
+                "session not returned to its UPF"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_keep_the_rate_and_an_idle_time_saves_none() {
+        let (pace, start) = (ReturnPace::new(100), Instant::now());
+        let after = |ms| start + Duration::from_millis(ms);
+        let delay = |ms| Some(Duration::from_millis(ms));
+        assert_eq!([0, 0, 0].map(|ms| pace.reserve(after(ms))), [delay(0), delay(10), delay(20)]);
+        assert_eq!([25, 95, 95].map(|ms| pace.reserve(after(ms))), [delay(5), delay(0), delay(10)]);
+        assert_eq!(ReturnPace::new(0).reserve(start), None);
+    }
+}
