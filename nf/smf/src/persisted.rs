@@ -208,7 +208,7 @@ pub fn session(
         _ => UpConnection::Deactivated,
     };
     let permits = smf.limits.acquire_free(stored.slice, &stored.dnn);
-    smf.sessions.set_path(reference, path);
+    smf.sessions.set_path(reference, path, stored.addresses);
     Ok(Session {
         smf: smf.clone(),
         reference,
