@@ -35,6 +35,8 @@ export const T = {
   asTable: "The same as a table", downloadPcap: "Download for Wireshark", noMessages: "No message was recorded.",
   missedMessages: (n) => `${n} messages of this core were not read in time, and may be missing.`,
   protocol: "Protocol", from: "From", to: "To", message: "Message",
+  flowsAndRules: "QoS flows and rules of a session", session: "Session", direction: "Direction", bytes: "Bytes",
+  flowUp: "Uplink now", flowDown: "Downlink now", filterCount: "Filters", action: "Action",
   rules: "Rules in the datapath", engine: "Engine", address: "Address", position: "Position",
   notKnown: "The AMF does not know this UE. Its history shows why it was refused.",
   lookUp: "Look up a UE that was refused", imsi: "IMSI",

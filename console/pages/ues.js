@@ -5,6 +5,7 @@ import { spark } from "../chart.js";
 import { field, fill, h, rate, say, table } from "../dom.js";
 import { rows } from "../table.js";
 import { recorder } from "./ladder.js";
+import { flows, meter, rules } from "./sessions.js";
 import { T } from "../text.js";
 
 const STATES = ["registered, connected", "registered, idle", "registering", "deregistered"];
@@ -79,7 +80,7 @@ async function one(at, supi, context) {
   }
 
   // Throughput is the difference of two readings of the counters.
-  const rates = new Map();
+  const rates = new Map(); const measure = meter();
   async function loadSessions() {
     const found = await get(`/ues/${supi}/sessions`).catch(() => []);
     const now = performance.now();
@@ -92,7 +93,7 @@ async function one(at, supi, context) {
       rates.set(s.id, { at: now, totals, series });
     }
     const opened = [...sessions.querySelectorAll("details[open]")].map((one) => one.dataset.of);
-    fill(sessions, found.length ? found.map((s) => session(s, rates.get(s.id).series, opened)) : h("p", { class: "soft" }, T.nothing));
+    fill(sessions, found.length ? found.map((s) => session(s, rates.get(s.id).series, opened, measure)) : h("p", { class: "soft" }, T.nothing));
   }
 
   await load();
@@ -114,12 +115,7 @@ function event(entry) {
     why && h("div", { class: "cause" }, h("div", {}, `${T.why}: ${why[0]}`), h("div", {}, `${T.remedy}: ${why[1]}`)));
 }
 
-function session(s, series, opened) {
-  const rules = s.user_plane.flatMap((n4) => n4.rules.map((rule) => [n4.engine, rule.pdr, rule.precedence,
-    rule.source, rule.qfis.join(", ") || "–", rule.filters, `${rule.action ?? "–"} → ${rule.destination ?? "–"}`]));
-  const limit = (value) => (value ? `${rate(value.uplink)} / ${rate(value.downlink)}` : "–");
-  const flows = s.user_plane.flatMap((n4) => (n4.flows ?? []).map((flow) => [flow.qfi, limit(flow.maximum), limit(flow.guaranteed),
-    n4.rules.filter((rule) => rule.qers.includes(flow.qer)).map((rule) => rule.pdr).join(", ") || "–"]));
+function session(s, series, opened, measure) {
   const last = series.at(-1);
   const drops = Object.entries(Object.assign({}, ...s.user_plane.map((n4) => n4.drops ?? {})));
   return h("section", { class: "card" }, h("h3", {}, `PDU session ${s.id}: ${s.addresses.join(", ") || T.unknown}`),
@@ -129,9 +125,8 @@ function session(s, series, opened) {
       s.user_plane.flatMap((n4) => [h("dt", {}, T.uplink), h("dd", {}, T.packetsBytes(n4.uplink)),
         h("dt", {}, T.downlink), h("dd", {}, T.packetsBytes(n4.downlink))]),
       drops.flatMap(([name, count]) => [h("dt", {}, `${T.dropped}: ${name}`), h("dd", { class: "bad" }, count)])),
-    table(T.qosFlows, ["QFI", `${T.maximum} ↑ / ↓`, `${T.guaranteed} ↑ / ↓`, "PDR"], flows, T.nothing),
-    h("details", { "data-of": s.id, open: opened.includes(String(s.id)) }, h("summary", {}, T.rules),
-      table(T.rules, [T.engine, "PDR", "Precedence", "Source", "QFI", "Filters", "Action"], rules, T.nothing)));
+    flows(s.user_plane, measure),
+    h("details", { "data-of": s.id, open: opened.includes(String(s.id)) }, h("summary", {}, T.rules), rules(s.user_plane)));
 }
 
 export function position(location) {

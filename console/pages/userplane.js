@@ -2,6 +2,7 @@
 import { call, get, job, post } from "../api.js";
 import { plot } from "../chart.js";
 import { field, fill, h, rate, showProblem, table } from "../dom.js";
+import { flows, meter, owner, rules } from "./sessions.js";
 import { T } from "../text.js";
 
 const POINTS = 200;
@@ -53,7 +54,27 @@ export async function userplane(at, _, context) {
         table(T.board, ["", ""], [...pairs(top.board), ...(top.governor ? pairs(top.governor) : [[T.governor, T.off]])], T.nothing),
         table(T.latencies, ["", ""], pairs(top.latencyNs), T.nothing)),
       heat.length > 1 && plot([{ name: T.temperature, points: heat }], T.overTime(T.temperature), "°C"),
-      table(T.topSessions, [T.address, T.uplink, T.downlink, "SEID"], top.sessions.map((s) => [s.ue, T.packetsBytes(s.uplink), T.packetsBytes(s.downlink), s.seid]), T.nothing));
+      table(T.topSessions, [T.address, T.uplink, T.downlink, "SEID"], top.sessions.map((s) => [owner(s, s.ue), T.packetsBytes(s.uplink), T.packetsBytes(s.downlink), s.seid]), T.nothing));
+    offer(top.sessions);
+    await loadChosen();
+  }
+
+  // Flows and rules of one session. The choice stays as it is while the page is read again.
+  const choice = field("session", T.session, { options: [] }); const chosen = h("div");
+  const select = choice.querySelector("select"); const measure = meter();
+  select.addEventListener("change", () => loadChosen());
+  function offer(sessions) {
+    const seids = sessions.map((s) => s.seid);
+    if (seids.join() === [...select.options].map((option) => option.value).join()) return;
+    const before = select.value;
+    fill(select, sessions.map((s) => h("option", { value: s.seid }, `${s.ue || T.unknown} (${s.seid})`)));
+    if (seids.includes(before)) select.value = before;
+  }
+  async function loadChosen() {
+    const seid = select.value;
+    const one = seid ? await get(`/user-plane/sessions/${seid}`).catch(() => null) : null;
+    if (seid !== select.value) return;
+    fill(chosen, one ? [h("p", {}, owner(one, one.supi ?? T.unknown), `, ${one.ue.join(", ")}`), flows([one], measure), rules([one])] : h("p", { class: "soft" }, T.nothing));
   }
 
   let running = null;
@@ -88,7 +109,7 @@ export async function userplane(at, _, context) {
       show(await job(started, show, () => left));
     } catch (problem) { showProblem(capture, problem, at3); }
   } }, field("capture-seconds", T.seconds, { type: "number", min: 1, max: 3600, value: 10 }), h("button", {}, T.startCapture));
-  fill(at, shown, context.may("network") && [h("h2", {}, T.trace), form, at2, packets,
+  fill(at, shown, h("section", {}, h("h2", {}, T.flowsAndRules), choice, chosen), context.may("network") && [h("h2", {}, T.trace), form, at2, packets,
     h("h2", {}, T.captureN6), h("p", { class: "soft" }, T.captureHint), capture, at3, captured]);
   await load().catch((problem) => fill(shown, h("p", { class: "error" }, problem.detail)));
   const timer = setInterval(() => load().catch(() => {}), 2000);

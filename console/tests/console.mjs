@@ -23,6 +23,13 @@ const go = async (name) => {
 };
 // A picture of some rooms.
 const plan = () => readFileSync(new URL("./plan.png", import.meta.url));
+// axe in both themes.
+const checkBoth = async (name) => {
+  await check(name);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await check(`${name}-dark`);
+  await page.emulateMedia({ colorScheme: "light" });
+};
 const step = (name) => console.log(`step ${name}`);
 
 // Files of a folder in place of those in the program, to try a change without building it.
@@ -55,7 +62,7 @@ try {
   await batch.getByRole("button", { name: "Make the batch" }).click();
   await batch.getByRole("link", { name: "Save the keys (CSV)" }).waitFor();
   await page.getByRole("link", { name: "imsi-001010000001004" }).waitFor();
-  await check("subscribers");
+  await checkBoth("subscribers");
 
   step("a group, and a change of many with a preview");
   const many = page.locator("section", { has: page.getByRole("heading", { name: "Groups and changes of many" }) });
@@ -77,7 +84,7 @@ try {
   await many.getByRole("cell", { name: "5 Mbps" }).first().waitFor();
   await many.scrollIntoViewIfNeeded();
   await many.getByRole("heading", { name: "Groups and changes of many" }).evaluate((heading) => heading.scrollIntoView());
-  await check("groups");
+  await checkBoth("groups");
   await many.getByRole("button", { name: "Apply the change" }).click();
   await many.getByText("5 subscribers were changed.").waitFor();
   await page.locator("#f-group").selectOption("sensors");
@@ -95,7 +102,7 @@ try {
   await network.getByLabel("ARP priority level").fill("16");
   await page.getByRole("button", { name: "Save" }).click();
   await page.locator('[id="e-slices[0].dnns[0].arp_priority"]', { hasText: "1" }).waitFor();
-  await check("subscriber");
+  await checkBoth("subscriber");
   await network.getByLabel("ARP priority level").fill("7");
   await please("edit");
   await page.getByRole("button", { name: "Save" }).click();
@@ -111,16 +118,21 @@ try {
   await go("UEs");
   await please("register");
   await page.getByRole("link", { name: "imsi-001010000000001" }).waitFor();
-  await check("ues");
+  await checkBoth("ues");
   await page.getByRole("link", { name: "imsi-001010000000001" }).click();
   await page.getByText("PDU session 1").waitFor();
   await page.locator("summary", { hasText: "Rules in the datapath" }).click();
   await page.getByRole("region", { name: "Rules in the datapath" }).waitFor();
-  await page.getByRole("region", { name: "QoS flows" }).waitFor();
+  // Throughput is the difference of two readings: it is there while packets pass.
+  const flowNow = () => page.getByRole("region", { name: "QoS flows" }).getByRole("cell", { name: /^[1-9][\d.]* k?bit\/s$/ }).first().waitFor();
+  const flowSeen = flowNow();
   await please("traffic");
+  await flowSeen;
+  const counted = page.getByRole("region", { name: "Rules in the datapath" }).getByRole("row", { name: /^xdp \d+ Uplink [1-9]\d* [1-9]\d* / });
+  await counted.first().waitFor();
   // The counters are read every two seconds.
   await page.getByText(/[1-9]\d* packets, \d+ bytes/).first().waitFor();
-  await check("ue");
+  await checkBoth("ue");
 
   step("its messages are recorded");
   await page.getByRole("button", { name: "Record messages" }).click();
@@ -155,7 +167,7 @@ try {
   await page.getByText("What to do:").first().waitFor();
   const reason = await page.locator(".cause").first().innerText();
   assert.match(reason, /SIM|K and OPc|subscriber/, reason);
-  await check("refused");
+  await checkBoth("refused");
 
   step("trace");
   await go("User plane");
@@ -165,6 +177,12 @@ try {
   await page.getByText(/\(succeeded\)/).waitFor({ timeout: 15000 });
   const packets = await page.getByText(/\d+ Packets, /).innerText();
   assert.doesNotMatch(packets, /^0 /, packets);
+  await page.locator("#f-session option", { hasText: "10.45." }).waitFor({ state: "attached" });
+  await page.getByRole("link", { name: "imsi-001010000000001" }).waitFor();
+  const flowSeenHere = flowNow();
+  await please("traffic");
+  await flowSeenHere;
+  await counted.first().waitFor();
   await check("user-plane");
   await page.getByRole("img", { name: /^Throughput over the last minutes/ }).waitFor();
   await page.emulateMedia({ colorScheme: "dark" });
@@ -175,7 +193,7 @@ try {
   await go("Radio");
   await page.getByText("gnb-1").first().waitFor();
   await page.getByRole("region", { name: "Interfaces" }).getByRole("cell", { name: "N4" }).first().waitFor();
-  await check("radio");
+  await checkBoth("radio");
 
   step("the map, a plan, and a periodic request");
   await go("Map");
@@ -257,13 +275,13 @@ try {
   await go("Lab");
   await page.getByText("No quick run can be started here").waitFor();
   await page.getByText("install martlet-lab", { exact: false }).waitFor();
-  await check("lab-reports");
+  await checkBoth("lab-reports");
   await page.getByRole("link", { name: "sbi-1" }).click();
   await page.getByRole("cell", { name: "12 – 13" }).waitFor();
   const plot = page.getByRole("img", { name: "Plot: latency" });
   await plot.waitFor();
   assert.equal(await plot.evaluate((image) => image.naturalWidth), 400, "the plot is not shown");
-  await check("lab");
+  await checkBoth("lab");
 
   step("roles, backup");
   await go("Administration");
@@ -324,7 +342,7 @@ try {
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByRole("link", { name: "imsi-001010000104999" }).waitFor();
   console.log(`figure search_ms ${(performance.now() - began).toFixed(0)}`);
-  await check("subscribers-many");
+  await checkBoth("subscribers-many");
 
   step("keyboard");
   await page.goto(base);

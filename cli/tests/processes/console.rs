@@ -166,6 +166,46 @@ fn main_ways_of_an_operator_in_chromium() {
     });
 }
 
+/// A run of the real program; `make release-lab` or `cargo build -p martlet-lab` builds it.
+#[test]
+fn a_quick_run_of_the_lab_is_started_and_stopped_in_chromium() {
+    let program = Path::new(MARTLET).with_file_name("martlet-lab");
+    if !BrowserScript::is_possible() || !program.exists() {
+        return skip("a quick run in Chromium: `make console-tools`, and build martlet-lab");
+    }
+    in_namespace_within(LONGEST, || async move {
+        let site = api_site("console-lab")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let (reports, socket) = (site.0.join("lab"), site.0.join("lab.sock"));
+        let lab = format!("lab_reports: {reports:?}, lab_socket: {socket:?}, enabled: true,");
+        std::fs::write(site.config(), config.replace("enabled: true,", &lab))?;
+        let core = site.start(&[])?;
+        let mut script = BrowserScript::start(&site, "lab.mjs")?;
+        script.answer(&first_password(&site)?).await?;
+        let mut server = None;
+        while let Some(request) = script.request().await? {
+            ensure!(request == "serve", "the script asks for {request}");
+            let child = Command::new(&program)
+                .args(["serve", "--limit-min", "4", "--socket"])
+                .arg(&socket)
+                .arg("--out")
+                .arg(&reports)
+                .kill_on_drop(true)
+                .spawn()?;
+            server = Some(child);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            while !socket.exists() {
+                ensure!(tokio::time::Instant::now() < give_up, "martlet-lab does not serve");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            script.answer("done").await?;
+        }
+        script.succeeded().await?;
+        drop(server);
+        core.stop()
+    });
+}
+
 /// A core with the API, and a token of an administrator.
 fn site_with_token(name: &str) -> Result<(Site, CoreProcess, String)> {
     let site = api_site(name)?;

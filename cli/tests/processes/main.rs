@@ -41,6 +41,7 @@ mod terminal;
 mod traces;
 mod tutorial;
 mod ue_messages;
+mod ue_sessions;
 mod user_plane;
 
 use site::*;

@@ -36,6 +36,7 @@ const ASSETS: &[Asset] = assets! {
     "pages/overview.js" "text/javascript; charset=utf-8",
     "pages/ues.js" "text/javascript; charset=utf-8",
     "pages/ladder.js" "text/javascript; charset=utf-8",
+    "pages/sessions.js" "text/javascript; charset=utf-8",
     "pages/subscribers.js" "text/javascript; charset=utf-8",
     "pages/groups.js" "text/javascript; charset=utf-8",
     "pages/radio.js" "text/javascript; charset=utf-8",

@@ -130,7 +130,8 @@ impl NetworkFunction for Smf {
     }
 
     /// `smf/sessions/SUPI`: the sessions of a UE with their N4 sessions. `smf/owners/SEID,SEID`:
-    /// the SUPI of each N4 session, by the SEID of its UPF.
+    /// the SUPI of each N4 session, by the SEID of its UPF. `smf/address/IP`: the SUPIs whose
+    /// sessions have the address, or the prefix of it.
     fn ask(
         self: &Arc<Self>,
         question: &str,
@@ -142,6 +143,10 @@ impl NetworkFunction for Smf {
             let owners: serde_json::Map<String, serde_json::Value> =
                 owners.map(|(seid, supi)| (format!("{seid:#018x}"), supi.into())).collect();
             return Some(Box::pin(std::future::ready(Ok(owners.into()))));
+        }
+        if let Some(address) = question.strip_prefix("smf/address/") {
+            let supis = self.sessions.supis_of(address.parse().ok()?);
+            return Some(Box::pin(std::future::ready(Ok(serde_json::json!(supis)))));
         }
         let supi = question.strip_prefix("smf/sessions/")?;
         let sessions = self.sessions.describe(supi);

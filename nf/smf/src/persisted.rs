@@ -211,7 +211,7 @@ pub fn session(
         _ => UpConnection::Deactivated,
     };
     let permits = smf.limits.acquire_free(stored.slice, &stored.dnn);
-    smf.sessions.set_path(reference, path);
+    smf.sessions.set_path(reference, path, stored.addresses);
     smf.sessions.set_left_upf(reference, stored.left_upf);
     Ok(Session {
         smf: smf.clone(),

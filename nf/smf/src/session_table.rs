@@ -1,12 +1,13 @@
 //! The table of all sessions, and a handle to the task of each.
+use crate::addresses::Addresses;
 use crate::metrics;
 use crate::n4::SessionLayer;
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
 use martlet_event_queue::{Receiver, Sender};
 use martlet_pfcp::SessionReportRequest;
-use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard};
 
 /// Sends events to a session's task.
@@ -28,6 +29,7 @@ struct Entry {
     path: Option<UserPlanePath>,
     /// The UPF that the session left when it failed.
     left_upf: Option<SocketAddr>,
+    addresses: Addresses,
 }
 
 #[derive(Default)]
@@ -52,7 +54,13 @@ impl Tables {
         let identity = (supi.to_string(), id);
         self.by_identity.insert(identity.clone(), reference);
         let handle = SessionHandle(sender);
-        let entry = Box::new(Entry { handle, identity, path: None, left_upf: None });
+        let entry = Box::new(Entry {
+            handle,
+            identity,
+            path: None,
+            left_upf: None,
+            addresses: Addresses::default(),
+        });
         self.by_reference.insert(reference, entry);
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
@@ -202,10 +210,10 @@ impl SessionTable {
         owners
     }
 
-    /// Sets the UPFs of a session.
-    pub fn set_path(&self, reference: u64, path: UserPlanePath) {
+    /// Sets the UPFs of a session, and its UE's addresses.
+    pub fn set_path(&self, reference: u64, path: UserPlanePath, addresses: Addresses) {
         if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
-            entry.path = Some(path);
+            (entry.path, entry.addresses) = (Some(path), addresses);
         }
     }
 
@@ -214,6 +222,18 @@ impl SessionTable {
         if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
             entry.left_upf = left;
         }
+    }
+
+    /// The SUPIs whose sessions have an IP address, or the prefix of it. Data networks may use the
+    /// same addresses.
+    pub fn supis_of(&self, address: IpAddr) -> BTreeSet<String> {
+        let has = |addresses: &Addresses| match address {
+            IpAddr::V4(address) => addresses.ipv4 == Some(address),
+            IpAddr::V6(address) => addresses.prefix == Some((address.to_bits() >> 64) as u64),
+        };
+        let tables = self.tables();
+        let owners = tables.by_reference.values().filter(|entry| has(&entry.addresses));
+        owners.map(|entry| entry.identity.0.clone()).collect()
     }
 
     /// Number of sessions.

@@ -24,7 +24,7 @@ pub use error::{CommandError, DatapathError, OpenError};
 
 use crate::counters::Counters;
 use crate::telemetry::{
-    CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
+    CaptureRequest, CaptureStatus, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
@@ -101,6 +101,12 @@ pub trait Datapath: Send + 'static {
     /// Traffic and drops of sessions, in the order of `seids`.
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         vec![Traffic::default(); seids.len()]
+    }
+
+    /// Traffic of each PDR of a session, in the order of their IDs. Empty if the session does not
+    /// exist.
+    fn pdr_traffic(&self, _seid: u64) -> Vec<PdrTraffic> {
+        Vec::new()
     }
 
     /// The TEIDs that are looked up fastest, if there is a difference. N4 allocates those first.

@@ -14,7 +14,7 @@ use martlet_upf_datapath::fair_share::surplus;
 use martlet_upf_datapath::perimeter::{Perimeter, Sender};
 use martlet_upf_datapath::senders::Senders;
 use martlet_upf_datapath::tally::{Tally, direction_index};
-use martlet_upf_datapath::telemetry::{Traffic, Volume};
+use martlet_upf_datapath::telemetry::{PdrTraffic, Traffic, Volume};
 use martlet_upf_rules::{
     Action, Direction, Duplicate, Far, Flow, Pdr, Prefix, Redirect, Session, SessionKind, Tunnel,
     UeAddress, Urr, shared,
@@ -95,6 +95,8 @@ pub(super) struct Rule {
     pub copies: Box<[Duplicate]>,
     /// Where traffic of the UE is redirected.
     pub redirect: Option<Arc<Redirect>>,
+    /// Forwarded since the PDR was created.
+    pub forwarded: Volume,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,6 +184,14 @@ impl State {
             downlink,
             drops: drops.map(|(reason, packets)| (reason, packets.into())).collect(),
         }
+    }
+
+    /// What each PDR has forwarded.
+    pub fn pdr_traffic(&self, engine: &'static str) -> Vec<PdrTraffic> {
+        let of = |rule: &Rule| PdrTraffic { pdr: rule.pdr.id, engine, forwarded: rule.forwarded };
+        let mut all: Vec<PdrTraffic> = self.rules.iter().map(of).collect();
+        all.sort_unstable_by_key(|traffic| traffic.pdr);
+        all
     }
 
     /// Counts a packet that is not forwarded.
@@ -301,6 +311,11 @@ impl State {
                 .find_map(|id| session.qers.get(id).and_then(|qer| qer.paging_policy)),
             copies: far.copies.iter().filter(|_| far.duplicates).cloned().collect(),
             redirect: far.redirect.clone().filter(|_| far.action == Action::Forward),
+            forwarded: self
+                .rules
+                .iter()
+                .find(|old| old.pdr.id == pdr.id)
+                .map_or_else(Volume::default, |old| old.forwarded),
         })
     }
 

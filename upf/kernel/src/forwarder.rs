@@ -14,7 +14,7 @@ use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
-use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
+use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, Traffic};
 use martlet_upf_datapath::{
     Buffered, Change, DatapathError, Event, EventSender, Reached, Shaping, Usage,
 };
@@ -152,6 +152,13 @@ impl<O: Egress> Forwarder<O> {
             self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default()
         };
         seids.iter().map(of).collect()
+    }
+
+    /// See [`Datapath::pdr_traffic`](martlet_upf_datapath::Datapath::pdr_traffic).
+    pub fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        self.expire_early(Instant::now());
+        let traffic = |entry: Arc<Entry>| lock(&entry.state).pdr_traffic(crate::NAME);
+        self.by_seid(seid).map(traffic).unwrap_or_default()
     }
 
     /// See [`Datapath::tables`](martlet_upf_datapath::Datapath::tables).

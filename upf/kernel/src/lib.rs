@@ -61,7 +61,7 @@ use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::perimeter::Perimeter;
-use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
+use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, Traffic};
 use martlet_upf_datapath::{
     Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, Usage,
 };
@@ -74,6 +74,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threads::Threads;
 use tokio::sync::mpsc;
+
+/// Its name in configuration, status and metrics.
+const NAME: &str = "kernel";
 
 /// The datapath of sockets and a TUN device.
 pub struct KernelDatapath {
@@ -127,7 +130,7 @@ pub(crate) struct Carrier<O>(pub Arc<Forwarder<O>>);
 
 impl<O: Egress> Datapath for Carrier<O> {
     fn name(&self) -> &'static str {
-        "kernel"
+        NAME
     }
 
     fn features(&self) -> UpFunctionFeatures {
@@ -181,6 +184,10 @@ impl<O: Egress> Datapath for Carrier<O> {
 
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         self.0.traffic(seids)
+    }
+
+    fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        self.0.pdr_traffic(seid)
     }
 
     fn shape(&mut self, shaping: &Shaping) {
@@ -251,6 +258,10 @@ impl Datapath for KernelDatapath {
 
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         Datapath::traffic(&self.carrier, seids)
+    }
+
+    fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        Datapath::pdr_traffic(&self.carrier, seid)
     }
 
     fn shape(&mut self, shaping: &Shaping) {

@@ -13,7 +13,7 @@ use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::signalling::Reply;
-use martlet_upf_datapath::telemetry::Traffic;
+use martlet_upf_datapath::telemetry::{PdrTraffic, Traffic};
 use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -143,6 +143,11 @@ impl NonIpSessions {
     /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
     pub fn traffic(&self, seid: u64) -> Traffic {
         self.forwarder.traffic(&[seid]).pop().unwrap_or_default()
+    }
+
+    /// See [`Datapath::pdr_traffic`](martlet_upf_datapath::Datapath::pdr_traffic).
+    pub fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        self.forwarder.pdr_traffic(seid)
     }
 
     /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).

@@ -478,7 +478,12 @@ impl<O: Egress> Forwarder<O> {
         (forwarded.bytes, forwarded.packets) =
             (forwarded.bytes + bytes as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
-        let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
+        let Some(rule) = rules.get_mut(rule) else { return };
+        rule.forwarded.bytes += bytes as u64;
+        rule.forwarded.packets += 1;
+        if rule.urrs.is_empty() {
+            return;
+        }
         let wall = SystemTime::now();
         for at in &rule.urrs {
             let Some(urr) = urrs.get_mut(*at) else { continue };

@@ -4,13 +4,21 @@ use crate::top::{SessionTraffic, Snapshot, top};
 use martlet_interop::{Description, N3Quirk, Quirk};
 use martlet_upf_datapath::CommandError;
 use martlet_upf_datapath::counters::DropReason;
-use martlet_upf_datapath::telemetry::{CaptureRequest, TraceRequest};
-use martlet_upf_rules::{Action, Session, UeAddress};
+use martlet_upf_datapath::telemetry::{CaptureRequest, TraceRequest, Volume};
+use martlet_upf_rules::{Action, Direction, Pdr, Session, UeAddress};
 use serde_json::{Map, Value, json};
 use std::time::UNIX_EPOCH;
 
 /// Sessions that a status lists; it counts all of them.
 const MAX_SESSIONS: usize = 100;
+
+/// The direction of a PDR's packets, in a word.
+fn direction(pdr: &Pdr) -> &'static str {
+    match pdr.direction() {
+        Direction::Uplink => "uplink",
+        Direction::Downlink => "downlink",
+    }
+}
 
 /// Addresses of a session's UE, as people write them.
 fn ue_of(session: &Session) -> Vec<String> {
@@ -197,17 +205,21 @@ impl N4 {
             let context = self.sessions.get(seid)?;
             let session = context.session();
             let mut json = self.session_status(context);
-            let volume = |v: martlet_upf_datapath::telemetry::Volume| {
-                json!({"bytes": v.bytes, "packets": v.packets})
-            };
+            let volume = |v: Volume| json!({"bytes": v.bytes, "packets": v.packets});
+            let of_pdrs = self.datapath.pdr_traffic(*seid);
+            let of_pdr = |id: u16| of_pdrs.iter().find(|of_pdr| of_pdr.pdr == id);
             json["engine"] = self.datapath.name().into();
             json["uplink"] = volume(traffic.uplink);
             json["downlink"] = volume(traffic.downlink);
             json["drops"] = crate::top::drops(traffic.drops.iter().copied());
-            let rule = |pdr: &martlet_upf_rules::Pdr| {
+            let rule = |pdr: &Pdr| {
                 let far = session.fars.get(&pdr.far);
+                let traffic = of_pdr(pdr.id);
                 json!({
                     "pdr": pdr.id,
+                    "engine": traffic.map(|traffic| traffic.engine),
+                    "direction": direction(pdr),
+                    "forwarded": traffic.map(|traffic| volume(traffic.forwarded)),
                     "precedence": pdr.precedence,
                     "source": format!("{:?}", pdr.source),
                     "filters": pdr.filters.len(),
@@ -224,9 +236,23 @@ impl N4 {
             };
             let flow = |qer: &martlet_upf_rules::Qer| {
                 let qfi = qer.qfi?;
+                let forwarded = |wanted: Direction| {
+                    let mut sum = Volume::default();
+                    let rules = session
+                        .pdrs
+                        .values()
+                        .filter(|pdr| pdr.direction() == wanted && pdr.qers.contains(&qer.id));
+                    for traffic in rules.filter_map(|pdr| of_pdr(pdr.id)) {
+                        sum.bytes += traffic.forwarded.bytes;
+                        sum.packets += traffic.forwarded.packets;
+                    }
+                    volume(sum)
+                };
                 Some(json!({
                     "qfi": qfi, "qer": qer.id, "maximum": rate(qer.mbr),
                     "guaranteed": rate(qer.gbr),
+                    "uplink": forwarded(Direction::Uplink),
+                    "downlink": forwarded(Direction::Downlink),
                 }))
             };
             json["flows"] = session.qers.values().filter_map(flow).collect();

@@ -128,6 +128,7 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(gnbs::release))
         .routes(routes!(gnbs::interfaces))
         .routes(routes!(user_plane::show))
+        .routes(routes!(user_plane::session))
         .routes(routes!(user_plane::trace))
         .routes(routes!(live_trace::trace))
         .routes(routes!(user_plane::capture, user_plane::end_capture))

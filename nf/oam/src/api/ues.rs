@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
@@ -156,8 +157,6 @@ pub async fn list(
     }
     let mut supis = Vec::new();
     if search.contains('.') || search.contains(':') {
-        // Sessions are at the UPF, and their UE at the AMF: there is no index from the one to the
-        // other beyond the UPF's first sessions.
         supis = supis_of_address(&oam, &search).await?;
         search.clear();
     } else {
@@ -181,21 +180,14 @@ pub async fn list(
     }))
 }
 
-/// The SUPIs whose history names an address. A SUPI that cannot exist if there is none, so that the
-/// page is empty.
+/// The SUPIs whose sessions have an IP address, or the prefix of it. A SUPI that cannot exist if
+/// there is none, so that the page is empty.
 async fn supis_of_address(oam: &Oam, address: &str) -> Result<Vec<String>, Failure> {
-    let wanted = address.to_string();
-    let events = oam.core_blocking(move |core| core.events_after(0).0).await?;
-    let mut found: Vec<String> = Vec::new();
-    for event in events.iter().rev() {
-        let has = event["more"].as_object().into_iter().flatten().any(|(_, value)| {
-            value.as_str().is_some_and(|text| text.split([' ', ',', '/']).any(|w| w == wanted))
-        });
-        if let Some(supi) = event["supi"].as_str().filter(|_| has) {
-            found.push(supi.to_string());
-            break;
-        }
-    }
+    let address: IpAddr = address.split('/').next().unwrap_or_default().parse().map_err(|_| {
+        Failure::field("search", "not an IP address", "write digits, or such as 10.45.0.2")
+    })?;
+    let mut found: Vec<String> =
+        read(oam.core.ask("smf", format!("smf/address/{address}")).await?)?;
     if found.is_empty() {
         found.push("none".into());
     }
@@ -257,7 +249,9 @@ pub async fn history(
 
 /// Show the sessions of a UE
 ///
-/// With QoS flows, and the rules down to the datapath of this core's UPF.
+/// With QoS flows, and the rules down to the datapath of this core's UPF: `user_plane[].rules[]`
+/// has the engine of each PDR, and what it has `forwarded`; `user_plane[].flows[]` has the sums of
+/// each QoS flow in both directions.
 #[utoipa::path(
     get, path = "/ues/{supi}/sessions", tag = "ues",
     params(("supi" = String, Path, example = "imsi-001010000000001")),

@@ -105,6 +105,42 @@ pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
     Ok(Json(top))
 }
 
+/// Show a session of the user plane
+///
+/// With its QoS flows and its rules: the engine that applies each PDR, and the packets and bytes
+/// that it has forwarded. Throughput is the difference of two readings.
+#[utoipa::path(
+    get, path = "/user-plane/sessions/{seid}", tag = "user plane",
+    params(("seid" = String, Path, example = "0x0000000000000001",
+        description = "SEID of the UPF, in hexadecimal digits as GET /user-plane shows it")),
+    responses(
+        (status = 200, body = Object, description = "the session"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "there is no such session, or no UPF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the UPF does not answer"),
+    )
+)]
+pub async fn session(
+    State(oam): State<Arc<Oam>>,
+    Path(seid): Path<String>,
+) -> Result<Json<Value>, Failure> {
+    let digits = seid.strip_prefix("0x").unwrap_or(&seid);
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if digits.is_empty() || digits.len() > 16 || !is_hex {
+        let remedy = "write 0x and up to 16 hexadecimal digits, as GET /user-plane shows it";
+        return Err(Failure::field("seid", "not a SEID", remedy));
+    }
+    let found = oam.core.ask("upf", format!("upf/sessions/{digits}")).await?;
+    if found.as_array().is_none_or(Vec::is_empty) {
+        return Err(Failure::not_found(format!("the UPF has no session {seid}"))
+            .remedy("see GET /user-plane, or GET /ues/{supi}/sessions"));
+    }
+    let mut shown = json!({"sessions": found});
+    owners(&oam, &mut shown).await;
+    Ok(Json(shown["sessions"][0].take()))
+}
+
 /// Adds the SUPI to each session of which this core's SMF knows it.
 async fn owners(oam: &Oam, top: &mut Value) {
     let Some(sessions) = top["sessions"].as_array_mut() else { return };

@@ -129,7 +129,7 @@ impl Session {
     /// Sets the UPFs of the session, and publishes them in the session table.
     pub fn set_path(&mut self, path: UserPlanePath) {
         self.user_plane.n4 = N4Sessions::Established(path);
-        self.smf.sessions.set_path(self.reference, path);
+        self.smf.sessions.set_path(self.reference, path, self.parameters.addresses);
     }
 
     /// Sets the UPF that the session left when it failed, and publishes it in the session table.

@@ -61,6 +61,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
             forwarded_data_go_back_to_the_access,
         ),
         ("usage is counted and reported", usage::usage_is_counted_and_reported),
+        ("traffic of each PDR is counted", usage::traffic_of_each_pdr_is_counted),
         ("a quota stops packets", usage::a_quota_stops_packets),
         (
             "a limit below what is used is reported at once",

@@ -4,6 +4,7 @@ use crate::conformance::Rig;
 use crate::{Event, Reached};
 use martlet_pfcp::ie::ReportingTriggers;
 use martlet_upf_rules::*;
+use std::collections::BTreeMap;
 
 /// Adds a usage reporting rule to both directions.
 pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
@@ -120,4 +121,59 @@ pub(super) fn a_limit_below_what_is_used_is_reported<R: Rig>(rig: &mut R) {
     send_uplink(rig, 1, 7000, b"within");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"within"[..]));
     assert_eq!(rig.event(), None);
+}
+
+pub(super) fn traffic_of_each_pdr_is_counted<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    let of = |session: &Session, direction: Direction| {
+        let pdr = session.pdrs.values().find(|pdr| pdr.direction() == direction);
+        pdr.expect("a PDR of each direction").id
+    };
+    let (up, down) = (of(&session, Direction::Uplink), of(&session, Direction::Downlink));
+    let counts = |rig: &mut R| -> BTreeMap<u16, (u64, u64)> {
+        let all = rig.datapath().pdr_traffic(1);
+        assert!(all.iter().all(|of_pdr| !of_pdr.engine.is_empty()), "{all:?}");
+        all.iter().map(|t| (t.pdr, (t.forwarded.packets, t.forwarded.bytes))).collect()
+    };
+    // The counters of a packet may be written after it has left.
+    let expect = |rig: &mut R, expected: [(u16, (u64, u64)); 2]| {
+        settle(rig);
+        let expected = BTreeMap::from(expected);
+        let mut found = counts(rig);
+        for _ in 0..200 {
+            if found == expected {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            found = counts(rig);
+        }
+        assert_eq!(found, expected);
+    };
+    expect(rig, [(up, (0, 0)), (down, (0, 0))]);
+    // 100 bytes of IP each.
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    for _ in 0..2 {
+        rig.send_n6(7000, &[b'd'; 72]);
+        assert!(downlink(rig).is_some());
+    }
+    expect(rig, [(up, (1, 100)), (down, (2, 200))]);
+    // They continue after changes of the rules, also beyond the time for which those overlap.
+    for qfi in [3, 4] {
+        session.qers.get_mut(&1).expect("QER 1").qfi = Some(qfi);
+        apply(rig, &session);
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        rig.send_n6(7000, &[b'd'; 72]);
+        assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(qfi));
+    }
+    expect(rig, [(up, (1, 100)), (down, (4, 400))]);
+    // A PDR that is created anew starts at zero.
+    let pdr = session.pdrs.remove(&down).expect("the downlink PDR");
+    apply(rig, &session);
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    session.pdrs.insert(down, pdr);
+    apply(rig, &session);
+    expect(rig, [(up, (1, 100)), (down, (0, 0))]);
+    rig.datapath().remove(1);
+    assert_eq!(counts(rig), BTreeMap::new());
 }

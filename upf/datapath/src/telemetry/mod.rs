@@ -28,6 +28,17 @@ pub struct Volume {
     pub packets: u64,
 }
 
+/// What a PDR has forwarded, in the direction of its packets, since it was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PdrTraffic {
+    /// PDR ID.
+    pub pdr: u16,
+    /// The engine that applies it now: the name of a datapath.
+    pub engine: &'static str,
+    /// Its packets, and their bytes without tunnel headers.
+    pub forwarded: Volume,
+}
+
 /// Traffic and drops of a session since it began.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {

@@ -34,7 +34,7 @@ use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::{DatapathChoice, Pool, UpfConfig};
 use martlet_upf_datapath::counters::Counters;
-use martlet_upf_datapath::telemetry::{TableUsage, TraceBatch, TraceRequest, Traffic};
+use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic};
 use martlet_upf_datapath::{
     Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping, Usage,
 };
@@ -49,6 +49,9 @@ static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_upf_switch_sessions", "Sessions offloaded to the switch")
         .expect("registered once")
 });
+
+/// Its name in configuration, status and metrics.
+const NAME: &str = "switch";
 
 /// The datapath of a switch with a native one behind it.
 pub struct SwitchDatapath {
@@ -139,7 +142,7 @@ impl Drop for SwitchDatapath {
 
 impl Datapath for SwitchDatapath {
     fn name(&self) -> &'static str {
-        "switch"
+        NAME
     }
 
     fn features(&self) -> UpFunctionFeatures {
@@ -190,6 +193,10 @@ impl Datapath for SwitchDatapath {
 
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         lock(&self.state).traffic(seids)
+    }
+
+    fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        lock(&self.state).pdr_traffic(seid)
     }
 
     fn tables(&self) -> Vec<TableUsage> {

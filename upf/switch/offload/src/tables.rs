@@ -61,6 +61,7 @@ impl Free {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counted {
     pub index: u32,
+    pub pdr: u16,
     pub direction: Direction,
     pub urrs: Vec<u32>,
     pub packets: u64,
@@ -418,6 +419,7 @@ impl Tables {
         let index = self.counters.take().ok_or(CannotInstall::Exhausted("counters"))?;
         installed.counted.push(Counted {
             index,
+            pdr: rule.pdr,
             direction,
             urrs: rule.urrs.clone(),
             packets: 0,

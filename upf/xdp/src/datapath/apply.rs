@@ -322,6 +322,7 @@ impl Forwarder {
         if !rules.is_empty() {
             entry.old_rules.extend(rules.into_iter().map(|placed| (now, placed)));
         }
+        entry.forget_pdrs(|pdr| plan.rules.iter().all(|rule| rule.pdr != pdr));
         let placed = allocation.rules.iter().zip(&plan.rules);
         // Rules with the same URRs share one list.
         let mut lists: Vec<Arc<[u32]>> = Vec::new();

@@ -10,7 +10,7 @@ use martlet_upf_config::{N3Config, UeToUeOfNetworks, XdpConfig};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::Perimeter;
-use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
+use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, Traffic, Volume};
 use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Usage};
 use martlet_upf_kernel::gtpu::Gtpu;
 use martlet_upf_rules::{Session, Tunnel};
@@ -259,6 +259,17 @@ impl Forwarder {
             Traffic { uplink: volume(uplink), downlink: volume(downlink), drops }
         };
         seids.iter().map(of).collect()
+    }
+
+    /// See [`Datapath::pdr_traffic`](martlet_upf_datapath::Datapath::pdr_traffic).
+    pub fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        let state = self.lock();
+        let of_pdrs = state.sessions.get(&seid).map(|entry| entry.of_pdrs(&self.programs));
+        let traffic = |(pdr, [bytes, packets]): (u16, [u64; 2])| {
+            let forwarded = Volume { bytes, packets };
+            PdrTraffic { pdr, engine: super::NAME, forwarded }
+        };
+        of_pdrs.into_iter().flatten().map(traffic).collect()
     }
 
     /// How full the fullest table of sessions' rules is, in per cent.

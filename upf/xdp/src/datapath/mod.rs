@@ -65,7 +65,7 @@ use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::telemetry::{
-    CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
+    CaptureRequest, CaptureStatus, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
 use martlet_upf_datapath::{
     Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping,
@@ -89,6 +89,9 @@ use std::time::{Duration, Instant};
 use thread::Thread;
 use tokio::sync::mpsc;
 use trace::Tracer;
+
+/// Its name in configuration, status and metrics.
+const NAME: &str = "xdp";
 
 /// As `bpf/structs.h` has it.
 const INSTANCES: usize = martlet_upf_config::MAX_NETWORK_INSTANCES + 1;
@@ -464,7 +467,7 @@ fn response_bucket(per_second: u32) -> types::bucket {
 
 impl Datapath for XdpDatapath {
     fn name(&self) -> &'static str {
-        "xdp"
+        NAME
     }
 
     fn features(&self) -> UpFunctionFeatures {
@@ -562,6 +565,11 @@ impl Datapath for XdpDatapath {
             }
         }
         all
+    }
+
+    fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        self.of_frames(seid, |non_ip| non_ip.pdr_traffic(seid))
+            .unwrap_or_else(|| self.forwarder.pdr_traffic(seid))
     }
 
     fn fast_teids(&self) -> Option<TeidFilter> {

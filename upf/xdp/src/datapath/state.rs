@@ -74,6 +74,8 @@ pub(super) struct Entry {
     pub last: u32,
     /// Forwarded bytes and packets, from and to the UE.
     pub gone: [[u64; 2]; 2],
+    /// Bytes and packets that replaced rules of a PDR forwarded. PDRs without packets are absent.
+    pub gone_of_pdrs: LazyBox<BTreeMap<u16, [u64; 2]>>,
 }
 
 /// A buffered packet.
@@ -237,6 +239,7 @@ impl State {
         let gone: Vec<(Instant, InstalledRule)> = gone;
         for (_, placed) in &gone {
             placed.add_to(&mut entry.gone, &programs.rules);
+            entry.keep_pdr_counts(programs, placed);
         }
         for (since, placed) in &gone {
             self.forget_rule(programs, placed, *since);
@@ -275,6 +278,7 @@ impl Entry {
             held: false,
             last: 0,
             gone: [[0; 2]; 2],
+            gone_of_pdrs: LazyBox::default(),
         })
     }
 
@@ -283,6 +287,41 @@ impl Entry {
         let mut all = self.gone;
         let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
         placed.for_each(|placed| placed.add_to(&mut all, &programs.rules));
+        all
+    }
+
+    /// Forgets the counters of removed PDRs.
+    pub fn forget_pdrs(&mut self, is_removed: impl Fn(u16) -> bool) {
+        for (_, placed) in self.old_rules.get_mut().into_iter().flatten() {
+            placed.is_removed |= is_removed(placed.pdr);
+        }
+        let mut of_pdrs = self.gone_of_pdrs.take();
+        of_pdrs.retain(|pdr, _| !is_removed(*pdr));
+        self.gone_of_pdrs.set(of_pdrs);
+    }
+
+    /// Adds the counters of a replaced rule to those of its PDR.
+    fn keep_pdr_counts(&mut self, programs: &Programs, placed: &InstalledRule) {
+        let rule = programs.rules.read(placed.index);
+        if rule.packets > 0 && !placed.is_removed {
+            let [bytes, packets] = self.gone_of_pdrs.entry(placed.pdr).or_default();
+            (*bytes, *packets) = (*bytes + rule.bytes, *packets + rule.packets);
+        }
+    }
+
+    /// Bytes and packets of each PDR since it was created.
+    pub fn of_pdrs(&self, programs: &Programs) -> BTreeMap<u16, [u64; 2]> {
+        let current = self.rules.iter().map(|placed| placed.pdr);
+        let mut all: BTreeMap<u16, [u64; 2]> = current
+            .map(|pdr| (pdr, self.gone_of_pdrs.get(&pdr).copied().unwrap_or_default()))
+            .collect();
+        let old = self.old_rules.iter().map(|(_, placed)| placed).filter(|old| !old.is_removed);
+        for placed in self.rules.iter().chain(old) {
+            if let Some([bytes, packets]) = all.get_mut(&placed.pdr) {
+                let rule = programs.rules.read(placed.index);
+                (*bytes, *packets) = (*bytes + rule.bytes, *packets + rule.packets);
+            }
+        }
         all
     }
 

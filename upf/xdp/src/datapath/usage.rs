@@ -36,6 +36,8 @@ pub(super) struct InstalledRule {
     pub rate: u16,
     pub pdr: u16,
     pub direction: Direction,
+    /// Its PDR was removed. One that is created later with the same ID counts from zero.
+    pub is_removed: bool,
     pub urrs: Arc<[u32]>,
     bytes: u64,
     packets: u64,
@@ -52,7 +54,17 @@ impl InstalledRule {
     pub fn new(at: RuleSlot, plan: &Planned, urrs: Arc<[u32]>) -> Self {
         let (pdr, direction) = (plan.pdr, plan.direction);
         let RuleSlot { index, rest, rate } = at;
-        InstalledRule { index, rest, rate, pdr, direction, urrs, bytes: 0, packets: 0 }
+        InstalledRule {
+            index,
+            rest,
+            rate,
+            pdr,
+            direction,
+            is_removed: false,
+            urrs,
+            bytes: 0,
+            packets: 0,
+        }
     }
 
     /// Bytes and packets since the last time.

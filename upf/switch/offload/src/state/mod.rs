@@ -3,6 +3,7 @@ mod moves;
 mod reconcile;
 mod usage;
 
+use super::NAME;
 use super::account::Accounts;
 use super::controller::{Controller, Reply, Request};
 use super::plan::{Plan, Unsupported};
@@ -12,11 +13,11 @@ use super::tables::{Installed, Tables, Ues};
 use martlet_upf_config::{OffloadPolicy, SwitchConfig, network};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
-use martlet_upf_datapath::telemetry::{Traffic, Volume};
+use martlet_upf_datapath::telemetry::{PdrTraffic, Traffic, Volume};
 use martlet_upf_datapath::{Change, Datapath, DatapathError, EventSender, Usage};
 use martlet_upf_kernel::network_instances::network_instance_of;
 use martlet_upf_rules::Session;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -46,6 +47,8 @@ pub(super) struct Known {
     pub switch_bytes: u64,
     /// Volume that the switch has forwarded, uplink and downlink.
     pub volumes: [Volume; 2],
+    /// The same of each PDR that has some.
+    of_pdrs: BTreeMap<u16, Volume>,
     last: Option<Instant>,
 }
 
@@ -206,6 +209,7 @@ impl State {
         match (self.known.get_mut(&seid), adjusted) {
             (Some(known), Some((accounts, adjusted))) => {
                 (known.session, known.plan, known.wanted) = (session.clone(), plan, wanted);
+                known.of_pdrs.retain(|pdr, _| session.pdrs.contains_key(pdr));
                 known.changed = Instant::now();
                 (known.accounts, known.adjusted) = (accounts, adjusted.is_some());
             }
@@ -221,6 +225,7 @@ impl State {
                     sampled: [0; 2],
                     switch_bytes: 0,
                     volumes: [Volume::default(); 2],
+                    of_pdrs: BTreeMap::new(),
                     last: None,
                 };
                 self.known.insert(seid, known);
@@ -255,6 +260,23 @@ impl State {
                 [&mut traffic.uplink, &mut traffic.downlink].into_iter().zip(known.volumes)
             {
                 (sum.bytes, sum.packets) = (sum.bytes + more.bytes, sum.packets + more.packets);
+            }
+        }
+        all
+    }
+
+    /// See [`Datapath::pdr_traffic`]. Excludes what the switch has counted since the last sample.
+    pub fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
+        let mut all = self.native.pdr_traffic(seid);
+        let Some(known) = self.known.get(&seid) else { return all };
+        for of_pdr in &mut all {
+            let on_switch = known.of_pdrs.get(&of_pdr.pdr).copied().unwrap_or_default();
+            of_pdr.forwarded.bytes += on_switch.bytes;
+            of_pdr.forwarded.packets += on_switch.packets;
+            if let Path::Switch(installed) = &known.path
+                && installed.counted.iter().any(|counted| counted.pdr == of_pdr.pdr)
+            {
+                of_pdr.engine = NAME;
             }
         }
         all

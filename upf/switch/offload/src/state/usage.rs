@@ -49,6 +49,8 @@ impl State {
             known.switch_bytes += delta.1;
             let volume = &mut known.volumes[usize::from(of.direction == Direction::Downlink)];
             (volume.packets, volume.bytes) = (volume.packets + delta.0, volume.bytes + delta.1);
+            let of_pdr = known.of_pdrs.entry(of.pdr).or_default();
+            (of_pdr.packets, of_pdr.bytes) = (of_pdr.packets + delta.0, of_pdr.bytes + delta.1);
             known.last = Some(Instant::now());
             for urr in of.urrs.iter().filter_map(|urr| known.session.urrs.get(urr)) {
                 known.accounts.of(urr).count(of.direction, delta, self.polled_at, now);
