@@ -29,6 +29,8 @@ seed nas_plain seed "" "$vectors"/nas/tests/vectors/{pycrate,ours,vendors}.tsv
 # As the payload of a message with a correct MAC.
 seed nas_secured seed 0a "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
 seed ngap seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours,vendors}.tsv
+seed pfcp vendor "" "$vectors"/pfcp/tests/vectors/vendors.tsv
+seed gtpu vendor "" "$vectors"/gtpu/tests/vectors/vendors.tsv
 seed ngap_transfer seed "" "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
 seed lcsupp seed "" "$vectors"/lcsupp/tests/vectors/messages.tsv
 seed lpp seed "" "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
@@ -61,6 +63,14 @@ printf '\x00{"nfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","nfType":"AMF
 printf '\x04{"amfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","deregCallbackUri":"http:/'\
 '/a/b","guami":{"plmnId":{"mcc":"208","mnc":"93"},"amfId":"cafe00"},"ratType":"NR"}' |
     text sbi_json registration
+
+# Bodies of other vendors' functions, of the types that fuzz/targets/bodies has.
+perl -F'\t' -ne '
+    BEGIN { %choice = (NfProfile => 0, SearchResult => 1, AccessAndMobilitySubscriptionData => 4) }
+    next if /^#/ || !exists $choice{$F[0]};
+    open my $file, ">:raw", "corpus/sbi_json/vendor-$F[0]" or die $!;
+    print $file chr($choice{$F[0]}), $F[2];
+' ../sbi/api/tests/vendors.tsv
 
 # A peer of the fabric: it connects, is accepted, sends and receives, calls, and responds.
 printf '\x01\x04\x03\x01\x00x\x09\x08\x01\x06\x15\x01\x00ten bytes!\x09\x08\x01\x07\x09\x01'\

@@ -2,7 +2,8 @@
 """Decode messages with pycrate and encode them again.
 
 Standard input has one line `kind<TAB>octets` for each message. Standard output has one line for
-each, with the octets or the error. Kinds: nas, ngap, lpp, nrppa, or the name of an NGAP transfer.
+each, with the octets or the error. Kinds: nas, ngap, lpp, nrppa, pfcp, gtpu, or the name of an
+NGAP transfer.
 
 Exit code 77: pycrate is not installed.
 """
@@ -41,7 +42,10 @@ for name in ("pycrate_mobile.TS24007", "pycrate_mobile.TS24501_IE", "pycrate_mob
 
 
 def nas(octets: bytes) -> bytes:
-    message, error = parse_NAS5G(octets, inner=True)
+    return elements(*parse_NAS5G(octets, inner=True))
+
+
+def elements(message, error) -> bytes:
     if error:
         raise ValueError(f"pycrate error {error}")
     # Forget the octets that were read: each element is encoded from its value.
@@ -67,6 +71,18 @@ def nrppa(octets: bytes) -> bytes:
     return asn1(NRPPa.NRPPA_PDU_Descriptions.NRPPA_PDU, octets)
 
 
+def pfcp(octets: bytes) -> bytes:
+    from pycrate_mobile.TS29244_PFCP import parse_PFCP
+
+    return elements(*parse_PFCP(octets))
+
+
+def gtpu(octets: bytes) -> bytes:
+    from pycrate_mobile.TS29281_GTPU import parse_GTPU
+
+    return elements(*parse_GTPU(octets))
+
+
 def recode(kind: str, octets: bytes) -> str:
     COMPLAINTS.heard.clear()
     try:
@@ -76,6 +92,10 @@ def recode(kind: str, octets: bytes) -> str:
             again = lpp(octets)
         elif kind == "nrppa":
             again = nrppa(octets)
+        elif kind == "pfcp":
+            again = pfcp(octets)
+        elif kind == "gtpu":
+            again = gtpu(octets)
         elif kind == "ngap":
             again = asn1(NGAP.NGAP_PDU_Descriptions.NGAP_PDU, octets)
         else:

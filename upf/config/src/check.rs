@@ -236,6 +236,10 @@ fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
     }
 }
 
+/// The links between the XDP programs and the kernel take 3,498 bytes, and a tunnel adds 44: the
+/// headers of IPv4, UDP and GTP-U with the PDU session container.
+const LARGEST_XDP_MTU: u16 = 3498 - 44;
+
 fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
     let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     let xdp = &config.xdp;
@@ -273,6 +277,16 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
             format!(
                 "{} is no power of two from 16 to 65536: write 512, or 0 for none",
                 xdp.sockets
+            ),
+        );
+    }
+    if config.n6.mtu > LARGEST_XDP_MTU {
+        find(
+            "n6.mtu",
+            format!(
+                "{} with its tunnel headers is above the 3498 bytes of XDP: write \
+                 {LARGEST_XDP_MTU} or less, or upf.datapath: kernel",
+                config.n6.mtu
             ),
         );
     }
@@ -419,8 +433,11 @@ mod tests {
         config.n3.address = "[::1]:2153".parse().unwrap();
         config.n6.netns = Some("other".into());
         (config.xdp.ring, config.xdp.sockets) = (1000, 500);
+        config.n6.mtu = 3455;
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["xdp.ring", "xdp.sockets", "n6.netns", "n3.address"]);
+        assert_eq!(paths, ["xdp.ring", "xdp.sockets", "n6.mtu", "n6.netns", "n3.address"]);
+        config.datapath = DatapathChoice::Kernel;
+        assert!(!config.check().iter().any(|finding| finding.path == "n6.mtu"));
     }
 
     #[test]

@@ -47,11 +47,13 @@ pub enum DropReason {
     NoQfi,
     /// From a UE to another one, where the data network denies that.
     UeToUe,
+    /// Longer than what the datapath's own links and buffers take.
+    TooLong,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [DropReason; 20] = [
+    pub const ALL: [DropReason; 21] = [
         DropReason::Malformed,
         DropReason::UnknownTunnel,
         DropReason::UnknownUe,
@@ -72,6 +74,7 @@ impl DropReason {
         DropReason::N3Source,
         DropReason::NoQfi,
         DropReason::UeToUe,
+        DropReason::TooLong,
     ];
 
     /// Its name in status and metrics.
@@ -97,6 +100,7 @@ impl DropReason {
             DropReason::N3Source => "n3_source",
             DropReason::NoQfi => "no_qfi",
             DropReason::UeToUe => "ue_to_ue",
+            DropReason::TooLong => "too_long",
         }
     }
 
@@ -142,6 +146,10 @@ impl DropReason {
             }
             DropReason::UeToUe => {
                 "UEs of this data network do not reach each other (upf.dnns[].ue_to_ue)"
+            }
+            DropReason::TooLong => {
+                "it is longer than 3,498 bytes, and XDP cannot pass it to the kernel: lower the \
+                 MTU of the UE or of N3"
             }
         }
     }

@@ -10,6 +10,10 @@
 /* Source address of frames that our own end returns to the kernel. */
 #define BOUNCE_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02 }
 
+/* MTU of that pair. The kernel drops longer frames that are redirected to it, and does not report
+ * it. */
+#define LINK_MTU 3498
+
 /* Origin of a frame. */
 enum origin {
 	FROM_PORT,	/* a physical or virtual interface */
@@ -207,13 +211,17 @@ inline_always int same_link(const __u8 *a, const __u8 *b)
 	return !differ;
 }
 
-/* Passes a tunnelled packet to the kernel for routing. The link header is overwritten. */
-inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __be16 protocol)
+/* Passes a tunnelled packet of `length` to the kernel for routing. The link header is
+ * overwritten. */
+inline_always int tunnelled_to_kernel(struct xdp_md *ctx, __u32 length, enum origin origin,
+				      __be16 protocol)
 {
 	static const __u8 own[6] = LINK_MAC;
 	struct ethhdr *eth = data_of(ctx);
 	if ((void *)(eth + 1) > end_of(ctx))
 		return lost(DROP_N3);
+	if (unlikely(length > LINK_MTU && origin != FROM_KERNEL))
+		return lost(DROP_TOO_LONG);
 	COUNT_STAT(to_kernel);
 	link_to(eth, own, own, protocol);
 	if (origin == FROM_KERNEL)
@@ -265,7 +273,7 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	}
 	struct hop *hop = next_hop4(ctx, settings.n3_ip4, peer);
 	if (unlikely(!hop || whole > hop->mtu))
-		return tunnelled_to_kernel(ctx, origin, bpf_htons(ETH_P_IP));
+		return tunnelled_to_kernel(ctx, whole, origin, bpf_htons(ETH_P_IP));
 	link_to(eth, hop->to, hop->from, bpf_htons(ETH_P_IP));
 	return send_to_hop(ctx, hop, origin);
 }
@@ -387,6 +395,8 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	}
 	if (!settings.has_n6)
 		return lost(DROP_N6);
+	if (unlikely(flow->length > LINK_MTU))
+		return lost(DROP_TOO_LONG);
 	if (unlikely(trace.capture) && rule)
 		capture_n6(ctx, flow->length);
 	COUNT_STAT(to_kernel);

@@ -8,7 +8,10 @@ use martlet_upf_datapath::conformance::{
     Rig, checks, checks_of_rare_rules, g_pdu, measure, packets_without_qfi_are_dropped, session,
     udp_packet,
 };
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::telemetry::balance;
 use martlet_upf_datapath::{Change, DatapathError};
+use martlet_upf_rules::Action;
 use martlet_upf_testing::in_namespace;
 use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
 use martlet_upf_testing::rig::{SocketRig, config};
@@ -277,6 +280,57 @@ fn packets_above_the_mtu_are_fragmented_or_rejected_by_the_kernel() {
     });
 }
 
+/// A frame of the loopback interface may be longer than the links between programs and kernel.
+#[test]
+fn packets_above_the_limit_of_the_links_are_counted() {
+    in_namespace(|| {
+        let mut rig = socket_rig(on_loopback());
+        let mut session = session(&rig, 1, 7, UE);
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        let counters = rig.datapath().counters();
+        let counted = |too_long: u64, lost: u64| {
+            let both = || (counters.drops(DropReason::TooLong).get(), counters.lost_packets.get());
+            let due = (0..300).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                both() == (too_long, lost)
+            });
+            assert!(due, "{:?}, not {:?}", both(), (too_long, lost));
+        };
+        let up = |rig: &mut SocketRig, length: usize| {
+            let packet = udp_packet((UE, 9000), (rig.remote(), 7000), &vec![b'u'; length - 28]);
+            rig.send_n3(&g_pdu(7, Some(9), &packet));
+        };
+        // From the UE: 3,498 bytes are the longest packet.
+        up(&mut rig, 3498);
+        assert_eq!(rig.receive_n6(), Some(vec![b'u'; 3470]));
+        counted(0, 0);
+        for (n, length) in [3499, 9000].into_iter().enumerate() {
+            up(&mut rig, length);
+            counted(n as u64 + 1, n as u64 + 1);
+        }
+        up(&mut rig, 100);
+        assert_eq!(rig.receive_n6(), Some(vec![b'u'; 72]), "the long ones were not sent");
+        // To the UE: the kernel fragments for `n6.mtu`, and no fragment is too long.
+        rig.send_n6(7000, &[b'd'; 5000]);
+        let parts: Vec<usize> =
+            (0..4).filter_map(|_| rig.receive_n3()).map(|bytes| bytes.len() - 16 - 20).collect();
+        assert_eq!((parts.len(), parts.iter().sum::<usize>()), (4, 5008), "{parts:?}");
+        counted(2, 2);
+        // Rules come first: this packet is dropped for another reason.
+        session.fars.values_mut().for_each(|far| far.action = Action::Drop);
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        up(&mut rig, 4000);
+        let dropped = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            counters.drops(DropReason::Action).get() == 1
+        });
+        assert!(dropped, "the reason is not the action of the FAR");
+        counted(2, 2);
+        let (received, sent_or_dropped) = balance(&counters, 0);
+        assert_eq!(received, sent_or_dropped, "{:?}", counters.named());
+    });
+}
+
 #[test]
 fn the_status_has_interfaces_and_table_occupancy() {
     in_namespace(|| {
@@ -313,7 +367,18 @@ fn fragments_are_reassembled_and_forwarded() {
         packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
         rig.send_n3(&g_pdu(7, Some(1), &packet));
         assert_eq!(rig.receive_n6(), Some(vec![b'u'; 1900]));
-        assert_eq!(rig.datapath().counters().uplink_bytes.get(), 1928);
+        let counters = rig.datapath().counters();
+        assert_eq!(counters.uplink_bytes.get(), 1928);
+        // Programs run in user space on one page.
+        rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 4000])));
+        let counted = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            counters.drops(DropReason::TooLong).get() == 1
+        });
+        let drops = DropReason::ALL.map(|reason| (reason.name(), counters.drops(reason).get()));
+        assert!(counted, "{:?} {drops:?}", counters.named());
+        let (received, sent_or_dropped) = balance(&counters, 0);
+        assert_eq!(received, sent_or_dropped, "{:?} {drops:?}", counters.named());
     });
 }
 

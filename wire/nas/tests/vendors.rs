@@ -1,6 +1,6 @@
 //! Messages as other vendors' UEs send them are decoded: the procedures decide on them.
 use martlet_nas::Nas5gsMessage;
-use martlet_wire_testing::{bytes, lines};
+use martlet_wire_testing::{bytes, lines, oracle};
 
 const VECTORS: &str = include_str!("vectors/vendors.tsv");
 
@@ -15,4 +15,14 @@ fn messages_of_other_vendors_are_decoded_and_encoded_to_the_same_octets() {
         messages += 1;
     }
     assert_eq!(messages, 2);
+}
+
+#[test]
+fn pycrate_reads_the_messages_of_other_vendors_and_encodes_the_same_octets() {
+    let messages: Vec<_> = lines(VECTORS)
+        .map(|fields| ("nas".to_owned(), fields[..2].join(" "), bytes(fields[2])))
+        .collect();
+    if let Some(wrong) = oracle::recode(&messages) {
+        assert!(wrong.is_empty(), "pycrate reads these otherwise:\n{}", wrong.join("\n"));
+    }
 }

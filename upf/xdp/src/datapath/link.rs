@@ -11,9 +11,9 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::Ipv4Addr;
 
-/// MTU of both ends: the largest that XDP supports on all interfaces. UEs' packets are smaller: see
-/// n6.mtu.
-const LARGEST: u32 = 3498;
+/// MTU of both ends: the largest that XDP supports on all interfaces, `LINK_MTU` of the programs.
+/// UEs' packets are smaller: see n6.mtu.
+pub(super) const LARGEST: u32 = 3498;
 
 /// The link, removed on drop.
 pub(super) struct Link {

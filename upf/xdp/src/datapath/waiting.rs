@@ -5,6 +5,7 @@
 //! through this queue, so that none overtakes another. Programs number the packets of a session:
 //! those from the sockets and from the ring buffer are merged here in that order.
 use super::Forwarder;
+use super::link::LARGEST;
 use super::ring::UserEvent;
 use super::state::{Entry, State, Waiting};
 use crate::loader::types::{rule, rule_flag, session};
@@ -18,6 +19,9 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// The longest frame that programs run on in user space: one of the link to the kernel, which fits
+/// a page with the kernel's own data.
+const LARGEST_FRAME: usize = LARGEST as usize + 14;
 /// Maximum number of drains of the ring per rule change.
 const MAX_DRAINS: usize = 64;
 
@@ -322,6 +326,11 @@ impl Forwarder {
 
     /// Runs a program on a frame, and sends the result. False: it must remain buffered.
     pub fn run(&self, program: Program, frame: &[u8], out: &mut Vec<u8>) -> bool {
+        // The kernel keeps the rest of longer frames where programs cannot read it.
+        if frame.len() > LARGEST_FRAME {
+            self.counters.dropped(DropReason::TooLong);
+            return true;
+        }
         match self.programs.run(program, self.inner, frame, out) {
             Ok(Verdict::Keep) => return false,
             Ok(Verdict::Redirect(ifindex)) => {
