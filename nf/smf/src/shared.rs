@@ -3,7 +3,7 @@ use crate::addresses::Pools;
 use crate::config::SmfConfig;
 use crate::limits::SessionLimits;
 use crate::n4::N4;
-use crate::procedures::user_plane::upf_return::ReturnPace;
+use crate::return_pace::ReturnPace;
 use crate::session_table::SessionTable;
 use martlet_context_store::{ContextStore, SetContexts};
 use martlet_nf::NfContext;

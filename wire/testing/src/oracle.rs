@@ -61,7 +61,8 @@ pub fn run(script: &str, input: &str) -> Option<String> {
 
 /// Have pycrate decode and encode messages again, each given as its kind, a name for the report,
 /// and its bytes: `nas`, `ngap`, `lpp`, `nrppa`, `pfcp`, `gtpu`, or the name of a transfer. The
-/// names of those that do not come back as they were, and what pycrate says. None where pycrate is not installed.
+/// names of those that do not come back as they were, and what pycrate says. None where pycrate is
+/// not installed.
 ///
 /// # Panics
 /// If the script fails.

@@ -167,7 +167,7 @@ pub(super) fn traffic_of_each_pdr_is_counted<R: Rig>(rig: &mut R) {
         assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(qfi));
     }
     expect(rig, [(up, (1, 100)), (down, (4, 400))]);
-    // A PDR that is created anew starts at zero.
+    // A PDR that is created again starts at zero.
     let pdr = session.pdrs.remove(&down).expect("the downlink PDR");
     apply(rig, &session);
     std::thread::sleep(std::time::Duration::from_millis(150));

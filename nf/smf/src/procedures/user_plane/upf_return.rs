@@ -2,8 +2,8 @@
 //! [`super::upf_failover`].
 //!
 //! A session returns while its UE is in CM-IDLE, with the UE's address (SSC mode 1 too): the SMF
-//! establishes it at the UPF that it left, then deletes it at the other one. No gNB has to be told.
-//! A session of a connected UE returns after its AN release.
+//! establishes it at the UPF that it left, then deletes it at the other one. No gNB needs a
+//! message. A session of a connected UE returns after its AN release.
 use super::{n4_session_establishment, n4_session_release};
 use crate::metrics;
 use crate::procedures::charging::charging_session;
@@ -11,33 +11,7 @@ use crate::session::{Session, UpConnection};
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::{UpfSession, UserPlanePath};
 use std::net::SocketAddr;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
-
-/// Limits the rate at which sessions return.
-pub struct ReturnPace {
-    /// Time between two sessions; `None` if no session returns.
-    interval: Option<Duration>,
-    /// The next free slot.
-    next: Mutex<Option<Instant>>,
-}
-
-impl ReturnPace {
-    /// Sessions per second; with 0 none returns.
-    pub fn new(per_s: u32) -> Self {
-        let interval = (per_s > 0).then(|| Duration::from_secs(1) / per_s);
-        ReturnPace { interval, next: Mutex::new(None) }
-    }
-
-    /// Reserves a slot, and returns the time until it.
-    fn reserve(&self, now: Instant) -> Option<Duration> {
-        let interval = self.interval?;
-        let mut next = self.next.lock().unwrap_or_else(|e| e.into_inner());
-        let slot = next.map_or(now, |next| next.max(now));
-        *next = Some(slot + interval);
-        Some(slot - now)
-    }
-}
+use std::time::Instant;
 
 /// Schedules the return if the UE is idle and the UPF that the session left is associated. The
 /// session stays where it is for a heartbeat interval at least, in case the UPF fails again.
@@ -88,20 +62,5 @@ pub async fn run(session: &mut Session) {
                 "session not returned to its UPF"
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_keep_the_rate_and_an_idle_time_saves_none() {
-        let (pace, start) = (ReturnPace::new(100), Instant::now());
-        let after = |ms| start + Duration::from_millis(ms);
-        let delay = |ms| Some(Duration::from_millis(ms));
-        assert_eq!([0, 0, 0].map(|ms| pace.reserve(after(ms))), [delay(0), delay(10), delay(20)]);
-        assert_eq!([25, 95, 95].map(|ms| pace.reserve(after(ms))), [delay(5), delay(0), delay(10)]);
-        assert_eq!(ReturnPace::new(0).reserve(start), None);
     }
 }
