@@ -80,3 +80,17 @@ pub fn recode(messages: &[(String, String, Vec<u8>)]) -> Option<Vec<String>> {
     });
     Some(wrong.collect())
 }
+
+/// Has pycrate decode and encode each message of a file of vectors (see [`lines`](crate::lines)):
+/// two fields with its name, then its bytes. Skipped where pycrate is not installed.
+///
+/// # Panics
+/// If pycrate does not encode the same bytes, or the script fails.
+pub fn assert_same_bytes(kind: &str, vectors: &str) {
+    let messages: Vec<_> = crate::lines(vectors)
+        .map(|fields| (kind.to_owned(), fields[..2].join(" "), crate::bytes(fields[2])))
+        .collect();
+    if let Some(wrong) = recode(&messages) {
+        assert!(wrong.is_empty(), "pycrate reads these otherwise:\n{}", wrong.join("\n"));
+    }
+}
