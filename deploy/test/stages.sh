@@ -87,9 +87,10 @@ fi
 [ "${1:-}" != --list ] || exit 0
 
 mkdir -p "$times"
-# deploy/test/steady.py appends the tests that this machine cannot run.
+# deploy/test/steady.py appends the tests that this machine cannot run, and those that failed.
 export MARTLET_SKIPPED=$PWD/$times/skipped
-: > "$MARTLET_SKIPPED"
+export MARTLET_UNSTEADY=$PWD/$times/unsteady MARTLET_FAILED=$PWD/$times/failed
+: > "$MARTLET_SKIPPED" > "$MARTLET_UNSTEADY" > "$MARTLET_FAILED"
 results=() failed=0 skipped=0 n=0
 for stage in "${stages[@]}"; do
     name=${stage%%:*} n=$((n + 1)) began=$SECONDS
@@ -112,7 +113,16 @@ if [ -s "$MARTLET_SKIPPED" ]; then
     printf '\n== Skipped on this machine\n'
     sort -u "$MARTLET_SKIPPED" | sed 's/^/    /'
 fi
+if [ -s "$MARTLET_UNSTEADY" ]; then
+    printf '\n== Failed once, and passed alone twice\n'
+    sed 's/^/    /' "$MARTLET_UNSTEADY"
+fi
 printf '\n== All stages\n'
 printf '    %s\n' "${results[@]}"
+# Last, since logs are often cut to their end.
+if [ -s "$MARTLET_FAILED" ]; then
+    printf '\n== Failed\n'
+    sed 's/^/    /' "$MARTLET_FAILED"
+fi
 echo "$((n - failed - skipped)) passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -9,6 +9,8 @@ program crashes, if the compiler fails, or if more than LIMIT tests fail.
 The test harness captures the output of tests that pass, and so the lines `SKIPPED: reason` of tests
 that this machine cannot run. The harness is therefore asked for that output, of which only these
 lines are used. They are listed at the end, and appended to the file MARTLET_SKIPPED if it is set.
+Tests that failed, with the end of their output, are appended to the file MARTLET_FAILED, and the
+unsteady ones to MARTLET_UNSTEADY.
 
     deploy/test/steady.py cargo test --workspace --locked --no-fail-fast [-- ARGUMENTS]
 """
@@ -19,6 +21,8 @@ import sys
 
 LIMIT = 5
 TIMES = 2
+# Lines of a failed test's output that are kept.
+KEPT = 12
 
 
 class Output:
@@ -99,6 +103,35 @@ def with_output_of_successes(command):
     return [*command, *([] if "--" in command else ["--"]), "--show-output"]
 
 
+def report(variable, lines):
+    """Appends lines to the file that an environment variable names."""
+    if file := os.environ.get(variable):
+        with open(file, "a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+
+def output_of(name, lines):
+    """The end of what a failed test printed."""
+    heading = f"---- {name} stdout ----"
+    if heading not in lines:
+        return []
+    rest = lines[lines.index(heading) + 1:]
+    end = next((at for at, line in enumerate(rest) if re.match(r"---- |failures:|stack backtrace", line)), None)
+    return [f"        {line[:300]}" for line in rest[:end] if line.strip()][-KEPT:]
+
+
+def report_failures(again, lines):
+    """Reports the failed tests, or the errors of a run whose failures cannot be parsed."""
+    if again is None:
+        errors = [line for line in lines if re.match(r"error|.* panicked at|fatal", line)]
+        report("MARTLET_FAILED", [line[:300] for line in errors[-KEPT:]])
+        return
+    for target, name in again[:LIMIT]:
+        report("MARTLET_FAILED", [f"{target} {name}", *output_of(name, lines)])
+    if len(again) > LIMIT:
+        report("MARTLET_FAILED", [f"and {len(again) - LIMIT} others"])
+
+
 def list_skipped(skipped):
     """Lists the tests that reported that this machine cannot run them."""
     if not skipped:
@@ -106,9 +139,7 @@ def list_skipped(skipped):
     print(f"\n{len(skipped)} tests or checks were skipped on this machine:")
     for line in sorted(skipped):
         print(f"    {line}")
-    if file := os.environ.get("MARTLET_SKIPPED"):
-        with open(file, "a", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in sorted(skipped))
+    report("MARTLET_SKIPPED", sorted(skipped))
 
 
 def main():
@@ -121,7 +152,9 @@ def main():
         return
     again = failed(output.lines)
     if not again or len(again) > LIMIT:
+        report_failures(again or None, output.lines)
         sys.exit(code)
+    first = output.lines
     for target, name in again:
         for time in range(TIMES):
             print(f"\nOnce more alone ({time + 1} of {TIMES}): {target} {name}", flush=True)
@@ -129,10 +162,13 @@ def main():
             passed = re.compile(r"test result: ok\. (\d+) passed")
             ran = sum(int(match[1]) for line in output.lines if (match := passed.match(line)))
             if code != 0 or ran == 0:
+                report_failures([(target, name)], first)
+                report("MARTLET_FAILED", ["    alone:", *output_of(name, output.lines)])
                 sys.exit(f"\n{name} ({target}) failed again alone.")
     print("\nUNSTEADY: these tests failed once and passed alone. Find the cause.")
     for target, name in again:
         print(f"    {target} {name}")
+        report("MARTLET_UNSTEADY", [f"{target} {name}", *output_of(name, first)])
 
 
 main()

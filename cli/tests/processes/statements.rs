@@ -75,35 +75,25 @@ async fn of_registrations(site: &Site, server: &TestPostgres) -> Result<()> {
     let alone = ue(&gnb, 2)?;
     alone.register().await?;
     tokio::time::sleep(rest).await;
-    let (statements, _) = since("one registration")?;
-    ensure!(statements <= 3, "{statements} statements for a registration");
+    let (statements, commits) = since("one registration")?;
+    ensure!(statements <= 3 && commits <= 2, "{statements} statements, {commits} commits");
     alone.establish_pdu_session(internet()).await?;
     tokio::time::sleep(rest).await;
-    let (statements, _) = since("its session")?;
-    ensure!(statements <= 3, "{statements} statements for a session");
-    // On a busy machine they arrive one by one, so that fewer share a commit.
-    let mut ues: Vec<Ue> = Vec::new();
-    for attempt in 1..=3 {
-        let first = 3 + ues.len() as u64;
-        let new = (first..first + 32).map(|n| ue(&gnb, n)).collect::<Result<Vec<Ue>>>()?;
-        let outcomes = futures_util::future::join_all(new.iter().map(Ue::register)).await;
-        outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
-        tokio::time::sleep(rest).await;
-        let (statements, commits) = since("32 registrations at the same time")?;
-        ensure!(statements <= 3 * 32, "{statements} statements");
-        let sessions = futures_util::future::join_all(
-            new.iter().map(|ue| ue.establish_pdu_session(internet())),
-        );
-        sessions.await.into_iter().collect::<Result<Vec<_>, _>>()?;
-        tokio::time::sleep(rest).await;
-        let (statements, of_sessions) = since("their sessions")?;
-        ensure!(statements <= 3 * 32, "{statements} statements");
-        ues.extend(new);
-        if commits <= 32 && of_sessions <= 32 {
-            break;
-        }
-        ensure!(attempt < 3, "{commits} commits, and {of_sessions} of sessions");
-    }
+    let (statements, commits) = since("its session")?;
+    ensure!(statements <= 3 && commits <= 1, "{statements} statements, {commits} commits");
+    // How many share a commit depends on the machine: at most each has its own.
+    let ues = (3..35).map(|n| ue(&gnb, n)).collect::<Result<Vec<Ue>>>()?;
+    let outcomes = futures_util::future::join_all(ues.iter().map(Ue::register)).await;
+    outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    tokio::time::sleep(rest).await;
+    let (statements, commits) = since("32 registrations at the same time")?;
+    ensure!(statements <= 3 * 32 && commits <= 2 * 32, "{statements} and {commits}");
+    let sessions =
+        futures_util::future::join_all(ues.iter().map(|ue| ue.establish_pdu_session(internet())));
+    sessions.await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    tokio::time::sleep(rest).await;
+    let (statements, commits) = since("their sessions")?;
+    ensure!(statements <= 3 * 32 && commits <= 32, "{statements} and {commits}");
     let all: Vec<&Ue> = ues.iter().chain([&warm, &alone]).collect();
     deregister_all(&core, &all).await?;
     gnb.shutdown().await;
@@ -111,7 +101,7 @@ async fn of_registrations(site: &Site, server: &TestPostgres) -> Result<()> {
 }
 
 #[test]
-fn a_registration_costs_at_most_three_statements_and_one_commit() {
+fn a_registration_costs_at_most_three_statements_and_two_commits() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = server("statements")? else { return Ok(()) };
         let site = Site::on("statements", Some(&server.url()))?;
