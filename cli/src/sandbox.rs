@@ -3,7 +3,7 @@ use crate::config::{API_FUNCTION, Config, PROCESSES};
 use martlet_context_store::ContextStoreConfig;
 use martlet_sandbox::{
     Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
-    hand_over, private_folder, share_folder,
+    hand_over, own_file, private_folder, remove_stale_socket, share_folder, share_with_group,
 };
 use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -194,22 +194,33 @@ fn key_file(config: &Config) -> Option<PathBuf> {
     }
 }
 
-/// The files that a function writes in folders of their own: databases and the UE history.
-fn written(name: &str, config: &Config) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    if let DatabaseUrl::File(file) = DatabaseUrl::parse(&config.udr.path) {
-        files.push(file);
+/// The databases of a function; `core` for all functions.
+fn databases(name: &str, config: &Config) -> Vec<PathBuf> {
+    let [amf, smf, chf, nrf] = context_stores(config);
+    let mut urls = Vec::new();
+    if matches!(name, "udr" | "core") || name == API_FUNCTION {
+        urls.push(DatabaseUrl::parse(&config.udr.path));
     }
-    let function = (name != "core").then_some(name);
-    files.extend(config.oam.history.file(&config.udr.path, function));
-    for store in context_stores(config) {
-        if let DatabaseUrl::File(file) = DatabaseUrl::parse(&store.database)
-            && !store.database.is_empty()
-        {
-            files.push(file);
+    for (function, store) in [("amf", amf), ("smf", smf), ("chf", chf), ("nrf", nrf)] {
+        let mut store = store.clone();
+        store.derive_database(&config.udr.path, &config.udr.key_file, function);
+        if store.is_enabled() && (name == function || name == "core") {
+            urls.push(DatabaseUrl::parse(&store.database));
         }
     }
-    files
+    let file = |url| if let DatabaseUrl::File(file) = url { Some(file) } else { None };
+    urls.into_iter().filter_map(file).collect()
+}
+
+/// The UE history that a function writes.
+fn history(name: &str, config: &Config) -> Option<PathBuf> {
+    let function = (name != "core").then_some(name);
+    config.oam.history.file(&config.udr.path, function).filter(|_| name != API_FUNCTION)
+}
+
+/// The files that a function writes in folders of their own: databases and the UE history.
+fn written(name: &str, config: &Config) -> Vec<PathBuf> {
+    databases(name, config).into_iter().chain(history(name, config)).collect()
 }
 
 /// Reduces the rights of this process to those of a function (`core` for all of them). Must be
@@ -217,7 +228,7 @@ fn written(name: &str, config: &Config) -> Vec<PathBuf> {
 pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
     share_runtime_folder(config);
     create_sbi_folder(name, config);
-    let mut settings = config.security.settings();
+    let mut settings = config.security.settings(name);
     if martlet_sandbox::is_root()
         && let Some(user) = &settings.user
         && let Err(error) = prepare(name, config, files, user)
@@ -267,12 +278,18 @@ pub fn share_runtime_folder(config: &Config) {
 /// Creates the folder of the SBI's sockets, for the user that the function becomes. Otherwise the
 /// function creates it itself.
 fn create_sbi_folder(name: &str, config: &Config) {
+    if !martlet_sandbox::is_root() || name == "core" {
+        return;
+    }
+    remove_stale_socket(&config.oam_endpoint(Some(name)).socket);
     if let Some(folder) = config.sbi_folder()
-        && martlet_sandbox::is_root()
-        && name != "core"
         && let Err(error) = private_folder(&folder, config.security.user().as_ref())
     {
         tracing::warn!(%error, "functions cannot create sockets of the SBI");
+    }
+    let own = config.sbi_sockets().map(|sockets| sockets.path(&config.sbi.of(name).authority()));
+    if let Some(Ok(socket)) = own {
+        remove_stale_socket(&socket);
     }
 }
 
@@ -295,16 +312,55 @@ pub fn enter_supervisor(config: &Config) -> Entered {
         Capability::CAP_SETPCAP,
         Capability::CAP_KILL,
         Capability::CAP_CHOWN,
+        Capability::CAP_FOWNER,
         Capability::CAP_DAC_OVERRIDE,
     ]);
     policy.runtime = policy.start.clone();
-    martlet_sandbox::enter(policy, &Settings { user: None, ..config.security.settings() })
+    martlet_sandbox::enter(policy, &Settings { user: None, ..config.security.settings("core") })
 }
 
 /// Gives the files that a function will write to its user. The capture exists already.
 fn prepare(name: &str, config: &Config, files: &Files, user: &User) -> Result<(), HandoverError> {
-    for file in written(name, config) {
-        hand_over(&file, user)?;
+    let Some(core) = config.security.user() else { return Ok(()) };
+    let former = config.security.uids();
+    if name == "core" || config.security.function_uids().is_empty() {
+        for file in written(name, config) {
+            hand_over(&file, user, &former)?;
+        }
+        return files.pcap.iter().try_for_each(|file| give_file(file, user, None));
     }
-    files.pcap.iter().try_for_each(|file| give_file(file, user))
+    for file in written(name, config) {
+        share_with_group(&file, &core)?;
+    }
+    // The API's groups are those of the functions, so that it copies their databases and reads
+    // their histories.
+    let is_own = user.uid != core.uid;
+    for file in databases(name, config) {
+        own_file(&file, user, &former, if is_own { 0o660 } else { 0o600 })?;
+    }
+    if let Some(file) = history(name, config) {
+        own_file(&file, user, &former, 0o640)?;
+    }
+    if !is_own && let Some(key) = key_file(config) {
+        give_file(&key, user, None)?;
+    }
+    for folder in folders_of_the_operator(name, config) {
+        // It may be the operator's own.
+        if let Err(error) = share_with_group(&folder.join("file"), &core) {
+            tracing::debug!(%error, "folder not shared with the functions' group");
+        }
+    }
+    // All functions write the same capture.
+    files.pcap.iter().try_for_each(|file| give_file(file, &core, Some(0o660)))
+}
+
+/// Folders that the configuration names, in which a function creates files.
+fn folders_of_the_operator(name: &str, config: &Config) -> Vec<PathBuf> {
+    match name {
+        "lmf" => {
+            config.lmf.user_plane.write_certificate.iter().map(|file| folder_of(file)).collect()
+        }
+        "upf" => config.upf.telemetry.captures.iter().cloned().collect(),
+        _ => Vec::new(),
+    }
 }

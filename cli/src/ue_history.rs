@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
@@ -19,6 +19,8 @@ use tracing_subscriber::layer::{Context as LayerContext, Filter};
 /// Maximum number of queued events. Further events are dropped and counted, so that no function
 /// waits for the disk.
 const MAX_QUEUED: usize = 8192;
+/// Permissions of a new file, unless the one before it has others.
+const PRIVATE: u32 = 0o600;
 /// Number of queued events that are written at once.
 const BATCH: usize = MAX_QUEUED / 4;
 /// Events of this time are written together. A wakeup of the writer for each event would cost more
@@ -220,7 +222,7 @@ impl HistoryConfig {
 /// # Errors
 /// The file cannot be written.
 pub fn open(file: &Path, config: &HistoryConfig) -> Result<HistoryWriter> {
-    let open = append(file)
+    let open = append(file, PRIVATE)
         .with_context(|| format!("{}: oam.history.path names the file", file.display()))?;
     let queue = Arc::new(Queue::default());
     let (file, max_size, files) =
@@ -248,8 +250,8 @@ impl Drop for HistoryWriter {
     }
 }
 
-fn append(file: &Path) -> std::io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(file)
+fn append(file: &Path, mode: u32) -> std::io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(mode).open(file)
 }
 
 fn numbered(file: &Path, n: u32) -> PathBuf {
@@ -285,6 +287,8 @@ fn write(mut open: File, file: &Path, queue: &Queue, max_size: u64, files: u32) 
 
 /// Renames the full file and opens the next one.
 fn rotate(file: &Path, files: u32) -> std::io::Result<File> {
+    // A group that may read the history reads the next file, too.
+    let mode = std::fs::metadata(file).map_or(PRIVATE, |file| file.permissions().mode() & 0o777);
     for n in (1..files).rev() {
         let _ = std::fs::rename(numbered(file, n), numbered(file, n + 1));
     }
@@ -292,7 +296,7 @@ fn rotate(file: &Path, files: u32) -> std::io::Result<File> {
         0 => std::fs::remove_file(file),
         _ => std::fs::rename(file, numbered(file, 1)),
     };
-    append(file)
+    append(file, mode)
 }
 
 /// The events of a UE in order of time, from the file, its older files and those of other
@@ -363,7 +367,7 @@ mod tests {
             queue.push(Record { ms, target: "martlet_amf::ue", fields });
         }
         queue.close();
-        write(append(&file).unwrap(), &file, &queue, 50_000, 2);
+        write(append(&file, PRIVATE).unwrap(), &file, &queue, 50_000, 2);
         let others = folder.join("martlet.amf.history");
         std::fs::write(
             &others,

@@ -21,8 +21,8 @@ import sys
 
 LIMIT = 5
 TIMES = 2
-# Lines of a failed test's output that are kept.
-KEPT = 12
+# Lines of a failed test's output that are reported.
+REPORTED = 12
 
 
 class Output:
@@ -116,15 +116,16 @@ def output_of(name, lines):
     if heading not in lines:
         return []
     rest = lines[lines.index(heading) + 1:]
-    end = next((at for at, line in enumerate(rest) if re.match(r"---- |failures:|stack backtrace", line)), None)
-    return [f"        {line[:300]}" for line in rest[:end] if line.strip()][-KEPT:]
+    ends = re.compile(r"---- |failures:|stack backtrace")
+    end = next((at for at, line in enumerate(rest) if ends.match(line)), None)
+    return [f"        {line[:300]}" for line in rest[:end] if line.strip()][-REPORTED:]
 
 
 def report_failures(again, lines):
     """Reports the failed tests, or the errors of a run whose failures cannot be parsed."""
     if again is None:
         errors = [line for line in lines if re.match(r"error|.* panicked at|fatal", line)]
-        report("MARTLET_FAILED", [line[:300] for line in errors[-KEPT:]])
+        report("MARTLET_FAILED", [line[:300] for line in errors[-REPORTED:]])
         return
     for target, name in again[:LIMIT]:
         report("MARTLET_FAILED", [f"{target} {name}", *output_of(name, lines)])

@@ -21,31 +21,93 @@ pub enum HandoverError {
     Owner(PathBuf, nix::Error),
 }
 
+/// Files beside an SQLite database: none, and its journals.
+const JOURNALS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
 /// Gives the user the files of a database or log: `file`, and those beside it whose names begin
-/// with its name without extension. The folder is given, too, if it has no other files.
+/// like its name up to the first dot. The folder is given, too, if it has no other files. Files of
+/// the users `former` are given like those of root.
 ///
 /// # Errors
 /// The folder stays unwritable for the user.
-pub fn hand_over(file: &Path, user: &User) -> Result<(), HandoverError> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()) else { return Ok(()) };
-    let (mut own, mut has_others) = (Vec::new(), false);
-    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-        match entry.file_name().to_str() {
-            Some(name) if name.starts_with(stem) => own.push(entry.path()),
-            _ => has_others = true,
-        }
-    }
+pub fn hand_over(file: &Path, user: &User, former: &[u32]) -> Result<(), HandoverError> {
+    let folder = folder_of(file);
+    let (own, has_others) = beside(file);
     if !is_writable(&folder, user) {
         if has_others {
             return Err(HandoverError::Folder(folder));
         }
-        give(&folder, user, SFlag::S_IFDIR)?;
+        give(&folder, user, SFlag::S_IFDIR, former, None)?;
     }
-    own.iter().try_for_each(|file| give(file, user, SFlag::S_IFREG))
+    own.iter().try_for_each(|file| give(file, user, SFlag::S_IFREG, former, None))
+}
+
+/// Gives a function that has a user of its own its database or log, with the journals, and creates
+/// an empty one. `mode` is what the user and its group may do. The group of the same number has no
+/// other members than those who may read the file.
+///
+/// # Errors
+/// The file cannot be created, or its owner cannot be changed.
+pub fn own_file(file: &Path, user: &User, former: &[u32], mode: u32) -> Result<(), HandoverError> {
+    let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+    match open(file, flags, Mode::from_bits_truncate(0o600)) {
+        Ok(_) | Err(nix::Error::EEXIST) => {}
+        Err(error) => return Err(HandoverError::Owner(file.into(), error)),
+    }
+    JOURNALS.iter().try_for_each(|end| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(end);
+        let mode = Mode::from_bits_truncate(mode);
+        give(Path::new(&name), user, SFlag::S_IFREG, former, Some(mode))
+    })
+}
+
+/// Lets functions that have a user each create files in the folder of `file`. It becomes the
+/// folder of the core's user, whose group all of them are in. As in `/tmp`, only the owner of a
+/// file can remove it.
+///
+/// # Errors
+/// The folder is of another user, or is root's and has files of others, and is not writable for
+/// the core's user.
+pub fn share_with_group(file: &Path, core: &User) -> Result<(), HandoverError> {
+    let folder = folder_of(file);
+    let failed = |error| HandoverError::Owner(folder.clone(), error);
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = open(&folder, flags, Mode::empty()).map_err(failed)?;
+    let status = fstat(&opened).map_err(failed)?;
+    if status.st_uid != core.uid {
+        if is_writable(&folder, &User { uid: u32::MAX, ..core.clone() }) {
+            return Ok(());
+        }
+        if status.st_uid != 0 || beside(file).1 {
+            return Err(HandoverError::Folder(folder));
+        }
+    }
+    let (uid, gid) = (Uid::from_raw(core.uid), Gid::from_raw(core.gid));
+    fchown(&opened, Some(uid), Some(gid)).map_err(failed)?;
+    fchmod(&opened, Mode::from_bits_truncate(status.st_mode & 0o777 | 0o1070)).map_err(failed)
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The files whose names begin like that of `file` up to the first dot, and whether the folder has
+/// others.
+fn beside(file: &Path) -> (Vec<PathBuf>, bool) {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let start = name.split('.').next().unwrap_or(name);
+    let (mut own, mut has_others) = (Vec::new(), false);
+    for entry in std::fs::read_dir(folder_of(file)).into_iter().flatten().flatten() {
+        match entry.file_name().to_str() {
+            Some(name) if name.starts_with(start) => own.push(entry.path()),
+            _ => has_others = true,
+        }
+    }
+    (own, has_others)
 }
 
 /// Lets the user create files in a folder of root, and creates the folder. As in `/tmp`, only
@@ -68,38 +130,53 @@ pub fn share_folder(folder: &Path, user: &User) -> Result<(), HandoverError> {
     fchmod(&opened, Mode::from_bits_truncate(0o1775)).map_err(failed)
 }
 
-/// Creates a folder that only root, and the user if there is one, can enter and write.
+/// Creates a folder that only root, and the group of the core's user if there is one, can enter
+/// and write. Only the owner of a socket there can remove it.
 ///
 /// # Errors
 /// The folder cannot be created, or belongs to another user.
-pub fn private_folder(folder: &Path, user: Option<&User>) -> Result<(), HandoverError> {
+pub fn private_folder(folder: &Path, core: Option<&User>) -> Result<(), HandoverError> {
     let failed = |error| HandoverError::Owner(folder.into(), error);
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| failed(nix::Error::from_raw(error.raw_os_error().unwrap_or(0))))?;
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let opened = open(folder, flags, Mode::empty()).map_err(failed)?;
-    match fstat(&opened).map_err(failed)?.st_uid {
-        0 => {}
-        owner if user.is_some_and(|user| user.uid == owner) => return Ok(()),
-        _ => return Err(failed(nix::Error::EPERM)),
+    let owner = fstat(&opened).map_err(failed)?.st_uid;
+    if owner != 0 && core.is_none_or(|core| core.uid != owner) {
+        return Err(failed(nix::Error::EPERM));
     }
-    let gid = user.map_or(0, |user| user.gid);
+    let gid = core.map_or(0, |core| core.gid);
     fchown(&opened, None, Some(Gid::from_raw(gid))).map_err(failed)?;
-    let mode = if user.is_some() { 0o770 } else { 0o700 };
+    let mode = if core.is_some() { 0o1770 } else { 0o700 };
     fchmod(&opened, Mode::from_bits_truncate(mode)).map_err(failed)
 }
 
-/// Gives the user one file of root.
+/// Removes the socket of a process that was killed, which another user may have made.
+pub fn remove_stale_socket(socket: &Path) {
+    use std::io::ErrorKind::ConnectionRefused;
+    let outcome = std::os::unix::net::UnixStream::connect(socket);
+    if outcome.is_err_and(|error| error.kind() == ConnectionRefused) {
+        let _ = std::fs::remove_file(socket);
+    }
+}
+
+/// Gives the user one file of root. With `mode`, its permissions are set, too.
 ///
 /// # Errors
 /// Its owner cannot be changed.
-pub fn give_file(file: &Path, user: &User) -> Result<(), HandoverError> {
-    give(file, user, SFlag::S_IFREG)
+pub fn give_file(file: &Path, user: &User, mode: Option<u32>) -> Result<(), HandoverError> {
+    give(file, user, SFlag::S_IFREG, &[], mode.map(Mode::from_bits_truncate))
 }
 
-/// Changes the owner of a file or folder of root. A link is left alone: a user who owns the folder
-/// may have put it there to get another file.
-fn give(path: &Path, user: &User, kind: SFlag) -> Result<(), HandoverError> {
+/// Changes the owner of a file or folder of root, or of one of the users `former`. A link is left
+/// alone: a user who owns the folder may have put it there to get another file.
+fn give(
+    path: &Path,
+    user: &User,
+    kind: SFlag,
+    former: &[u32],
+    mode: Option<Mode>,
+) -> Result<(), HandoverError> {
     let failed = |error| HandoverError::Owner(path.into(), error);
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
     let opened: OwnedFd = match open(path, flags, Mode::empty()) {
@@ -110,11 +187,13 @@ fn give(path: &Path, user: &User, kind: SFlag) -> Result<(), HandoverError> {
     let status = fstat(&opened).map_err(failed)?;
     let is_kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT == kind;
     let has_one_name = kind == SFlag::S_IFDIR || status.st_nlink == 1;
-    if !is_kind || !has_one_name || status.st_uid != 0 {
+    let is_ours = [0, user.uid].contains(&status.st_uid) || former.contains(&status.st_uid);
+    if !is_kind || !has_one_name || !is_ours {
         return Ok(());
     }
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
-    fchown(&opened, Some(uid), Some(gid)).map_err(failed)
+    fchown(&opened, Some(uid), Some(gid)).map_err(failed)?;
+    mode.map_or(Ok(()), |mode| fchmod(&opened, mode).map_err(failed))
 }
 
 fn is_writable(folder: &Path, user: &User) -> bool {
@@ -140,13 +219,13 @@ mod tests {
         }
         let folder = std::env::temp_dir().join(format!("martlet-handover-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let user = User { uid: 54321, gid: 54321 };
+        let user = User { uid: 54321, gid: 54321, groups: vec![] };
         let database = folder.join("martlet.db");
         for name in ["martlet.db", "martlet.db-wal", "martlet.amf.history"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         let owner = |name: &str| std::fs::symlink_metadata(folder.join(name)).unwrap().uid();
-        hand_over(&database, &user).unwrap();
+        hand_over(&database, &user, &[]).unwrap();
         assert_eq!(
             ["martlet.db", "martlet.db-wal", "martlet.amf.history", "."].map(owner),
             [54321; 4]
@@ -157,7 +236,7 @@ mod tests {
         std::fs::write(&secret, "root's").unwrap();
         symlink(&secret, folder.join("martlet.link")).unwrap();
         std::fs::hard_link(&secret, folder.join("martlet.hard")).unwrap();
-        hand_over(&database, &user).unwrap();
+        hand_over(&database, &user, &[]).unwrap();
         assert_eq!(std::fs::metadata(&secret).unwrap().uid(), 0);
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::remove_file(&secret).unwrap();
@@ -167,16 +246,58 @@ mod tests {
         private_folder(&sockets, Some(&user)).unwrap();
         let status = std::fs::metadata(&sockets).unwrap();
         let ids = (status.uid(), status.gid());
-        assert_eq!((ids, status.mode() & 0o7777), ((0, user.gid), 0o770));
+        assert_eq!((ids, status.mode() & 0o7777), ((0, user.gid), 0o1770));
         private_folder(&sockets, None).unwrap();
         assert_eq!(std::fs::metadata(&sockets).unwrap().mode() & 0o7777, 0o700);
 
         // A folder with files of others keeps its owner.
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("other"), "x").unwrap();
-        let error = hand_over(&database, &user).unwrap_err();
+        let error = hand_over(&database, &user, &[]).unwrap_err();
         assert!(matches!(error, HandoverError::Folder(_)), "{error}");
         assert_eq!(owner("."), 0);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn functions_with_a_user_each_share_the_folder_and_not_their_files() {
+        if !crate::user::is_root() {
+            return eprintln!("SKIPPED: files are given to others by root only");
+        }
+        let folder = std::env::temp_dir().join(format!("martlet-own-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let user = |id| User { uid: id, gid: id, groups: vec![] };
+        let (core, amf) = (user(54321), user(54322));
+        let of = |name: &str| {
+            let status = std::fs::symlink_metadata(folder.join(name)).unwrap();
+            (status.uid(), status.gid(), status.mode() & 0o7777)
+        };
+        let database = folder.join("martlet.amf.db");
+        std::fs::write(folder.join("martlet.db"), "x").unwrap();
+        std::fs::write(folder.join("martlet.amf.db-wal"), "x").unwrap();
+        share_with_group(&database, &core).unwrap();
+        own_file(&database, &amf, &[], 0o660).unwrap();
+        let group = std::fs::metadata(&folder).unwrap().mode() & 0o7;
+        assert_eq!(of("."), (54321, 54321, 0o1770 | group));
+        assert_eq!(of("martlet.amf.db"), (54322, 54322, 0o660));
+        assert_eq!(of("martlet.amf.db-wal"), (54322, 54322, 0o660));
+        assert_eq!(of("martlet.db").0, 0, "the file of another function");
+
+        // Back to one user for all: files of the former users are given, and no others.
+        std::fs::write(folder.join("martlet.other"), "x").unwrap();
+        std::os::unix::fs::chown(folder.join("martlet.other"), Some(54323), None).unwrap();
+        hand_over(&folder.join("martlet.db"), &core, &[54322]).unwrap();
+        let owners = ["martlet.db", "martlet.amf.db", "martlet.other"].map(|name| of(name).0);
+        assert_eq!(owners, [54321, 54321, 54323]);
+
+        // A folder of root with files of others belongs to root afterwards, too.
+        std::os::unix::fs::chown(&folder, Some(0), Some(0)).unwrap();
+        std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        std::fs::write(folder.join("other"), "x").unwrap();
+        let error = share_with_group(&database, &core).unwrap_err();
+        assert!(matches!(error, HandoverError::Folder(_)), "{error}");
+        assert_eq!(of("."), (0, 0, 0o755));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

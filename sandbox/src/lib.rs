@@ -40,10 +40,13 @@ mod user;
 pub use caps::{Capability, CapsHashSet};
 use error::ReductionError;
 pub use file_access::{FileAccess, has_landlock};
-pub use handover::{HandoverError, give_file, hand_over, private_folder, share_folder};
+pub use handover::{
+    HandoverError, give_file, hand_over, own_file, private_folder, remove_stale_socket,
+    share_folder, share_with_group,
+};
 pub use process::ProcessRights;
 pub use seccomp::{FILTERS, FilterError, SeccompMode, compile};
-pub use user::{User, UserError, is_root};
+pub use user::{User, UserError, is_mapped, is_root};
 
 use serde::Serialize;
 use std::sync::OnceLock;

@@ -6,7 +6,7 @@ use crate::{StoreError, schema};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ops::Deref;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -158,7 +158,8 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
 
 /// Creates the file with access for its owner only, and withdraws the access of others from the
 /// existing file, its log and its journal. SQLite gives the files that it makes itself the
-/// permissions of the database. The files of another owner are left to their owner.
+/// permissions of the database. The files of another owner are left to their owner, and a group
+/// that is the owner's own keeps its access.
 fn private_files(path: &Path) -> std::io::Result<()> {
     let create = std::fs::OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path);
     match create {
@@ -170,7 +171,11 @@ fn private_files(path: &Path) -> std::io::Result<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         let Ok(metadata) = std::fs::symlink_metadata(&name) else { continue };
-        if !metadata.is_file() || metadata.permissions().mode() & 0o077 == 0 {
+        let mode = metadata.permissions().mode();
+        // Root prepares the files so for a process with a user of its own.
+        let (uid, gid) = (metadata.uid(), metadata.gid());
+        let is_prepared = mode & 0o777 == 0o660 && uid == gid && uid != 0;
+        if !metadata.is_file() || mode & 0o077 == 0 || is_prepared {
             continue;
         }
         match std::fs::set_permissions(&name, std::fs::Permissions::from_mode(PRIVATE)) {

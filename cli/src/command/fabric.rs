@@ -19,7 +19,7 @@ pub struct FabricArgs {
 pub fn run(args: FabricArgs) -> Result<()> {
     let mut config = args.config.load()?;
     config.fabric.set_socket();
-    config.fabric.admit(config.security.user());
+    config.fabric.admit(&config.security.uids());
     sandbox::share_runtime_folder(&config);
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();

@@ -48,7 +48,7 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
         );
         let capture = args.capture.shared()?;
         config.sbi.warn_if_open();
-        config.fabric.admit(config.security.user());
+        config.fabric.admit(&config.security.uids());
         sandbox::enter_supervisor(&config).seal();
         runtime::protect_memory()?;
         let function = FunctionCommand { file, sbi, log: log.clone(), capture };

@@ -3,7 +3,6 @@ use martlet_config::Finding;
 use martlet_fabric::{
     Domain, FabricConfig, ManagerConfig, ManagerLimits, ProcessLimits, Sizes, Spin, default_socket,
 };
-use martlet_sandbox::User;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -66,11 +65,11 @@ impl FabricSection {
         self.socket = Some(self.socket());
     }
 
-    /// Admits the processes of the manager's user and of `user`, unless domains are configured.
-    pub fn admit(&mut self, user: Option<User>) {
-        if let Some(user) = user.filter(|_| self.domains.is_empty()) {
+    /// Admits the processes of the manager's user and of these, unless domains are configured.
+    pub fn admit(&mut self, uids: &[u32]) {
+        if !uids.is_empty() && self.domains.is_empty() {
             self.domains = ManagerConfig::default().domains;
-            self.domains.iter_mut().for_each(|domain| domain.uids.push(user.uid));
+            self.domains.iter_mut().for_each(|domain| domain.uids.extend(uids));
         }
     }
 

@@ -193,7 +193,12 @@ impl Config {
 
     /// The OAM endpoint of the core, or of a function in a process of its own.
     pub fn oam_endpoint(&self, function: Option<&str>) -> OamEndpoint {
-        self.oam.endpoint(&self.fabric, function)
+        let mut endpoint = self.oam.endpoint(&self.fabric, function);
+        // The API asks the functions.
+        let api = self.security.user_of(API_FUNCTION).filter(|_| self.oam.api.enabled);
+        let own = nix::unistd::geteuid().as_raw();
+        endpoint.users.extend(api.map(|user| user.uid).filter(|uid| *uid != own));
+        endpoint
     }
 
     /// The socket of the API.
@@ -203,8 +208,7 @@ impl Config {
 
     /// The unix sockets of the SBI, unless it uses TCP.
     pub fn sbi_sockets(&self) -> Option<LocalSockets> {
-        let users = self.security.user().map(|user| user.uid);
-        let sockets = || LocalSockets::new(self.fabric.sbi_folder(), users.into_iter().collect());
+        let sockets = || LocalSockets::new(self.fabric.sbi_folder(), self.security.uids());
         self.sbi.uses_sockets().then(sockets)
     }
 

@@ -59,19 +59,31 @@ impl Attacker {
 
     /// Opens a file, and closes it again.
     pub fn open(&mut self, path: &str, flags: libc::c_int) -> Result<i64> {
-        // Below the stack and its red zone.
-        let at = (self.registers.rsp - 8192) & !15;
-        let mut memory =
-            std::fs::OpenOptions::new().write(true).open(format!("/proc/{}/mem", self.pid))?;
-        memory.seek(SeekFrom::Start(at))?;
-        memory.write_all(path.as_bytes())?;
-        memory.write_all(&[0])?;
+        let at = self.write(path)?;
         let arguments = [libc::AT_FDCWD as i64 as u64, at, flags as u64, 0o600, 0, 0];
         let opened = self.call(libc::SYS_openat, arguments)?;
         if opened >= 0 {
             self.call(libc::SYS_close, [opened as u64, 0, 0, 0, 0, 0])?;
         }
         Ok(opened)
+    }
+
+    /// Removes a file.
+    pub fn unlink(&mut self, path: &str) -> Result<i64> {
+        let at = self.write(path)?;
+        self.call(libc::SYS_unlink, [at, 0, 0, 0, 0, 0])
+    }
+
+    /// Writes a string into the memory of the process. Returns its address.
+    fn write(&mut self, text: &str) -> Result<u64> {
+        // Below the stack and its red zone.
+        let at = (self.registers.rsp - 8192) & !15;
+        let mut memory =
+            std::fs::OpenOptions::new().write(true).open(format!("/proc/{}/mem", self.pid))?;
+        memory.seek(SeekFrom::Start(at))?;
+        memory.write_all(text.as_bytes())?;
+        memory.write_all(&[0])?;
+        Ok(at)
     }
 
     fn detach(&mut self) {

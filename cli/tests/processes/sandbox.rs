@@ -12,13 +12,24 @@ use martlet_ran::{
 use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of, unique_namespace};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Duration;
 
 /// A user that no machine has.
 const USER: u32 = 54_321;
 
-/// A site whose processes become another user, with the text added to its configuration.
+/// The first of the functions' users.
+const FUNCTION_USERS: u32 = 60_900;
+
+/// The user of a function: the UDR has the core's, since the API writes its database, too.
+fn user_of(name: &str) -> u32 {
+    let position = martlet::config::PROCESSES.iter().position(|process| *process == name);
+    let position = position.expect("a function") as u32;
+    if name == "udr" { USER } else { FUNCTION_USERS + position }
+}
+
+/// A site whose processes become other users, with the text added to its configuration.
 fn site(name: &str, more: &str) -> Result<Site> {
     let site = Site::new(name)?;
     let mut config = std::fs::OpenOptions::new().append(true).open(site.config())?;
@@ -66,7 +77,9 @@ fn check_rights(core: &CoreProcess) -> Result<()> {
         let status = proc_status(pid)?;
         let of = |field: &str| status.get(field).map(String::as_str).unwrap_or_default();
         let uids: Vec<_> = of("Uid").split_whitespace().map(str::to_owned).collect();
-        ensure!(uids == vec![USER.to_string(); 4], "{name} runs as {uids:?}");
+        ensure!(uids == vec![user_of(name).to_string(); 4], "{name} runs as {uids:?}");
+        let groups = if name == "udr" { String::new() } else { USER.to_string() };
+        ensure!(of("Groups") == groups, "{name} is in the groups {:?}", of("Groups"));
         ensure!(of("NoNewPrivs") == "1", "{name}: {status:?}");
         ensure!(of("Seccomp") == "2", "{name} has no filter: {status:?}");
         let limits = std::fs::read_to_string(format!("/proc/{pid}/limits"))?;
@@ -251,6 +264,48 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
     });
 }
 
+/// The API copies the databases of functions that have other users, and reads their histories.
+#[test]
+fn the_api_of_a_core_with_a_user_for_each_function_copies_databases_and_reads_histories() {
+    in_namespace(|| async {
+        let site = site("sandbox-api", &format!("security: {{ user: \"{USER}\" }}"))?;
+        let config = std::fs::read_to_string(site.config())?;
+        let config = config.replace("oam: {", "oam: { api: { enabled: true },");
+        std::fs::write(site.config(), config)?;
+        let core = site.start(&["--split"])?;
+        let gnb = gnb().await?;
+        let ue = ue(&gnb, 1)?;
+        ue.register().await?;
+        let run = |arguments: &[&str]| -> Result<String> {
+            let command =
+                Command::new(MARTLET).args(arguments).arg("-c").arg(site.config()).output()?;
+            let errors = String::from_utf8_lossy(&command.stderr);
+            ensure!(command.status.success(), "{arguments:?}: {errors}");
+            ensure!(!errors.contains("the core did not make the backup"), "{errors}");
+            Ok(String::from_utf8_lossy(&command.stdout).into_owned())
+        };
+        let folder = site.0.join("backup").display().to_string();
+        let made = run(&["backup", &folder])?;
+        for name in ["subscribers.db", "amf.db", "smf.db"] {
+            let file = site.0.join("backup").join(name);
+            ensure!(std::fs::metadata(&file)?.len() > 0, "{name}: {made}");
+        }
+        let events = site.0.join("martlet.amf.history");
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+        while std::fs::metadata(&events)?.len() == 0 {
+            ensure!(tokio::time::Instant::now() < give_up, "the AMF wrote no history");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let groups = proc_status(function(&core, "oam")?)?["Groups"].clone();
+        let (group, mode) = (events.metadata()?.gid(), events.metadata()?.mode() & 0o777);
+        ensure!(groups.split_whitespace().any(|one| one == group.to_string()), "{groups}");
+        ensure!((group, mode) == (user_of("amf"), 0o640), "{group} {mode:o}");
+        ue.deregister().await?;
+        gnb.shutdown().await;
+        core.stop()
+    });
+}
+
 #[test]
 fn one_process_with_reduced_rights_serves_procedures_of_every_kind() {
     in_namespace(|| async {
@@ -407,6 +462,55 @@ mod attack {
                 ensure!(result == EACCES, "{path}: {result}");
             }
             Ok(())
+        });
+    }
+
+    #[test]
+    fn attack_from_inside_the_amf_process_opens_no_database_of_other_functions() {
+        in_namespace(|| async {
+            let settings = format!("security: {{ user: \"{USER}\", seccomp: errno }}");
+            let site = site("attack-databases", &settings)?;
+            let core = site.start(&["--split", "--sbi", "http"])?;
+            let mut attacker = Attacker::inside(function(&core, "amf")?)?;
+            let (read, write) = (libc::O_RDONLY, libc::O_RDWR);
+            let path = |name: &str| site.0.join(name).display().to_string();
+            let own = path("martlet.amf.db");
+            ensure!(attacker.open(&own, write)? >= 0, "the AMF's own database");
+            let others = [
+                "martlet.db",
+                "martlet.db-wal",
+                "operator.key",
+                "martlet.smf.db",
+                "martlet.smf.db-wal",
+                "martlet.nrf.db",
+                "martlet.smf.history",
+            ];
+            for name in others {
+                ensure!(std::path::Path::new(&path(name)).exists(), "{name} is missing");
+                for flags in [read, write] {
+                    let result = attacker.open(&path(name), flags)?;
+                    ensure!(result == EACCES, "{name} returned {result}");
+                }
+            }
+            // Nor does it replace them, or listen in place of another function.
+            let socket = |name: &str| site.0.join("sbi").join(name).display().to_string();
+            let sockets = std::fs::read_dir(site.0.join("sbi"))?.flatten();
+            let foreign = sockets.filter(|entry| {
+                entry.metadata().is_ok_and(|status| status.uid() != user_of("amf"))
+            });
+            let mut targets: Vec<_> =
+                foreign.map(|entry| socket(&entry.file_name().to_string_lossy())).collect();
+            ensure!(targets.len() >= 8, "{targets:?}");
+            targets.extend(["martlet.db", "martlet.smf.db"].map(path));
+            for target in targets {
+                let result = attacker.unlink(&target)?;
+                ensure!(result == EPERM, "unlink of {target} returned {result}");
+            }
+            drop(attacker);
+            let gnb = gnb().await?;
+            registration_cycle(&ue(&gnb, 1)?).await?;
+            gnb.shutdown().await;
+            core.stop()
         });
     }
 
