@@ -64,6 +64,16 @@ printf '\x04{"amfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","deregCallba
 '/a/b","guami":{"plmnId":{"mcc":"208","mnc":"93"},"amfId":"cafe00"},"ratType":"NR"}' |
     text sbi_json registration
 
+# SUPIs of each kind of TS 29.571, and some that are refused.
+number=0
+for supi in imsi-00101 nai-user@realm.example nai-a/b?c%41 gci-00-11@5gc.example gli-x \
+    001010000000001 suci-0-001-01-0000-0-0-1 'nai-a\nb' 'nai-\u0000' 'a\u2028b' .. ''; do
+    number=$((number + 1))
+    printf '\x07{"supi":"%s","pduSessionId":1,"pduSessionType":"IPV4","dnn":"a","notificationUri"'\
+':"http://a/b","sliceInfo":{"sst":1}}' "$supi" |
+        text sbi_json "supi-$number"
+done
+
 # Bodies of other vendors' functions, of the types that fuzz/targets/bodies has.
 perl -F'\t' -ne '
     BEGIN { %choice = (NfProfile => 0, SearchResult => 1, AccessAndMobilitySubscriptionData => 4) }

@@ -1,8 +1,6 @@
 //! A host of the data network, in its own network namespace, on a link to the UPF's namespace.
-use crate::run;
+use crate::{run, within_netns};
 use anyhow::{Context, Result, ensure};
-use nix::sched::{CloneFlags, setns};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -59,12 +57,7 @@ impl DataNetworkHost {
     /// # Errors
     /// The namespace cannot be opened, or the port is in use.
     pub fn listen(&self, port: u16) -> Result<TcpListener> {
-        let namespace = File::open(format!("/run/netns/{}", self.name))?;
-        let bound = std::thread::spawn(move || -> Result<TcpListener> {
-            setns(namespace, CloneFlags::CLONE_NEWNET)?;
-            Ok(TcpListener::bind((DN_HOST, port))?)
-        });
-        bound.join().map_err(|_| anyhow::anyhow!("the thread in the namespace panicked"))?
+        within_netns(&self.name, move || Ok(TcpListener::bind((DN_HOST, port))?))
     }
 
     /// Starts an iperf3 server on the host.

@@ -1,5 +1,7 @@
 //! A network namespace for each test: tests share neither addresses nor interfaces.
-use nix::sched::{CloneFlags, unshare};
+use anyhow::Result;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
 use std::future::Future;
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub fn in_namespace<T, F>(test: T)
 where
     T: FnOnce() -> F + Send + 'static,
-    F: Future<Output = anyhow::Result<()>>,
+    F: Future<Output = Result<()>>,
 {
     in_namespace_within(LIMIT, test);
 }
@@ -22,7 +24,7 @@ where
 pub fn in_namespace_within<T, F>(limit: Duration, test: T)
 where
     T: FnOnce() -> F + Send + 'static,
-    F: Future<Output = anyhow::Result<()>>,
+    F: Future<Output = Result<()>>,
 {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("MARTLET_LOG"))
@@ -31,7 +33,7 @@ where
     // The thread has the name of the test, which `skip` prints.
     let name = std::thread::current().name().unwrap_or("test").to_owned();
     let builder = std::thread::Builder::new().name(name);
-    let thread = builder.spawn(move || -> anyhow::Result<()> {
+    let thread = builder.spawn(move || -> Result<()> {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             crate::skip(&format!(
                 "cannot create a network namespace ({error}); run the tests as root"
@@ -52,4 +54,21 @@ where
         Ok(outcome) => outcome.unwrap_or_else(|error| panic!("{error:?}")),
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// Runs a function on a thread of its own in the network namespace with this name. A socket that it
+/// opens stays in that namespace.
+///
+/// # Errors
+/// The namespace cannot be entered, or the function fails.
+pub fn within_netns<T: Send + 'static>(
+    name: &str,
+    function: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let namespace = File::open(format!("/run/netns/{name}"))?;
+    let thread = std::thread::spawn(move || -> Result<T> {
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        function()
+    });
+    thread.join().map_err(|_| anyhow::anyhow!("the thread in the namespace panicked"))?
 }

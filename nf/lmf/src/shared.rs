@@ -5,7 +5,7 @@ use crate::nrppa::Nrppa;
 use crate::user_plane::{Command, Supi, transport};
 use martlet_lcs_channel::Kind;
 use martlet_nf::{Criteria, NfContext};
-use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi::{Multipart, Problem, content_type, path_segment};
 use martlet_sbi_api::common::RefToBinaryData;
 use martlet_sbi_api::namf_communication::{
     AmfCommunicationClient, N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData,
@@ -83,7 +83,8 @@ impl Shared {
 
     /// Namf_Communication_N1MessageSubscribe: subscribes to the UE's messages of a class.
     pub(crate) async fn subscribe(&self, ue: &Supi, class: N1MessageClass) -> Result<(), Problem> {
-        let uri = format!("{}/nlmf-callback/v1/n1-messages/{ue}", self.context.api_root());
+        let root = self.context.api_root();
+        let uri = format!("{root}/nlmf-callback/v1/n1-messages/{}", path_segment(ue));
         let data = UeN1N2InfoSubscriptionCreateData {
             n1_message_class: Some(class),
             n1_notify_callback_uri: Some(uri),

@@ -2,7 +2,7 @@
 //! (Nudm_SDM_Notification; TS 23.502, 4.5.1; TS 29.503, 5.2.2.5).
 use crate::Udm;
 use martlet_nf::Criteria;
-use martlet_sbi::Problem;
+use martlet_sbi::{Problem, path_segment};
 use martlet_sbi_api::common::NotifyItem;
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -58,7 +58,8 @@ impl UdrDataCallback for Udm {
             return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("ueId"));
         };
         // The notification names the UDM's resource, not the UDR's.
-        let resource_id = format!("{}/nudm-sdm/v2/{supi}", self.context.api_root());
+        let root = self.context.api_root();
+        let resource_id = format!("{root}/nudm-sdm/v2/{}", path_segment(&supi));
         let changes =
             body.notify_items.into_iter().flatten().flat_map(|item| item.changes).collect();
         let notify_items = vec![NotifyItem { resource_id, changes }];

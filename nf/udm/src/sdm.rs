@@ -1,7 +1,7 @@
 //! Nudm_SubscriberDataManagement (TS 29.503, 5.2).
 use crate::Udm;
 use martlet_interop::{Quirk, SbiQuirk};
-use martlet_sbi::{Created, Problem};
+use martlet_sbi::{Created, Problem, path_segment};
 use martlet_sbi_api::TextList;
 use martlet_sbi_api::common::PlmnId;
 use martlet_sbi_api::nudm_sdm::{
@@ -163,8 +163,9 @@ impl UdmSubscriberDataManagement for Udm {
         let id = id.ok_or_else(|| {
             Problem::system_failure("the UDR's answer has no subscription identity")
         })?;
+        let segment = path_segment(ue_id);
         let location =
-            format!("{}/nudm-sdm/v2/{ue_id}/sdm-subscriptions/{id}", self.context.api_root());
+            format!("{}/nudm-sdm/v2/{segment}/sdm-subscriptions/{id}", self.context.api_root());
         body.subscription_id = Some(id);
         Ok(Created { location, body })
     }

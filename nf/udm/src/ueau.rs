@@ -1,7 +1,7 @@
 //! Nudm_UEAuthentication: de-concealment of SUCIs and authentication vectors (TS 29.503, 5.4; TS
 //! 33.501, 6.1.3 and 6.12).
 use crate::{Udm, metrics};
-use martlet_sbi::{Created, JsonPatch, PatchItem, Problem};
+use martlet_sbi::{Created, JsonPatch, PatchItem, Problem, path_segment};
 use martlet_sbi_api::common::{Hex, SecretHex, SecretText, Supi};
 use martlet_sbi_api::nudm_ueau::{
     AuthEvent, AuthType, AuthenticationInfoRequest, AuthenticationInfoResult, AuthenticationVector,
@@ -37,7 +37,8 @@ impl UdmUeAuthentication for Udm {
     ) -> Result<Created<AuthEvent>, Problem> {
         self.udr(supi).await?.create_authentication_status(supi, body.clone()).await?;
         // One event per subscriber is stored, so its identity is constant.
-        let location = format!("{}/nudm-ueau/v1/{supi}/auth-events/1", self.context.api_root());
+        let root = self.context.api_root();
+        let location = format!("{root}/nudm-ueau/v1/{}/auth-events/1", path_segment(supi));
         Ok(Created { location, body })
     }
 

@@ -1,7 +1,7 @@
 //! Nudm_UEContextManagement: the AMF and SMFs that serve a UE (TS 29.503, 5.3).
 use crate::Udm;
 use martlet_nf::NfContext;
-use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, trace};
+use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, path_segment, trace};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_uecm::{
     Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData,
@@ -74,8 +74,9 @@ impl UdmUeContextManagement for Udm {
             .map_err(|_| Problem::system_failure("the registration was not stored"))??;
         if reply.status == 201 {
             let root = self.context.api_root();
+            let segment = path_segment(ue_id);
             reply = StatusReply::created(
-                format!("{root}/nudm-uecm/v1/{ue_id}/registrations/amf-3gpp-access"),
+                format!("{root}/nudm-uecm/v1/{segment}/registrations/amf-3gpp-access"),
                 body,
             );
         }
@@ -158,8 +159,10 @@ impl UdmUeContextManagement for Udm {
             return Ok(reply);
         }
         let root = self.context.api_root();
-        let location =
-            format!("{root}/nudm-uecm/v1/{ue_id}/registrations/smf-registrations/{pdu_session_id}");
+        let segment = path_segment(ue_id);
+        let location = format!(
+            "{root}/nudm-uecm/v1/{segment}/registrations/smf-registrations/{pdu_session_id}"
+        );
         Ok(StatusReply::created(location, body))
     }
 

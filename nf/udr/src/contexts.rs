@@ -1,6 +1,6 @@
 //! Context data of subscribers: registrations, authentication status and subscriptions.
 use crate::{Udr, problem};
-use martlet_sbi::{Problem, StatusReply};
+use martlet_sbi::{Problem, StatusReply, path_segment};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -33,6 +33,7 @@ impl Udr {
         let json = serde_json::to_string(&value).map_err(problem::of_json)?;
         let made = self.data.put(supi, kind, key, json).await.map_err(problem::of_store)?;
         let location = || {
+            let supi = path_segment(supi);
             format!(
                 "{}/nudr-dr/v2/subscription-data/{supi}/context-data/{kind}/{key}",
                 self.context.api_root()

@@ -86,7 +86,9 @@ async fn notify(udr: &Udr, supi: &str) {
     let deleted = found.is_ok_and(|found| found.is_none());
     // The database does not record which data changed: the consumer has to read all of it again.
     let op = if deleted { ChangeType::Remove } else { ChangeType::Replace };
-    let resource_id = format!("{}/nudr-dr/v2/subscription-data/{supi}", udr.context.api_root());
+    let root = udr.context.api_root();
+    let resource_id =
+        format!("{root}/nudr-dr/v2/subscription-data/{}", martlet_sbi::path_segment(supi));
     let body = DataChangeNotify {
         original_callback_reference: Some(references.into_iter().collect()),
         ue_id: Some(supi.to_string()),

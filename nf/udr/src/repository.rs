@@ -2,7 +2,7 @@
 use crate::contexts::{NO_SUBSCRIBER, SINGLE, kind};
 use crate::{Udr, problem, provisioned};
 use martlet_nf::callbacks::check_share;
-use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
+use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply, path_segment};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
@@ -256,8 +256,9 @@ impl UdrDataRepository for Udr {
         let id = again
             .unwrap_or_else(|| self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string());
         body.subscription_id = Some(id.clone());
+        let segment = path_segment(ue_id);
         let location = format!(
-            "{}/nudr-dr/v2/subscription-data/{ue_id}/context-data/sdm-subscriptions/{id}",
+            "{}/nudr-dr/v2/subscription-data/{segment}/context-data/sdm-subscriptions/{id}",
             self.context.api_root()
         );
         self.put(ue_id, kind::SDM, &id, body.clone()).await?;

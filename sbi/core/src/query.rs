@@ -1,5 +1,6 @@
 //! Query parameters (TS 29.501, 4.4; TS 29.500, 5.2.2): typed at both ends, text in the URI.
 use crate::Problem;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The pairs of a query string, decoded.
@@ -150,9 +151,25 @@ pub fn invalid_query_parameter(name: &str, value: &str) -> Problem {
     problem
 }
 
+/// A text as one segment of a path: percent-encoded (RFC 3986, 2.1), so that an identity that comes
+/// from elsewhere neither ends its segment nor names another resource.
+pub fn path_segment(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(is_unreserved) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    percent_encode(text, &mut out);
+    Cow::Owned(out)
+}
+
+/// RFC 3986, 2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
 pub(crate) fn percent_encode(text: &str, out: &mut String) {
     for &byte in text.as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        if is_unreserved(byte) {
             out.push(byte as char);
         } else {
             let _ = write!(out, "%{byte:02X}");
@@ -195,6 +212,19 @@ mod tests {
         let mut text = String::new();
         query.append_to(&mut text);
         assert_eq!(Query::parse(&text[1..]), query);
+    }
+
+    #[test]
+    fn segments_stay_one_segment() {
+        assert!(matches!(path_segment("imsi-001010000000001"), Cow::Borrowed(_)));
+        for text in ["nai-a/b@c.example", "nai-?x#y", "nai-%61", "nai-a b", "nai-\u{e9}"] {
+            let segment = path_segment(text);
+            assert!(
+                !segment.contains(['/', '?', '#', ' ', '@']) && segment.is_ascii(),
+                "{segment}"
+            );
+            assert_eq!(percent_decode(&segment, false), text);
+        }
     }
 
     #[test]

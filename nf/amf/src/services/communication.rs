@@ -161,8 +161,8 @@ impl AmfCommunication for Amf {
         let (answer, answered) = oneshot::channel();
         self.send_event(&ue, Event::HandoverFromAmf(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(full()))?;
-        let location =
-            format!("{}/namf-comm/v1/ue-contexts/{ue_context_id}", self.context.api_root());
+        let (root, ue) = (self.context.api_root(), martlet_sbi::path_segment(ue_context_id));
+        let location = format!("{root}/namf-comm/v1/ue-contexts/{ue}");
         Ok(Created { location, body: created })
     }
 

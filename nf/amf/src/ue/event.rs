@@ -76,7 +76,8 @@ impl Transfer {
 
     /// Resource URI of a transfer that waits for the UE.
     pub fn location(root: &ApiRoot, supi: &str, psi: u8) -> String {
-        format!("{root}/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages/{psi}")
+        let ue = martlet_sbi::path_segment(supi);
+        format!("{root}/namf-comm/v1/ue-contexts/{ue}/n1-n2-messages/{psi}")
     }
 }
 

@@ -13,7 +13,7 @@ use transactions::{QUEUE, Received};
 use crate::Shared;
 use crate::user_plane::Supi;
 use martlet_nrppa::{Cause, Message, Pdu};
-use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi::{Multipart, Problem, content_type, path_segment};
 use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferReqData, N2InfoContainer, N2InfoContent, N2InformationClass,
@@ -67,8 +67,9 @@ impl Shared {
         let data = UeN1N2InfoSubscriptionCreateData {
             n2_information_class: Some(N2InformationClass::NRPPa),
             n2_notify_callback_uri: Some(format!(
-                "{}/nlmf-callback/v1/n2-messages/{ue}",
-                self.context.api_root()
+                "{}/nlmf-callback/v1/n2-messages/{}",
+                self.context.api_root(),
+                path_segment(ue)
             )),
             nf_id: Some(self.own_id()?),
             ..Default::default()

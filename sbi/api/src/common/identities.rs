@@ -3,14 +3,22 @@ use super::network::lowercase;
 use crate::macros::checked_string;
 
 checked_string! {
-    /// Subscription permanent identifier, such as `imsi-001010000000001` (TS 29.571, 5.3).
+    /// Subscription permanent identifier, such as `imsi-001010000000001` (TS 29.571, 5.3). Its
+    /// pattern allows any other text, too. An IMSI of another form and identities of other kinds,
+    /// which stand in the same places of URIs, are refused nevertheless: a SUCI that passed for a
+    /// SUPI would not be deconcealed.
     pub struct Supi, |text| match text.split_once('-') {
         Some(("imsi", digits)) =>
             (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
-        Some(("nai" | "gci" | "gli", rest)) => !rest.is_empty(),
-        _ => false,
+        Some(("nai" | "gci" | "gli", "")) => false,
+        Some((kind, _)) => !OTHER_KINDS.contains(&kind) && is_one_line(text),
+        None => !OTHER_KINDS.contains(&text) && is_one_line(text),
     }
 }
+
+/// What SUCIs, GPSIs, PEIs and 5G-GUTIs begin with (TS 29.571, 5.3; TS 29.518, 6.1.3.2.2).
+const OTHER_KINDS: [&str; 8] =
+    ["suci", "msisdn", "extid", "extgroupid", "imei", "imeisv", "5g", "cid"];
 
 impl Supi {
     /// The SUPI of an IMSI's digits.
@@ -58,9 +66,12 @@ impl From<Suci> for SupiOrSuci {
     }
 }
 
-/// Whether a text matches the pattern `^.+$`: one line, not empty.
+/// Whether a text matches the pattern `^.+$`: one line, not empty. Control characters, which
+/// databases and terminals take for something else, are refused, and so are the segments that
+/// remove others from a path (RFC 3986, 5.2.4).
 fn is_one_line(text: &str) -> bool {
-    !text.is_empty() && !text.contains(['\n', '\r'])
+    !matches!(text, "" | "." | "..")
+        && !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
 checked_string! {
@@ -162,16 +173,52 @@ mod tests {
     #[test]
     fn a_supi_is_checked() {
         assert_eq!("imsi-001010000000001".parse::<Supi>().unwrap().imsi(), Some("001010000000001"));
-        for wrong in [
-            "",
-            "imsi-",
-            "imsi-1234",
-            "imsi-0010100000000011",
-            "imsi-00101000000000x",
-            "001010000000001",
-        ] {
+        for wrong in ["", "imsi-", "imsi-1234", "imsi-0010100000000011", "imsi-00101000000000x"] {
             assert!(wrong.parse::<Supi>().is_err(), "{wrong}");
             assert!(serde_json::from_value::<Supi>(wrong.into()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn supis_are_as_wide_as_their_pattern() {
+        for text in [
+            "nai-user@realm.example",
+            "nai-a/b?c#d%41 e",
+            "gci-00-11-22@5gc.example",
+            "gli-x",
+            "001010000000001",
+            "subscriber 7",
+            "a-b",
+            "nai-j\u{f6}rg@realm.example",
+        ] {
+            assert_eq!(text.parse::<Supi>().unwrap().imsi(), None, "{text}");
+            assert_eq!(text.parse::<SupiOrSuci>().unwrap().supi(), text.parse().ok());
+        }
+        for control in ['\n', '\r', '\0', '\u{1b}', '\u{7f}', '\u{85}', '\u{2028}', '\u{2029}'] {
+            for kind in ["nai-a", "gci-a", "gli-a", "a"] {
+                let text = format!("{kind}{control}b");
+                assert!(text.parse::<Supi>().is_err(), "{text:?}");
+            }
+        }
+        for wrong in ["nai-", "gci-", "gli-", ".", ".."] {
+            assert!(wrong.parse::<Supi>().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn identities_of_other_kinds_are_no_supis() {
+        for other in [
+            "suci-0-001-01-0000-0-0-0000000001",
+            "suci",
+            "msisdn-491700000000",
+            "extid-a@b.example",
+            "extgroupid-a@b.example",
+            "imei-353490069873319",
+            "imeisv-3534900698733153",
+            "5g-guti-00101cafe0000000001",
+            "cid-7",
+        ] {
+            assert!(other.parse::<Supi>().is_err(), "{other}");
         }
     }
 
@@ -187,7 +234,7 @@ mod tests {
         for text in ["msisdn-491700000000", "msisdn-", "extid-a@b.example", "imei-12", "x"] {
             assert!(text.parse::<Gpsi>().is_ok() && text.parse::<Pei>().is_ok(), "{text}");
         }
-        for wrong in ["", "a\nb", "\r"] {
+        for wrong in ["", "a\nb", "\r", "\0", "a\u{1b}[m", "."] {
             assert!(wrong.parse::<Gpsi>().is_err() && wrong.parse::<Pei>().is_err(), "{wrong:?}");
         }
     }

@@ -2,7 +2,7 @@
 use crate::session::with_second_upf;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
-use martlet_ran::Ue;
+use martlet_ran::{Gnb, Ue};
 use martlet_tests::{
     GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, eventually, in_namespace, ping,
     reaches, sequence_of,
@@ -50,25 +50,42 @@ fn unreachable_upf_rejects_new_sessions_and_keeps_others() {
     });
 }
 
+/// A core whose UPF took over the sessions of another UPF, which has stopped.
+struct SessionsAtAnotherUpf {
+    core: TestCore,
+    gnb: Gnb,
+    /// A UE in CM-CONNECTED and its address.
+    active: (Ue, Ipv4Addr),
+    /// A UE in CM-IDLE and its address.
+    idle: (Ue, Ipv4Addr),
+}
+
+/// `None` where the test is skipped.
+async fn sessions_at_another_upf() -> Result<Option<SessionsAtAnotherUpf>> {
+    let second = with_second_upf(Sbi::Local, |config| {
+        config.smf.upfs.reverse();
+        (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
+    });
+    let Some((upf, core)) = second.await? else { return Ok(None) };
+    let gnb = core.gnb(1).await?;
+    let active = core.ue_with_session(&gnb, 1).await?;
+    let idle = core.ue_with_session(&gnb, 2).await?;
+    reaches(&active.0, 1, GATEWAY).await?;
+    idle.0.release_to_idle().await?;
+    core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
+    upf.until_sessions(2).await?;
+    upf.stop().await?;
+    let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
+    eventually("the other UPF has the sessions", moved, || core.status("upf").to_string()).await?;
+    Ok(Some(SessionsAtAnotherUpf { core, gnb, active, idle }))
+}
+
 #[test]
 fn sessions_of_a_lost_upf_move_to_another() {
     in_namespace(|| async {
-        let second = with_second_upf(Sbi::Local, |config| {
-            config.smf.upfs.reverse();
-            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
-        });
-        let Some((upf, core)) = second.await? else { return Ok(()) };
-        let gnb = core.gnb(1).await?;
-        let (active, from) = core.ue_with_session(&gnb, 1).await?;
-        let (idle, to) = core.ue_with_session(&gnb, 2).await?;
-        reaches(&active, 1, GATEWAY).await?;
-        idle.release_to_idle().await?;
-        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
-        upf.until_sessions(2).await?;
-        upf.stop().await?;
-        let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
-        eventually("the other UPF has the sessions", moved, || core.status("upf").to_string())
-            .await?;
+        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
+        let SessionsAtAnotherUpf { core, active, idle, .. } = lost;
+        let ((active, from), (idle, to)) = (active, idle);
         // The addresses are the same, and the idle UE is paged. Packets are lost until the gNB
         // knows the new tunnel.
         until_packet_passes(&active, from, &idle, to, 3).await?;
@@ -82,24 +99,14 @@ fn sessions_of_a_lost_upf_move_to_another() {
 #[test]
 fn sessions_return_to_a_upf_that_is_back() {
     in_namespace(|| async {
-        let second = with_second_upf(Sbi::Local, |config| {
-            config.smf.upfs.reverse();
-            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
-        });
-        let Some((upf, core)) = second.await? else { return Ok(()) };
-        let gnb = core.gnb(1).await?;
-        let (active, from) = core.ue_with_session(&gnb, 1).await?;
-        let (idle, to) = core.ue_with_session(&gnb, 2).await?;
-        idle.release_to_idle().await?;
-        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
-        upf.until_sessions(2).await?;
-        upf.stop().await?;
+        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
+        let SessionsAtAnotherUpf { core, gnb, active, idle } = lost;
+        let ((active, from), (idle, to)) = (active, idle);
         let at_other = |wanted: u64| {
             let core = &core;
             move || (core.status("upf")["sessionCount"] == wanted).then_some(())
         };
         let describe = || core.status("upf").to_string();
-        eventually("the other UPF has the sessions", at_other(2), describe).await?;
         let upf = SeparateUpf::start().await?;
         // The session of the idle UE returns, that of the connected one stays.
         eventually("one session has left the other UPF", at_other(1), describe).await?;

@@ -6,11 +6,11 @@ use martlet_gtpu::{PduSessionContainer, g_pdu_header};
 use martlet_ran::Ue;
 use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{
-    DN_HOST, DataNetworkHost, GATEWAY, N6_GATEWAY, TestCore, configure6, in_namespace, internet,
-    is_installed, ping, reaches, run, without_switch,
+    DN_HOST, DataNetworkHost, GATEWAY, N6_GATEWAY, TestCore, add_lan, configure6, in_namespace,
+    internet, is_installed, join_lan, ping, reaches, run, without_switch,
 };
 use martlet_upf::UpfConfig;
-use martlet_upf::config::{AllowedService, DatapathChoice, EthernetConfig, ServiceProtocol};
+use martlet_upf::config::{AllowedService, DatapathChoice, ServiceProtocol};
 use martlet_upf::conformance::udp_packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -240,22 +240,10 @@ async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
         with(datapath)(&mut config.upf);
         config.upf.n3.address = (CORE, 2152).into();
         config.upf.xdp.interfaces = vec!["lo".into()];
-        config.smf.dnns.push(martlet_smf::DnnConfig {
-            name: "lan".into(),
-            pool: String::new(),
-            pool6: String::new(),
-            ethernet: true,
-            ..martlet_smf::DnnConfig::default()
-        });
-        config.upf.n6.ethernet =
-            vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+        add_lan(config);
     })
     .await?;
-    run("ip", &["addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
-    let link = run("ip", &["-o", "link", "show", "test-lan"]).await?;
-    let mac = link.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
-    let bytes = mac.context("a link address")?.split(':').map(|byte| u8::from_str_radix(byte, 16));
-    let mac: Vec<u8> = bytes.collect::<Result<_, _>>()?;
+    let mac = join_lan(None).await?;
     core.subscribe(1, |subscriber| {
         subscriber.slices[0].dnns = vec![subscribed("lan", vec![SessionType::Ethernet])];
     })?;
@@ -328,15 +316,31 @@ fn udp6(from: Ipv6Addr, to: Ipv6Addr, port: u16) -> Vec<u8> {
     packet
 }
 
-async fn services_over_ipv6(datapath: DatapathChoice) -> Result<()> {
+/// A UE with IPv6 sends to addresses of the machine, or to a gNB whose N3 has IPv6 and another host
+/// of that network.
+async fn targets_over_ipv6(datapath: DatapathChoice, at_gnb: bool) -> Result<()> {
     core_link().await?;
-    let core = TestCore::start(Sbi::Local, |config| with(datapath)(&mut config.upf)).await?;
+    let address = format!("addr add {NEIGHBOUR6}/64 dev core0 nodad");
+    run("ip", &address.split(' ').collect::<Vec<_>>()).await?;
+    let core = TestCore::start(Sbi::Local, |config| {
+        with(datapath)(&mut config.upf);
+        if at_gnb {
+            let own: Ipv6Addr = CORE6.parse().expect("an address");
+            config.upf.n3.address = (own, 2152).into();
+            config.upf.xdp.interfaces = vec!["lo".into()];
+        }
+    })
+    .await?;
     core.subscribe(1, |subscriber| {
         let session_types = vec![SessionType::Ipv4, SessionType::Ipv6];
         subscriber.slices[0].dnns =
             vec![SubscribedDnn { session_types, ..SubscribedDnn::new("internet") }];
     })?;
-    let gnb = core.gnb(1).await?;
+    let mut config = core.gnb_config(1);
+    if at_gnb {
+        config.n3 = Some(NEIGHBOUR6.parse()?);
+    }
+    let gnb = martlet_ran::Gnb::connect(config).await?;
     let ue = gnb.new_ue(core.ue_config(1))?;
     ue.register().await?;
     let mut request = internet();
@@ -344,12 +348,28 @@ async fn services_over_ipv6(datapath: DatapathChoice) -> Result<()> {
     let session = ue.establish_pdu_session(request).await?;
     let own = configure6(&ue, session.psi).await?;
     martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await?;
-    let listener = UdpSocket::bind("[::]:7777")?;
+    // What listens at all addresses, the gNB's among them.
+    let listener = UdpSocket::bind(("::", PORT))?;
     listener.set_nonblocking(true)?;
+    let targets: &[(&str, u16)] = if at_gnb {
+        &[
+            (NEIGHBOUR6, PORT),
+            (NEIGHBOUR6, 2152),
+            ("2001:db8:7::21", PORT),
+            ("2001:db8:7::21", 2152),
+        ]
+    } else {
+        &[
+            (CORE6, PORT),
+            ("::1", PORT),
+            ("fd45::1", PORT),
+            ("ff02::1", PORT),
+            ("::ffff:192.168.7.10", PORT),
+        ]
+    };
     let before = drops(&core, "n6_isolation");
-    let targets = [CORE6, "::1", "fd45::1", "ff02::1", "::ffff:192.168.7.10"];
-    for to in targets {
-        ue.send_ip(session.psi, udp6(own, to.parse()?, PORT)).await?;
+    for (to, port) in targets {
+        ue.send_ip(session.psi, udp6(own, to.parse()?, *port)).await?;
     }
     let all = before + targets.len() as u64;
     martlet_tests::eventually(
@@ -360,15 +380,15 @@ async fn services_over_ipv6(datapath: DatapathChoice) -> Result<()> {
     .await?;
     tokio::time::sleep(SILENCE).await;
     let received = listener.recv_from(&mut [0; 64]);
-    ensure!(received.is_err(), "the machine received a packet: {received:?}");
+    ensure!(received.is_err(), "a packet was received: {received:?}");
     martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await
 }
 
 #[test]
 fn attack_ue_reaches_services_of_the_machine_over_ipv6() {
     if is_installed("nft") {
-        in_namespace(|| services_over_ipv6(DatapathChoice::Kernel));
-        in_namespace(|| services_over_ipv6(DatapathChoice::Xdp));
+        in_namespace(|| targets_over_ipv6(DatapathChoice::Kernel, false));
+        in_namespace(|| targets_over_ipv6(DatapathChoice::Xdp, false));
     }
 }
 
@@ -438,58 +458,10 @@ fn attack_ue_injects_gtpu_into_another_ues_downlink_with_xdp() {
     }
 }
 
-/// A UE with IPv6 sends to a gNB whose N3 has IPv6, and to another host of that network.
-async fn gtpu_to_the_gnb_over_ipv6(datapath: DatapathChoice) -> Result<()> {
-    core_link().await?;
-    let address = format!("addr add {NEIGHBOUR6}/64 dev core0 nodad");
-    run("ip", &address.split(' ').collect::<Vec<_>>()).await?;
-    let core = TestCore::start(Sbi::Local, |config| {
-        with(datapath)(&mut config.upf);
-        let own: Ipv6Addr = CORE6.parse().expect("an address");
-        config.upf.n3.address = (own, 2152).into();
-        config.upf.xdp.interfaces = vec!["lo".into()];
-    })
-    .await?;
-    core.subscribe(1, |subscriber| {
-        let session_types = vec![SessionType::Ipv6];
-        subscriber.slices[0].dnns =
-            vec![SubscribedDnn { session_types, ..SubscribedDnn::new("internet") }];
-    })?;
-    let mut config = core.gnb_config(1);
-    config.n3 = Some(NEIGHBOUR6.parse()?);
-    let gnb = martlet_ran::Gnb::connect(config).await?;
-    let ue = gnb.new_ue(core.ue_config(1))?;
-    ue.register().await?;
-    let mut request = internet();
-    request.session_type = martlet_nas::PduSessionTypeValue::Ipv6;
-    let session = ue.establish_pdu_session(request).await?;
-    let own = configure6(&ue, session.psi).await?;
-    martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await?;
-    // What listens at the gNB's address, and at all others of the link.
-    let listener = UdpSocket::bind(("::", PORT))?;
-    listener.set_nonblocking(true)?;
-    let before = drops(&core, "n6_isolation");
-    for to in [NEIGHBOUR6, "2001:db8:7::21"] {
-        for port in [PORT, 2152] {
-            ue.send_ip(session.psi, udp6(own, to.parse()?, port)).await?;
-        }
-    }
-    martlet_tests::eventually(
-        "each packet is counted",
-        || (drops(&core, "n6_isolation") >= before + 4).then_some(()),
-        || core.status("upf").to_string(),
-    )
-    .await?;
-    tokio::time::sleep(SILENCE).await;
-    let received = listener.recv_from(&mut [0; 64]);
-    ensure!(received.is_err(), "the gNB received a packet: {received:?}");
-    martlet_tests::reaches6(&ue, session.psi, own, "fd45::1".parse()?).await
-}
-
 #[test]
 fn attack_ue_reaches_the_gnb_over_ipv6() {
-    in_namespace(|| gtpu_to_the_gnb_over_ipv6(DatapathChoice::Kernel));
-    in_namespace(|| gtpu_to_the_gnb_over_ipv6(DatapathChoice::Xdp));
+    in_namespace(|| targets_over_ipv6(DatapathChoice::Kernel, true));
+    in_namespace(|| targets_over_ipv6(DatapathChoice::Xdp, true));
 }
 
 /// A UE opens more flows than it may have: another UE still gets one.

@@ -9,12 +9,11 @@ use martlet_nas::PduSessionTypeValue;
 use martlet_ran::{Gnb, Ue};
 use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{
-    GATEWAY, SwitchWiring, TestCore, configure6, eventually, in_namespace, internet, ping, ping6,
-    reaches, run, switch_program,
+    GATEWAY, SwitchWiring, TestCore, add_lan, configure6, eventually, in_namespace, internet,
+    join_lan, ping, ping6, reaches, run, switch_program, within_netns,
 };
-use martlet_upf::config::{DatapathChoice, DnnConfig, EthernetConfig, SwitchEngine, UeToUe};
+use martlet_upf::config::{DatapathChoice, DnnConfig, SwitchEngine, UeToUe};
 use martlet_upf::conformance::udp_packet;
-use nix::sched::{CloneFlags, setns};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -118,14 +117,11 @@ async fn flows_on_the_switch(engine: SwitchEngine) -> Result<()> {
 
 /// A socket at all addresses of the namespace of the UPF.
 fn listener_of(netns: &str) -> Result<std::net::UdpSocket> {
-    let namespace = std::fs::File::open(format!("/run/netns/{netns}"))?;
-    let bound = std::thread::spawn(move || -> Result<std::net::UdpSocket> {
-        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+    within_netns(netns, || {
         let socket = std::net::UdpSocket::bind("[::]:7777")?;
         socket.set_nonblocking(true)?;
         Ok(socket)
-    });
-    bound.join().map_err(|_| anyhow::anyhow!("the thread in the namespace panicked"))?
+    })
 }
 
 /// The native UPF forwards the frames of Ethernet sessions, with a switch beside it, too.
@@ -133,23 +129,11 @@ async fn frames_of_an_ethernet_session(engine: SwitchEngine) -> Result<()> {
     let core = TestCore::start(Sbi::Local, |config| {
         config.upf.datapath = DatapathChoice::Switch;
         config.upf.switch.engine = engine;
-        config.smf.dnns.push(martlet_smf::DnnConfig {
-            name: "lan".into(),
-            pool: String::new(),
-            pool6: String::new(),
-            ethernet: true,
-            ..martlet_smf::DnnConfig::default()
-        });
-        config.upf.n6.ethernet =
-            vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+        add_lan(config);
     })
     .await?;
     let netns = core.switch_netns().context("no switch")?;
-    run("ip", &["-n", netns, "addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
-    let link = run("ip", &["-n", netns, "-o", "link", "show", "test-lan"]).await?;
-    let mac = link.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
-    let bytes = mac.context("a link address")?.split(':').map(|byte| u8::from_str_radix(byte, 16));
-    let mac: Vec<u8> = bytes.collect::<Result<_, _>>()?;
+    let mac = join_lan(Some(netns)).await?;
     core.subscribe(1, |subscriber| {
         let internet = SubscribedDnn::new("internet");
         subscriber.slices[0].dnns = vec![internet, subscribed("lan", vec![SessionType::Ethernet])];

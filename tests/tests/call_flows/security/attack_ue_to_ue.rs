@@ -4,14 +4,13 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
 use martlet_ran::Ue;
-use martlet_smf::DnnConfig as SmfDnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{
-    GATEWAY, TestCore, configure6, in_namespace, internet, is_installed, ping, ping6, reaches,
-    reaches6, without_switch,
+    GATEWAY, TestCore, add_lan, configure6, in_namespace, internet, is_installed, ping, ping6,
+    reaches, reaches6, without_switch,
 };
 use martlet_upf::UpfConfig;
-use martlet_upf::config::{DatapathChoice, DnnConfig, EthernetConfig, UeToUe};
+use martlet_upf::config::{DatapathChoice, DnnConfig, UeToUe};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
@@ -107,16 +106,7 @@ fn ues_reach_each_other_where_that_is_allowed_or_returned() {
 async fn of_frames(datapath: DatapathChoice, ue_to_ue: UeToUe) -> Result<()> {
     let core = TestCore::start(Sbi::Local, |config| {
         with(&mut config.upf, datapath, "lan", ue_to_ue);
-        let none = String::new();
-        config.smf.dnns.push(SmfDnnConfig {
-            name: "lan".into(),
-            pool: none.clone(),
-            pool6: none,
-            ethernet: true,
-            ..SmfDnnConfig::default()
-        });
-        config.upf.n6.ethernet =
-            vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+        add_lan(config);
     })
     .await?;
     let gnb = core.gnb(1).await?;

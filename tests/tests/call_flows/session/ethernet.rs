@@ -5,10 +5,9 @@ use martlet_nas::PduSessionTypeValue;
 use martlet_pcf::FlowConfig;
 use martlet_ran::Ue;
 use martlet_ran::ue::{PduSession, PduSessionRequest};
-use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
-use martlet_tests::{TestCore, in_namespace, internet, run, without_switch};
-use martlet_upf::config::{AllowedService, EthernetConfig};
+use martlet_tests::{TestCore, add_lan, in_namespace, internet, join_lan, without_switch};
+use martlet_upf::config::AllowedService;
 use std::net::IpAddr;
 
 /// Address of the host behind the TAP device.
@@ -56,16 +55,7 @@ fn ethernet_frames_are_switched_between_ues_and_n6() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             without_switch(&mut config.upf);
-            let (name, pool, pool6) = ("lan".into(), String::new(), String::new());
-            config.smf.dnns.push(DnnConfig {
-                name,
-                pool,
-                pool6,
-                ethernet: true,
-                ..DnnConfig::default()
-            });
-            config.upf.n6.ethernet =
-                vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+            add_lan(config);
             // The host is this machine.
             config.upf.n6.allow.push(AllowedService::all(IpAddr::from([10, 9, 0, 1]).into()));
             config.pcf.flows = vec![FlowConfig {
@@ -85,7 +75,7 @@ fn ethernet_frames_are_switched_between_ues_and_n6() {
             ];
             core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
         }
-        run("ip", &["addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
+        join_lan(None).await?;
         let gnb = core.gnb(1).await?;
         let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
         let now = lan(&core, &one).await?;

@@ -19,7 +19,7 @@ use crate::served::{Tai, slice_to_sbi};
 use crate::ue::{Event, HandoverInput, HandoverPhase, Stop, Ue, Work};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
-use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi::{Multipart, Problem, content_type, path_segment};
 use martlet_sbi_api::common::{NgApCause, RefToBinaryData, SecretText, Supi};
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -184,8 +184,9 @@ fn context(
     });
     let mut data = UeContextCreateData::new(context, target, container, infos.collect());
     let root = ue.amf.context.api_root();
-    data.n2_notify_uri =
-        ue.identity.supi.as_ref().map(|supi| format!("{root}/namf-callback/v1/n2-notify/{supi}"));
+    let notify_uri =
+        |supi: &Supi| format!("{root}/namf-callback/v1/n2-notify/{}", path_segment(supi));
+    data.n2_notify_uri = ue.identity.supi.as_ref().map(notify_uri);
     data.ngap_cause = crate::served::cause_to_sbi(&required.cause);
     let mut body =
         Multipart::new(data).part(CONTAINER, content_type::NGAP, required.container.clone());

@@ -7,7 +7,7 @@
 //! ```
 use crate::served::{plmn_to_sbi, slice_to_sbi};
 use crate::ue::{AmPolicy, Ue};
-use martlet_sbi::{ApiRoot, Created, Problem};
+use martlet_sbi::{ApiRoot, Created, Problem, path_segment};
 use martlet_sbi_api::common::{AccessType, RatType};
 use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControlClient, PolicyAssociation, PolicyAssociationRequest, PolicyUpdate,
@@ -42,7 +42,7 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
         return Err(Problem::system_failure("the UE has no SUPI"));
     };
     let root = ue.amf.context.api_root();
-    let uri = format!("{root}/namf-callback/v1/am-policy/{supi}");
+    let uri = format!("{root}/namf-callback/v1/am-policy/{}", path_segment(&supi));
     let mut request = PolicyAssociationRequest::new(uri, supi.clone(), "0".into());
     let access = ue.registration.subscription.as_ref().map(|subscription| &subscription.access);
     request.gpsi = access.and_then(|access| access.gpsis.as_ref()?.first().cloned());

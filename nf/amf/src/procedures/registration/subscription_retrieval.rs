@@ -7,7 +7,7 @@
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::GmmCause;
-use martlet_sbi::{Problem, trace};
+use martlet_sbi::{Problem, path_segment, trace};
 use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
 use martlet_sbi_api::nudm_sdm::{
     DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets,
@@ -43,7 +43,7 @@ async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
     let root = ue.amf.context.api_root();
     let mut registration = Amf3GppAccessRegistration::new(
         ue.amf.instance_id.clone(),
-        format!("{root}/namf-callback/v1/deregistration/{supi}"),
+        format!("{root}/namf-callback/v1/deregistration/{}", path_segment(supi)),
         ue.guami().sbi.clone(),
         RatType::Nr,
     );
@@ -79,10 +79,14 @@ pub(crate) fn subscribe(ue: &Ue) -> Option<Subscribing> {
         return None;
     }
     let root = ue.amf.context.api_root();
+    let segment = path_segment(&supi);
     let mut subscription = SdmSubscription::new(
         ue.amf.instance_id.clone(),
-        format!("{root}/namf-callback/v1/sdm-change/{supi}"),
-        vec![format!("nudm-sdm/v2/{supi}/am-data"), format!("nudm-sdm/v2/{supi}/smf-select-data")],
+        format!("{root}/namf-callback/v1/sdm-change/{segment}"),
+        vec![
+            format!("nudm-sdm/v2/{segment}/am-data"),
+            format!("nudm-sdm/v2/{segment}/smf-select-data"),
+        ],
     );
     subscription.implicit_unsubscribe = Some(true);
     subscription.plmn_id = Some(plmn_to_sbi(ue.guami().plmn));

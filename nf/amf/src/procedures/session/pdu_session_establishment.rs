@@ -15,7 +15,7 @@ use crate::ue::{Reject, Session, SessionState, SmContext, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
-use martlet_sbi::{Created, Multipart, Problem, content_type};
+use martlet_sbi::{Created, Multipart, Problem, content_type, path_segment};
 use martlet_sbi_api::common::{AccessType, Dnn, RatType};
 use martlet_sbi_api::nsmf_pdusession::{
     Cause, DnnSelectionMode, RequestType, SmContextCreateData, SmContextCreateError,
@@ -211,11 +211,12 @@ fn create_data(
 ) -> Option<SmContextCreateData> {
     let (supi, connection) = (ue.identity.supi.clone()?, ue.connection.as_ref()?);
     let root = ue.amf.context.api_root();
+    let segment = path_segment(&supi);
     let mut data = SmContextCreateData::new(
         ue.amf.instance_id.clone(),
         plmn_to_sbi(ue.guami().plmn).into(),
         AccessType::ThreeGppAccess,
-        format!("{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"),
+        format!("{root}/namf-callback/v1/sm-context-status/{segment}/{psi}/{number}"),
     );
     data.supi = Some(supi);
     data.pei = ue.identity.pei.clone();

@@ -13,12 +13,12 @@ pub(crate) async fn run(ue: &mut Ue, idle: bool) {
     let Some(supi) = ue.identity.supi.clone() else { return };
     let updates = ue.sessions.iter().map(|(psi, session)| {
         let root = ue.amf.context.api_root();
-        let number = session.number;
+        let (number, segment) = (session.number, martlet_sbi::path_segment(&supi));
         let change = SmContextUpdateData {
             serving_nf_id: Some(ue.amf.instance_id.clone()),
             guami: Some(ue.guami().sbi.clone()),
             sm_context_status_uri: Some(format!(
-                "{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"
+                "{root}/namf-callback/v1/sm-context-status/{segment}/{psi}/{number}"
             )),
             up_cnx_state: idle.then_some(UpCnxState::Deactivated),
             ..Default::default()

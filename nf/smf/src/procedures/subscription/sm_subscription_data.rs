@@ -3,7 +3,7 @@
 use crate::session::Session;
 use crate::shared::Smf;
 use martlet_nf::Criteria;
-use martlet_sbi::Problem;
+use martlet_sbi::{Problem, path_segment};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{Dnn, Snssai, Supi};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -45,8 +45,9 @@ pub async fn get(
 pub async fn subscribe(session: &mut Session) {
     let created: Result<_, Problem> = async {
         let root = session.smf.context.api_root();
-        let callback = format!("{root}/nsmf-callback/v1/sdm-change/{}", session.supi);
-        let monitored = vec![format!("nudm-sdm/v2/{}/sm-data", session.supi)];
+        let supi = path_segment(&session.supi);
+        let callback = format!("{root}/nsmf-callback/v1/sdm-change/{supi}");
+        let monitored = vec![format!("nudm-sdm/v2/{supi}/sm-data")];
         let mut subscription =
             SdmSubscription::new(session.smf.instance_id.clone(), callback, monitored);
         subscription.implicit_unsubscribe = Some(true);
