@@ -198,7 +198,7 @@ fn key_file(config: &Config) -> Option<PathBuf> {
 fn databases(name: &str, config: &Config) -> Vec<PathBuf> {
     let [amf, smf, chf, nrf] = context_stores(config);
     let mut urls = Vec::new();
-    if matches!(name, "udr" | "core") || name == API_FUNCTION {
+    if matches!(name, "udr" | "core") {
         urls.push(DatabaseUrl::parse(&config.udr.path));
     }
     for (function, store) in [("amf", amf), ("smf", smf), ("chf", chf), ("nrf", nrf)] {
@@ -327,22 +327,26 @@ fn prepare(name: &str, config: &Config, files: &Files, user: &User) -> Result<()
         for file in written(name, config) {
             hand_over(&file, user, &former)?;
         }
-        return files.pcap.iter().try_for_each(|file| give_file(file, user, None));
+        return files.pcap.iter().try_for_each(|file| give_file(file, user, &former, None));
     }
-    for file in written(name, config) {
+    // The group of a function's files is its own, with the API as the only other member, which
+    // copies databases and reads histories. The API also opens the subscriber database, and may
+    // start before the UDR.
+    let owner = if name == API_FUNCTION { "udr" } else { name };
+    let Some(of_owner) = config.security.user_of(owner) else { return Ok(()) };
+    for file in written(owner, config) {
         share_with_group(&file, &core)?;
     }
-    // The API's groups are those of the functions, so that it copies their databases and reads
-    // their histories.
-    let is_own = user.uid != core.uid;
-    for file in databases(name, config) {
-        own_file(&file, user, &former, if is_own { 0o660 } else { 0o600 })?;
+    for file in databases(owner, config) {
+        own_file(&file, &of_owner, &former, 0o660)?;
     }
-    if let Some(file) = history(name, config) {
-        own_file(&file, user, &former, 0o640)?;
+    if let Some(file) = history(owner, config) {
+        own_file(&file, &of_owner, &former, 0o640)?;
     }
-    if !is_own && let Some(key) = key_file(config) {
-        give_file(&key, user, None)?;
+    if owner == "udr"
+        && let Some(key) = key_file(config)
+    {
+        give_file(&key, &core, &former, None)?;
     }
     for folder in folders_of_the_operator(name, config) {
         // It may be the operator's own.
@@ -351,7 +355,7 @@ fn prepare(name: &str, config: &Config, files: &Files, user: &User) -> Result<()
         }
     }
     // All functions write the same capture.
-    files.pcap.iter().try_for_each(|file| give_file(file, &core, Some(0o660)))
+    files.pcap.iter().try_for_each(|file| give_file(file, &core, &former, Some(0o660)))
 }
 
 /// Folders that the configuration names, in which a function creates files.

@@ -160,12 +160,18 @@ pub fn remove_stale_socket(socket: &Path) {
     }
 }
 
-/// Gives the user one file of root. With `mode`, its permissions are set, too.
+/// Gives the user one file of root or of the users `former`. With `mode`, its permissions are set,
+/// too.
 ///
 /// # Errors
 /// Its owner cannot be changed.
-pub fn give_file(file: &Path, user: &User, mode: Option<u32>) -> Result<(), HandoverError> {
-    give(file, user, SFlag::S_IFREG, &[], mode.map(Mode::from_bits_truncate))
+pub fn give_file(
+    file: &Path,
+    user: &User,
+    former: &[u32],
+    mode: Option<u32>,
+) -> Result<(), HandoverError> {
+    give(file, user, SFlag::S_IFREG, former, mode.map(Mode::from_bits_truncate))
 }
 
 /// Changes the owner of a file or folder of root, or of one of the users `former`. A link is left

@@ -9,8 +9,6 @@ const USER: &str = "martlet";
 /// The first number of the functions' users: neither distributions nor systemd assign it, and
 /// containers with 65,536 users have it.
 const FUNCTION_USERS: u32 = 60_900;
-/// These write the subscriber database, and are the core's user.
-const OF_SUBSCRIBER_DATABASE: [&str; 2] = ["udr", API_FUNCTION];
 
 /// Section `security`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -51,12 +49,16 @@ impl SecuritySection {
     }
 
     /// The user that the process of a function becomes; `core` for all functions in one process.
-    /// UDR and API write the same database, so both become the core's user.
+    /// The API alone becomes the core's user.
     pub fn user_of(&self, function: &str) -> Option<User> {
         let core = self.user()?;
-        if function == API_FUNCTION {
-            // It copies databases and reads the UE histories of the functions.
-            return Some(User { groups: self.function_uids(), ..core });
+        let of_udr = self.own_uid("udr");
+        if let Some(gid) = of_udr.filter(|_| function == API_FUNCTION) {
+            // It copies databases and reads the UE histories of the functions, and it writes the
+            // subscriber database as the UDR does: files that it creates beside that are the UDR's,
+            // too.
+            let groups = [vec![core.gid], self.function_uids()].concat();
+            return Some(User { uid: core.uid, gid, groups });
         }
         Some(match self.own_uid(function) {
             Some(uid) => User { uid, gid: uid, groups: vec![core.gid] },
@@ -80,7 +82,7 @@ impl SecuritySection {
         let position = PROCESSES.iter().position(|name| *name == function)?;
         let last = self.function_users.checked_add(PROCESSES.len() as u32)?;
         let exists = self.function_users != 0 && is_mapped(self.function_users) && is_mapped(last);
-        let has_own = exists && !OF_SUBSCRIBER_DATABASE.contains(&function);
+        let has_own = exists && function != API_FUNCTION;
         has_own.then_some(self.function_users + position as u32)
     }
 
@@ -122,14 +124,14 @@ mod tests {
         let section = SecuritySection { user: Some("54321".into()), ..SecuritySection::default() };
         let of = |function| section.user_of(function).expect("a user");
         assert_eq!(of("core").uid, 54_321);
-        assert_eq!(of("udr"), User { uid: 54_321, gid: 54_321, groups: vec![] });
         let amf = of("amf");
         assert_eq!((amf.uid, amf.groups), (amf.gid, vec![54_321]));
         let api = of(API_FUNCTION);
-        assert_eq!((api.uid, api.groups.len()), (54_321, PROCESSES.len() - 2));
+        assert_eq!((api.uid, api.gid, api.groups[0]), (54_321, of("udr").gid, 54_321));
+        assert_eq!(api.groups.len(), PROCESSES.len());
         let mut uids = section.uids();
         uids.dedup();
-        assert_eq!(uids.len(), PROCESSES.len() - 1);
+        assert_eq!(uids.len(), PROCESSES.len());
 
         let shared = SecuritySection { function_users: 0, ..section };
         assert!(PROCESSES.iter().all(|name| shared.user_of(name) == shared.user()));

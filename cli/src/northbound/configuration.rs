@@ -6,7 +6,7 @@ use martlet_oam::{AccessError, Configuration, ConfigurationEdit};
 use regex::{Captures, Regex};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A key whose value is a secret, and the value; or the password of a URL.
@@ -137,11 +137,15 @@ pub fn check(file: Option<&Path>, text: &str) -> Result<Checked, AccessError> {
             checked.draft.display()
         ))
     };
-    let mode = std::fs::metadata(file).map_or(0o600, |metadata| metadata.permissions().mode());
+    let replaced = std::fs::metadata(file);
+    let mode = replaced.as_ref().map_or(0o600, |metadata| metadata.permissions().mode());
     let _ = std::fs::remove_file(&checked.draft);
     let mut open = std::fs::OpenOptions::new();
     let open = open.write(true).create_new(true).mode(mode & 0o777).open(&checked.draft);
     let mut open = open.map_err(may_not)?;
+    // The other functions may read the file by its group. In another group than this process's
+    // own, it stays as it is.
+    let _ = replaced.map(|file| std::os::unix::fs::fchown(&open, None, Some(file.gid())));
     open.write_all(checked.after.as_bytes()).and_then(|()| open.sync_all()).map_err(may_not)?;
     let errors = Config::load(Some(&checked.draft)).err();
     match errors {

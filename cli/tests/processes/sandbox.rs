@@ -22,11 +22,10 @@ const USER: u32 = 54_321;
 /// The first of the functions' users.
 const FUNCTION_USERS: u32 = 60_900;
 
-/// The user of a function: the UDR has the core's, since the API writes its database, too.
+/// The user of a function.
 fn user_of(name: &str) -> u32 {
     let position = martlet::config::PROCESSES.iter().position(|process| *process == name);
-    let position = position.expect("a function") as u32;
-    if name == "udr" { USER } else { FUNCTION_USERS + position }
+    FUNCTION_USERS + position.expect("a function") as u32
 }
 
 /// A site whose processes become other users, with the text added to its configuration.
@@ -78,8 +77,7 @@ fn check_rights(core: &CoreProcess) -> Result<()> {
         let of = |field: &str| status.get(field).map(String::as_str).unwrap_or_default();
         let uids: Vec<_> = of("Uid").split_whitespace().map(str::to_owned).collect();
         ensure!(uids == vec![user_of(name).to_string(); 4], "{name} runs as {uids:?}");
-        let groups = if name == "udr" { String::new() } else { USER.to_string() };
-        ensure!(of("Groups") == groups, "{name} is in the groups {:?}", of("Groups"));
+        ensure!(of("Groups") == USER.to_string(), "{name} is in the groups {:?}", of("Groups"));
         ensure!(of("NoNewPrivs") == "1", "{name}: {status:?}");
         ensure!(of("Seccomp") == "2", "{name} has no filter: {status:?}");
         let limits = std::fs::read_to_string(format!("/proc/{pid}/limits"))?;
@@ -256,7 +254,8 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
             ensure!(tokio::time::Instant::now() < give_up, "{missing}: {text}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        ensure!(text.contains(&USER.to_string()) && text.contains("NET_ADMIN"), "{text}");
+        let user = user_of("amf").to_string();
+        ensure!(text.contains(&user) && text.contains("NET_ADMIN"), "{text}");
         core.stop()?;
         let log = std::fs::read_to_string(site.0.join("core.log"))?;
         ensure!(!log.contains("keeps rights"), "{log}");
