@@ -254,7 +254,7 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
             ensure!(tokio::time::Instant::now() < give_up, "{missing}: {text}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        let user = user_of("amf").to_string();
+        let user = user_of("upf").to_string();
         ensure!(text.contains(&user) && text.contains("NET_ADMIN"), "{text}");
         core.stop()?;
         let log = std::fs::read_to_string(site.0.join("core.log"))?;
