@@ -3,7 +3,8 @@ use crate::config::{API_FUNCTION, Config, PROCESSES};
 use martlet_context_store::ContextStoreConfig;
 use martlet_sandbox::{
     Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
-    hand_over, own_file, private_folder, remove_stale_socket, share_folder, share_with_group,
+    hand_over, own_database, own_file, private_folder, remove_stale_socket, share_folder,
+    share_with_group,
 };
 use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -338,7 +339,7 @@ fn prepare(name: &str, config: &Config, files: &Files, user: &User) -> Result<()
         share_with_group(&file, &core)?;
     }
     for file in databases(owner, config) {
-        own_file(&file, &of_owner, &former, 0o660)?;
+        own_database(&file, &of_owner, &core, &former)?;
     }
     if let Some(file) = history(owner, config) {
         own_file(&file, &of_owner, &former, 0o640)?;

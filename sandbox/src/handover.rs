@@ -4,7 +4,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstat};
 use nix::unistd::{Gid, Uid, fchown};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A folder that the user of the core cannot write.
@@ -21,8 +21,8 @@ pub enum HandoverError {
     Owner(PathBuf, nix::Error),
 }
 
-/// Files beside an SQLite database: none, and its journals.
-const JOURNALS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+/// Names of the files that SQLite has beside a database.
+const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Gives the user the files of a database or log: `file`, and those beside it whose names begin
 /// like its name up to the first dot. The folder is given, too, if it has no other files. Files of
@@ -42,9 +42,9 @@ pub fn hand_over(file: &Path, user: &User, former: &[u32]) -> Result<(), Handove
     own.iter().try_for_each(|file| give(file, user, SFlag::S_IFREG, former, None))
 }
 
-/// Gives a function that has a user of its own its database or log, with the journals, and creates
-/// an empty one. `mode` is what the user and its group may do. The group of the same number has no
-/// other members than those who may read the file.
+/// Gives a function that has a user of its own a file, and creates an empty one. `mode` is what the
+/// user and its group may do. The group of the same number has no other members than those who may
+/// read the file.
 ///
 /// # Errors
 /// The file cannot be created, or its owner cannot be changed.
@@ -54,12 +54,41 @@ pub fn own_file(file: &Path, user: &User, former: &[u32], mode: u32) -> Result<(
         Ok(_) | Err(nix::Error::EEXIST) => {}
         Err(error) => return Err(HandoverError::Owner(file.into(), error)),
     }
-    JOURNALS.iter().try_for_each(|end| {
+    give(file, user, SFlag::S_IFREG, former, Some(Mode::from_bits_truncate(mode)))
+}
+
+/// Gives a function that has a user of its own its SQLite database with the journals, and creates
+/// empty ones. SQLite writes the content of a journal into the database, so one that another
+/// function has put there is removed, and an empty one takes the place of the one that is missing
+/// with a write-ahead log.
+///
+/// # Errors
+/// A file cannot be created, or its owner cannot be changed.
+pub fn own_database(
+    file: &Path,
+    user: &User,
+    core: &User,
+    former: &[u32],
+) -> Result<(), HandoverError> {
+    const SHARED: u32 = 0o660;
+    let owner = |path: &Path| std::fs::symlink_metadata(path).ok().map(|status| status.uid());
+    let trusted = [Some(0), Some(user.uid), Some(core.uid), owner(file)];
+    own_file(file, user, former, SHARED)?;
+    for end in JOURNALS {
         let mut name = file.as_os_str().to_owned();
         name.push(end);
-        let mode = Mode::from_bits_truncate(mode);
-        give(Path::new(&name), user, SFlag::S_IFREG, former, Some(mode))
-    })
+        let journal = Path::new(&name);
+        let has_one = owner(journal);
+        if has_one.is_some() && !trusted.contains(&has_one) {
+            tracing::warn!(file = %journal.display(), user = has_one,
+                "journal of another function removed");
+            let _ = std::fs::remove_file(journal);
+        }
+        if end == "-journal" || journal.exists() {
+            own_file(journal, user, former, SHARED)?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets functions that have a user each create files in the folder of `file`. It becomes the
@@ -203,7 +232,6 @@ fn give(
 }
 
 fn is_writable(folder: &Path, user: &User) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let Ok(status) = std::fs::metadata(folder) else { return false };
     let bits = match (status.uid() == user.uid, status.gid() == user.gid) {
         (true, _) => status.mode() >> 6,
@@ -216,7 +244,7 @@ fn is_writable(folder: &Path, user: &User) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn files_of_the_database_are_given_and_links_and_others_are_not() {
@@ -282,7 +310,13 @@ mod tests {
         std::fs::write(folder.join("martlet.db"), "x").unwrap();
         std::fs::write(folder.join("martlet.amf.db-wal"), "x").unwrap();
         share_with_group(&database, &core).unwrap();
-        own_file(&database, &amf, &[], 0o660).unwrap();
+        // Another function has put a journal there, which SQLite would write into the database.
+        std::fs::write(folder.join("martlet.amf.db-journal"), "x").unwrap();
+        std::os::unix::fs::chown(folder.join("martlet.amf.db-journal"), Some(54323), None).unwrap();
+        own_database(&database, &amf, &core, &[54323]).unwrap();
+        assert_eq!(of("martlet.amf.db-journal"), (54322, 54322, 0o660));
+        assert_eq!(std::fs::metadata(folder.join("martlet.amf.db-journal")).unwrap().len(), 0);
+        assert_eq!(std::fs::metadata(folder.join("martlet.amf.db-wal")).unwrap().len(), 1);
         let group = std::fs::metadata(&folder).unwrap().mode() & 0o7;
         assert_eq!(of("."), (54321, 54321, 0o1770 | group));
         assert_eq!(of("martlet.amf.db"), (54322, 54322, 0o660));

@@ -505,9 +505,24 @@ mod attack {
                 let result = attacker.unlink(&target)?;
                 ensure!(result == EPERM, "unlink of {target} returned {result}");
             }
+            // SQLite would write a planted journal into the database when that is opened next.
+            let journal = path("martlet.smf.db-journal");
+            let result = attacker.open(&journal, libc::O_WRONLY | libc::O_CREAT)?;
             drop(attacker);
+            let was_planted = result >= 0;
+            let killed = kill(&core, "smf")?;
+            until(&core, "smf", "the SMF runs again", |_| {
+                core.process_of("nf smf ").is_some_and(|pid| pid != killed)
+            })
+            .await?;
+            let owner = std::fs::metadata(&journal).ok().map(|status| status.uid());
+            ensure!(owner != Some(user_of("amf")), "planted: {was_planted}, owner {owner:?}");
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
             let gnb = gnb().await?;
-            registration_cycle(&ue(&gnb, 1)?).await?;
+            while let Err(error) = registration_cycle(&ue(&gnb, 1)?).await {
+                ensure!(tokio::time::Instant::now() < give_up, "{error:#}");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
             gnb.shutdown().await;
             core.stop()
         });
