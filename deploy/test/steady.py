@@ -18,6 +18,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 
 LIMIT = 5
 TIMES = 2
@@ -30,31 +32,51 @@ class Output:
 
     def __init__(self):
         self.lines, self.skipped, self.captured, self.test = [], set(), False, ""
+        self.hidden = []
 
     def take(self, line):
         """Takes a line, and returns whether it is to be shown."""
         if line == "successes:":
             self.captured = True
         elif line == "failures:" or line.startswith("test result:"):
+            self.captured, self.hidden = False, []
+        elif self.captured and re.match(r"error: |     Running | {3}Doc-tests ", line):
+            # The program ended within its output: the end of that says why.
             self.captured = False
+            self.lines += ["A test program ended without a result. Its last lines:"]
+            self.lines += self.hidden[-REPORTED:]
+            print("\n".join(self.lines[-REPORTED - 1:]), flush=True)
+            self.hidden = []
         if match := re.fullmatch(r"---- (\S+) stdout ----", line):
             self.test = match[1]
         if match := re.search(r"SKIPPED(?: (\S+))?: (.*)", line):
             test = match[1] or (self.test if self.captured else "")
             self.skipped.add(f"{test}: {match[2]}" if test else match[2])
-        if not self.captured:
-            self.lines.append(line)
+        (self.hidden if self.captured else self.lines).append(line)
         return not self.captured
 
 
 def run(command):
     """Runs a command and shows its output. Returns the exit code and the output."""
     output = Output()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    for line in process.stdout:
-        if output.take(line.decode(errors="replace").rstrip("\n")):
-            sys.stdout.buffer.write(line)
+    # Not a pipe: a program that inherits it and makes it non-blocking would let the test harness
+    # fail with EAGAIN when it prints faster than this process reads.
+    with tempfile.NamedTemporaryFile("ab", buffering=0) as written, \
+            open(written.name, "rb") as file:
+        process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
+        rest = b""
+        while True:
+            has_ended = process.poll() is not None
+            *lines, rest = (rest + file.read()).split(b"\n")
+            if has_ended and rest:
+                lines, rest = lines + [rest], b""
+            for line in lines:
+                if output.take(line.decode(errors="replace")):
+                    sys.stdout.buffer.write(line + b"\n")
             sys.stdout.buffer.flush()
+            if has_ended:
+                break
+            time.sleep(0.1)
     return process.wait(), output
 
 
@@ -125,7 +147,10 @@ def report_failures(again, lines):
     """Reports the failed tests, or the errors of a run whose failures cannot be parsed."""
     if again is None:
         errors = [line for line in lines if re.match(r"error|.* panicked at|fatal", line)]
-        report("MARTLET_FAILED", [line[:300] for line in errors[-REPORTED:]])
+        ends = [at for at, line in enumerate(lines) if line.startswith("A test program ended")]
+        for at in ends:
+            errors += lines[at:at + REPORTED + 3]
+        report("MARTLET_FAILED", [line[:300] for line in errors[-3 * REPORTED:]])
         return
     for target, name in again[:LIMIT]:
         report("MARTLET_FAILED", [f"{target} {name}", *output_of(name, lines)])
