@@ -3,8 +3,9 @@
 
 Many tests depend on real time (timers, packets in flight, processes that end). A machine that is
 suspended for a second can make one of 1,500 fail. Such a test must then pass twice alone; the run
-counts as passed, and the test is listed as unsteady. The run fails if a test fails again, if a test
-program crashes, if the compiler fails, or if more than LIMIT tests fail.
+counts as passed, and the test is listed as unsteady. A program that ended without a result, after
+all its tests had passed, is run once more. The run fails if a test fails again, if a test program
+crashes otherwise, if the compiler fails, or if more than LIMIT tests fail.
 
 The test harness captures the output of tests that pass, and so the lines `SKIPPED: reason` of tests
 that this machine cannot run. The harness is therefore asked for that output, of which only these
@@ -25,6 +26,9 @@ LIMIT = 5
 TIMES = 2
 # Lines of a failed test's output that are reported.
 REPORTED = 12
+# A failed target in the summary of cargo.
+TARGET = re.compile(r"    `(?:-p \S+ )?(--(?:lib|test \S+|bin \S+))`")
+ENDED = "A test program ended without a result"
 
 
 class Output:
@@ -43,7 +47,7 @@ class Output:
         elif self.captured and re.match(r"error: |     Running | {3}Doc-tests ", line):
             # The program ended within its output: the end of that says why.
             self.captured = False
-            self.lines += ["A test program ended without a result. Its last lines:"]
+            self.lines += [f"{ENDED}. Its last lines:"]
             self.lines += self.hidden[-REPORTED:]
             print("\n".join(self.lines[-REPORTED - 1:]), flush=True)
             self.hidden = []
@@ -99,8 +103,7 @@ def failed(lines):
     programs = [
         failures_before(lines, at) for at, line in results if line.startswith("test result: FAILED")
     ]
-    target = re.compile(r"    `(?:-p \S+ )?(--(?:lib|test \S+|bin \S+))`")
-    targets = [match[1] for line in lines if (match := target.fullmatch(line))]
+    targets = [match[1] for line in lines if (match := TARGET.fullmatch(line))]
     summary = re.compile(r"error: (\d+) targets? failed:")
     counts = [match[1] for line in lines if (match := summary.match(line))]
     # A program that crashed, or a target of another kind, is not in both lists.
@@ -109,15 +112,28 @@ def failed(lines):
     return [(target, name) for target, names in zip(targets, programs) for name in names]
 
 
-def alone(command, target, name):
-    """The command that runs one test alone, of the same build."""
+def of_target(command, target, selection):
+    """The command that runs a target of the same build with a selection of tests."""
     split = command.index("--") if "--" in command else len(command)
     options, arguments = command[:split], command[split + 1:]
     if "--test" in options:
         at = options.index("--test")
         options = options[:at] + options[at + 2:]
     options = [option for option in options if option != "--no-fail-fast"]
-    return options + target.split() + ["--", "--exact", name] + arguments
+    return options + target.split() + ["--", *selection] + arguments
+
+
+def alone(command, target, name):
+    """The command that runs one test alone, of the same build."""
+    return of_target(command, target, ["--exact", name])
+
+
+def ended(lines):
+    """The target whose program ended without a result after its tests, if no other failed."""
+    targets = [match[1] for line in lines if (match := TARGET.fullmatch(line))]
+    is_one = sum(line.startswith(ENDED) for line in lines) == 1 and len(targets) == 1
+    has_failed = any(line.startswith("test result: FAILED") for line in lines)
+    return targets[0] if is_one and not has_failed else None
 
 
 def with_output_of_successes(command):
@@ -147,7 +163,7 @@ def report_failures(again, lines):
     """Reports the failed tests, or the errors of a run whose failures cannot be parsed."""
     if again is None:
         errors = [line for line in lines if re.match(r"error|.* panicked at|fatal", line)]
-        ends = [at for at, line in enumerate(lines) if line.startswith("A test program ended")]
+        ends = [at for at, line in enumerate(lines) if line.startswith(ENDED)]
         for at in ends:
             errors += lines[at:at + REPORTED + 3]
         report("MARTLET_FAILED", [line[:300] for line in errors[-3 * REPORTED:]])
@@ -176,6 +192,12 @@ def main():
     list_skipped(output.skipped)
     if code == 0:
         return
+    if target := ended(output.lines):
+        print(f"\nOnce more: {target}", flush=True)
+        report("MARTLET_UNSTEADY", [f"{target} ended without a result", *output.lines[-REPORTED:]])
+        code, output = run(with_output_of_successes(of_target(command, target, [])))
+        if code == 0:
+            return
     again = failed(output.lines)
     if not again or len(again) > LIMIT:
         report_failures(again or None, output.lines)
