@@ -159,13 +159,17 @@ def output_of(name, lines):
     return [f"        {line[:300]}" for line in rest[:end] if line.strip()][-REPORTED:]
 
 
+def lines_at_ends(lines):
+    """What programs printed that ended without a result, and why cargo says they did."""
+    ends = [at for at, line in enumerate(lines) if line.startswith(ENDED)]
+    return [line for at in ends for line in lines[at:at + REPORTED + 3]]
+
+
 def report_failures(again, lines):
     """Reports the failed tests, or the errors of a run whose failures cannot be parsed."""
     if again is None:
         errors = [line for line in lines if re.match(r"error|.* panicked at|fatal", line)]
-        ends = [at for at, line in enumerate(lines) if line.startswith(ENDED)]
-        for at in ends:
-            errors += lines[at:at + REPORTED + 3]
+        errors += lines_at_ends(lines)
         report("MARTLET_FAILED", [line[:300] for line in errors[-3 * REPORTED:]])
         return
     for target, name in again[:LIMIT]:
@@ -194,7 +198,7 @@ def main():
         return
     if target := ended(output.lines):
         print(f"\nOnce more: {target}", flush=True)
-        report("MARTLET_UNSTEADY", [f"{target} ended without a result", *output.lines[-REPORTED:]])
+        report("MARTLET_UNSTEADY", [target, *lines_at_ends(output.lines)])
         code, output = run(with_output_of_successes(of_target(command, target, [])))
         if code == 0:
             return
