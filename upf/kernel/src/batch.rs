@@ -27,8 +27,18 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Receives without waiting. If the batch is full, there may be more.
-    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<bool> {
+    /// Receives what there is, without waiting.
+    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        self.receive_with(socket, libc::MSG_DONTWAIT)
+    }
+
+    /// Waits for one datagram, and receives what else there is. After the end of a blocking
+    /// socket's reception (`shutdown`), each datagram is empty.
+    pub fn wait(&mut self, socket: &UdpSocket) -> io::Result<()> {
+        self.receive_with(socket, libc::MSG_WAITFORONE)
+    }
+
+    fn receive_with(&mut self, socket: &UdpSocket, flags: libc::c_int) -> io::Result<()> {
         self.received.clear();
         let mut names: [SockAddrStorage; BATCH] =
             std::array::from_fn(|_| SockAddrStorage::zeroed());
@@ -49,12 +59,11 @@ impl Batch {
         // SAFETY: each header points to one vector, name and buffer, all distinct, with their
         // lengths, and valid until the call returns; the descriptor is open.
         let count = unsafe {
-            let flags = libc::MSG_DONTWAIT as _;
             libc::recvmmsg(
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 BATCH as libc::c_uint,
-                flags,
+                flags as _,
                 std::ptr::null_mut(),
             )
         };
@@ -68,7 +77,7 @@ impl Batch {
                 name.as_socket().filter(|_| whole).map(|from| (from, header.msg_len as usize)),
             );
         }
-        Ok(count == BATCH)
+        Ok(())
     }
 
     /// How many were received.

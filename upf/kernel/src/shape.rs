@@ -38,12 +38,18 @@ impl Shaper {
         has
     }
 
+    /// Whether packets are forwarded in batches.
+    pub fn is_batching(&self) -> bool {
+        self.batching.load(Ordering::Relaxed)
+    }
+
     /// Waits for the batching interval if batching is enabled.
     pub fn wait_for_batch(&self) {
-        if self.batching.load(Ordering::Relaxed) {
+        if self.is_batching() {
             std::thread::sleep(BATCHING_INTERVAL);
         }
     }
+
     /// Sets the limits. The bucket of a class with an unchanged limit keeps its tokens.
     pub fn set(&self, shaping: &Shaping, burst: Duration, now: Instant) {
         let mut buckets = lock(&self.buckets);

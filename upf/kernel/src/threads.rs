@@ -11,23 +11,44 @@ use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::SockRef;
 use std::io::{self, Read};
-use std::net::IpAddr;
+use std::net::{IpAddr, Shutdown};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Packets read from the device between checks for the end.
 const AT_A_TIME: usize = 64;
+/// Waiting that took longer found no packet at first.
+const SLEPT: Duration = Duration::from_micros(5);
 
 /// The threads; they end with this.
 pub(super) struct Threads {
-    /// Closed to end them.
+    /// Closed to end those that poll.
     stop: Option<UnixStream>,
+    n3: Option<N3End>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Ends the threads that wait in a call on a GTP-U socket.
+struct N3End {
+    forwarder: Arc<Forwarder<Sockets>>,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Drop for N3End {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Release);
+        for (_, socket) in self.forwarder.egress.gtpu.each() {
+            // It wakes the waiting thread and fails all the same: the socket has no peer.
+            let _ = SockRef::from(socket).shutdown(Shutdown::Read);
+        }
+    }
 }
 
 impl Threads {
@@ -38,11 +59,14 @@ impl Threads {
         let failed = |error: io::Error| OpenError::Threads(error.to_string());
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let stopped = Arc::new(stopped);
-        let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let n3 = N3End { forwarder: forwarder.clone(), is_stopped: is_stopped.clone() };
+        let mut threads = Threads { stop: Some(stop), n3: Some(n3), threads: Vec::new() };
         for (local, _) in forwarder.egress.gtpu.each() {
-            let (n3, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
+            let (n3, failure) = (forwarder.clone(), failure.clone());
+            let (stopped, is_stopped) = (stopped.clone(), is_stopped.clone());
             threads
-                .spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped))
+                .spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped, &is_stopped))
                 .map_err(failed)?;
         }
         let n6 = forwarder.clone();
@@ -60,7 +84,7 @@ impl Threads {
     ) -> Result<Self, OpenError> {
         let failed = |error: io::Error| OpenError::Threads(error.to_string());
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
-        let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
+        let mut threads = Threads { stop: Some(stop), n3: None, threads: Vec::new() };
         threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(failed)?;
         Ok(threads)
     }
@@ -99,6 +123,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.take();
+        self.n3.take();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -127,15 +152,31 @@ fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
     }
 }
 
-fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
+fn from_n3(
+    forwarder: &Forwarder<Sockets>,
+    local: IpAddr,
+    stopped: &UnixStream,
+    is_stopped: &AtomicBool,
+) -> io::Result<()> {
     let mut sockets = forwarder.egress.gtpu.each();
     let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
     let mut batch = Batch::default();
     forwarder.egress.queue();
-    while readable(socket, stopped)? {
-        forwarder.shaper.wait_for_batch();
-        match batch.receive(socket) {
-            Ok(_) => {}
+    loop {
+        let received = if forwarder.shaper.is_batching() {
+            if !readable(socket, stopped)? {
+                return Ok(());
+            }
+            forwarder.shaper.wait_for_batch();
+            batch.receive(socket)
+        } else {
+            batch.wait(socket)
+        };
+        if is_stopped.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match received {
+            Ok(()) => {}
             // A peer's closed port shows here, too.
             Err(error) if transient(&error) => continue,
             Err(error) => return Err(error),
@@ -156,7 +197,6 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
         forwarder.flush();
         sample.each(batch.count());
     }
-    Ok(())
 }
 
 fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<()> {
@@ -166,12 +206,18 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     let mut buffer = vec![0; HEADROOM.max(HEADER) + 65_535];
     let mut segment = Vec::new();
     forwarder.egress.queue();
+    let mut waiting_since = Instant::now();
     while readable(device, stopped)? {
-        forwarder.shaper.wait_for_batch();
+        let reads = if forwarder.shaper.is_batching() {
+            forwarder.shaper.wait_for_batch();
+            AT_A_TIME
+        } else {
+            reads_after(waiting_since.elapsed())
+        };
         let now = Instant::now();
         let sample = forwarder.sampled(now);
         let mut packets = 0;
-        for _ in 0..AT_A_TIME {
+        for _ in 0..reads {
             match device.read(buffer.get_mut(from..).unwrap_or_default()) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) if own.has_header => {
@@ -202,6 +248,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
         }
         forwarder.flush();
         sample.each(packets);
+        waiting_since = Instant::now();
     }
     Ok(())
 }
@@ -214,9 +261,10 @@ fn from_lan<O: Egress>(
     let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     forwarder.egress.queue();
+    let mut waiting_since = Instant::now();
     while readable(device, stopped)? {
         let now = Instant::now();
-        for _ in 0..AT_A_TIME {
+        for _ in 0..reads_after(now - waiting_since) {
             match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
@@ -228,8 +276,15 @@ fn from_lan<O: Egress>(
             }
         }
         forwarder.flush();
+        waiting_since = Instant::now();
     }
     Ok(())
+}
+
+/// How many packets to read from a device after waiting for one. A device that was empty has one
+/// packet as a rule, and the read that finds no second one costs as much as waiting again.
+fn reads_after(waited: Duration) -> usize {
+    if waited > SLEPT { 1 } else { AT_A_TIME }
 }
 
 /// Whether an I/O error is temporary, so that the socket remains usable.

@@ -138,7 +138,7 @@ fn receive(
     gtpu: &UdpSocket,
 ) -> io::Result<()> {
     match batch.receive(gtpu) {
-        Ok(_) => {}
+        Ok(()) => {}
         // A peer's closed port shows here, too.
         Err(error) if transient(&error) => return Ok(()),
         Err(error) => return Err(error),
