@@ -15,7 +15,7 @@ use crate::stats::{Estimate, median};
 use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use martlet_ran::scenario::ping;
+use martlet_ran::scenario::ping_together;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use std::net::Ipv4Addr;
@@ -53,8 +53,14 @@ const SANDBOXES: [(&str, &str); 2] = [
     ("on", "security: { user: \"54321\", seccomp: kill, landlock: true }\n"),
     ("off", "security: { seccomp: off, landlock: false }\n"),
 ];
-/// Echo requests of a burst, one after the other: each is a packet in each direction.
-const PINGS: u32 = 250;
+/// Echo requests of a burst: each is a packet in each direction.
+const PINGS: u32 = 256;
+/// Echo requests at a time, and the names of what is measured: one packet waits for the one before,
+/// or the datapath takes several with one system call, as under load.
+const GROUPS: [(u16, &str, &str); 2] = [
+    (1, "cpu_per_1000_packets", "round_trip"),
+    (32, "cpu_per_1000_packets_together", "round_trip_together"),
+];
 /// Time limit of an echo reply.
 const REPLY: Duration = Duration::from_secs(10);
 
@@ -247,7 +253,8 @@ async fn packets(
     output: &mut Output,
 ) -> Result<Vec<Line>> {
     let count = args.bursts.unwrap_or(if args.run.quick { 20 } else { 200 });
-    let mut progress = Progress::new("packets", u64::from(count));
+    let bursts = (count + WARM_UP) * GROUPS.len() as u32;
+    let mut progress = Progress::new("packets", u64::from(bursts));
     let mut sessions = Vec::new();
     for testbed in testbeds {
         let ue = testbed.ues.first().context("the testbed has no UE")?;
@@ -255,35 +262,41 @@ async fn packets(
         let session = ue.establish_pdu_session(testbed.session.clone()).await?;
         sessions.push((ue, session.psi, session.ipv4.context("a session without an address")?));
     }
-    let names = ["cpu_per_1000_packets", "round_trip"];
-    let (mut pairs, mut order) = ([Pairs::default(), Pairs::default()], [0, 1]);
-    for pair in 0..count + WARM_UP {
-        order.shuffle(random);
-        for sandbox in order {
-            let (ue, psi, own) = sessions[sandbox];
-            let [a, b, ..] = own.octets();
-            let gateway = Ipv4Addr::new(a, b, 0, 1);
-            let (before, started) = (testbeds[sandbox].usage().cpu_ns, Instant::now());
-            ping(ue, psi, own, gateway, PINGS, REPLY).await?;
-            let (elapsed, after) = (started.elapsed(), testbeds[sandbox].usage().cpu_ns);
-            if pair < WARM_UP {
-                continue;
+    let mut lines = Vec::new();
+    for (group, cpu, round_trip) in GROUPS {
+        let names = [cpu, round_trip];
+        let (mut pairs, mut order) = ([Pairs::default(), Pairs::default()], [0, 1]);
+        for pair in 0..count + WARM_UP {
+            order.shuffle(random);
+            for sandbox in order {
+                let (ue, psi, own) = sessions[sandbox];
+                let [a, b, ..] = own.octets();
+                let addresses = (own, Ipv4Addr::new(a, b, 0, 1));
+                let groups = PINGS / u32::from(group);
+                let (before, started) = (testbeds[sandbox].usage().cpu_ns, Instant::now());
+                ping_together(ue, psi, addresses, groups, group, REPLY).await?;
+                let (elapsed, after) = (started.elapsed(), testbeds[sandbox].usage().cpu_ns);
+                if pair < WARM_UP {
+                    continue;
+                }
+                // In milliseconds, as all values.
+                let cpu = after.saturating_sub(before) as f64 / 1e6 * 1000.0 / f64::from(2 * PINGS);
+                let round_trip = elapsed.as_secs_f64() * 1e3 / f64::from(groups);
+                for ((what, pairs), value) in names.iter().zip(&mut pairs).zip([cpu, round_trip]) {
+                    pairs.add(sandbox, value);
+                    let ((name, _), sbi) = (SANDBOXES[sandbox], variant.name());
+                    let pair = pair - WARM_UP;
+                    output.row(format_args!("{what},{sbi},{name},{pair},{:.1}", value * 1e3))?;
+                }
             }
-            // In milliseconds, as all values.
-            let cpu = after.saturating_sub(before) as f64 / 1e6 * 1000.0 / f64::from(2 * PINGS);
-            let round_trip = elapsed.as_secs_f64() * 1e3 / f64::from(PINGS);
-            for ((what, pairs), value) in names.iter().zip(&mut pairs).zip([cpu, round_trip]) {
-                pairs.add(sandbox, value);
-                let ((name, _), sbi) = (SANDBOXES[sandbox], variant.name());
-                let pair = pair - WARM_UP;
-                output.row(format_args!("{what},{sbi},{name},{pair},{:.1}", value * 1e3))?;
-            }
+            progress.step(variant.title());
         }
-        progress.step(variant.title());
+        for (what, pairs) in names.iter().zip(&pairs) {
+            lines.push(pairs.summarise(what, variant, output)?);
+        }
     }
     progress.done();
-    let lines = names.iter().zip(&pairs);
-    lines.map(|(what, pairs)| pairs.summarise(what, variant, output)).collect()
+    Ok(lines)
 }
 
 fn report(
@@ -296,7 +309,8 @@ fn report(
         "{} Each value is a median in milliseconds; `difference` is the median of the differences \
          of pairs, with its 95 % interval. Promised: at most 2 % of a registration, nothing \
          measurable for a packet, and 1.5 times the start. `cpu_per_1000_packets` is CPU time of \
-         all processes of the core; of 1,000 packets, half are uplink.\n\n\
+         all processes of the core; of 1,000 packets, half are uplink. `together` has 32 echo \
+         requests at a time, and the round trip is that of the last.\n\n\
          | what | SBI | on | off | difference | % of off |\n\
          | --- | --- | --- | --- | --- | --- |\n",
         if args.run.quick { "Few rounds." } else { "" }

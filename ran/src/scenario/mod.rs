@@ -15,7 +15,7 @@ mod value;
 pub use check::{load, parse};
 pub use error::{ScenarioError, SectionError};
 pub use file::*;
-pub use ping::ping;
+pub use ping::{ping, ping_together};
 pub use positioning::{CellSection, PositioningSection, Waypoint};
 pub use report::{Distribution, ProcedureReport, Report, StepReport, write_csv};
 pub use run::{Played, play};

@@ -1,5 +1,6 @@
 //! ICMP echo through a PDU session without an interface (RFC 792).
 use crate::gnb::{Ue, UeError};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
@@ -15,16 +16,40 @@ pub async fn ping(
     count: u32,
     limit: Duration,
 ) -> Result<(), UeError> {
+    ping_together(ue, psi, (source, target), count, 1, limit).await
+}
+
+/// Sends `groups` groups of `group` echo requests, and waits for all replies of one before the
+/// next. `addresses`: source and target. A group of more than 65,536 has sequence numbers twice.
+///
+/// # Errors
+/// A reply is missing for `limit`, or a packet cannot be sent.
+pub async fn ping_together(
+    ue: &Ue,
+    psi: u8,
+    addresses: (Ipv4Addr, Ipv4Addr),
+    groups: u32,
+    group: u16,
+    limit: Duration,
+) -> Result<(), UeError> {
+    let (source, target) = addresses;
     let identifier = (psi as u16) << 8 | 0x77;
-    for sequence in 0..count {
-        let sequence = sequence as u16;
-        ue.send_ip(psi, echo_request(source, target, identifier, sequence)).await?;
+    let mut first = 0u16;
+    for _ in 0..groups {
+        let mut missing = BTreeSet::new();
+        for n in 0..group {
+            let sequence = first.wrapping_add(n);
+            ue.send_ip(psi, echo_request(source, target, identifier, sequence)).await?;
+            missing.insert(sequence);
+        }
+        first = first.wrapping_add(group);
         let deadline = Instant::now() + limit;
-        loop {
+        while !missing.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
             match tokio::time::timeout(left, ue.recv_ip()).await {
-                Ok(Ok((_, packet))) if is_reply(&packet, target, identifier, sequence) => break,
-                Ok(Ok(_)) => {}
+                Ok(Ok((_, packet))) => {
+                    missing.retain(|sequence| !is_reply(&packet, target, identifier, *sequence));
+                }
                 Ok(Err(error)) => return Err(error),
                 Err(_) => return Err(UeError::Timeout(limit)),
             }
