@@ -3,7 +3,10 @@
 use crate::StoreError;
 use crate::database::Row;
 use crate::postgres_pool::Pool;
+use crate::sqn_block::last_of_next_sql;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
 
 /// Contexts of a subscriber by kind and key.
 pub(crate) type Contexts = BTreeMap<(String, String), String>;
@@ -19,39 +22,78 @@ pub(crate) type ContextChanges = BTreeMap<ContextName, Option<String>>;
 pub(crate) enum ReadKind {
     /// Nothing.
     Plain,
-    /// Advances the sequence number, for an authentication vector.
+    /// Advances the sequence number by a block, for authentication vectors.
     Authentication,
 }
 
 const READ: &str = "SELECT s.supi, s.gpsi, s.sqn, s.profile, c.kind, c.key, c.value FROM \
                     subscriber s LEFT JOIN context c ON c.supi = s.supi WHERE s.supi = ANY($1)";
 
-/// Both SEQ (43 bits) and IND (5 bits) go one up (TS 33.102, C.1.1.3 and C.3.2).
-const READ_AND_ADVANCE: &str = "WITH moved AS (UPDATE subscriber SET sqn = (((((sqn >> 5) + 1) << \
-                                5) | ((sqn + 1) & 31)) & 281474976710655) WHERE supi = ANY($1) \
-                                RETURNING supi, gpsi, sqn, profile) SELECT m.supi, m.gpsi, m.sqn, \
-                                m.profile, c.kind, c.key, c.value FROM moved m LEFT JOIN context \
-                                c ON c.supi = m.supi";
+/// [`READ`] of subscribers whose sequence number is advanced by a block, above `$2` too.
+static READ_AND_ADVANCE: LazyLock<String> = LazyLock::new(|| {
+    let last = last_of_next_sql("greatest(s.sqn, r.floor)");
+    format!(
+        "WITH moved AS (UPDATE subscriber s SET sqn = {last} FROM unnest($1::text[], \
+         $2::bigint[]) AS r(supi, floor) WHERE s.supi = r.supi RETURNING s.supi, s.gpsi, s.sqn, \
+         s.profile) SELECT m.supi, m.gpsi, m.sqn, m.profile, c.kind, c.key, c.value FROM moved m \
+         LEFT JOIN context c ON c.supi = m.supi"
+    )
+});
 
-/// The sequence number before [`READ_AND_ADVANCE`].
+const PUT: &str = "INSERT INTO context (supi, kind, key, value) SELECT * FROM unnest($1::text[], \
+                   $2::text[], $3::text[], $4::text[]) ON CONFLICT (supi, kind, key) DO UPDATE \
+                   SET value = excluded.value";
+
+/// [`PUT`] of contexts, and a block for each subscriber of `$5`. The condition has the contexts
+/// written first: a removal locks the rows in this order.
+static PUT_AND_ADVANCE: LazyLock<String> = LazyLock::new(|| {
+    let last = last_of_next_sql("sqn");
+    format!(
+        "WITH put AS ({PUT} RETURNING 1) UPDATE subscriber SET sqn = {last} WHERE supi = ANY($5) \
+         AND (SELECT count(*) FROM put) >= 0 RETURNING supi, sqn"
+    )
+});
+
+/// Advances the sequence numbers of subscribers by a block. Rows that others change are left out:
+/// this statement waits for none, so that no other one is rolled back for its sake.
+static ADVANCE_UNLOCKED: LazyLock<String> = LazyLock::new(|| {
+    let last = last_of_next_sql("sqn");
+    format!(
+        "WITH unlocked AS (SELECT supi FROM subscriber WHERE supi = ANY($1) ORDER BY supi FOR \
+         UPDATE SKIP LOCKED) UPDATE subscriber SET sqn = {last} WHERE supi IN (SELECT supi FROM \
+         unlocked) RETURNING supi, sqn, profile"
+    )
+});
+
+/// Differs for a subscriber that was changed or replaced: keys are encrypted with new nonces then.
+pub(crate) fn revision(profile: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    profile.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The sequence number before an advance of both SEQ (43 bits) and IND (5 bits) by one, as the UDM
+/// does it (TS 33.102, C.1.1.3 and C.3.2).
 pub(crate) fn before_advance(sqn: u64) -> u64 {
     const MAX: u64 = (1 << 48) - 1;
     let seq = (sqn >> 5).wrapping_sub(1);
     ((seq << 5) | (sqn.wrapping_sub(1) & 31)) & MAX
 }
 
-/// Reads subscribers with their contexts.
+/// Reads subscribers with their contexts. For authentications, each has a number that its block is
+/// to be above.
 pub(crate) async fn read(
     pool: &Pool,
     kind: ReadKind,
     supis: &[String],
+    floors: &[i64],
 ) -> Result<Vec<(Row, Contexts)>, StoreError> {
-    let sql = match kind {
-        ReadKind::Plain => READ,
-        ReadKind::Authentication => READ_AND_ADVANCE,
+    let rows = match kind {
+        ReadKind::Plain => pool.query(READ, &[&supis]).await?,
+        ReadKind::Authentication => pool.query(&READ_AND_ADVANCE, &[&supis, &floors]).await?,
     };
     let mut all: BTreeMap<String, (Row, Contexts)> = BTreeMap::new();
-    for row in pool.query(sql, &[&supis]).await? {
+    for row in rows {
         let supi: String = row.get(0);
         let (_, contexts) = all.entry(supi).or_insert_with_key(|supi| {
             let (gpsi, sqn) = (row.get(1), row.get::<_, i64>(2) as u64);
@@ -64,8 +106,15 @@ pub(crate) async fn read(
     Ok(all.into_values().collect())
 }
 
-/// Writes and removes contexts: one statement for those that are written, one for others.
-pub(crate) async fn write(pool: &Pool, changes: &ContextChanges) -> Result<(), StoreError> {
+/// Writes and removes contexts: one statement for those that are written, one for others. The
+/// first one also advances the sequence numbers of the subscribers in `renew` by a block. Returns
+/// these with the last numbers of their blocks.
+pub(crate) async fn write(
+    pool: &Pool,
+    changes: &ContextChanges,
+    renew: &[String],
+) -> Result<Vec<(String, u64)>, StoreError> {
+    let mut renewed = Vec::new();
     // In the order of the names, so that two processes lock rows in the same order.
     let (put, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, value)| value.is_some());
     let columns = |rows: &[(&ContextName, &Option<String>)]| {
@@ -79,10 +128,13 @@ pub(crate) async fn write(pool: &Pool, changes: &ContextChanges) -> Result<(), S
         let (supis, kinds, keys) = columns(&put);
         let values: Vec<&str> =
             put.iter().map(|(_, value)| value.as_deref().unwrap_or_default()).collect();
-        let sql = "INSERT INTO context (supi, kind, key, value) SELECT * FROM unnest($1::text[], \
-                   $2::text[], $3::text[], $4::text[]) ON CONFLICT (supi, kind, key) DO UPDATE \
-                   SET value = excluded.value";
-        pool.query(sql, &[&supis, &kinds, &keys, &values]).await?;
+        let rows = match renew.is_empty() {
+            true => pool.query(PUT, &[&supis, &kinds, &keys, &values]).await?,
+            false => {
+                pool.query(&PUT_AND_ADVANCE, &[&supis, &kinds, &keys, &values, &renew]).await?
+            }
+        };
+        renewed = rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1) as u64)).collect();
     }
     if !gone.is_empty() {
         let (supis, kinds, keys) = columns(&gone);
@@ -90,7 +142,24 @@ pub(crate) async fn write(pool: &Pool, changes: &ContextChanges) -> Result<(), S
                    unnest($1::text[], $2::text[], $3::text[]))";
         pool.query(sql, &[&supis, &kinds, &keys]).await?;
     }
-    Ok(())
+    Ok(renewed)
+}
+
+/// The SUPIs of subscribers after `after`, in their order.
+pub(crate) async fn supis(pool: &Pool, after: &str, limit: i64) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT supi FROM subscriber WHERE supi > $1 ORDER BY supi LIMIT $2";
+    Ok(pool.query(sql, &[&after, &limit]).await?.iter().map(|row| row.get(0)).collect())
+}
+
+/// A block for each of these subscribers whose row is not locked: SUPI, last number, revision.
+pub(crate) async fn advance_unlocked(
+    pool: &Pool,
+    supis: &[String],
+) -> Result<Vec<(String, u64, u64)>, StoreError> {
+    let rows = pool.query(&ADVANCE_UNLOCKED, &[&supis]).await?;
+    let block =
+        |row: &tokio_postgres::Row| (row.get(0), row.get::<_, i64>(1) as u64, revision(row.get(2)));
+    Ok(rows.iter().map(block).collect())
 }
 
 /// Advances a sequence number if it is `from`. Returns whether it was.
@@ -102,6 +171,15 @@ pub(crate) async fn advance(
 ) -> Result<bool, StoreError> {
     let sql = "UPDATE subscriber SET sqn = $3 WHERE supi = $1 AND sqn = $2 RETURNING supi";
     Ok(!pool.query(sql, &[&supi, &(from as i64), &(to as i64)]).await?.is_empty())
+}
+
+/// Sets a sequence number after a resynchronisation, if no block covers it: it is above the last
+/// block, or so far below that the USIM accepts none of the block (TS 33.102, C.2.1: 2^28). Returns
+/// whether it was set.
+pub(crate) async fn resynchronise(pool: &Pool, supi: &str, to: u64) -> Result<bool, StoreError> {
+    let sql = "UPDATE subscriber SET sqn = $2 WHERE supi = $1 AND (sqn < $2 OR (sqn >> 5) - \
+               ($2::bigint >> 5) > 268435456) RETURNING supi";
+    Ok(!pool.query(sql, &[&supi, &(to as i64)]).await?.is_empty())
 }
 
 #[cfg(test)]

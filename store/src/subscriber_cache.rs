@@ -4,6 +4,7 @@
 //! Without a look at them nothing is cached. Contexts, which another UDR may write without such a
 //! change, are valid for [`CONTEXT_VALIDITY`]: a procedure's time.
 use crate::Subscriber;
+use crate::sqn_block::{Block, Taken};
 use crate::statements::Contexts;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use std::time::{Duration, Instant};
 const MAX_CACHED: usize = 20_000;
 /// Subscribers with a reserved sequence number; a full table is cleared.
 const MAX_RESERVED: usize = 20_000;
+/// Subscribers with a block of sequence numbers; a full table is cleared. What is not handed out is
+/// lost then.
+const MAX_BLOCKS: usize = 100_000;
 /// Reserved sequence numbers of a subscriber.
 const MAX_RESERVED_EACH: usize = 8;
 
@@ -23,6 +27,8 @@ pub(crate) const CONTEXT_VALIDITY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub subscriber: Arc<Subscriber>,
+    /// [`revision`](crate::statements::revision) of its row.
+    pub revision: u64,
     pub contexts: Contexts,
 }
 
@@ -31,7 +37,7 @@ struct Entry {
     read: Instant,
 }
 
-/// A sequence number that the database has advanced for an authentication that is not confirmed.
+/// A sequence number of a committed block that the UDM has read and not confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pub from: u64,
@@ -42,6 +48,7 @@ pub(crate) struct Reservation {
 pub(crate) struct SubscriberCache {
     entries: HashMap<String, Entry>,
     reserved: HashMap<String, Vec<Reservation>>,
+    blocks: HashMap<String, Block>,
     /// Counts what made entries invalid: a read that began before is not cached.
     generation: u64,
     /// Whether changes in the database are seen.
@@ -87,6 +94,7 @@ impl SubscriberCache {
         self.generation += 1;
         self.entries.remove(supi);
         self.reserved.remove(supi);
+        self.blocks.remove(supi);
     }
 
     /// Any subscriber may have been changed. `is_followed`: changes are seen from now on.
@@ -94,6 +102,48 @@ impl SubscriberCache {
         self.generation += 1;
         self.entries.clear();
         self.is_followed = is_followed;
+    }
+
+    pub fn has_block(&self, supi: &str) -> bool {
+        self.blocks.contains_key(supi)
+    }
+
+    /// Takes a sequence number of a subscriber's block after its row was read. A block that cannot
+    /// be used is removed.
+    pub fn take_number(&mut self, supi: &str, row: &Record) -> Taken {
+        let Some(block) = self.blocks.get_mut(supi) else { return Taken::Above(0) };
+        let taken = block.take(row.subscriber.sqn, row.revision);
+        if matches!(taken, Taken::Above(_)) {
+            self.blocks.remove(supi);
+        }
+        taken
+    }
+
+    /// Keeps a block that was committed, unless a later one is kept.
+    pub fn keep_block(&mut self, supi: &str, block: Block) {
+        let held = self.blocks.get(supi).map(Block::last);
+        if held.is_some_and(|held| held > block.last()) {
+            return;
+        }
+        if self.blocks.len() >= MAX_BLOCKS && held.is_none() {
+            self.blocks.clear();
+        }
+        self.blocks.insert(supi.to_string(), block);
+    }
+
+    /// Those of the subscribers whose block is low.
+    pub fn low_blocks<'a>(&self, supis: impl Iterator<Item = &'a String>) -> Vec<String> {
+        let is_low = |supi: &&String| self.blocks.get(*supi).is_some_and(Block::is_low);
+        let mut all: Vec<String> = supis.filter(is_low).cloned().collect();
+        all.dedup();
+        all
+    }
+
+    /// A block that ends at `last` was committed.
+    pub fn renew_block(&mut self, supi: &str, last: u64) {
+        if let Some(block) = self.blocks.get_mut(supi) {
+            block.renew(last);
+        }
     }
 
     pub fn reserve(&mut self, supi: &str, reservation: Reservation) {
@@ -131,7 +181,7 @@ mod tests {
     fn record() -> Arc<Record> {
         let secret = Secret([1; 16]);
         let subscriber = Arc::new(Subscriber::new("imsi-1", secret.clone(), secret, "internet"));
-        Arc::new(Record { subscriber, contexts: Contexts::new() })
+        Arc::new(Record { subscriber, revision: 0, contexts: Contexts::new() })
     }
 
     #[test]

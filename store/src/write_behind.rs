@@ -3,10 +3,24 @@
 use crate::StoreError;
 use crate::statements::{ContextChanges, Contexts};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tokio::sync::watch;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 
 /// Changes that wait at most; further ones wait for the database.
 pub(crate) const MAX_PENDING: usize = 10_000;
+
+/// How long changes that may wait for the next one wait at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// When a change is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// After the flush interval.
+    Soon,
+    /// With the next change that is written soon, or after [`LONGEST_WAIT`].
+    WithNext,
+}
 
 /// Outcome of a batch, or of an attempt to write it.
 #[derive(Debug, Clone, Default)]
@@ -25,17 +39,21 @@ struct State {
     batch: u64,
     /// A task writes.
     is_running: bool,
+    /// One of `pending` is to be written soon.
+    is_due: bool,
 }
 
 pub(crate) struct WriteBehind {
     state: Mutex<State>,
     finished: watch::Sender<Finished>,
+    due: Notify,
 }
 
 impl WriteBehind {
     pub fn new() -> Self {
         let state = State { batch: 1, ..State::default() };
-        WriteBehind { state: Mutex::new(state), finished: watch::Sender::default() }
+        let due = Notify::new();
+        WriteBehind { state: Mutex::new(state), finished: watch::Sender::default(), due }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -43,9 +61,19 @@ impl WriteBehind {
     }
 
     /// Queues a change. Returns its batch, and whether a task that writes must be started.
-    pub fn push(&self, supi: &str, kind: &str, key: &str, value: Option<String>) -> (u64, bool) {
+    pub fn push(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        value: Option<String>,
+        urgency: Urgency,
+    ) -> (u64, bool) {
         let mut state = self.state();
         state.pending.insert((supi.into(), kind.into(), key.into()), value);
+        if urgency == Urgency::Soon && !std::mem::replace(&mut state.is_due, true) {
+            self.due.notify_one();
+        }
         let start = !std::mem::replace(&mut state.is_running, true);
         (state.batch, start)
     }
@@ -54,6 +82,25 @@ impl WriteBehind {
     pub fn pending(&self) -> usize {
         let state = self.state();
         state.pending.len() + state.in_flight.len()
+    }
+
+    /// Waits until one of the changes is to be written soon, or all have waited long enough.
+    pub async fn until_due(&self) {
+        let due = async {
+            while !self.state().is_due {
+                self.due.notified().await;
+            }
+        };
+        tokio::select! {
+            () = due => {}
+            () = sleep(LONGEST_WAIT) => {}
+        }
+    }
+
+    /// Has all changes written soon.
+    pub fn hurry(&self) {
+        self.state().is_due = true;
+        self.due.notify_one();
     }
 
     /// The batch that collects changes, if any change is not written.
@@ -90,6 +137,7 @@ impl WriteBehind {
             return None;
         }
         state.in_flight = std::mem::take(&mut state.pending);
+        state.is_due = false;
         state.batch += 1;
         Some(state.in_flight.clone())
     }
@@ -103,6 +151,7 @@ impl WriteBehind {
             // Later values win.
             written.append(&mut state.pending);
             state.pending = written;
+            state.is_due = true;
         }
         let batch = state.batch - 1;
         drop(state);
@@ -130,11 +179,11 @@ mod tests {
     #[test]
     fn unwritten_changes_are_seen_by_reads_and_written_again_after_a_failure() {
         let writes = WriteBehind::new();
-        assert_eq!(writes.push("imsi-1", "amf", "", Some("a".into())), (1, true));
-        assert_eq!(writes.push("imsi-1", "smf", "5", None), (1, false));
+        assert_eq!(writes.push("imsi-1", "amf", "", Some("a".into()), Urgency::Soon), (1, true));
+        assert_eq!(writes.push("imsi-1", "smf", "5", None, Urgency::Soon), (1, false));
         let batch = writes.begin().unwrap();
         assert_eq!(batch.len(), 2);
-        assert_eq!(writes.push("imsi-1", "amf", "", Some("b".into())), (2, false));
+        assert_eq!(writes.push("imsi-1", "amf", "", Some("b".into()), Urgency::Soon), (2, false));
         let mut contexts = Contexts::from([(("smf".into(), "5".into()), "x".into())]);
         writes.overlay("imsi-1", &mut contexts);
         assert_eq!(contexts, Contexts::from([(("amf".into(), String::new()), "b".into())]));
@@ -146,6 +195,25 @@ mod tests {
         writes.end(Ok(()));
         assert!(writes.begin().is_none());
         assert_eq!((writes.pending(), writes.unwritten()), (0, None));
-        assert!(writes.push("imsi-1", "amf", "", None).1, "a task is started again");
+        assert!(writes.push("imsi-1", "amf", "", None, Urgency::Soon).1, "a task is started again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_that_may_wait_is_written_with_the_next_one_or_after_a_second() {
+        let writes = WriteBehind::new();
+        let begun = tokio::time::Instant::now();
+        writes.push("imsi-1", "status", "", Some("a".into()), Urgency::WithNext);
+        writes.until_due().await;
+        assert_eq!(begun.elapsed(), LONGEST_WAIT);
+        assert_eq!(writes.begin().map(|batch| batch.len()), Some(1));
+        writes.end(Ok(()));
+        writes.push("imsi-1", "status", "", Some("b".into()), Urgency::WithNext);
+        let begun = tokio::time::Instant::now();
+        tokio::join!(writes.until_due(), async {
+            sleep(LONGEST_WAIT / 4).await;
+            writes.push("imsi-1", "amf", "", Some("c".into()), Urgency::Soon);
+        });
+        assert_eq!(begun.elapsed(), LONGEST_WAIT / 4);
+        assert_eq!(writes.begin().map(|batch| batch.len()), Some(2));
     }
 }

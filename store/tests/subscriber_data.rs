@@ -69,8 +69,20 @@ async fn registration(data: &SubscriberData, supi: &str) {
     assert!(data.put(supi, "smf-registration", "5", "{}".into()).await.unwrap());
 }
 
+async fn deregistration(data: &SubscriberData, supi: &str) {
+    for (kind, key) in [
+        ("authentication-status", ""),
+        ("amf-3gpp-access", ""),
+        ("sdm-subscription", "1"),
+        ("smf-registration", "5"),
+    ] {
+        assert!(data.remove(supi, kind, key).await.unwrap(), "{kind}");
+    }
+    data.flush().await.unwrap();
+}
+
 #[test]
-fn a_registration_costs_two_statements_and_many_share_a_commit() {
+fn a_registration_costs_two_statements_and_one_commit_and_many_share_it() {
     let Some(server) = with_statistics("statements") else { return };
     let (store, data) = open(&server, &server.url());
     let all: Vec<_> = (0..65).map(subscriber).collect();
@@ -80,8 +92,19 @@ fn a_registration_costs_two_statements_and_many_share_a_commit() {
         let before = statements(&server);
         registration(&data, &supi(64)).await;
         data.flush().await.unwrap();
-        let after = statements(&server);
-        assert_eq!((after.0 - before.0, after.1 - before.1), (2, 2), "one alone");
+        let mut last = statements(&server);
+        assert_eq!((last.0 - before.0, last.1 - before.1), (2, 2), "the first one alone");
+        // More than a block of sequence numbers.
+        for round in 1..100 {
+            deregistration(&data, &supi(64)).await;
+            let before = statements(&server);
+            registration(&data, &supi(64)).await;
+            data.flush().await.unwrap();
+            last = statements(&server);
+            let (calls, commits) = (last.0 - before.0, last.1 - before.1);
+            assert!(calls <= 2 && commits == 1, "{round}: {calls} statements, {commits} commits");
+        }
+        let after = last;
         // 64 at the same time.
         let data = &data;
         let mut pending = Vec::new();
@@ -94,6 +117,55 @@ fn a_registration_costs_two_statements_and_many_share_a_commit() {
         let (calls, commits) = (end.0 - after.0, end.1 - after.1);
         println!("64 registrations: {calls} statements, {commits} commits");
         assert!(calls <= 32 && commits <= 32, "{calls} statements, {commits} commits");
+    });
+}
+
+#[test]
+fn a_first_registration_has_one_commit_when_blocks_are_committed_ahead() {
+    let Some(server) = with_statistics("ahead") else { return };
+    let (store, data) = open(&server, &server.url());
+    store.add(&(0..300).map(subscriber).collect::<Vec<_>>(), false).unwrap();
+    let (tool, _) = open(&server, &server.url());
+    let without_block = || {
+        std::thread::scope(|scope| {
+            let read = || {
+                let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+                let sql = "SELECT count(*) FROM subscriber WHERE sqn = 0";
+                client.query_one(sql, &[]).unwrap().get::<_, i64>(0)
+            };
+            scope.spawn(read).join().unwrap()
+        })
+    };
+    let until_all_have_one = async || {
+        while without_block() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // The UDR gets the answer.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    run(async {
+        let test = async {
+            data.follow(Duration::ZERO).await.unwrap();
+            until_all_have_one().await;
+            // Subscribers that are added later.
+            std::thread::spawn(move || {
+                let added: Vec<_> = (300..310).map(subscriber).collect();
+                tool.add(&added, false).unwrap()
+            })
+            .join()
+            .unwrap();
+            assert_eq!(without_block(), 10);
+            data.follow(Duration::ZERO).await.unwrap();
+            until_all_have_one().await;
+            for n in [0, 299, 305] {
+                let before = statements(&server);
+                registration(&data, &supi(n)).await;
+                data.flush().await.unwrap();
+                let after = statements(&server);
+                assert_eq!((after.0 - before.0, after.1 - before.1), (2, 1), "subscriber {n}");
+            }
+        };
+        tokio::select! { () = data.lease_ahead() => {}, () = test => {} }
     });
 }
 
@@ -115,30 +187,6 @@ async fn futures_of<F: Future>(mut all: Vec<std::pin::Pin<Box<F>>>) -> Vec<F::Ou
     })
     .await;
     outputs
-}
-
-#[test]
-fn two_processes_never_advance_a_sequence_number_to_the_same_value() {
-    let Some(server) = TestPostgres::start("two-udrs").unwrap() else { return };
-    let ((store, one), (_other_store, other)) =
-        (open(&server, &server.url()), open(&server, &server.url()));
-    store.add(&[subscriber(1)], false).unwrap();
-    run(async {
-        let mut numbers = Vec::new();
-        for round in 0..20 {
-            let data = if round % 2 == 0 { &one } else { &other };
-            let of = data.for_authentication(&supi(1)).await.unwrap().unwrap();
-            let next = (((of.sqn >> 5) + 1) << 5) | ((of.sqn + 1) & 31);
-            assert!(data.advance_sqn(&supi(1), of.sqn, next).await.unwrap());
-            numbers.push(next);
-        }
-        assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
-        // A resynchronisation: far ahead of what was reserved.
-        let of = one.for_authentication(&supi(1)).await.unwrap().unwrap();
-        assert!(one.advance_sqn(&supi(1), of.sqn, of.sqn + 3200).await.unwrap());
-        assert!(!other.advance_sqn(&supi(1), of.sqn, of.sqn + 33).await.unwrap(), "taken");
-        assert!(other.for_authentication(&supi(1)).await.unwrap().unwrap().sqn >= of.sqn + 3200);
-    });
 }
 
 #[test]

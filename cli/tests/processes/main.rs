@@ -36,6 +36,7 @@ mod several_machines;
 mod shutdown;
 mod site;
 mod statements;
+mod subscriber_removal;
 mod supervised;
 mod terminal;
 mod traces;

@@ -83,7 +83,7 @@ async fn of_registrations(site: &Site, server: &TestPostgres) -> Result<()> {
         sessions.push(since("its session")?);
     }
     for (statements, commits) in registrations {
-        ensure!(statements <= 3 && commits <= 2, "{statements} statements, {commits} commits");
+        ensure!(statements <= 3 && commits <= 1, "{statements} statements, {commits} commits");
     }
     for (statements, commits) in sessions {
         ensure!(statements <= 3 && commits <= 1, "{statements} and {commits} for a session");
@@ -108,13 +108,15 @@ async fn of_registrations(site: &Site, server: &TestPostgres) -> Result<()> {
 }
 
 #[test]
-fn a_registration_costs_at_most_three_statements() {
+fn a_registration_costs_at_most_three_statements_and_one_commit() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = server("statements")? else { return Ok(()) };
         let site = Site::on("statements", Some(&server.url()))?;
-        // The writes of a registration share a statement also on a busy machine.
+        // The writes of a registration share a statement also on a busy machine. An optimised
+        // core on a quiet one needs the default of 5.
+        let ms = std::env::var("MARTLET_FLUSH_INTERVAL_MS").unwrap_or_else(|_| "200".into());
         let config = std::fs::read_to_string(site.config())?;
-        let config = config.replace("udr: {", "udr: { flush_interval_ms: 200,");
+        let config = config.replace("udr: {", &format!("udr: {{ flush_interval_ms: {ms},"));
         std::fs::write(site.config(), config)?;
         site.subscribe(3, 100)?;
         of_registrations(&site, &server).await

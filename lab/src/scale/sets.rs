@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Members of the AMF set, and of the SMF set.
 const MEMBERS: [u8; 3] = [1, 2, 4];
 /// Round trips to the database, added by a proxy.
-const DELAYS_MS: [u64; 3] = [0, 1, 5];
+const DELAYS_MS: [u64; 4] = [0, 1, 2, 5];
 /// Registrations before those that are measured: discovery, connections and prepared statements.
 const WARM_UP: u64 = 16;
 /// Timeout for the start of all members.

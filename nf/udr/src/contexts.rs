@@ -46,6 +46,20 @@ impl Udr {
         })
     }
 
+    /// Creates or replaces a context of a subscriber that another one follows.
+    pub(crate) async fn put_with_next<T: Serialize>(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        value: T,
+    ) -> Result<(), Problem> {
+        self.subscriber(supi).await?;
+        let json = serde_json::to_string(&value).map_err(problem::of_json)?;
+        let put = self.data.put_with_next(supi, kind, key, json).await;
+        put.map(drop).map_err(problem::of_store)
+    }
+
     /// Returns a context of a subscriber, or 404.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,

@@ -141,6 +141,7 @@ impl NetworkFunction for Udr {
             () = data_change_notification::run(&self) => {}
             () = self.store.group_commits(interval, failed) => {}
             () = self.data.listen() => {}
+            () = self.data.lease_ahead() => {}
             () = shutdown.wait() => {}
         }
         if !matches!(tokio::time::timeout(FLUSH_LIMIT, self.data.flush()).await, Ok(Ok(()))) {

@@ -75,7 +75,8 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: AuthEvent,
     ) -> Result<(), Problem> {
-        self.put(ue_id, kind::AUTHENTICATION, SINGLE, body).await.map(|_| ())
+        // The AMF's registration follows.
+        self.put_with_next(ue_id, kind::AUTHENTICATION, SINGLE, body).await
     }
 
     async fn query_authentication_status(

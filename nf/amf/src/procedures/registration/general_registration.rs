@@ -6,9 +6,9 @@
 //! AMF <-> UE      identification, authentication, security   steps 6 to 9
 //! AMF -> UDM      registration and subscription data         step 14
 //! AMF -> NSSF     slice selection, unless its last answer holds
+//! AMF -> UDM      subscription to changes                    step 14c
 //! AMF -> PCF      AM policy association                      step 16
 //! AMF -> UE       REGISTRATION ACCEPT                        step 21
-//! AMF -> UDM      subscription to changes                    step 14c
 //! UE -> AMF       REGISTRATION COMPLETE                      step 22
 //! ```
 use super::back_off::back_off;
@@ -180,6 +180,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         }
         selected => selected?,
     };
+    // Soon after the registration at the UDM, so that the UDR commits both at once.
+    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
     if ue.registration.policy.is_none() {
         am_policy_association::create(ue).await;
     }
@@ -189,7 +191,6 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if ue.registration.due.slices && slices.configured.is_empty() {
         slices.configured = slice_selection::configured(ue);
     }
-    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
     let accepted = registration_accept::run(ue, &request, access, slices).await;
     // Also without the UE's answer: the deregistration ends the subscription.
     subscription_retrieval::subscribed(ue, subscribing).await;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get (concurrent)
-//! AMF -> UDM  Nudm_SDM_Subscribe, while the UE gets REGISTRATION ACCEPT
+//! AMF -> UDM  Nudm_SDM_Subscribe, concurrent with what follows
 //! ```
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
