@@ -28,22 +28,26 @@ export async function ues(at, [supi], context) {
     if (digits) location.hash = `#/ues/imsi-${digits}`;
   } }, field("imsi", T.lookUp, { inputmode: "numeric" }, T.imsi), h("button", {}, T.search));
   const problem = h("div");
-  const load = async () => {
-    const filter = ["search", "state", "gnb"].filter((name) => form.elements[name].value.trim())
-      .map((name) => `&${name}=${encodeURIComponent(form.elements[name].value.trim())}`).join("");
-    try { await list.load(filter); fill(problem); } catch (error) {
+  let timer = null;
+  const shown = async (reading) => {
+    try { await reading; fill(problem); } catch (error) {
       fill(problem, h("p", { class: "error", role: "alert" }, [error.detail, error.remedy].filter(Boolean).join(": ")));
     }
   };
+  const load = () => {
+    clearTimeout(timer);
+    const filter = ["search", "state", "gnb"].filter((name) => form.elements[name].value.trim())
+      .map((name) => `&${name}=${encodeURIComponent(form.elements[name].value.trim())}`).join("");
+    return shown(list.load(filter));
+  };
   form.elements.state.addEventListener("change", load);
-  let timer = null;
   form.elements.search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 250); });
   fill(at, form, problem, count, list.view, look);
   await load();
   let due = null;
-  const soon = () => { due ??= setTimeout(() => { due = null; load(); }, 500); };
-  context.onLeave(() => clearTimeout(due));
-  context.events(["ue"], { ue: soon, reset: soon });
+  const soon = () => { due ??= setTimeout(() => { due = null; shown(list.refresh()); }, 500); };
+  context.onLeave(() => { clearTimeout(due); clearTimeout(timer); });
+  context.events(["ue_state"], { ue_state: soon, reset: soon, open: soon });
 }
 
 async function one(at, supi, context) {
@@ -101,9 +105,12 @@ async function one(at, supi, context) {
   context.onLeave(() => clearInterval(timer));
   let due = null;
   context.onLeave(() => clearTimeout(due));
-  context.events(["ue"], { ue(data) {
-    if (data.supi === supi) due ??= setTimeout(() => { due = null; load(); }, 300);
-  } });
+  const soon = () => { due ??= setTimeout(() => { due = null; load(); }, 300); };
+  context.events(["ue", "ue_state"], {
+    ue(data) { if (data.supi === supi) soon(); },
+    ue_state(data) { if (data.supis.includes(supi) || !data.complete) soon(); },
+    reset: soon,
+  });
 }
 
 function event(entry) {
