@@ -53,7 +53,8 @@ export async function ues(at, [supi], context) {
 async function one(at, supi, context) {
   const state = h("div"); const sessions = h("div"); const history = h("div"); const ladder = h("div");
   const outcome = h("div", { role: "status" });
-  fill(at, h("h2", {}, supi), state, outcome, h("h2", {}, T.sessions), sessions,
+  const actions = h("div", { class: "buttons", hidden: true });
+  fill(at, h("h2", {}, supi), state, actions, outcome, h("h2", {}, T.sessions), sessions,
     h("h2", {}, T.messages), context.may("network") ? recorder(supi, context) : h("p", { class: "soft" }, T.noMessages),
     h("h2", {}, T.history), history, h("h2", {}, T.ladder), ladder);
   const act = (name, label, danger) => h("button", { class: danger ? "danger" : null, onclick: async () => {
@@ -66,14 +67,18 @@ async function one(at, supi, context) {
     load();
   } }, label);
 
+  // They stay with the focus when the state changes.
+  if (context.may("network")) fill(actions, act("release", T.release), act("paging", T.page), act("location", T.locate),
+    h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true));
+
   async function load() {
     try {
       const ue = await get(`/ues/${supi}`);
       fill(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
-        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))),
-      context.may("network") && h("div", { class: "buttons" }, act("release", T.release), act("paging", T.page),
-        act("location", T.locate), h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true)));
+        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))));
+      actions.hidden = false;
     } catch (problem) {
+      actions.hidden = true;
       fill(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
     }
     await loadSessions();

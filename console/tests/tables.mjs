@@ -241,7 +241,7 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
   await inState(223, CONNECTED);
   await submit("")();
   await page.locator("#f-state").selectOption(CONNECTED);
-  await inState(1, CONNECTED);
+  await until(`${ROWS}.length > 10 && [...${ROWS}].every((row) => row.textContent.includes("${CONNECTED}"))`);
   const connected = await page.evaluate("Number(document.querySelector('main p[aria-live]').textContent.match(/\\d+/)[0])");
   await please("deregister UE 2");
   await row(2).waitFor({ state: "detached" });
@@ -251,8 +251,10 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
   step("the page of a UE shows that it became idle");
   await rowLink(3).click();
   await page.getByText(CONNECTED, { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Show on the map" }).focus();
   await please("release UE 3");
   await page.getByText(IDLE, { exact: true }).waitFor();
+  assert.equal((await focus()).text, "Show on the map", "the focus is lost");
 
   step("a phone, a narrow window, and a larger font");
   const again = async (name) => {
