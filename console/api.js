@@ -57,12 +57,14 @@ export async function endSignIn(parameters) {
   return value;
 }
 
-// The browser resumes with Last-Event-ID by itself.
+// The browser resumes with Last-Event-ID by itself. `open` is called with each connection: what has
+// changed before the first event is not known.
 export function events(kinds, handlers) {
   const source = new EventSource(`/api/v1/events?kinds=${kinds.join(",")}`);
   for (const kind of kinds) {
     source.addEventListener(kind, (event) => handlers[kind]?.(JSON.parse(event.data)));
   }
+  source.addEventListener("open", () => handlers.open?.());
   source.addEventListener("reset", () => handlers.reset?.());
   return () => source.close();
 }

@@ -30,17 +30,20 @@ export async function subscribers(at, [supi], context) {
     catch (error) { showProblem(form, error, problem); }
   }
   // The groups may change with each change of subscribers.
-  async function again() {
+  async function loadGroups() {
     const select = form.elements.group; const chosen = select.value;
     const found = await get("/subscriber-groups");
     fill(select, [["", T.anyGroup], ...found.map((one) => [one.name, `${one.name} (${one.subscribers})`])].map(([value, text]) => h("option", { value }, text)));
     select.value = chosen;
-    await load();
   }
+  const again = () => Promise.all([load(), loadGroups()]);
   form.elements.group.addEventListener("change", load);
-  fill(at, form, problem, count, list.view,
-    context.may("subscribers") && [await groups(again), h("div", { class: "grid wide" }, importing(again), await batches(again))]);
-  await again();
+  const changes = h("div");
+  fill(at, form, problem, count, list.view, changes);
+  // The groups of many subscribers take longer than the first page.
+  await load();
+  await loadGroups();
+  if (context.may("subscribers")) fill(changes, await groups(again), h("div", { class: "grid wide" }, importing(again), await batches(again)));
 }
 
 function importing(done) {

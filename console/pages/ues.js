@@ -28,28 +28,33 @@ export async function ues(at, [supi], context) {
     if (digits) location.hash = `#/ues/imsi-${digits}`;
   } }, field("imsi", T.lookUp, { inputmode: "numeric" }, T.imsi), h("button", {}, T.search));
   const problem = h("div");
-  const load = async () => {
-    const filter = ["search", "state", "gnb"].filter((name) => form.elements[name].value.trim())
-      .map((name) => `&${name}=${encodeURIComponent(form.elements[name].value.trim())}`).join("");
-    try { await list.load(filter); fill(problem); } catch (error) {
+  let timer = null;
+  const shown = async (reading) => {
+    try { await reading; fill(problem); } catch (error) {
       fill(problem, h("p", { class: "error", role: "alert" }, [error.detail, error.remedy].filter(Boolean).join(": ")));
     }
   };
+  const load = () => {
+    clearTimeout(timer);
+    const filter = ["search", "state", "gnb"].filter((name) => form.elements[name].value.trim())
+      .map((name) => `&${name}=${encodeURIComponent(form.elements[name].value.trim())}`).join("");
+    return shown(list.load(filter));
+  };
   form.elements.state.addEventListener("change", load);
-  let timer = null;
   form.elements.search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 250); });
   fill(at, form, problem, count, list.view, look);
   await load();
   let due = null;
-  const soon = () => { due ??= setTimeout(() => { due = null; load(); }, 500); };
-  context.onLeave(() => clearTimeout(due));
-  context.events(["ue"], { ue: soon, reset: soon });
+  const soon = () => { due ??= setTimeout(() => { due = null; shown(list.refresh()); }, 500); };
+  context.onLeave(() => { clearTimeout(due); clearTimeout(timer); });
+  context.events(["ue_state"], { ue_state: soon, reset: soon, open: soon });
 }
 
 async function one(at, supi, context) {
   const state = h("div"); const sessions = h("div"); const history = h("div"); const ladder = h("div");
   const outcome = h("div", { role: "status" });
-  fill(at, h("h2", {}, supi), state, outcome, h("h2", {}, T.sessions), sessions,
+  const actions = h("div", { class: "buttons", hidden: true });
+  fill(at, h("h2", {}, supi), state, actions, outcome, h("h2", {}, T.sessions), sessions,
     h("h2", {}, T.messages), context.may("network") ? recorder(supi, context) : h("p", { class: "soft" }, T.noMessages),
     h("h2", {}, T.history), history, h("h2", {}, T.ladder), ladder);
   const act = (name, label, danger) => h("button", { class: danger ? "danger" : null, onclick: async () => {
@@ -62,14 +67,18 @@ async function one(at, supi, context) {
     load();
   } }, label);
 
+  // They stay with the focus when the state changes.
+  if (context.may("network")) fill(actions, act("release", T.release), act("paging", T.page), act("location", T.locate),
+    h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true));
+
   async function load() {
     try {
       const ue = await get(`/ues/${supi}`);
       fill(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
-        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))),
-      context.may("network") && h("div", { class: "buttons" }, act("release", T.release), act("paging", T.page),
-        act("location", T.locate), h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true)));
+        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))));
+      actions.hidden = false;
     } catch (problem) {
+      actions.hidden = true;
       fill(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
     }
     await loadSessions();
@@ -101,9 +110,12 @@ async function one(at, supi, context) {
   context.onLeave(() => clearInterval(timer));
   let due = null;
   context.onLeave(() => clearTimeout(due));
-  context.events(["ue"], { ue(data) {
-    if (data.supi === supi) due ??= setTimeout(() => { due = null; load(); }, 300);
-  } });
+  const soon = () => { due ??= setTimeout(() => { due = null; load(); }, 300); };
+  context.events(["ue", "ue_state"], {
+    ue(data) { if (data.supi === supi) soon(); },
+    ue_state(data) { if (data.supis.includes(supi) || !data.complete) soon(); },
+    reset: soon,
+  });
 }
 
 function event(entry) {

@@ -1,5 +1,7 @@
 // Debian's Chromium by Playwright, axe, and the talk with the Rust test that starts a script: the
 // script prints `do NAME`, and reads a line when that is done.
+//
+//     node SCRIPT TOOLS ADDRESS SCREENSHOTS
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,21 +9,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-export async function openBrowser(tools, screenshots) {
-  const require = createRequire(join(tools, "package.json"));
-  const { chromium } = require("playwright-core");
-  const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const PASSWORD = "a correct horse battery";
+
+// Runs a script in a browser, and ends the process: with a screenshot and status 1 if the script
+// or the page failed. Errors of answers with an expected status are none.
+export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) {
+  const [tools, address, screenshots] = process.argv.slice(2);
+  const { browser, page, axe } = await open(tools);
+  const base = `http://${address}`;
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const read = async () => (await lines.next()).value;
   const please = async (name) => { console.log(`do ${name}`); return read(); };
-
-  const profile = mkdtempSync(join(tmpdir(), "martlet-chromium-"));
-  const browser = await chromium.launchPersistentContext(profile, {
-    executablePath: "/usr/bin/chromium", headless: true, viewport: { width: 1280, height: 900 },
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  const step = (name) => console.log(`step ${name}`);
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
+    // Pages of an identity provider are its own matter.
+    const { url } = message.location();
+    const isOurs = !url || url.startsWith(base);
+    if (message.type() === "error" && isOurs && !expected.test(message.text())) errors.push(message.text());
   });
-  const page = browser.pages()[0] ?? await browser.newPage();
+  page.on("dialog", (dialog) => dialog.accept());
 
   async function check(name) {
     // The policy of the page allows no script of another origin; Playwright evaluates this one.
@@ -33,5 +41,67 @@ export async function openBrowser(tools, screenshots) {
     await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: false });
     console.log(`page ${name}`);
   }
-  return { browser, page, check, please, read };
+  // Runs something with the dark theme.
+  async function inDark(then) {
+    await page.emulateMedia({ colorScheme: "dark" });
+    await then();
+    await page.emulateMedia({ colorScheme: "light" });
+  }
+  const checkDark = (name) => inDark(() => check(`${name}-dark`));
+  async function checkBoth(name) { await check(name); await checkDark(name); }
+
+  async function signIn(user, password) {
+    await page.getByLabel("User").fill(user);
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  }
+  // Replaces a one-time password.
+  async function changePassword(old, next) {
+    await page.getByLabel("Present password").fill(old);
+    await page.getByLabel("New password").fill(next);
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+  }
+  // The first administrator signs in with the one-time password, the first line of the input.
+  async function firstStart() {
+    const password = await read();
+    await page.goto(base);
+    await signIn("admin", password);
+    await changePassword(password, PASSWORD);
+  }
+  async function go(name) {
+    await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+    await page.getByRole("heading", { level: 1, name }).waitFor();
+  }
+
+  try {
+    await script({ page, base, read, please, step, check, checkBoth, checkDark, inDark, signIn, changePassword, firstStart, go });
+    assert.deepEqual(errors, [], "errors of the page");
+    console.log("passed");
+  } catch (error) {
+    await page.screenshot({ path: join(screenshots, "failed.png"), fullPage: true }).catch(() => {});
+    console.log(`failed ${error.stack}`);
+    console.log(`errors ${JSON.stringify(errors)}`);
+    process.exitCode = 1;
+  } finally {
+    await browser.close();
+    process.exit();
+  }
+}
+
+async function open(tools) {
+  const require = createRequire(join(tools, "package.json"));
+  const { chromium } = require("playwright-core");
+  const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+  const profile = mkdtempSync(join(tmpdir(), "martlet-chromium-"));
+  const browser = await chromium.launchPersistentContext(profile, {
+    executablePath: "/usr/bin/chromium", headless: true, viewport: { width: 1280, height: 900 },
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+  const page = browser.pages()[0] ?? await browser.newPage();
+  // Files of a folder in place of those in the program, to try a change without building it.
+  const folder = process.env.MARTLET_CONSOLE_FILES;
+  if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: join(folder, new URL(route.request().url()).pathname) }));
+  return { browser, page, axe };
 }

@@ -3,22 +3,18 @@
 //
 //     node sign_in.mjs TOOLS ADDRESS SCREENSHOTS
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { openBrowser } from "./browser.mjs";
+import { inBrowser } from "./browser.mjs";
 
-const [tools, address, screenshots] = process.argv.slice(2);
-const { browser, page, check, please } = await openBrowser(tools, screenshots);
-const base = `http://${address}`;
-const button = page.getByRole("button", { name: "Sign in with Example" });
-const atProvider = async (user) => {
-  await button.click();
-  await page.locator("[name=login]").fill(user);
-  await page.locator("[name=password]").fill("any");
-  await page.getByRole("button", { name: "Sign-in" }).click();
-  await page.getByRole("button", { name: "Continue" }).click();
-};
+await inBrowser(async ({ page, base, please, check, signIn }) => {
+  const button = page.getByRole("button", { name: "Sign in with Example" });
+  const atProvider = async (user) => {
+    await button.click();
+    await page.locator("[name=login]").fill(user);
+    await page.locator("[name=password]").fill("any");
+    await page.getByRole("button", { name: "Sign-in" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
+  };
 
-try {
   await page.goto(base);
   await button.waitFor();
   await check("sign-in-provider");
@@ -46,16 +42,6 @@ try {
   await button.click();
   await page.getByRole("alert").getByText(/the provider does not answer/).waitFor();
   await check("sign-in-provider-down");
-  await page.getByLabel("User").fill("admin");
-  await page.getByLabel("Password").fill("wrong password");
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await signIn("admin", "wrong password");
   await page.getByRole("alert").getByText("the name or the password is wrong").waitFor();
-  console.log("passed");
-} catch (error) {
-  await page.screenshot({ path: join(screenshots, "failed.png"), fullPage: true }).catch(() => {});
-  console.log(`failed ${error.stack}`);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.exit();
-}
+}, /status of (4\d\d|503)/);

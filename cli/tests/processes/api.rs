@@ -331,7 +331,7 @@ fn events_until(stream: UnixStream, text: &str) -> Result<Vec<String>> {
 fn subscribe(site: &Site, after: Option<&str>) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(site.0.join("api.sock"))?;
     let after = after.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-    let path = "/api/v1/events?kinds=ue,gnb,alarm";
+    let path = "/api/v1/events?kinds=ue,ue_state,gnb,alarm";
     write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n{after}\r\n")?;
     Ok(stream)
 }
@@ -378,7 +378,10 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
         let api = api.clone();
         tokio::task::spawn_blocking(move || api.post(&format!("/ues/{supi}/{what}"), json!({})))
     };
+    let reader = subscribe(&site, None)?;
     post("release").await??.expect(200)?;
+    let state = "\"supis\":[\"imsi-001010000000001\"]";
+    tokio::task::spawn_blocking(move || events_until(reader, state)).await??;
     let idle = api.get(&format!("/ues/{supi}"))?;
     ensure!(idle["state"] == "registered, idle", "{idle}");
     post("release").await??.expect(409)?;

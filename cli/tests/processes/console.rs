@@ -123,7 +123,6 @@ fn main_ways_of_an_operator_in_chromium() {
                     let patch = Some(json!({"msisdn": "491700000001"}));
                     api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
                 }
-                "many" => site.subscribe(100_000, 5000)?,
                 "change the configuration" => {
                     let mut file = std::fs::read_to_string(site.config())?;
                     file += "# Changed by another operator.\n";
@@ -207,7 +206,7 @@ fn a_quick_run_of_the_lab_is_started_and_stopped_in_chromium() {
 }
 
 /// A core with the API, and a token of an administrator.
-fn site_with_token(name: &str) -> Result<(Site, CoreProcess, String)> {
+pub fn site_with_token(name: &str) -> Result<(Site, CoreProcess, String)> {
     let site = api_site(name)?;
     let config = std::fs::read_to_string(site.config())?;
     let many = "enabled: true, requests_per_minute: 1000000,";

@@ -4,6 +4,7 @@
 //! | question | answer |
 //! | --- | --- |
 //! | `amf/ues/ARGUMENT` | a page of UE contexts, see [`PageRequest`] |
+//! | `amf/ues-changed/POSITION` | the UEs that changed after a position, see [`changed`] |
 //! | `amf/ue/SUPI` | a UE context |
 //! | `amf/ue/SUPI/release`, `…/deregister`, `…/page` | what was done |
 //! | `amf/gnbs` | the gNBs after NG setup |
@@ -83,6 +84,7 @@ pub(crate) fn answer(
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["ues", argument] => page(&amf, argument),
+            ["ues-changed", position] => changed(&amf, position),
             ["ue", supi] => Ok(describe(&amf, supi)?),
             ["ue", supi, "release"] => request(&amf, supi, OperatorRequest::Release).await,
             ["ue", supi, "deregister"] => request(&amf, supi, OperatorRequest::Deregister).await,
@@ -126,6 +128,16 @@ fn page(amf: &Amf, argument: &str) -> Result<Value, Problem> {
     let next = rows.last().filter(|_| has_more).map(|row| row.0.clone());
     let ues: Vec<_> = rows.iter().filter_map(|row| row.1.describe()).collect();
     Ok(json!({"ues": ues, "next": next, "matching": matching}))
+}
+
+/// The UEs whose state, gNB or sessions changed after the `position` of an answer before.
+fn changed(amf: &Amf, position: &str) -> Result<Value, Problem> {
+    let position: u64 = position
+        .parse()
+        .map_err(|_| Problem::new(400, "INVALID_QUERY_PARAM").detail("not a position"))?;
+    let changed = amf.tables.changed_after(position);
+    let supis: Vec<&str> = changed.supis.iter().map(|supi| supi.as_str()).collect();
+    Ok(json!({"position": changed.position, "supis": supis, "complete": changed.complete}))
 }
 
 fn describe(amf: &Amf, supi: &str) -> Result<Value, Problem> {

@@ -13,7 +13,7 @@ const BATCH: usize = 256;
 pub struct Event {
     /// Number; later ones are higher.
     pub number: u64,
-    /// `ue`, `gnb`, `function`, `alarm`, `overview`, `packet` or `position`.
+    /// `ue`, `ue_state`, `gnb`, `function`, `alarm`, `overview`, `packet` or `position`.
     pub kind: &'static str,
     /// The data as JSON.
     pub data: Arc<str>,

@@ -1,6 +1,7 @@
 //! Polls the core for the monitor, once for all viewers.
 use crate::state::Oam;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,28 @@ const AFTER_VIEWERS: Duration = Duration::from_secs(5);
 const STALE: Duration = Duration::from_secs(2);
 /// How long certificates are believed to be the same.
 const CERTIFICATES: Duration = Duration::from_secs(3600);
+
+/// How long the AMF may take to name the UEs that changed.
+const CHANGED_UES_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The UEs that changed after a position, as the AMF answers.
+#[derive(Deserialize)]
+struct ChangedUes {
+    position: u64,
+    supis: Vec<String>,
+    complete: bool,
+}
+
+/// The event of the UEs whose state changed since the last poll, if there are any.
+async fn changed_ues(oam: &Oam, last: &mut Option<u64>) -> Option<Value> {
+    let asked = oam.core.ask("amf", format!("amf/ues-changed/{}", last.unwrap_or(0)));
+    // A core without an AMF has no UEs.
+    let answer = tokio::time::timeout(CHANGED_UES_TIMEOUT, asked).await.ok()?.ok()?;
+    let changed: ChangedUes = serde_json::from_value(answer).ok()?;
+    let is_first = last.replace(changed.position).is_none();
+    let has_changes = !is_first && !(changed.complete && changed.supis.is_empty());
+    has_changes.then(|| json!({"supis": changed.supis, "complete": changed.complete}))
+}
 
 /// Polls the core unless it was polled meanwhile.
 async fn poll(oam: &Oam, age: Duration) {
@@ -36,6 +59,9 @@ async fn poll(oam: &Oam, age: Duration) {
     if let Ok((events, next)) = read {
         polled.position = next;
         events.iter().for_each(|event| oam.events.push("ue", event));
+    }
+    if let Some(event) = changed_ues(oam, &mut polled.ue_states).await {
+        oam.events.push("ue_state", &event);
     }
     polled.last = Some(Instant::now());
 }

@@ -9,6 +9,8 @@ pub struct Polled {
     pub last: Option<Instant>,
     /// Position after the last event of UEs.
     pub position: u64,
+    /// Position after the last UE whose state changed; `None` before the first answer of the AMF.
+    pub ue_states: Option<u64>,
     /// Certificates and their days.
     pub certificates: Vec<Value>,
     /// When they were read.

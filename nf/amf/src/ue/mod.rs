@@ -1,5 +1,6 @@
 //! The UE context: its state, and the operations that procedures use.
 mod by_session;
+pub(crate) mod changes;
 mod context;
 mod event;
 mod lifecycle;

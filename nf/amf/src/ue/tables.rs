@@ -3,6 +3,7 @@
 //!
 //! The tables hold task handles; the context itself belongs to its task. The lock is never held
 //! across an await.
+use super::changes::{ChangedUes, Changes};
 use super::{Event, UeHandle};
 use crate::n2::Location;
 use martlet_sbi_api::common::Supi;
@@ -41,6 +42,14 @@ impl Summary {
         Some(serde_json::json!({
             "supi": supi, "state": self.state(), "gnb": self.gnb, "sessions": self.sessions,
         }))
+    }
+
+    /// Whether an operator sees another state, gNB or other sessions than in `other`.
+    fn differs_from(&self, other: &Summary) -> bool {
+        self.supi != other.supi
+            || self.state() != other.state()
+            || self.gnb != other.gnb
+            || self.sessions != other.sessions
     }
 
     /// The state of registration and connection.
@@ -86,6 +95,7 @@ struct State {
     connections: HashMap<u64, Connected>,
     by_ran_id: HashMap<(u64, u32), u64>,
     last_number: u64,
+    changes: Changes,
 }
 
 /// The tables.
@@ -128,8 +138,9 @@ impl Tables {
     /// Removes a UE context and its identities.
     pub fn remove(&self, number: u64, supi: Option<&Supi>, tmsis: impl IntoIterator<Item = u32>) {
         let mut state = self.state();
-        if state.ues.remove(&number).is_some() {
+        if let Some(entry) = state.ues.remove(&number) {
             crate::metrics::ues(-1);
+            entry.summary.supi.iter().for_each(|supi| state.changes.add(supi));
         }
         if let Some(supi) = supi
             && state.by_supi.get(supi).is_some_and(|handle| handle.number == number)
@@ -172,9 +183,20 @@ impl Tables {
 
     /// Stores the summary of a UE.
     pub fn set_summary(&self, number: u64, summary: Summary) {
-        if let Some(entry) = self.state().ues.get_mut(&number) {
-            entry.summary = summary;
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(entry) = state.ues.get_mut(&number) else { return };
+        let before = std::mem::replace(&mut entry.summary, summary);
+        if let Some(supi) = &entry.summary.supi
+            && entry.summary.differs_from(&before)
+        {
+            state.changes.add(supi);
         }
+    }
+
+    /// The UEs whose state, gNB or sessions changed after a position.
+    pub fn changed_after(&self, position: u64) -> ChangedUes {
+        self.state().changes.after(position)
     }
 
     /// The numbers of contexts, registered UEs and connections, and the first `max` UEs by number.
@@ -484,6 +506,38 @@ mod tests {
         assert_eq!(routed_to(&tables, 3, target, 5), Some(1));
         tables.disconnect(target);
         assert!(tables.by_amf_id(target).is_none());
+    }
+
+    #[test]
+    fn a_change_that_an_operator_sees_is_reported() {
+        let tables = Tables::default();
+        tables.add(&handle(1));
+        let supi: Supi = "imsi-001010000000001".parse().unwrap();
+        let mut position = tables.changed_after(0).position;
+        let mut reports = |what: &str, expected: bool| {
+            let changed = tables.changed_after(position);
+            position = changed.position;
+            assert_eq!(
+                (changed.supis.contains(&supi), changed.complete),
+                (expected, true),
+                "{what}"
+            );
+        };
+        let gnb = Some(Arc::from("gnb-1"));
+        let connected =
+            Summary { supi: Some(supi.clone()), registered: true, gnb, ..Summary::default() };
+        tables.set_summary(1, Summary { gnb: connected.gnb.clone(), ..Summary::default() });
+        reports("not authenticated", false);
+        tables.set_summary(1, connected.clone());
+        reports("registered", true);
+        tables.set_summary(1, Summary { can_be_paged: true, ..connected.clone() });
+        reports("nothing that is shown", false);
+        tables.set_summary(1, Summary { sessions: Box::new([1]), ..connected.clone() });
+        reports("a session", true);
+        tables.set_summary(1, Summary { gnb: None, ..connected.clone() });
+        reports("idle", true);
+        tables.remove(1, Some(&supi), []);
+        reports("removed", true);
     }
 
     #[test]

@@ -19,7 +19,8 @@ use std::time::Duration;
 use utoipa::{IntoParams, ToSchema};
 
 /// Kinds of events.
-const KINDS: [&str; 7] = ["ue", "gnb", "function", "alarm", "overview", "packet", "position"];
+const KINDS: [&str; 8] =
+    ["ue", "ue_state", "gnb", "function", "alarm", "overview", "packet", "position"];
 
 /// Figures, and their series.
 #[derive(Serialize, ToSchema)]
@@ -35,8 +36,8 @@ pub struct OverviewView {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
-    /// Kinds, separated by commas: `ue`, `gnb`, `function`, `alarm`, `overview`, `packet`,
-    /// `position`.
+    /// Kinds, separated by commas: `ue`, `ue_state`, `gnb`, `function`, `alarm`, `overview`,
+    /// `packet`, `position`.
     kinds: Option<String>,
 }
 
@@ -49,7 +50,7 @@ impl EventQuery {
             Some(kind) => Err(Failure::field(
                 "kinds",
                 format!("there is no kind {kind:?}"),
-                "write ue, gnb, function, alarm, overview, packet or position",
+                "write ue, ue_state, gnb, function, alarm, overview, packet or position",
             )),
         }
     }
@@ -91,7 +92,8 @@ pub async fn overview(State(oam): State<Arc<Oam>>) -> Json<OverviewView> {
 /// Read events
 ///
 /// Server-Sent Events. A reader that sends `Last-Event-ID` resumes after that event; if events
-/// between are lost, the first event is `reset`.
+/// between are lost, the first event is `reset`. An event `ue_state` names the UEs whose state, gNB
+/// or sessions changed since the one before; any UE may have changed if it is not `complete`.
 #[utoipa::path(
     get, path = "/events", tag = "network",
     params(EventQuery, ("Last-Event-ID" = Option<String>, Header, description = "resume")),
