@@ -23,6 +23,7 @@ mod oam;
 mod oidc;
 mod outages;
 mod pki;
+mod policies;
 #[path = "../../../upf/nf/src/tests/queries.rs"]
 mod queries;
 mod redundancy;
