@@ -168,10 +168,10 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
 /// Operations whose body is the configuration or a part of it.
 fn of_configuration() -> OpenApiRouter<Arc<Oam>> {
     OpenApiRouter::new()
-        .routes(routes!(services::slices, services::change_slices))
-        .routes(routes!(services::data_networks, services::change_data_networks))
-        .routes(routes!(services::classifiers, services::change_classifiers))
-        .routes(routes!(services::policies, services::change_policies))
+        .routes(routes!(services::slices::show, services::slices::change))
+        .routes(routes!(services::data_networks::show, services::data_networks::change))
+        .routes(routes!(services::classifiers::show, services::classifiers::change))
+        .routes(routes!(services::policies::show, services::policies::change))
         .routes(routes!(configuration::show, configuration::change))
         .routes(routes!(configuration::check))
         .layer(DefaultBodyLimit::max(MAX_CONFIGURATION))
