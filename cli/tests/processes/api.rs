@@ -147,7 +147,7 @@ impl Caller {
     }
 }
 
-fn subscriber(n: u64) -> Value {
+pub fn subscriber(n: u64) -> Value {
     json!({
         "supi": format!("imsi-{:015}", 1_010_000_000_000 + n), "key": KEY, "opc": OPC,
         "slices": [{"sst": 1, "default": true, "dnns": [{"name": "internet", "default": true}]}],

@@ -21,6 +21,7 @@ mod log_limit;
 mod nf_sets;
 mod oam;
 mod oidc;
+mod openapi;
 mod outages;
 mod pki;
 mod policies;
