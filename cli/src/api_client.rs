@@ -1,15 +1,15 @@
 //! Requests to the northbound API over its unix socket. The kernel names the caller there, who is
 //! an administrator; the audit log has what it changes.
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::Method;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
-use martlet::config::Config;
+use martlet::config::{Config, FUNCTIONS};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 
@@ -17,6 +17,8 @@ use tokio::sync::Mutex;
 const MAX_BODY: usize = 64 << 20;
 /// Timeout of a request: positioning takes some seconds.
 const TIMEOUT: Duration = Duration::from_secs(70);
+/// How long the API of a core that starts may take until it listens.
+const START: Duration = Duration::from_secs(5);
 /// Time between two looks at a job, the first and the longest one.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LAST_LOOK: Duration = Duration::from_millis(200);
@@ -57,6 +59,21 @@ impl Response {
     }
 }
 
+/// How to reach the functions of this machine that `martlet nf` started, if there are any.
+fn alone(config: &Config) -> String {
+    let sockets = FUNCTIONS.map(|name| config.oam_endpoint(Some(name)).socket);
+    let mut running =
+        sockets.iter().filter(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok());
+    match running.next() {
+        None => String::new(),
+        Some(socket) => format!(
+            ". Functions run alone here: start `martlet nf oam`, or name the OAM socket of one, \
+             such as --at {}",
+            socket.display()
+        ),
+    }
+}
+
 impl Api {
     /// The API of the core with a configuration; `None` if it is off, or nothing listens at its
     /// socket.
@@ -69,6 +86,36 @@ impl Api {
         let is_there = std::os::unix::net::UnixStream::connect(&socket)
             .map_or_else(|error| error.kind() == std::io::ErrorKind::PermissionDenied, |_| true);
         is_there.then(|| Api { socket, connection: Mutex::default() })
+    }
+
+    /// The API of the running core with a configuration.
+    ///
+    /// # Errors
+    /// It is off, or no core runs. The error says what to do.
+    pub fn of_running_core(config: &Config) -> Result<Api> {
+        let oam = config.oam_endpoint(None).socket;
+        ensure!(
+            config.oam.api.enabled,
+            "the API of this core is off, and commands reach a core over it: set \
+             oam.api.enabled to true and restart the core, or name its OAM socket with --at {}",
+            oam.display()
+        );
+        let give_up = Instant::now() + START;
+        loop {
+            if let Some(api) = Api::of_core(config) {
+                return Ok(api);
+            }
+            // The API of a core in several processes may listen after the core does.
+            let is_core_there = std::os::unix::net::UnixStream::connect(&oam).is_ok();
+            ensure!(
+                is_core_there && Instant::now() < give_up,
+                "no core answers at {}: check that `martlet up` runs, that -c names its \
+                 configuration, and that this user is root, the core's, or one of `oam.users`{}",
+                config.api_socket().display(),
+                alone(config)
+            );
+            std::thread::sleep(FIRST_LOOK);
+        }
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {

@@ -1,7 +1,7 @@
-//! How a command reaches a running core: over the northbound API, or, where that is off, over the
-//! OAM sockets of its processes. Both have the same answers.
+//! How a command reaches a running core: over the unix socket of the northbound API. With `--at`
+//! it asks an OAM endpoint instead, which has the same answers.
 use crate::api_client::Api;
-use crate::oam_client::{self, OamArgs};
+use crate::oam_client::{self, Endpoint, OamArgs};
 use anyhow::{Context, Result, bail};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -11,8 +11,8 @@ use std::time::Duration;
 pub enum CoreClient {
     /// Over the API.
     Api(Api),
-    /// Over the OAM socket of a process.
-    Oam(OamArgs),
+    /// Over an OAM endpoint.
+    Oam(Endpoint),
 }
 
 /// A request in both forms.
@@ -63,14 +63,15 @@ impl Request {
 }
 
 impl OamArgs {
-    /// The running core. `--at` names an OAM endpoint.
+    /// The running core.
+    ///
+    /// # Errors
+    /// The core has no API, or does not run.
     pub fn client(&self) -> Result<CoreClient> {
-        if self.at.is_none()
-            && let Some(api) = Api::of_core(&self.config.load()?)
-        {
-            return Ok(CoreClient::Api(api));
+        match &self.at {
+            Some(at) => self.endpoint(at).map(CoreClient::Oam),
+            None => Api::of_running_core(&self.config.load()?).map(CoreClient::Api),
         }
-        Ok(CoreClient::Oam(self.clone()))
     }
 }
 
@@ -89,10 +90,9 @@ impl CoreClient {
                 }
                 response.ok()
             }
-            CoreClient::Oam(oam) => {
-                let endpoints = oam.function(function)?;
+            CoreClient::Oam(endpoint) => {
                 let path = format!("/ask/{question}");
-                let answer = oam_client::ask_any(&endpoints, &path, timeout).await;
+                let answer = oam_client::ask(endpoint, &path, timeout).await;
                 let (status, answer) = answer.context("the request to the core failed")?;
                 match status {
                     200 => Ok(answer),
@@ -106,31 +106,21 @@ impl CoreClient {
     pub async fn status(&self) -> Result<Value> {
         match self {
             CoreClient::Api(api) => api.get("/status").await,
-            CoreClient::Oam(oam) => oam_client::status(&oam.core()?).await,
+            CoreClient::Oam(endpoint) => oam_client::status(endpoint).await,
         }
     }
 
-    /// The functions of the network, by the first function of this machine that answers.
+    /// The functions of the network, as the NRF knows them.
     pub async fn network(&self) -> Result<Value> {
-        let oam = match self {
+        let endpoint = match self {
             CoreClient::Api(api) => return api.get("/network-functions").await,
-            CoreClient::Oam(oam) => oam,
+            CoreClient::Oam(endpoint) => endpoint,
         };
-        let mut failure = anyhow::anyhow!("no function runs on this machine");
-        for name in martlet::config::FUNCTIONS {
-            for endpoint in oam.function(name)? {
-                match oam_client::ask_any(&[endpoint], "/ask/network", TIMEOUT).await {
-                    Ok((200, functions)) => return Ok(functions),
-                    Ok((404, _)) => {}
-                    Ok((status, answer)) => {
-                        failure =
-                            anyhow::anyhow!("the NRF's list is not available ({status}): {answer}");
-                    }
-                    Err(error) => failure = error,
-                }
-            }
+        match oam_client::ask(endpoint, "/ask/network", TIMEOUT).await? {
+            (200, functions) => Ok(functions),
+            (404, _) => bail!("no function at {endpoint} knows the NRF"),
+            (status, answer) => bail!("the NRF's list is not available ({status}): {answer}"),
         }
-        Err(failure)
     }
 
     /// The user plane, with the SUPI of each session that this core's SMF knows.

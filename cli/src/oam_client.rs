@@ -24,8 +24,8 @@ const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct OamArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// The core's OAM endpoint, instead of the API and `oam.socket` in the configuration: the path
-    /// of a socket, or an address
+    /// An OAM endpoint, instead of the API of the core with the configuration: the path of a
+    /// socket, or an address. It may be that of a function which `martlet nf` started
     #[arg(long, value_name = "SOCKET|ADDRESS:PORT")]
     pub at: Option<String>,
     /// File of the token for an address [default: `oam.token_file` of the configuration]
@@ -59,28 +59,11 @@ impl Endpoint {
 }
 
 impl OamArgs {
-    /// The endpoint of the core.
-    pub fn core(&self) -> Result<Endpoint> {
-        match &self.at {
-            Some(at) => self.explicit(at),
-            None => Ok(Endpoint::of_core(&self.config.load()?)),
-        }
-    }
-
-    /// The endpoints that may serve a function: the core's, and the function's own, which it has
-    /// with one process for each function.
-    pub fn function(&self, name: &str) -> Result<Vec<Endpoint>> {
-        match &self.at {
-            Some(at) => Ok(vec![self.explicit(at)?]),
-            None => {
-                let config = self.config.load()?;
-                let socket = |function| Endpoint::Socket(config.oam_endpoint(function).socket);
-                Ok(vec![socket(None), socket(Some(name))])
-            }
-        }
-    }
-
-    fn explicit(&self, at: &str) -> Result<Endpoint> {
+    /// The endpoint that `--at` names.
+    ///
+    /// # Errors
+    /// The token of an address cannot be read.
+    pub fn endpoint(&self, at: &str) -> Result<Endpoint> {
         let Ok(address) = at.parse::<SocketAddr>() else {
             return Ok(Endpoint::Socket(at.into()));
         };
@@ -144,31 +127,10 @@ async fn send(
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
-/// Sends a request for a function to the first of several endpoints that knows its path. An
-/// endpoint that does not know it answers 404 without a JSON body.
-pub async fn ask_any(
-    endpoints: &[Endpoint],
-    path: &str,
-    timeout: Duration,
-) -> Result<(u16, Value)> {
-    let mut outcome = Err(anyhow!("no OAM endpoint is configured"));
-    for endpoint in endpoints {
-        outcome = send(endpoint, Method::POST, path, timeout).await;
-        match &outcome {
-            Ok((404, body)) if body.is_null() => {}
-            // A function alone has a socket of its own, and there is no core's.
-            Err(error) if is_absent(error) => {}
-            _ => break,
-        }
-    }
-    outcome
-}
-
-/// Whether nothing listens at an endpoint.
-fn is_absent(error: &anyhow::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
-    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-    matches!(kind, Some(ConnectionRefused | NotFound))
+/// Sends a request for a function. An endpoint whose process does not have the function answers 404
+/// without a JSON body.
+pub async fn ask(endpoint: &Endpoint, path: &str, timeout: Duration) -> Result<(u16, Value)> {
+    send(endpoint, Method::POST, path, timeout).await
 }
 
 /// Whether a process is ready. The error says what is missing.

@@ -7,7 +7,7 @@
 //! [`back_off`]. The others run on.
 use crate::log::{LogArgs, LogFormat};
 use crate::oam_client::{self, Endpoint};
-use crate::{runtime, trim};
+use crate::{northbound, runtime, trim};
 use anyhow::{Context, Result, bail};
 use martlet::config::{API_FUNCTION, Config, database_name};
 use martlet::core::restarts::{Restarts, STABLE, back_off};
@@ -66,7 +66,9 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     let mut watchers = JoinSet::new();
     let api = config.oam.api.enabled.then_some(API_FUNCTION);
     for name in function_names(&config).chain(api) {
-        watchers.spawn(watch(name, command.clone(), running.clone(), shutdown.clone()));
+        let is_needed = name != API_FUNCTION || northbound::is_needed(&config);
+        let (running, shutdown) = (running.clone(), shutdown.clone());
+        watchers.spawn(watch(name, is_needed, command.clone(), running, shutdown));
     }
     let poll = tokio::spawn(poll_status(config.clone(), statuses, readiness, started));
     let mut outcome = Ok(());
@@ -129,9 +131,10 @@ fn forward_hangup(running: Restarts) -> Result<()> {
 /// Runs a function until the shutdown, and restarts it after each crash.
 ///
 /// # Errors
-/// The function does not start.
+/// The function is needed and does not start.
 async fn watch(
     name: &'static str,
+    is_needed: bool,
     command: FunctionCommand,
     running: Restarts,
     shutdown: Shutdown,
@@ -152,7 +155,7 @@ async fn watch(
             }
             status = child.wait() => {
                 let status = status?;
-                if is_first && status.code() == Some(1) {
+                if is_first && is_needed && status.code() == Some(1) {
                     running.ended(name, None);
                     bail!("{name} failed ({status}): see its log");
                 }

@@ -90,7 +90,14 @@ async fn one_process(
             let asks = core.ask_sources();
             let access =
                 northbound::LocalAccess::new(&config, file, status, asks, reloader.clone());
-            Some(northbound::start(&config, Arc::new(access)).await?)
+            match northbound::start(&config, Arc::new(access)).await {
+                Ok(api) => Some(api),
+                Err(error) if northbound::is_needed(&config) => return Err(error),
+                Err(error) => {
+                    tracing::error!("commands cannot reach this core: {error:#}");
+                    None
+                }
+            }
         }
         false => None,
     };

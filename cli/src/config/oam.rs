@@ -86,9 +86,17 @@ impl OamSection {
         findings
     }
 
-    /// The socket of the API.
+    /// The socket of the API: `api.sock` beside `oam.sock`. Cores whose `oam.socket` differs in the
+    /// same folder have different ones: `other-api.sock` beside `other.sock`.
     pub fn api_socket(&self, fabric: &FabricSection) -> PathBuf {
-        let beside = || self.endpoint(fabric, None).socket.with_file_name("api.sock");
+        let beside = || {
+            let core = self.endpoint(fabric, None).socket;
+            let name = match core.file_stem().and_then(|stem| stem.to_str()) {
+                Some("oam") | None => "api.sock".to_string(),
+                Some(other) => format!("{other}-api.sock"),
+            };
+            core.with_file_name(name)
+        };
         self.api.socket.clone().unwrap_or_else(beside)
     }
 
@@ -117,7 +125,7 @@ impl OamSection {
 
 /// The TCP address of the core, or of a function in a process of its own.
 fn port_of(core: SocketAddr, function: Option<&str>) -> SocketAddr {
-    let position = FUNCTIONS.iter().position(|name| Some(*name) == function);
+    let position = PROCESSES.iter().position(|name| Some(*name) == function);
     let offset = position.map_or(0, |n| n as u16 + 1);
     SocketAddr::new(core.ip(), core.port().saturating_add(offset))
 }
@@ -147,7 +155,12 @@ mod tests {
         assert_eq!(udr.socket, PathBuf::from("/run/x/core-udr.sock"));
         assert_eq!(udr.listen.map(|address| address.port()), Some(9092));
         assert_eq!(udr.token_file, core.token_file);
+        let api = section.endpoint(&fabric, Some(API_FUNCTION));
+        assert_eq!(api.listen.map(|address| address.port()), Some(9102));
+        assert_eq!(section.api_socket(&fabric), PathBuf::from("/run/x/core-api.sock"));
         let fabric = FabricSection { socket: Some("/run/y/f.sock".into()), ..fabric };
+        let api = OamSection::default().api_socket(&fabric);
+        assert_eq!(api, PathBuf::from("/run/y/api.sock"));
         let default = OamSection::default().endpoint(&fabric, None);
         assert_eq!((default.socket, default.listen), ("/run/y/oam.sock".into(), None));
     }

@@ -288,7 +288,7 @@ impl CoreAccess for SplitAccess {
                 return Err(not_there(function));
             }
             let (endpoint, path) = (self.endpoint(function), format!("/ask/{question}"));
-            let answer = oam_client::ask_any(&[endpoint], &path, ASK_TIMEOUT).await;
+            let answer = oam_client::ask(&endpoint, &path, ASK_TIMEOUT).await;
             let silent = |_| AccessError::Unavailable(format!("the {function} does not answer"));
             match answer.map_err(silent)? {
                 (200, value) => Ok(value),

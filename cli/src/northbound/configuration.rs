@@ -16,25 +16,60 @@ const SECRET: &str = concat!(
     r"|(://[^:@/\s]+:)([^@/\s]+)",
 );
 
-fn secret() -> Result<Regex, AccessError> {
-    Regex::new(SECRET).map_err(|error| AccessError::Unsupported(error.to_string()))
+/// Hides secrets. The pattern is compiled once for a whole configuration: that takes longer than to
+/// search the text.
+struct Hider(Regex);
+
+impl Hider {
+    fn new() -> Result<Self, AccessError> {
+        let compiled = Regex::new(SECRET);
+        compiled.map(Hider).map_err(|error| AccessError::Unsupported(error.to_string()))
+    }
+
+    /// The text with a numbered mark in place of each secret, and the secrets.
+    fn hide(&self, text: &str) -> (String, Vec<String>) {
+        let mut secrets = Vec::new();
+        let hidden = self.0.replace_all(text, |found: &Captures<'_>| {
+            let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
+            let (before, value) = match found.get(1) {
+                Some(_) => (part(1), part(2)),
+                None => (part(3), part(4)),
+            };
+            let blanks = &value[value.trim_end().len()..];
+            secrets.push(value.trim_end().to_string());
+            let (open, close) = if found.get(1).is_some() { ("\"", "\"") } else { ("", "") };
+            format!("{before}{open}(hidden {}){close}{blanks}", secrets.len())
+        });
+        (hidden.into_owned(), secrets)
+    }
+
+    /// Replaces members that may be secret.
+    fn hide_members(&self, value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let is_secret = ["private", "key", "opc", "op", "topc", "password", "secret"]
+                        .contains(&name.as_str());
+                    match is_secret && is_scalar(member) {
+                        true => *member = "(hidden)".into(),
+                        false => self.hide_members(member),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_members(item)),
+            Value::String(text) => {
+                let (hidden, secrets) = self.hide(text);
+                if !secrets.is_empty() {
+                    *text = hidden;
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
-/// The text with a numbered mark in place of each secret, and the secrets.
-fn hide(text: &str) -> Result<(String, Vec<String>), AccessError> {
-    let mut secrets = Vec::new();
-    let hidden = secret()?.replace_all(text, |found: &Captures<'_>| {
-        let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
-        let (before, value) = match found.get(1) {
-            Some(_) => (part(1), part(2)),
-            None => (part(3), part(4)),
-        };
-        let blanks = &value[value.trim_end().len()..];
-        secrets.push(value.trim_end().to_string());
-        let (open, close) = if found.get(1).is_some() { ("\"", "\"") } else { ("", "") };
-        format!("{before}{open}(hidden {}){close}{blanks}", secrets.len())
-    });
-    Ok((hidden.into_owned(), secrets))
+fn is_scalar(value: &Value) -> bool {
+    !value.is_object() && !value.is_array() && !value.is_null()
 }
 
 /// The text with the secrets in place of their marks.
@@ -59,47 +94,22 @@ fn reveal(text: &str, secrets: &[String]) -> Result<String, AccessError> {
     }
 }
 
-/// Replaces members that may be secret.
-fn without_secrets(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                let is_secret = ["private", "key", "opc", "op", "topc", "password", "secret"]
-                    .contains(&name.as_str());
-                match is_secret && !member.is_object() && !member.is_array() && !member.is_null() {
-                    true => *member = "(hidden)".into(),
-                    false => without_secrets(member),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_secrets),
-        Value::String(text) => {
-            if let Ok((hidden, secrets)) = hide(text)
-                && !secrets.is_empty()
-            {
-                *text = hidden;
-            }
-        }
-        _ => {}
-    }
-}
-
 /// The file and its values, with those of the defaults.
 pub fn show(file: Option<&Path>) -> Result<Configuration, AccessError> {
     let failed = |error: &dyn std::fmt::Display| AccessError::Unavailable(error.to_string());
     let config = Config::load(file).map_err(|e| failed(&format!("{e:#}")))?;
     let text = file.map(text_of).transpose().map_err(|e| failed(&format!("{e:?}")))?;
-    let written: Value =
+    let mut written: Value =
         serde_saphyr::from_str(text.as_deref().unwrap_or_default()).unwrap_or_default();
     let mut values = json!({
         "network": written["network"], "nrf": config.nrf, "udr": config.udr, "udm": config.udm,
         "ausf": config.ausf, "pcf": config.pcf, "nssf": config.nssf, "chf": config.chf,
         "upf": config.upf, "smf": config.smf, "lmf": config.lmf, "amf": config.amf,
     });
-    without_secrets(&mut values);
-    let mut written = written;
-    without_secrets(&mut written);
-    let (text, _) = hide(&text.unwrap_or_default())?;
+    let hider = Hider::new()?;
+    hider.hide_members(&mut values);
+    hider.hide_members(&mut written);
+    let (text, _) = hider.hide(&text.unwrap_or_default());
     Ok(Configuration { file: file.map(Path::to_path_buf), text, values, written })
 }
 
@@ -126,7 +136,7 @@ pub fn check(file: Option<&Path>, text: &str) -> Result<Checked, AccessError> {
     })?;
     let failed = |error: &dyn std::fmt::Display| AccessError::Unavailable(error.to_string());
     let before = text_of(file).map_err(|error| failed(&format!("{error:?}")))?;
-    let (_, secrets) = hide(&before)?;
+    let (_, secrets) = Hider::new()?.hide(&before);
     let after = reveal(text, &secrets)?;
     let draft = PathBuf::from(format!("{}.new", file.display()));
     let checked = Checked { draft, file: file.to_path_buf(), before, after };
@@ -195,7 +205,7 @@ mod tests {
 
     #[test]
     fn secrets_are_hidden_and_stay_although_lines_move() {
-        let (hidden, secrets) = hide(TEXT).unwrap();
+        let (hidden, secrets) = Hider::new().unwrap().hide(TEXT);
         assert_eq!(secrets, ["s3cret", "c53c22208b61860b", "\"ffee\""]);
         assert!(!hidden.contains("s3cret") && !hidden.contains("c53c") && !hidden.contains("ffee"));
         assert!(hidden.contains("key_file: /k"), "{hidden}");

@@ -39,6 +39,12 @@ impl Drop for Northbound {
     }
 }
 
+/// Whether a core does not start without the API: it is configured over TCP. Otherwise commands of
+/// this machine alone use it.
+pub fn is_needed(config: &Config) -> bool {
+    config.oam.api.listen.is_some()
+}
+
 /// Starts the function in a thread, and prints the one-time password of the first administrator.
 pub async fn start(config: &Config, access: Arc<dyn CoreAccess>) -> Result<Northbound> {
     crate::trim::return_large_blocks();

@@ -41,8 +41,13 @@ async fn shared_ues(site: &Site) -> Result<()> {
     }
     ensure!(served_by(&ues, 2).await? == of_other, "UEs return to their AMF");
     // A drained AMF has no capacity: new UEs go to the other one.
+    // It runs alone, without an API: the error names its socket.
     let config = site.0.join("other-amf.yaml").display().to_string();
+    let socket = site.0.join("other-amf-amf.sock").display().to_string();
     let drain = Command::new(MARTLET).args(["drain", "-c", &config, "amf"]).output()?;
+    let error = String::from_utf8_lossy(&drain.stderr);
+    ensure!(!drain.status.success() && error.contains(&format!("--at {socket}")), "{error}");
+    let drain = Command::new(MARTLET).args(["drain", "--at", &socket, "amf"]).output()?;
     ensure!(drain.status.success(), "{}", String::from_utf8_lossy(&drain.stderr));
     tokio::time::sleep(Duration::from_millis(300)).await;
     let new = (13..=18).map(|n| ue(&gnb, n)).collect::<Result<Vec<Ue>>>()?;

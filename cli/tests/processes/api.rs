@@ -147,7 +147,7 @@ impl Caller {
     }
 }
 
-fn subscriber(n: u64) -> Value {
+pub fn subscriber(n: u64) -> Value {
     json!({
         "supi": format!("imsi-{:015}", 1_010_000_000_000 + n), "key": KEY, "opc": OPC,
         "slices": [{"sst": 1, "default": true, "dnns": [{"name": "internet", "default": true}]}],
@@ -1015,6 +1015,9 @@ fn an_api_at_rest_takes_little_memory() {
             Ok(kilobytes.context("VmRSS")?.parse()?)
         };
         let without = Site::new("api-rest-off")?;
+        let config = std::fs::read_to_string(without.config())?;
+        let off = config.replace("oam: {", "oam: { api: { enabled: false },");
+        std::fs::write(without.config(), off)?;
         let with = api_site("api-rest")?;
         let core = without.start(&[])?;
         // Both are read after the code of the start was unmapped.

@@ -1,4 +1,5 @@
-//! The commands of `martlet` that talk to a running core go over its northbound API.
+//! The commands of `martlet` that talk to a running core go over its northbound API, whose unix
+//! socket each core has unless it is turned off.
 use crate::api::Caller;
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
@@ -11,7 +12,6 @@ use std::process::{Command, Output};
 fn site(name: &str) -> Result<Site> {
     let site = Site::new(name)?;
     let config = std::fs::read_to_string(site.config())?;
-    let config = config.replace("oam: {", "oam: { api: { enabled: true },");
     let more = "chf: { enabled: true }\nlmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: \
                 54.0924, lon: 12.0991 }] }\n";
     std::fs::write(site.config(), format!("{config}{more}"))?;
@@ -166,11 +166,7 @@ fn commands_go_over_the_api_of_a_split_core() {
     in_namespace(|| async {
         let site = site("commands-split")?;
         let core = site.start(&["--split"])?;
-        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while Caller::socket(&site).get("/version").is_err() {
-            ensure!(std::time::Instant::now() < give_up, "no API");
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+        // A command waits until the API listens.
         let status: Value = serde_json::from_str(&ok(&site, "status --json")?)?;
         ensure!(status["processes"][0]["restarts"] == 0 && status["pid"] == core.id(), "{status}");
         ensure!(ok(&site, "status --network")?.contains("AMF"));
@@ -180,4 +176,75 @@ fn commands_go_over_the_api_of_a_split_core() {
         ensure!(audit(&site)?.iter().filter(|e| e["what"] == "function.drain").count() == 2);
         core.stop()
     });
+}
+
+/// With the API off, a command reports the key. An OAM socket that is named serves it all the same,
+/// and what needs no core works.
+#[test]
+fn commands_name_the_remedy_where_the_api_is_off() {
+    in_namespace(|| async {
+        let site = site("commands-off")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let off = config.replace("oam: {", "oam: { api: { enabled: false },");
+        std::fs::write(site.config(), off)?;
+        let core = site.start(&[])?;
+        ensure!(!site.0.join("api.sock").exists(), "the API is off");
+        for words in [
+            "status",
+            "status --network",
+            "charging",
+            "drain amf",
+            "locate 001010000000001",
+            "top --once",
+            "upf renew",
+        ] {
+            let refused = fails(&site, words)?;
+            for part in ["the API of this core is off", "oam.api.enabled", "--at"] {
+                ensure!(refused.contains(part), "{words}: {part} is not in {refused}");
+            }
+        }
+        let at = format!("--at {}", site.oam().display());
+        ensure!(ok(&site, &format!("status {at}"))?.contains("AMF"));
+        ensure!(ok(&site, &format!("status --network {at}"))?.contains("AMF"));
+        ok(&site, &format!("charging {at}"))?;
+        ok(&site, "subscriber list")?;
+        core.stop()?;
+        // Without a core, the error is another one.
+        std::fs::write(site.config(), config)?;
+        let refused = fails(&site, "status")?;
+        for part in ["no core answers at", "api.sock", "martlet up"] {
+            ensure!(refused.contains(part), "{part} is not in {refused}");
+        }
+        Ok(())
+    });
+}
+
+/// A core whose API cannot listen runs without it, and its OAM socket serves commands.
+async fn without_an_api(arguments: &[&str]) -> Result<()> {
+    let site = Site::new(if arguments.is_empty() { "no-api" } else { "no-api-split" })?;
+    let file = site.0.join("file");
+    std::fs::write(&file, "")?;
+    let config = std::fs::read_to_string(site.config())?;
+    let api = format!("oam: {{ api: {{ socket: {:?} }},", file.join("api.sock"));
+    std::fs::write(site.config(), config.replace("oam: {", &api))?;
+    let core = site.start(arguments)?;
+    let refused = fails(&site, "status")?;
+    ensure!(refused.contains("no core answers at"), "{refused}");
+    let log = std::fs::read_to_string(site.0.join("core.log"))?;
+    ensure!(log.contains("change `oam.api.socket`"), "{log}");
+    ensure!(ok(&site, &format!("status --at {}", site.oam().display()))?.contains("AMF"));
+    let gnb = gnb().await?;
+    registration_cycle(&ue(&gnb, 1)?).await?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn a_core_runs_without_an_api_that_cannot_start() {
+    in_namespace(|| without_an_api(&[]));
+}
+
+#[test]
+fn a_split_core_runs_without_an_api_that_cannot_start() {
+    in_namespace(|| without_an_api(&["--split"]));
 }

@@ -2,7 +2,6 @@
 use crate::api::{ADDRESS, Caller, api_site, first_password};
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
-use martlet_lab::CoreProcess;
 use martlet_ran::PduSessionRequest;
 use martlet_tests::{GATEWAY, in_namespace_within, reaches, skip};
 use serde_json::json;
@@ -201,98 +200,6 @@ fn a_quick_run_of_the_lab_is_started_and_stopped_in_chromium() {
         }
         script.succeeded().await?;
         drop(server);
-        core.stop()
-    });
-}
-
-/// A core with the API, and a token of an administrator.
-pub fn site_with_token(name: &str) -> Result<(Site, CoreProcess, String)> {
-    let site = api_site(name)?;
-    let config = std::fs::read_to_string(site.config())?;
-    let many = "enabled: true, requests_per_minute: 1000000,";
-    std::fs::write(site.config(), config.replace("enabled: true,", many))?;
-    let core = site.start(&[])?;
-    let api = Caller::socket(&site);
-    let user = json!({"name": "robot", "role": "administrator", "password": "first passphrase"});
-    api.post("/users", user)?.expect(201)?;
-    let body = json!({"name": "test", "days": 1, "user": "robot",
-        "scopes": ["read", "subscribers", "network", "administration"]});
-    let made = api.post("/tokens", body)?.expect(201)?.body;
-    let token = made["token"].as_str().context("a token")?.to_string();
-    Ok((site, core, token))
-}
-
-/// The description is valid OpenAPI 3.1, and the core answers accordingly: a client that was
-/// generated from it works, and random requests get no 500.
-#[test]
-fn openapi_is_valid_and_random_requests_get_no_500() {
-    let python = std::env::var("MARTLET_PYTHON")
-        .unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/oracles/bin/python").into());
-    let has = |module: &str| {
-        let import = format!("import {module}");
-        let run = std::process::Command::new(&python).args(["-c", &import]).output();
-        run.is_ok_and(|output| output.status.success())
-    };
-    if !has("schemathesis") || !has("openapi_spec_validator") {
-        return skip("OpenAPI and Schemathesis: `make oracles` installs them");
-    }
-    let seconds = std::env::var("MARTLET_SCHEMATHESIS_SECONDS").unwrap_or("12".into());
-    let longest = LONGEST + Duration::from_secs(seconds.parse().unwrap_or(0));
-    in_namespace_within(longest, || async move {
-        let (site, core, token) = site_with_token("openapi")?;
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../console/tests/openapi.py");
-        let output = tokio::process::Command::new(&python)
-            .args([script, &format!("http://{ADDRESS}"), &token, &seconds])
-            .arg(site.0.join("api.sock"))
-            .output()
-            .await?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        println!("{text}");
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        ensure!(output.status.success(), "{text}\n{error}");
-        let answer = Caller::socket(&site).get("/overview");
-        answer.context("the core answers after it")?;
-        core.stop()
-    });
-}
-
-/// A client in Go that oapi-codegen generates from the description lists, adds, changes and removes
-/// subscribers.
-#[test]
-fn a_go_client_generated_from_the_description_works() {
-    let oracles = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/oracles/bin/oapi-codegen");
-    let generator = std::env::var_os("MARTLET_OAPI_CODEGEN").unwrap_or(oracles.into());
-    let has_go = std::process::Command::new("go").arg("version").output().is_ok();
-    if !Path::new(&generator).exists() || !has_go {
-        return skip("the Go client: `make oracles` installs oapi-codegen, which needs Go");
-    }
-    in_namespace_within(LONGEST, || async move {
-        let (site, core, token) = site_with_token("openapi-go")?;
-        site.subscribe(100, 20)?;
-        let folder = site.0.join("go");
-        std::fs::create_dir_all(folder.join("client"))?;
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/tests/openapi_go");
-        for file in ["go.mod", "go.sum", "main.go", "oapi-codegen.yaml"] {
-            std::fs::copy(source.join(file), folder.join(file))?;
-        }
-        let document = Caller::socket(&site).get("/openapi.json")?;
-        std::fs::write(folder.join("openapi.json"), document.to_string())?;
-        let run = async |program: &std::ffi::OsStr, arguments: &[&str]| -> Result<String> {
-            let mut command = tokio::process::Command::new(program);
-            command.args(arguments).current_dir(&folder).env("GOFLAGS", "-mod=mod -modcacherw");
-            let output = command.env("GOPROXY", "off").kill_on_drop(true).output().await?;
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let error = String::from_utf8_lossy(&output.stderr).into_owned();
-            ensure!(output.status.success(), "{program:?} {arguments:?}: {text}{error}");
-            Ok(text)
-        };
-        run(&generator, &["--config", "oapi-codegen.yaml", "openapi.json"]).await?;
-        run("go".as_ref(), &["build", "-o", "client-test", "."]).await?;
-        let program = folder.join("client-test");
-        let text = run(program.as_os_str(), &[&format!("http://{ADDRESS}/api/v1"), &token]).await?;
-        print!("{text}");
-        ensure!(text.contains("listed 22 subscribers on 4 pages"), "{text}");
-        ensure!(text.contains("added, changed and removed one"), "{text}");
         core.stop()
     });
 }

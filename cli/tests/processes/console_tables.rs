@@ -2,7 +2,8 @@
 //! `MARTLET_CONSOLE_ROWS=100000,100000,10000,10` sets the numbers of subscribers, of those that are
 //! scrolled through, of UEs and of rounds.
 use crate::api::{Caller, first_password};
-use crate::console::{BrowserScript, site_with_token};
+use crate::console::BrowserScript;
+use crate::openapi::site_with_token;
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::{StreamExt, TryStreamExt};
@@ -99,7 +100,7 @@ fn tables_of_many_rows_stay_usable_in_chromium() {
     in_namespace_within(longest, || async move {
         let counts: Vec<u64> = rows.split(',').map(str::parse).collect::<Result<_, _>>()?;
         let [subscribers, _, count, _] = counts[..] else { bail!("four numbers, not {rows}") };
-        let (site, core, _) = site_with_token("console-tables")?;
+        let (site, core, _) = site_with_token("console-tables", "")?;
         let mut script = BrowserScript::start(&site, "tables.mjs")?;
         script.answer(&first_password(&site)?).await?;
         let (mut gnb, mut ues) = (None, HashMap::new());

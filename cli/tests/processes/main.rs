@@ -22,8 +22,10 @@ mod log_limit;
 mod nf_sets;
 mod oam;
 mod oidc;
+mod openapi;
 mod outages;
 mod pki;
+mod policies;
 #[path = "../../../upf/nf/src/tests/queries.rs"]
 mod queries;
 mod redundancy;

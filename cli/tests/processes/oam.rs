@@ -1,7 +1,7 @@
 //! Attacks on the OAM endpoint: of another user of the machine, and of web pages.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
-use martlet_tests::in_namespace;
+use martlet_tests::{eventually, in_namespace};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -140,12 +140,16 @@ fn attack_local_user_asks_the_oam_socket() {
         ensure!(std::net::TcpStream::connect("127.0.0.1:9090").is_err(), "no port by default");
         // The permissions of the socket keep others out; so does the check of the user, which is
         // tested with a socket that any user may open.
+        let api = site.0.join("api.sock");
+        let answers = || over_socket(&api, "GET", "/api/v1/status").ok();
+        eventually("the API", answers, || "no answer".into()).await?;
         for open_to_all in [false, true] {
-            for name in ["oam.sock", "oam-udr.sock", "oam-chf.sock"] {
+            for name in ["oam.sock", "oam-udr.sock", "oam-chf.sock", "api.sock"] {
                 let socket = site.0.join(name);
                 if !socket.exists() {
                     continue;
                 }
+                let path = if name == "api.sock" { "/api/v1/status" } else { "/status" };
                 let mode = std::fs::metadata(&socket)?.permissions().mode() & 0o777;
                 ensure!(open_to_all || mode == 0o600, "{name}: {mode:o}");
                 if open_to_all {
@@ -154,7 +158,7 @@ fn attack_local_user_asks_the_oam_socket() {
                 }
                 let request = format!(
                     "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect({:?})\n\
-                     s.sendall(b'GET /status HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n')\n\
+                     s.sendall(b'GET {path} HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n')\n\
                      print(s.recv(100))\n",
                     socket.display().to_string()
                 );
@@ -165,7 +169,7 @@ fn attack_local_user_asks_the_oam_socket() {
                     .output()?;
                 let answer = String::from_utf8_lossy(&output.stdout).into_owned();
                 ensure!(!answer.contains("200"), "{name}: {answer}");
-                ensure!(over_socket(&socket, "GET", "/status")?.0 == 200, "{name}: root is served");
+                ensure!(over_socket(&socket, "GET", path)?.0 == 200, "{name}: root is served");
             }
         }
         core.stop()

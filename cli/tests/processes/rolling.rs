@@ -54,8 +54,8 @@ async fn replace(
     old: ExtraFunction,
 ) -> Result<ExtraFunction> {
     let (name, kind, _) = second;
-    let config = site.0.join(format!("other-{name}.yaml")).display().to_string();
-    martlet(&["drain", "-c", &config, name])?;
+    let socket = site.0.join(format!("other-{name}-{name}.sock"));
+    martlet(&["drain", "--at", &path(&socket), name])?;
     until_status(core, kind, "SUSPENDED", 1).await?;
     // What it has begun ends meanwhile.
     tokio::time::sleep(Duration::from_millis(300)).await;

@@ -139,7 +139,7 @@ fn yaml(folder: &Path, database: &str, members: u8, member: u8, name: &str) -> S
     let oam = if member == 0 { "oam.sock".into() } else { format!("oam-{name}-{member}.sock") };
     let mut text = format!(
         "fabric: {{ socket: {:?} }}\nudr: {{ path: {database:?}, key_file: {:?} }}\noam: {{ \
-         socket: {:?}, history: {{ path: {:?} }} }}\n",
+         socket: {:?}, history: {{ path: {:?} }}, api: {{ enabled: false }} }}\n",
         file("sbi.sock"),
         file("operator.key"),
         file(&oam),

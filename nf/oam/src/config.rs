@@ -9,12 +9,12 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApiConfig {
-    /// Whether the function `oam` is started.
+    /// Whether the function `oam` is started, over whose socket commands reach the core.
     pub enabled: bool,
     /// Address of the API and the console over TCP. Default: none, the socket alone.
     pub listen: Option<SocketAddr>,
     /// Socket of the API for root, the user of the core, and `oam.users`. Default: `api.sock`
-    /// beside `oam.socket`.
+    /// beside `oam.sock`, `other-api.sock` beside another `oam.socket`.
     pub socket: Option<PathBuf>,
     /// Certificates for TLS in PEM, the server's first. Needed beyond the loopback.
     pub certificate: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub struct ApiConfig {
 impl Default for ApiConfig {
     fn default() -> Self {
         ApiConfig {
-            enabled: false,
+            enabled: true,
             listen: None,
             socket: None,
             certificate: None,

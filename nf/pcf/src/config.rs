@@ -2,6 +2,7 @@
 use martlet_config::Finding;
 use martlet_sbi_api::common::{Ambr, Arp, BitRate, PreemptionCapability, PreemptionVulnerability};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// The PCF's configuration: limits, and defaults where neither request nor subscription decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +157,7 @@ impl PcfConfig {
         {
             wrong("ue_requests.guaranteed", "not a bit rate: write for example 1 Mbps");
         }
+        let mut names = HashSet::new();
         for (n, flow) in self.flows.iter().enumerate() {
             let mut wrong = |field: &str, message: &str| {
                 findings.push(Finding::new(format!("flows[{n}].{field}"), message.to_string()));
@@ -163,7 +165,7 @@ impl PcfConfig {
             if flow.name.is_empty() || flow.name == "default" {
                 wrong("name", "the name of the flow is missing");
             }
-            if self.flows[..n].iter().any(|other| other.name == flow.name) {
+            if !names.insert(&flow.name) {
                 wrong("name", "two flows have this name");
             }
             if flow.five_qi == 0 {

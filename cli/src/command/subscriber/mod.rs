@@ -25,8 +25,8 @@ use zeroize::Zeroizing;
 
 /// Commands for the subscriber database. The core may run at the same time.
 ///
-/// With `oam.api.enabled` they go over the API of the running core. `--db`, and a core that does
-/// not run, mean the database itself; so do commands that read keys, which the API never shows.
+/// They go over the API of the running core. `--db`, and a core that does not run, mean the
+/// database itself; so do commands that read keys, which the API never shows.
 #[derive(Subcommand)]
 pub enum SubscriberCommand {
     /// Add a subscriber, or several with consecutive IMSIs

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio::sync::MutexGuard;
 use utoipa::ToSchema;
 
 /// Kind of the context of the plan in the store.
@@ -83,6 +84,24 @@ pub(super) async fn read(oam: &Oam) -> Result<Configuration, Failure> {
     Ok(oam.core_blocking(|core| core.configuration()).await??)
 }
 
+/// The configuration, whose entity tag the caller has read. It is the same until the guard is
+/// dropped: no other request changes the file after the comparison.
+///
+/// # Errors
+/// `If-Match` is missing, or has another entity tag.
+pub(super) async fn matching<'a>(
+    oam: &'a Oam,
+    headers: &HeaderMap,
+) -> Result<(MutexGuard<'a, ()>, Configuration), Failure> {
+    let wanted = page::if_match(headers)?;
+    let alone = oam.configuration.lock().await;
+    let before = read(oam).await?;
+    match page::matches(&wanted, &oam.tag(&before.text.clone().into())) {
+        true => Ok((alone, before)),
+        false => Err(Failure::stale()),
+    }
+}
+
 /// Show the configuration
 #[utoipa::path(
     get, path = "/configuration", tag = "administration",
@@ -131,13 +150,7 @@ pub async fn change(
     headers: HeaderMap,
     Body(body): Body<ConfigurationText>,
 ) -> Result<Json<ChangeReport>, Failure> {
-    let wanted = page::if_match(&headers)?;
-    // Held so that no other request changes the file after the comparison.
-    let _alone = oam.configuration.lock().await;
-    let before = read(&oam).await?;
-    if !page::matches(&wanted, &oam.tag(&before.text.clone().into())) {
-        return Err(Failure::stale());
-    }
+    let (_alone, before) = matching(&oam, &headers).await?;
     let text = body.text.clone();
     let applied = oam.core_blocking(move |core| core.change_configuration(&text, true)).await??;
     let after = json!({

@@ -44,6 +44,9 @@ use utoipa_axum::routes;
 
 /// Maximum length of a body in bytes: an import of some ten thousand subscribers.
 const MAX_BODY: usize = 16 << 20;
+/// Maximum length of a body with a configuration or a part of it in bytes. Each change of one
+/// reads, compares and checks the whole file.
+const MAX_CONFIGURATION: usize = 1 << 20;
 /// Maximum length of a body before the caller is known.
 const MAX_SIGN_IN: usize = 4096;
 
@@ -151,12 +154,7 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(alarms::acknowledge))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::show, jobs::cancel))
-        .routes(routes!(services::slices, services::change_slices))
-        .routes(routes!(services::data_networks, services::change_data_networks))
-        .routes(routes!(services::classifiers, services::change_classifiers))
-        .routes(routes!(services::policies, services::change_policies))
-        .routes(routes!(configuration::show, configuration::change))
-        .routes(routes!(configuration::check))
+        .merge(of_configuration())
         .routes(routes!(configuration::plan, configuration::set_plan))
         .routes(routes!(administration::users, administration::add_user))
         .routes(routes!(administration::change_user, administration::remove_user))
@@ -165,6 +163,18 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(administration::audit))
         .routes(routes!(administration::backups, administration::back_up))
         .routes(routes!(administration::certificates))
+}
+
+/// Operations whose body is the configuration or a part of it.
+fn of_configuration() -> OpenApiRouter<Arc<Oam>> {
+    OpenApiRouter::new()
+        .routes(routes!(services::slices::show, services::slices::change))
+        .routes(routes!(services::data_networks::show, services::data_networks::change))
+        .routes(routes!(services::classifiers::show, services::classifiers::change))
+        .routes(routes!(services::policies::show, services::policies::change))
+        .routes(routes!(configuration::show, configuration::change))
+        .routes(routes!(configuration::check))
+        .layer(DefaultBodyLimit::max(MAX_CONFIGURATION))
 }
 
 /// The OpenAPI 3.1 description of all operations.

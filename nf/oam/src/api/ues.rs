@@ -1,6 +1,7 @@
 //! UEs that the AMF knows, their history, sessions and position.
 use super::subscribers::check_supi;
 use crate::caller::Caller;
+use crate::core_access::AccessError;
 use crate::page::{self, Query};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
@@ -8,6 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -379,6 +381,20 @@ pub async fn deregister(
     request(&oam, &caller, &supi, "deregister", "ue.deregister").await
 }
 
+/// With the LMF's cause POSITIONING_FAILED (TS 29.572, 6.1.7.3) nothing of the core failed: this UE
+/// cannot be located with what is known of it.
+fn not_located(error: AccessError) -> Failure {
+    match error {
+        AccessError::Refused { status: 500, detail }
+            if detail.starts_with("500 POSITIONING_FAILED") =>
+        {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Failure::new(status, "refused", "The UE cannot be located", detail)
+        }
+        error => error.into(),
+    }
+}
+
 /// Locate a UE
 ///
 /// The position as TS 29.572 has it (LocationData), and the transport in `userPlane`.
@@ -399,8 +415,23 @@ pub async fn locate(
     caller: Caller,
 ) -> Result<Json<Value>, Failure> {
     check_supi(&supi)?;
-    let position = oam.core.ask("lmf", format!("locate/{supi}")).await?;
+    let position = oam.core.ask("lmf", format!("locate/{supi}")).await.map_err(not_located)?;
     // Whose position was asked for is recorded; the position is not.
     oam.record(&caller, "ue.locate", &supi, Value::Null, Value::Null).await?;
     Ok(Json(position))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ue_that_cannot_be_located_is_no_failure_of_the_core() {
+        let status = |detail: &str| {
+            let error = AccessError::Refused { status: 500, detail: detail.into() };
+            not_located(error).problem().status
+        };
+        assert_eq!(status("500 POSITIONING_FAILED: the position of the UE's cell is unknown"), 422);
+        assert_eq!(status("500 SYSTEM_FAILURE"), 502);
+    }
 }
