@@ -35,8 +35,9 @@ async fn changed_ues(oam: &Oam, last: &mut Option<u64>) -> Option<Value> {
     let answer = tokio::time::timeout(CHANGED_UES_TIMEOUT, asked).await.ok()?.ok()?;
     let changed: ChangedUes = serde_json::from_value(answer).ok()?;
     let is_first = last.replace(changed.position).is_none();
-    let has_changes = !is_first && !(changed.complete && changed.supis.is_empty());
-    has_changes.then(|| json!({"supis": changed.supis, "complete": changed.complete}))
+    let is_unchanged = changed.complete && changed.supis.is_empty();
+    (!is_first && !is_unchanged)
+        .then(|| json!({"supis": changed.supis, "complete": changed.complete}))
 }
 
 /// Polls the core unless it was polled meanwhile.
