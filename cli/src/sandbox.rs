@@ -128,6 +128,12 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     if !config.sbi.pki.is_empty() {
         access.read.push(PathBuf::from(&config.sbi.pki));
     }
+    if !config.sbi.token_key.is_empty() {
+        access.read.push(PathBuf::from(&config.sbi.token_key));
+    }
+    if is("nrf") {
+        access.read.extend(config.nrf.token_key.as_ref().map(PathBuf::from));
+    }
     access.read.extend(key_file(config));
     access.read.extend(config.database().certificate_files());
     let stores = context_stores(config);

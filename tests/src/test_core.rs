@@ -1,12 +1,14 @@
 //! A complete core in the test's namespace, with subscribers, and gNBs that connect to it.
+use crate::sbi_record::RecordSent;
 use crate::switch_wiring::SwitchWiring;
 use crate::{SbiRecord, eventually, reaches};
 use anyhow::{Context, Result};
-use martlet::config::Config;
+use martlet::config::{Config, FUNCTIONS};
 use martlet::core::{Core, Sbi, secure_environment};
 use martlet_nf::{Environment, Shutdown};
 use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
+use martlet_sbi::{Bindings, Transport};
 use martlet_sctp::StackChoice;
 use martlet_store::{Secret, Store, Subscriber};
 use martlet_upf::config::{DatapathChoice, SwitchEngine};
@@ -163,6 +165,14 @@ impl TestCore {
         let sbi_record = Arc::new(SbiRecord::default());
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(sbi_record.clone());
+        if sbi == Sbi::Http {
+            let names = FUNCTIONS.iter().filter(|name| **name != "upf");
+            let names = names.filter(|name| !config.sbi.external.iter().any(|it| it == *name));
+            let own = names.map(|name| config.sbi.of(name).authority()).collect();
+            let inner: Arc<dyn Transport> = Arc::new(environment.bindings.clone());
+            let sent = RecordSent { inner, record: sbi_record.clone(), own };
+            environment.bindings = Bindings::new().with_remote(Arc::new(sent));
+        }
         let core = Core::start(&config, sbi, &environment, trigger).await?;
         let started = TestCore { sbi_record, core, number, folder, wiring, config, environment };
         started.wait_until_associated().await?;

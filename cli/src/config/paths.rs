@@ -92,6 +92,9 @@ impl Config {
         if self.sbi.is_secured() {
             text(&mut self.sbi.pki);
         }
+        if !self.sbi.token_key.is_empty() {
+            text(&mut self.sbi.token_key);
+        }
         self.nrf.token_key.iter_mut().for_each(text);
         let user_plane = &mut self.lmf.user_plane;
         let files = [

@@ -69,6 +69,12 @@ pub struct SbiSection {
     /// of the NRF. Empty turns both off, and is allowed for loopback addresses only; `none`
     /// turns both off for all addresses.
     pub pki: String,
+    /// File of the public key or the certificate (PEM, P-256 or RSA) that verifies the access
+    /// tokens of the NRF. With it, functions require access tokens and send them. Empty: that of
+    /// `pki`.
+    pub token_key: String,
+    /// Deviations that an NRF of another vendor needs.
+    pub interop: SbiInterop,
     /// Functions that this core does not start, since external ones are registered with its NRF:
     /// another vendor's, or those of another machine.
     pub external: Vec<String>,
@@ -98,6 +104,15 @@ pub struct SbiSection {
     pub chf: SocketAddr,
 }
 
+/// Section `sbi.interop`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SbiInterop {
+    /// The NRF issues each access token for one service of one instance, as free5GC's does. A token
+    /// request then names the instance, and no scope of an operation is required.
+    pub service_tokens: bool,
+}
+
 /// Section `sbi.callbacks`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -124,6 +139,8 @@ impl Default for SbiSection {
             strict: false,
             callbacks: CallbacksSection::default(),
             pki: String::new(),
+            token_key: String::new(),
+            interop: SbiInterop::default(),
             external: Vec::new(),
             advertise: BTreeMap::new(),
             nrf: NrfAddresses::one(at(10)),
@@ -167,13 +184,14 @@ impl SbiSection {
             strict: self.strict,
             ..common
         };
-        match self.is_secured() {
-            false => common,
-            true => CommonConfig {
-                token_key: Some(self.pki_file(PkiFile::TOKEN_PUBLIC)),
-                ..common.over_tls()
-            },
-        }
+        let of_pki = || self.is_secured().then(|| self.pki_file(PkiFile::TOKEN_PUBLIC));
+        let own = Some(self.token_key.clone()).filter(|file| !file.is_empty());
+        let common = CommonConfig {
+            token_key: own.or_else(of_pki),
+            service_tokens: self.interop.service_tokens,
+            ..common
+        };
+        if self.is_secured() { common.over_tls() } else { common }
     }
 
     /// Turns certificates and access tokens off.

@@ -29,10 +29,14 @@ pub struct CommonConfig {
     /// Whether its services and the NRF's use `https`.
     #[serde(default)]
     pub https: bool,
-    /// File of the key that verifies the NRF's access tokens (PEM). With it, tokens are required
-    /// and sent (TS 33.501, 13.4.1).
+    /// File of the key or certificate that verifies the NRF's access tokens (PEM). With it, tokens
+    /// are required and sent (TS 33.501, 13.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_key: Option<String>,
+    /// Whether the NRF issues each token for one service of one instance, as other vendors' do: a
+    /// token request names the instance, and no scope of an operation is required.
+    #[serde(default)]
+    pub service_tokens: bool,
     /// Hosts (`host` or `host:port`) that notifications may go to beside registered functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks_allow: Vec<String>,
@@ -62,6 +66,7 @@ impl CommonConfig {
             heartbeat_s: default_heartbeat(),
             https: false,
             token_key: None,
+            service_tokens: false,
             callbacks_allow: Vec::new(),
             strict: false,
         }

@@ -6,7 +6,7 @@ use crate::failover;
 use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::profiles::Profiles;
-use crate::tokens::Tokens;
+use crate::tokens::{AtNrf, Tokens};
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_outage::{Dependency, NotReady};
@@ -69,27 +69,33 @@ impl NfContext {
             true => Arc::new(InOwnName(transport)),
             false => transport,
         };
+        let instance_id =
+            config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        // Requests for a token need none.
+        let tokens = config.token_key.as_ref().map(|_| {
+            let selection = Arc::new(NrfSelection::new(transport.clone(), nrf_roots.clone()));
+            let nrf = Peer::new(selection, nrf_root.clone(), &user_agent, policy);
+            Arc::new(Tokens::new(nrf, nf_type.clone(), &instance_id, config.service_tokens))
+        });
+        let to_nrf: Arc<dyn Transport> = match &tokens {
+            Some(tokens) => Arc::new(AtNrf::new(transport.clone(), tokens.clone())),
+            None => transport.clone(),
+        };
         let nrf = |root: &ApiRoot| Nrf {
-            peer: Peer::new(transport.clone(), root.clone(), &user_agent, policy),
+            peer: Peer::new(to_nrf.clone(), root.clone(), &user_agent, policy),
             state: Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", root),
             registered: AtomicBool::new(false),
         };
         let nrfs = nrf_roots.iter().map(nrf).collect();
-        let selection = Arc::new(NrfSelection::new(transport.clone(), nrf_roots));
+        let selection = Arc::new(NrfSelection::new(to_nrf.clone(), nrf_roots));
         let plain = Peer::new(selection.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(
             Discovery::new(nf_type.clone(), plain.clone(), root.clone()).strict(config.strict),
         );
-        // Failures of calls to discovered producers are reported to discovery, so that a failed
-        // producer is not selected again.
-        let instance_id =
-            config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let tokens = config
-            .token_key
-            .as_ref()
-            .map(|_| Tokens::new(plain.clone(), nf_type.clone(), &instance_id));
         let profiles = Profiles::new(plain.clone(), nf_type.clone(), config.strict);
         let callbacks = Callbacks::new(profiles.clone(), config.callbacks_allow.clone());
+        // Failures of calls to discovered producers are reported to discovery, so that a failed
+        // producer is not selected again.
         let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });
         let any = Peer::new(watched, nrf_root, &user_agent, policy);
         Ok(Arc::new(NfContext {
@@ -278,7 +284,7 @@ impl Transport for InOwnName {
 struct Watched {
     inner: Arc<dyn Transport>,
     discovery: Arc<Discovery>,
-    tokens: Option<Tokens>,
+    tokens: Option<Arc<Tokens>>,
 }
 
 impl Transport for Watched {
@@ -356,13 +362,15 @@ impl Watched {
 
     async fn once(&self, to: &ApiRoot, mut request: Request) -> Result<Response, Problem> {
         if let Some(tokens) = &self.tokens {
-            tokens.attach(&mut request).await?;
+            tokens.attach(&mut request, || self.discovery.instance_of(to)).await?;
         }
         let answer = self.inner.send(to, request).await;
         if let (Some(tokens), Ok(response)) = (&self.tokens, &answer)
             && response.status == 401
         {
             tokens.clear();
+            // It may have another instance identity since its restart.
+            self.discovery.forget(to);
         }
         match &answer {
             Err(problem) if problem.transport.is_some() => self.discovery.mark_failed(to),

@@ -122,6 +122,8 @@ impl Members {
 struct State {
     entries: HashMap<String, CacheEntry>,
     suspects: HashMap<ApiRoot, Instant>,
+    /// The `nfInstanceId` of producers.
+    instances: HashMap<ApiRoot, String>,
     /// The bindings of producers.
     sets: HashMap<ApiRoot, Binding>,
     /// The members of NF sets.
@@ -179,7 +181,18 @@ impl Discovery {
             }
             SbiQuirk::AbsoluteApiPrefix.met(self.requester.as_str(), &candidate.root.authority);
         }
+        let mut state = self.state();
+        let id = profile.nf_instance_id.as_str();
+        let known = state.instances.get(&candidate.root).map(String::as_str);
+        if known != Some(id) && (known.is_some() || state.instances.len() < CACHE_SIZE) {
+            state.instances.insert(candidate.root.clone(), id.into());
+        }
         Some((candidate.priority, candidate.root))
+    }
+
+    /// The `nfInstanceId` of a producer that the NRF named.
+    pub(crate) fn instance_of(&self, root: &ApiRoot) -> Option<String> {
+        self.state().instances.get(root).cloned()
     }
 
     /// The route of the NRF's status notifications.
@@ -488,13 +501,18 @@ impl Discovery {
 
     /// A producer failed: drops the results that contain it, and avoids it for a while.
     pub(crate) fn mark_failed(&self, root: &ApiRoot) {
+        self.forget(root);
         let mut state = self.state();
-        state.entries.retain(|_, entries| {
-            entries.cell.get().is_none_or(|found| !found.roots.contains(root))
-        });
         if state.suspects.len() < CACHE_SIZE {
             state.suspects.insert(root.clone(), Instant::now() + AVOIDANCE);
         }
+    }
+
+    /// Drops the results that contain a producer.
+    pub(crate) fn forget(&self, root: &ApiRoot) {
+        self.state().entries.retain(|_, entries| {
+            entries.cell.get().is_none_or(|found| !found.roots.contains(root))
+        });
     }
 
     /// The NRF was restarted: drops all results and subscriptions.

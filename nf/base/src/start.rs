@@ -178,9 +178,10 @@ async fn start_within<F: NetworkFunction>(
     }
     let mut limits = environment.limits.clone();
     if let Some(file) = &common.token_key {
-        limits.guard = Some(
-            crate::tokens::guard(F::TYPE, context.instance_id(), Path::new(file)).map_err(named)?,
-        );
+        let has_operation_scopes = !common.service_tokens;
+        let (id, file) = (context.instance_id(), Path::new(file));
+        let guard = crate::tokens::guard(F::TYPE, id, file, has_operation_scopes);
+        limits.guard = Some(guard.map_err(named)?);
     }
     let span = tracing::info_span!("nf", nf = name);
     let mut beside = Vec::new();

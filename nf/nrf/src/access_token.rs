@@ -8,7 +8,8 @@ use http::header::CACHE_CONTROL;
 use martlet_nf::peer_certificate;
 use martlet_nf::tokens::{Audience, Claims, KeyError, SigningKey};
 use martlet_sbi::{Body, BoxFuture, PathParams, Problem, Query, Request, Response, Route};
-use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
+use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
+use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfProfile, NfService, NfType};
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NNRF_OAUTH2, NrfAccessToken};
 use std::sync::Arc;
 
@@ -86,9 +87,15 @@ impl NrfAccessToken for Nrf {
             let state = self.state();
             let all = || state.registry.iter();
             let consumer = client(all(), &body)?;
-            let producers: Vec<&NfProfile> =
-                all().map(|entry| &entry.profile).filter(|it| is_target(it, &body)).collect();
-            (audience(&body)?, granted_scope(consumer, &producers, &body.scope)?)
+            let scope = match self.is_own_target(&body) {
+                true => own_scope(&body.scope)?,
+                false => {
+                    let targets = all().map(|entry| &entry.profile);
+                    let targets: Vec<_> = targets.filter(|it| is_target(it, &body)).collect();
+                    granted_scope(consumer, &targets, &body.scope)?
+                }
+            };
+            (audience(&body)?, scope)
         };
         let claims = Claims {
             iss: self.context.instance_id().to_string(),
@@ -104,6 +111,32 @@ impl NrfAccessToken for Nrf {
             expires_in: Some(self.config.token_s),
             scope: Some(scope),
         })
+    }
+}
+
+impl Nrf {
+    /// Whether a request is for services of the NRF itself, which has no registered profile.
+    fn is_own_target(&self, body: &AccessTokenReq) -> bool {
+        match (&body.target_nf_instance_id, &body.target_nf_type) {
+            (Some(instance), _) => instance.eq_ignore_ascii_case(self.context.instance_id()),
+            (None, target) => target.as_deref() == Some(NfType::Nrf.as_str()),
+        }
+    }
+}
+
+/// The scope of a token for the NRF's services, which each registered instance may use. They need
+/// no token here, but consumers of other vendors request one.
+fn own_scope(asked: &str) -> Result<String, Problem> {
+    let own = [NNRF_NFM::API, NNRF_DISC::API];
+    let mut scopes = asked.split(' ').filter(|scope| !scope.is_empty());
+    if let Some(other) = scopes.find(|scope| !own.contains(scope)) {
+        return Err(refused("invalid_scope", format!("the NRF does not offer {other}")));
+    }
+    let granted: Vec<&str> =
+        own.into_iter().filter(|own| asked.split(' ').any(|it| it == *own)).collect();
+    match granted.is_empty() {
+        true => Err(refused("invalid_scope", "scope names no service")),
+        false => Ok(granted.join(" ")),
     }
 }
 
@@ -240,6 +273,15 @@ mod tests {
             service[name] = value.clone();
         }
         profile(NfType::Udr, serde_json::json!([service]))
+    }
+
+    #[test]
+    fn a_token_for_the_nrf_is_for_its_services_alone() {
+        assert_eq!(own_scope("nnrf-disc").unwrap(), "nnrf-disc");
+        assert_eq!(own_scope("nnrf-disc  nnrf-nfm").unwrap(), "nnrf-nfm nnrf-disc");
+        for wrong in ["", " ", "nudr-dr", "nnrf-disc nudr-dr", "nnrf-nfm:nf-instances:read"] {
+            assert_eq!(own_scope(wrong).unwrap_err().cause(), "invalid_scope", "{wrong}");
+        }
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct NrfConfig {
     pub validity_s: u32,
     /// Seconds after which a subscription expires unless renewed.
     pub subscription_s: u32,
-    /// File of the key that signs access tokens (PEM, ECDSA P-256). Left out: no tokens.
+    /// File of the key that signs access tokens (PEM, ECDSA P-256 for ES256 or RSA for RS512).
+    /// Left out: no tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_key: Option<String>,
     /// Validity of an access token, seconds.
@@ -30,7 +31,8 @@ pub struct NrfConfig {
     pub interop: Interop,
 }
 
-/// Deviations from TS 29.510. free5GC's network functions need both.
+/// Deviations from TS 29.510. free5GC's network functions need the first two, and with access
+/// tokens the third.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Interop {
@@ -38,6 +40,9 @@ pub struct Interop {
     pub absolute_prefixes: bool,
     /// An instance that registers without a heartbeat interval need not send heartbeats.
     pub no_heartbeats: bool,
+    /// The answer to a registration carries `oauth2: true` in `customInfo` if the NRF issues access
+    /// tokens.
+    pub oauth2_in_custom_info: bool,
 }
 
 impl Default for NrfConfig {

@@ -117,12 +117,12 @@ impl NfManagement for Nrf {
         Ok(match before {
             Some(_) => {
                 self.notify(NotificationEventType::NfProfileChanged, &profile);
-                StatusReply::ok(profile)
+                StatusReply::ok(self.answer(profile))
             }
             None => {
                 self.notify(NotificationEventType::NfRegistered, &profile);
                 let location = format!("{}/nnrf-nfm/v1/nf-instances/{id}", self.context.api_root());
-                StatusReply::created(location, profile)
+                StatusReply::created(location, self.answer(profile))
             }
         })
     }
@@ -289,6 +289,19 @@ impl Nrf {
                 max
             }
         }
+    }
+}
+
+impl Nrf {
+    /// The profile as the answer to its registration has it.
+    fn answer(&self, mut profile: NfProfile) -> NfProfile {
+        if self.config.interop.oauth2_in_custom_info {
+            let custom = profile.custom_info.get_or_insert_with(|| serde_json::json!({}));
+            if let Some(members) = custom.as_object_mut() {
+                members.insert("oauth2".into(), self.signer.is_some().into());
+            }
+        }
+        profile
     }
 }
 

@@ -17,7 +17,9 @@ Reads one message per line from standard input, as a JSON object:
   parts         content ids of a multipart body's binary parts (optional; compared with those that
                 the body names), as a list, or with their media types as an object (checked against
                 those that the file allows)
-  query         query parameters by name, as decoded text, for requests (optional)
+  query         query parameters by name, as decoded text, for requests (optional: without it they
+                are not checked)
+  headers       headers by name in lower case, as text (optional: without it they are not checked)
 
 Reports each violation on standard output, one a line, and a count on standard error.
 Exit code: 0 no violations, 1 violations, 2 wrong usage or input, 77 cannot run here (reason on
@@ -33,6 +35,11 @@ from pathlib import Path
 
 SKIPPED = 77
 HERE = Path(__file__).resolve().parent
+# Errors that the text of a specification defines, and its file lacks.
+TEXT_ERRORS = {
+    # UPSTREAM_SERVER_ERROR, NETWORK_FAILURE (TS 29.509, 6.1.7.3).
+    "TS29509_Nausf_UEAuthentication.yaml": {504},
+}
 METHODS = ("get", "put", "post", "patch", "delete", "head", "options")
 
 try:
@@ -144,6 +151,11 @@ class Specifications:
             root = self.child((file, ()), self.document(file), "paths", path)
             where, value = self.child(*root, method, "callbacks", name, uri)
             return {"item": (where, value), "operation": self.child(where, value, "post")}
+        if service == "oauth2":
+            # Its API root has no name and version of a service (TS 29.510, 6.3.1).
+            file, path = "TS29510_Nnrf_AccessToken.yaml", "/oauth2/token"
+            item = self.child((file, ()), self.document(file), "paths", path)
+            return {"item": item, "operation": self.child(*item, "post")}
         file, version = self.file_of(service)
         wanted = path and re.sub(r"\{\w+\}", "{}", path)
         for template in self.document(file)["paths"]:
@@ -269,13 +281,19 @@ def content_ids(value):
             yield from content_ids(inner)
 
 
-def check_query(specifications, found, query):
+def parameters_in(specifications, found, location):
+    """The places of an operation's parameters of a location (query, header) by name."""
     parameters = {}
     for where, value in (found["item"], found["operation"]):
         for number in range(len(value.get("parameters") or ())):
             place = specifications.child(where, value, "parameters", number)
-            if place[1].get("in") == "query":
+            if place[1].get("in") == location:
                 parameters[place[1]["name"]] = place
+    return parameters
+
+
+def check_query(specifications, found, query):
+    parameters = parameters_in(specifications, found, "query")
     for name, (_, value) in parameters.items():
         if value.get("required") and name not in query:
             yield f"query parameter {name} is mandatory"
@@ -298,6 +316,20 @@ def check_query(specifications, found, query):
             yield f"query parameter {name}: {error}"
 
 
+def check_headers(specifications, defined, headers):
+    """Violations of the headers that a file defines. Others are allowed, as in OpenAPI."""
+    for name, (where, value) in defined.items():
+        text = headers.get(name.lower())
+        if text is None:
+            if value.get("required"):
+                yield f"header {name} is mandatory"
+            continue
+        place = specifications.child(where, value, "schema")
+        instance = plain(specifications, place, text)
+        for error in specifications.errors(place[0], instance, reading=False):
+            yield f"header {name}: {error}"
+
+
 def plain(specifications, place, text):
     """The value of a parameter that is not JSON, as its schema has it."""
     schema = specifications.follow(*place)[1]
@@ -318,14 +350,18 @@ def response(specifications, where, operation, status):
     keys = {str(key): key for key in operation["responses"]}
     if str(status) in keys:
         return specifications.child(where, operation, "responses", keys[str(status)])
-    # Errors of TS 29.500, 5.2.7, may come from every operation.
+    # Some files list no errors at all.
+    is_open = "default" in keys or not any(key[0] in "45" for key in keys)
+    if status < 400 or not (is_open or status in TEXT_ERRORS.get(where[0], ())):
+        return None
+    # Errors of TS 29.500, 5.2.7.
     common = ("TS29571_CommonData.yaml", ())
     found = specifications.child(
         common, specifications.document(common[0]), "components", "responses"
     )
     if str(status) in found[1]:
         return specifications.child(*found, str(status))
-    if "default" in keys and status >= 400:
+    if "default" in keys:
         return specifications.child(where, operation, "responses", "default")
     return None
 
@@ -340,8 +376,11 @@ def check(specifications, message):
     where, operation = found["operation"]
     direction = message.get("direction")
     if direction == "request":
-        if message.get("query"):
+        if message.get("query") is not None:
             yield from check_query(specifications, found, message["query"])
+        if message.get("headers") is not None:
+            defined = parameters_in(specifications, found, "header")
+            yield from check_headers(specifications, defined, message["headers"])
         if "requestBody" in operation:
             container = specifications.child(where, operation, "requestBody")
             yield from check_body(specifications, container, message, reading=False)
@@ -354,6 +393,12 @@ def check(specifications, message):
         container = response(specifications, where, operation, status)
         if container:
             yield from check_body(specifications, container, message, reading=True)
+            if message.get("headers") is not None:
+                defined = {
+                    name: specifications.child(*container, "headers", name)
+                    for name in container[1].get("headers") or ()
+                }
+                yield from check_headers(specifications, defined, message["headers"])
         else:
             yield undefined(operation, status)
     elif direction == "declaration":

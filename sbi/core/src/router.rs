@@ -1,8 +1,8 @@
 //! The server side: routes a request to its handler.
 use crate::BoxFuture;
 use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
-use http::Method;
 use http::header::USER_AGENT;
+use http::{HeaderMap, Method};
 use martlet_tasks::{HandlerEnd, Tasks};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,10 +47,14 @@ pub struct Exchange<'a> {
     pub consumer: Option<&'a str>,
     /// The UE that the request concerns; likewise.
     pub correlation: Option<&'a str>,
+    /// Headers of the request; likewise.
+    pub headers: &'a HeaderMap,
     /// Body of the request; likewise.
     pub request: Option<Encoded>,
     /// HTTP status of the response.
     pub status: u16,
+    /// Headers of the response.
+    pub response_headers: &'a HeaderMap,
     /// Body of the response; likewise.
     pub response: Option<Encoded>,
     /// Processing time.
@@ -175,6 +179,7 @@ impl Router {
         let consumer =
             copied(request.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()));
         let correlation = copied(request.correlation());
+        let headers = if bodies { request.headers.clone() } else { HeaderMap::new() };
         let response = run(found, request).await;
         let answered = if bodies { response.body.to_encoded().ok().flatten() } else { None };
         let exchange = Exchange {
@@ -183,8 +188,10 @@ impl Router {
             target: &target,
             consumer: consumer.as_deref(),
             correlation: correlation.as_deref(),
+            headers: &headers,
             request: sent,
             status: response.status,
+            response_headers: &response.headers,
             response: answered,
             duration: started.elapsed(),
         };

@@ -40,6 +40,17 @@ impl Function {
 
     /// Starts the program. Its configuration and its log are in the folder.
     pub fn start(&self, program: &Path, folder: &Path) -> Result<ExternalProgram> {
+        self.start_with(program, folder, "", "")
+    }
+
+    /// The same with more members of `configuration.sbi`, after a comma, and of `configuration`.
+    pub fn start_with(
+        &self,
+        program: &Path,
+        folder: &Path,
+        sbi: &str,
+        more: &str,
+    ) -> Result<ExternalProgram> {
         let Function { name, version, address, port, settings } = self;
         let config = folder.join(format!("{name}cfg.yaml"));
         let text = format!(
@@ -47,10 +58,10 @@ impl Function {
 logger: {{ enable: true, level: debug, reportCaller: false }}
 configuration:
   {name}Name: {type}
-  sbi: {{ scheme: http, registerIPv4: {address}, bindingIPv4: {address}, port: {port} }}
+  sbi: {{ scheme: http, registerIPv4: {address}, bindingIPv4: {address}, port: {port}{sbi} }}
   nrfUri: http://127.0.0.10:7777
   mongodb: {{ name: free5gc, url: "mongodb://{DATABASE}" }}
-{settings}"#,
+{settings}{more}"#,
             type = name.to_uppercase(),
         );
         std::fs::write(&config, text)?;
@@ -81,7 +92,17 @@ pub async fn start_beside(
     function: &Function,
     program: &Path,
 ) -> Result<ExternalProgram> {
-    let running = function.start(program, core.folder())?;
+    start_beside_with(core, function, program, "").await
+}
+
+/// The same with more members of its `configuration`.
+pub async fn start_beside_with(
+    core: &TestCore,
+    function: &Function,
+    program: &Path,
+    more: &str,
+) -> Result<ExternalProgram> {
+    let running = function.start_with(program, core.folder(), "", more)?;
     let kind = function.name.to_uppercase();
     until_registered(core, &kind, true, || running.output()).await?;
     Ok(running)

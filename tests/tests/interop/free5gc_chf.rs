@@ -67,6 +67,8 @@ async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
     let [total, uplink, downlink] = volumes;
     ensure!(uplink > 0 && downlink > 0 && total == uplink + downlink, "{volumes:?}");
     ue.deregister().await?;
+    let sent = ["nchf-convergedcharging Create", "nchf-convergedcharging Release"];
+    core.sbi_record.check_sent(&sent).await?;
     chf.stop().await?;
     database.stop().await
 }

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use martlet_tests::{GATEWAY, eventually, in_namespace, reaches};
 use std::path::PathBuf;
 
-const NRF: Function = Function {
+pub const NRF: Function = Function {
     name: "nrf",
     version: "1.0.2",
     address: "127.0.0.10",
@@ -17,6 +17,10 @@ const NRF: Function = Function {
   serviceNameList: [nnrf-nfm, nnrf-disc]
 "#,
 };
+
+/// What Martlet's functions request of it.
+pub const SENT: [&str; 3] =
+    ["nnrf-nfm RegisterNFInstance", "nnrf-nfm CreateSubscription", "nnrf-disc SearchNFInstances"];
 
 #[test]
 fn free5gc_nrf_registers_and_discovers_the_functions() {
@@ -44,6 +48,7 @@ async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
     ue.release_pdu_session(session.psi).await?;
     ue.deregister().await?;
     core.until_all_released().await?;
+    core.sbi_record.check_sent(&SENT).await?;
 
     // Its deviations are shown, see `docs/interop.md`.
     let quirks = core.status("udm")["quirks"].to_string();

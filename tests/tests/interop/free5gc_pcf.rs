@@ -11,7 +11,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-const PCF: Function = Function {
+pub const PCF: Function = Function {
     name: "pcf",
     version: "1.0.2",
     address: "127.0.0.23",
@@ -29,6 +29,14 @@ const PCF: Function = Function {
   locality: area1
 "#,
 };
+
+/// What Martlet's functions request of it.
+pub const SENT: [&str; 4] = [
+    "npcf-am-policy-control CreateIndividualAMPolicyAssociation",
+    "npcf-am-policy-control DeleteIndividualAMPolicyAssociation",
+    "npcf-smpolicycontrol CreateSMPolicy",
+    "npcf-smpolicycontrol DeleteSMPolicy",
+];
 
 #[test]
 fn free5gc_pcf_decides_the_policies_of_a_ue_and_its_session() {
@@ -104,6 +112,7 @@ async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
     eventually("the subscription of the session ends", ended, || pcf.output()).await?;
     ue.deregister().await?;
     until_logged("Handle AM Policy Association Delete").await?;
+    core.sbi_record.check_sent(&SENT).await?;
     let output = pcf.output();
     let panic = output.lines().find(|line| line.contains("panic"));
     ensure!(panic.is_none(), "{}", panic.context("a line")?);

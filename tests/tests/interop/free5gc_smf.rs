@@ -36,6 +36,13 @@ async fn core_with(program: PathBuf) -> Result<(TestCore, ExternalProgram)> {
     Ok((core, smf))
 }
 
+/// What Martlet's functions request of it.
+const SENT: [&str; 3] = [
+    "nsmf-pdusession PostSmContexts",
+    "nsmf-pdusession UpdateSmContext",
+    "nsmf-pdusession ReleaseSmContext",
+];
+
 #[test]
 fn free5gc_smf_works_with_other_functions() {
     // Built before the namespace exists, since modules may have to be downloaded.
@@ -55,6 +62,7 @@ fn free5gc_smf_works_with_other_functions() {
             ue.deregister().await?;
             until_user_planes(&core, 0).await?;
         }
+        core.sbi_record.check_sent(&SENT).await?;
         smf.stop().await?;
         until_registered(&core, "SMF", false, String::new).await
     });

@@ -12,4 +12,5 @@ mod free5gc_gnb;
 mod free5gc_nrf;
 mod free5gc_pcf;
 mod free5gc_smf;
+mod free5gc_tokens;
 mod mongodb;

@@ -1,21 +1,17 @@
 //! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer requests one per service from the NRF,
 //! and a producer requires one. The NRF's own services and callbacks need none.
-use crate::StartError;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use martlet_sbi::{Peer, Problem, Request};
-use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
-use martlet_sbi_http::{Guard, PeerCertificate, Refusal};
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+mod at_nrf;
+mod consumer;
+mod producer;
 
-/// Seconds before its expiry that a token is renewed.
-const RENEWAL_MARGIN_S: u64 = 30;
-/// Maximum number of verified tokens that a producer caches.
-const CACHE_SIZE: usize = 1024;
+pub(crate) use at_nrf::AtNrf;
+pub(crate) use consumer::Tokens;
+pub(crate) use producer::guard;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The claims of a token (TS 29.510, 6.3.5.2.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,28 +69,41 @@ pub struct KeyError {
 pub struct SignError(#[from] jsonwebtoken::errors::Error);
 
 /// The NRF's private key.
-pub struct SigningKey(EncodingKey);
+pub struct SigningKey {
+    key: EncodingKey,
+    /// ES256, or RS512 for an RSA key.
+    algorithm: Algorithm,
+}
 
 impl SigningKey {
-    /// Loads a P-256 key from PKCS #8 in PEM.
+    /// Loads a P-256 or RSA key from PKCS #8 in PEM.
     ///
     /// # Errors
     /// The file cannot be read or holds no such key.
     pub fn load(file: &Path) -> Result<Self, KeyError> {
         let wrong = |error: &dyn std::fmt::Display| KeyError {
             file: file.into(),
-            expected: "a P-256 key in PKCS #8",
+            expected: "a private P-256 or RSA key in PKCS #8",
             reason: error.to_string(),
         };
-        let pem = std::fs::read(file).map_err(|e| wrong(&e))?;
-        let key = SigningKey(EncodingKey::from_ec_pem(&pem).map_err(|e| wrong(&e))?);
-        // A key of another curve signs nothing.
+        let pem = std::fs::read_to_string(file).map_err(|e| wrong(&e))?;
+        if !pem.contains("PRIVATE KEY") {
+            return Err(wrong(&"it is no private key"));
+        }
+        let key = match EncodingKey::from_ec_pem(pem.as_bytes()) {
+            Ok(key) => SigningKey { key, algorithm: Algorithm::ES256 },
+            Err(_) => {
+                let key = EncodingKey::from_rsa_pem(pem.as_bytes()).map_err(|e| wrong(&e))?;
+                SigningKey { key, algorithm: Algorithm::RS512 }
+            }
+        };
+        // A key of another curve, or a short one, signs nothing.
         key.sign_json(&serde_json::json!({})).map_err(|e| wrong(&e))?;
         Ok(key)
     }
 
-    /// A JSON web token in compact form (RFC 7515, 3.1), signed by ECDSA with P-256 and SHA-256
-    /// (RFC 7518, 3.4).
+    /// A JSON web token in compact form (RFC 7515, 3.1), signed by ECDSA with P-256 and SHA-256, or
+    /// by an RSA key with SHA-512 (RFC 7518, 3.3 and 3.4).
     ///
     /// # Errors
     /// The system's random number generator failed.
@@ -103,7 +112,7 @@ impl SigningKey {
     }
 
     fn sign_json(&self, claims: &impl Serialize) -> Result<String, SignError> {
-        Ok(jsonwebtoken::encode(&Header::new(Algorithm::ES256), claims, &self.0)?)
+        Ok(jsonwebtoken::encode(&Header::new(self.algorithm), claims, &self.key)?)
     }
 }
 
@@ -151,19 +160,19 @@ const P256_POINT: usize = 65;
 /// The NRF's public key, which verifies tokens.
 pub struct VerifyingKey {
     key: DecodingKey,
-    /// ES256, or RS512 for an RSA key, as free5GC's NRF has.
+    /// ES256, or RS512 for an RSA key.
     algorithm: Algorithm,
 }
 
 impl VerifyingKey {
-    /// Loads a P-256 or RSA key from SubjectPublicKeyInfo in PEM.
+    /// Loads a P-256 or RSA key from SubjectPublicKeyInfo or a certificate in PEM.
     ///
     /// # Errors
     /// The file cannot be read or holds no such key.
     pub fn load(file: &Path) -> Result<Self, KeyError> {
         let wrong = |error: &dyn std::fmt::Display| KeyError {
             file: file.into(),
-            expected: "a public P-256 or RSA key in PEM",
+            expected: "a public P-256 or RSA key, or a certificate, in PEM",
             reason: error.to_string(),
         };
         let pem = std::fs::read_to_string(file).map_err(|e| wrong(&e))?;
@@ -179,11 +188,6 @@ impl VerifyingKey {
             return Err(wrong(&"there is no uncompressed point of P-256 in it"));
         }
         Ok(VerifyingKey { key, algorithm: Algorithm::ES256 })
-    }
-
-    /// Whether the key is of another vendor's NRF, which has no scopes of single operations.
-    fn is_external(&self) -> bool {
-        self.algorithm != Algorithm::ES256
     }
 
     /// Verifies signature, audience and expiry of a token and returns its claims.
@@ -217,152 +221,6 @@ impl VerifyingKey {
 /// Whether a service needs a token.
 fn is_open(api: &str) -> bool {
     api.ends_with("-callback") || matches!(api, "nnrf-nfm" | "nnrf-disc" | "oauth2")
-}
-
-/// The NF type of a service's producers: `UDM` of `nudm-sdm`.
-fn producer(api: &str) -> Option<String> {
-    let name = api.split('-').next()?.strip_prefix('n')?;
-    Some(name.to_ascii_uppercase())
-}
-
-/// A consumer's tokens.
-pub(crate) struct Tokens {
-    nrf: NrfAccessTokenClient,
-    nf_type: NfType,
-    instance_id: String,
-    /// Token and time of renewal by service name.
-    cache: Mutex<HashMap<&'static str, (http::HeaderValue, u64)>>,
-}
-
-impl Tokens {
-    pub fn new(nrf: Peer, nf_type: NfType, instance_id: &str) -> Self {
-        let nrf = NrfAccessTokenClient::new(nrf);
-        Tokens { nrf, nf_type, instance_id: instance_id.into(), cache: Mutex::default() }
-    }
-
-    /// Adds the token for the service to a request.
-    pub async fn attach(&self, request: &mut Request) -> Result<(), Problem> {
-        let Some(api) =
-            request.operation.map(|operation| operation.api).filter(|api| !is_open(api))
-        else {
-            return Ok(());
-        };
-        let token = self.token(api).await?;
-        request.headers.insert(http::header::AUTHORIZATION, token);
-        Ok(())
-    }
-
-    async fn token(&self, api: &'static str) -> Result<http::HeaderValue, Problem> {
-        let cached = self.cache.lock().unwrap_or_else(|e| e.into_inner()).get(api).cloned();
-        if let Some((token, _)) = cached.filter(|(_, until)| *until > now()) {
-            return Ok(token);
-        }
-        let request = AccessTokenReq {
-            grant_type: "client_credentials".into(),
-            nf_instance_id: self.instance_id.clone(),
-            nf_type: Some(self.nf_type.as_str().into()),
-            target_nf_type: producer(api),
-            target_nf_instance_id: None,
-            scope: api.into(),
-        };
-        let answer = self.nrf.access_token_request(request).await?;
-        let token = http::HeaderValue::from_str(&format!("Bearer {}", answer.access_token));
-        let token =
-            token.map_err(|_| Problem::system_failure("the NRF's token is not a header value"))?;
-        let until = now()
-            + u64::from(answer.expires_in.unwrap_or(60)).saturating_sub(RENEWAL_MARGIN_S).max(1);
-        self.cache.lock().unwrap_or_else(|e| e.into_inner()).insert(api, (token.clone(), until));
-        Ok(token)
-    }
-
-    /// A producer rejected a token: drops all tokens.
-    pub fn clear(&self) {
-        self.cache.lock().unwrap_or_else(|e| e.into_inner()).clear();
-    }
-}
-
-/// A guard that requires a token of the NRF for a service of this function, with the scope that
-/// the operation needs.
-///
-/// # Errors
-/// The file holds no public key.
-pub(crate) fn guard(own: NfType, instance_id: &str, file: &Path) -> Result<Guard, StartError> {
-    let key =
-        VerifyingKey::load(file).map_err(|error| StartError(format!("{error}; see sbi.pki")))?;
-    let verified: Mutex<HashMap<String, Claims>> = Mutex::default();
-    let instance_id = instance_id.to_string();
-    let check = move |method: &http::Method,
-                      headers: &http::HeaderMap,
-                      path: &str,
-                      peer: Option<&PeerCertificate>| {
-        let api = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-        let senders = crate::authorisation::senders(method, path).filter(|_| !key.is_external());
-        if let (Some(senders), Some(peer)) = (senders, peer)
-            && !senders.iter().any(|nf_type| peer.is_of_type(nf_type.as_str()))
-        {
-            let detail = format!("the certificate is of no function that sends this: {api}");
-            let problem = Problem::new(403, "REQUEST_NOT_ALLOWED").detail(detail);
-            return Err(Refusal { problem, challenge: String::new() });
-        }
-        if is_open(api) {
-            return Ok(());
-        }
-        let header = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let Some(token) = header.and_then(bearer) else {
-            return Err(Refusal {
-                problem: Problem::new(401, "")
-                    .detail(format!("{api} needs an access token of the NRF")),
-                // Without an error, since there was no token (RFC 6750, 3.1).
-                challenge: "Bearer realm=\"martlet\"".into(),
-            });
-        };
-        let claims = {
-            let mut verified = verified.lock().unwrap_or_else(|e| e.into_inner());
-            match verified.get(token).filter(|claims| claims.exp > now()) {
-                Some(claims) => claims.clone(),
-                None => {
-                    let claims =
-                        key.check(token, own.as_str(), &instance_id).map_err(|why| Refusal {
-                            problem: Problem::new(401, "")
-                                .detail(format!("invalid access token: {why}")),
-                            challenge: format!(
-                                "Bearer realm=\"martlet\", error=\"invalid_token\", \
-                                 error_description=\"{why}\""
-                            ),
-                        })?;
-                    if verified.len() >= CACHE_SIZE {
-                        verified.clear();
-                    }
-                    verified.insert(token.to_string(), claims.clone());
-                    claims
-                }
-            }
-        };
-        let has = |scope: &str| claims.scope.split(' ').any(|own| own == scope);
-        let operation =
-            crate::authorisation::required_scope(method, path).filter(|_| !key.is_external());
-        let missing = [Some(api), operation].into_iter().flatten().find(|scope| !has(scope));
-        match missing {
-            None => Ok(()),
-            Some(scope) => Err(Refusal {
-                problem: Problem::new(403, "INSUFFICIENT_SCOPE")
-                    .detail(format!("the access token is not for {scope}")),
-                challenge: format!(
-                    "Bearer realm=\"martlet\", error=\"insufficient_scope\", scope=\"{}\"",
-                    operation
-                        .map_or(api.to_string(), |operation| format!("{api} {operation}"))
-                        .replace(['"', '\\'], "")
-                ),
-            }),
-        }
-    };
-    Ok(Guard(Arc::new(check)))
-}
-
-/// The token of an `Authorization` header. The scheme's case does not matter (RFC 9110, 11.1).
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
 }
 
 #[cfg(test)]
@@ -429,7 +287,7 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         assert_eq!(key.check(&confused.unwrap(), "UDM", "1"), Err(TokenError::Algorithm));
         // A critical extension that this program does not know.
         let critical = Header { crit: Some(vec!["x".into()]), ..Header::new(Algorithm::ES256) };
-        let critical = jsonwebtoken::encode(&critical, &claims, &signer.0).unwrap();
+        let critical = jsonwebtoken::encode(&critical, &claims, &signer.key).unwrap();
         assert_eq!(key.check(&critical, "UDM", "1"), Err(TokenError::Algorithm));
         for wrong in ["", "a", "a.b", "a.b.c", "..", "é.é.é"] {
             assert!(key.check(wrong, "UDM", "1").is_err(), "{wrong}");
