@@ -2,9 +2,9 @@
 use crate::config::{API_FUNCTION, Config, PROCESSES};
 use martlet_context_store::ContextStoreConfig;
 use martlet_sandbox::{
-    Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, give_file,
-    hand_over, own_database, own_file, private_folder, remove_stale_socket, share_folder,
-    share_with_group,
+    Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, folder_of,
+    give_file, hand_over, own_database, own_file, private_folder, remove_stale_socket,
+    share_folder, share_with_group,
 };
 use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -184,14 +184,6 @@ fn context_stores(config: &Config) -> [&ContextStoreConfig; 4] {
         &config.chf.context_store,
         &config.nrf.context_store,
     ]
-}
-
-/// The folder of a file.
-fn folder_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
 }
 
 fn key_file(config: &Config) -> Option<PathBuf> {

@@ -21,8 +21,9 @@ pub enum HandoverError {
     Owner(PathBuf, nix::Error),
 }
 
-/// Names of the files that SQLite has beside a database.
-const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// What SQLite appends to the name of a database for the files beside it: the write-ahead log, its
+/// index, and the rollback journal.
+pub const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Gives the user the files of a database or log: `file`, and those beside it whose names begin
 /// like its name up to the first dot. The folder is given, too, if it has no other files. Files of
@@ -117,7 +118,8 @@ pub fn share_with_group(file: &Path, core: &User) -> Result<(), HandoverError> {
     fchmod(&opened, Mode::from_bits_truncate(status.st_mode & 0o777 | 0o1070)).map_err(failed)
 }
 
-fn folder_of(file: &Path) -> PathBuf {
+/// The folder of a file: `.` of a name alone.
+pub fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
         _ => PathBuf::from("."),

@@ -41,8 +41,8 @@ pub use caps::{Capability, CapsHashSet};
 use error::ReductionError;
 pub use file_access::{FileAccess, has_landlock};
 pub use handover::{
-    HandoverError, give_file, hand_over, own_database, own_file, private_folder,
-    remove_stale_socket, share_folder, share_with_group,
+    HandoverError, JOURNALS, folder_of, give_file, hand_over, own_database, own_file,
+    private_folder, remove_stale_socket, share_folder, share_with_group,
 };
 pub use process::ProcessRights;
 pub use seccomp::{FILTERS, FilterError, SeccompMode, compile};

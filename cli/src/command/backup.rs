@@ -172,8 +172,9 @@ pub fn restore(args: &RestoreArgs) -> Result<()> {
         bail!("{} exists: --replace replaces it", taken.display());
     }
     for (from, to) in &copies {
-        // The log of the old database does not belong to the new one.
-        for end in ["", "-wal", "-shm"] {
+        // The journals of the old database do not belong to the new one: SQLite would write their
+        // content into it.
+        for end in [""].into_iter().chain(martlet_sandbox::JOURNALS) {
             let old = PathBuf::from(format!("{}{end}", to.display()));
             if old.exists() {
                 std::fs::remove_file(&old).with_context(|| old.display().to_string())?;

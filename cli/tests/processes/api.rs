@@ -842,8 +842,12 @@ fn a_backup_of_the_api_is_restored() {
         ensure!(!refused.status.success(), "a core runs with the database");
         core.stop()?;
         ensure!(!restore(&[])?.status.success(), "a database is replaced without --replace");
+        // SQLite would write a journal that stays beside the restored database into it.
+        let journal = site.0.join("martlet.db-journal");
+        std::fs::write(&journal, "of the old database")?;
         let restored = restore(&["--replace"])?;
         ensure!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+        ensure!(!journal.exists(), "the journal of the old database is still there");
 
         let core = site.start(&[])?;
         ensure!(api.get(restored_path)? == before, "{}", api.get(restored_path)?);

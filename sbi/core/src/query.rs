@@ -151,8 +151,8 @@ pub fn invalid_query_parameter(name: &str, value: &str) -> Problem {
     problem
 }
 
-/// A text as one segment of a path: percent-encoded (RFC 3986, 2.1), so that an identity that comes
-/// from elsewhere neither ends its segment nor names another resource.
+/// Percent-encodes a text to be one segment of a path (RFC 3986, 2.1). A `/`, `?` or `#` in an
+/// identity would otherwise address another resource.
 pub fn path_segment(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_unreserved) {
         return Cow::Borrowed(text);
