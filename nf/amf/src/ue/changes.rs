@@ -65,7 +65,7 @@ mod tests {
     fn changes_after_a_position_are_returned_once() {
         let mut changes = Changes::default();
         let start = changes.after(0).position;
-        [1, 2, 1].map(|n| changes.add(&supi(n)));
+        [1, 2, 1].iter().for_each(|n| changes.add(&supi(*n)));
         let found = changes.after(start);
         assert_eq!((found.supis.len(), found.complete), (2, true));
         let nothing = changes.after(found.position);
