@@ -226,7 +226,8 @@ fn sandbox_compares_procedures_packets_and_starts_in_pairs() {
     in_namespace(|| async {
         let few = ["--quick", "--sbi", "local,fabric", "--rounds", "2", "--starts", "2"];
         let lab = Lab::run("sandbox", &[&few[..], &["--bursts", "3"]].concat())?;
-        for what in ["start", "registration", "cpu_per_1000_packets", "round_trip"] {
+        let packets = ["cpu_per_1000_packets", "cpu_per_1000_packets_together", "round_trip"];
+        for what in ["start", "registration"].into_iter().chain(packets) {
             for sbi in ["local", "fabric"] {
                 let id = |sandbox| format!("{what}.{sbi}.{sandbox}.p50");
                 lab.between(0.0, f64::INFINITY, &[&id("on"), &id("off")])?;
@@ -234,8 +235,9 @@ fn sandbox_compares_procedures_packets_and_starts_in_pairs() {
             }
         }
         let rows = lab.text("raw.csv")?.lines().count();
-        // Two starts, two rounds of six procedures and three bursts with two values, in pairs.
-        ensure!(rows == 1 + 2 * 2 * (2 + 2 * 6 + 3 * 2), "{rows} rows");
+        // Two starts, two rounds of six procedures, and three bursts with two values for packets
+        // one by one and together, in pairs.
+        ensure!(rows == 1 + 2 * 2 * (2 + 2 * 6 + 3 * 2 * 2), "{rows} rows");
         Ok(())
     });
 }
