@@ -133,7 +133,7 @@ async fn api(
     trim::after_start();
     entered.seal();
     runtime::protect_memory()?;
-    tracing::info!(socket = %api.socket.display(), address = ?api.address, "API ready");
+    tracing::info!(socket = %api.socket.display(), address = api.address.map(tracing::field::display), "API ready");
     tokio::select! {
         () = oam.run() => {}
         () = shutdown.wait() => {}
