@@ -133,7 +133,8 @@ async fn api(
     trim::after_start();
     entered.seal();
     runtime::protect_memory()?;
-    tracing::info!(socket = %api.socket.display(), address = api.address.map(tracing::field::display), "API ready");
+    let address = api.address.map(tracing::field::display);
+    tracing::info!(socket = %api.socket.display(), address, "API ready");
     tokio::select! {
         () = oam.run() => {}
         () = shutdown.wait() => {}

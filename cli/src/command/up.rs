@@ -111,7 +111,8 @@ async fn one_process(
     let ms = started.elapsed().as_millis() as u64;
     tracing::info!(oam = %oam.socket().display(), ms, ?sbi, "core ready");
     if let Some(api) = &api {
-        tracing::info!(socket = %api.socket.display(), address = api.address.map(tracing::field::display), "API ready");
+        let address = api.address.map(tracing::field::display);
+        tracing::info!(socket = %api.socket.display(), address, "API ready");
     }
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;
