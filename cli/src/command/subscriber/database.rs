@@ -1,0 +1,123 @@
+//! The database of a command: that of a core, through its API or itself, or another one.
+use crate::api_client::Api;
+use crate::config_args::ConfigArgs;
+use crate::oam_client::{self, Endpoint};
+use crate::runtime;
+use anyhow::{Result, bail};
+use clap::Args;
+use martlet::config::{Config, database_name};
+use martlet_store::{DatabaseUrl, Store, Subscriber};
+use martlet_udr::UdrConfig;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The subscriber database.
+#[derive(Args)]
+pub struct DatabaseArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Database, instead of the configuration's `udr.path`: a file, or a postgresql:// URL
+    #[arg(long, value_name = "FILE|URL")]
+    db: Option<String>,
+}
+
+/// A database that a command has opened.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    url: DatabaseUrl,
+    pub(super) config: Config,
+    /// Whether the command has created it.
+    is_new: bool,
+}
+
+/// How long a running core may take to say which database it uses.
+const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
+
+impl Opened {
+    /// Prints a note if no core reads what has been written: the core that runs uses another
+    /// database, or none runs and the database is new. Or if the audit log lacks it.
+    pub(super) fn report_reader(&self) {
+        if self.config.oam.api.enabled {
+            eprintln!(
+                "note: the database was changed itself, and not over the API of a running core, so \
+                 the audit log has no entry"
+            );
+        }
+        // The UDR of another machine has the database of such a core.
+        if self.config.sbi.external.iter().any(|name| name == "udr") {
+            return;
+        }
+        let (oam, name) = (Endpoint::of_core(&self.config), database_name(&self.url));
+        let status = runtime::block_on(oam_client::status_within(&oam, STATUS_TIMEOUT));
+        match status.ok().and_then(|status| status["database"].as_str().map(str::to_string)) {
+            Some(used) if used != name => eprintln!(
+                "note: the core at {oam} uses the database {used}, so it does not see this change \
+                 of {name}: select its configuration with -c or MARTLET_CONFIG, or its database \
+                 with --db"
+            ),
+            None if self.is_new => eprintln!(
+                "note: the database {name} is new, and no core answers at {oam}: start one with \
+                 the same configuration, and from the same folder if there is none"
+            ),
+            _ => {}
+        }
+    }
+}
+
+impl DatabaseArgs {
+    /// The configuration.
+    pub fn config(&self) -> Result<Config> {
+        self.config.load()
+    }
+
+    /// The API of the running core with this database.
+    pub fn api(&self) -> Result<Option<Api>> {
+        match &self.db {
+            Some(_) => Ok(None),
+            None => Ok(Api::of_core(&self.config.load()?)),
+        }
+    }
+
+    /// Adds new subscribers to the database itself.
+    pub fn add(&self, subscribers: &[Subscriber]) -> Result<()> {
+        let opened = self.open()?;
+        opened.store.add(subscribers, false)?;
+        opened.report_reader();
+        Ok(())
+    }
+
+    /// Opens the database for a command that writes.
+    pub(super) fn open(&self) -> Result<Opened> {
+        let mut config = self.config.load()?;
+        if let Some(path) = &self.db {
+            config.udr = UdrConfig { path: path.clone(), ..UdrConfig::default() };
+        }
+        let url = config.database();
+        if url == DatabaseUrl::Memory {
+            bail!("udr.path is :memory:, which only the core can access: set it to a file");
+        }
+        let is_new = matches!(&url, DatabaseUrl::File(file) if !file.exists());
+        let key_file = config.udr.key_file.clone();
+        let key_file = Some(key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
+        let store = Store::open_at(&url, key_file.as_deref())?;
+        Ok(Opened { store, url, config, is_new })
+    }
+
+    /// Opens the database for a command that needs an existing one.
+    pub(super) fn open_existing(&self) -> Result<Opened> {
+        let url = match &self.db {
+            Some(path) => DatabaseUrl::parse(path),
+            None => self.config.load()?.database(),
+        };
+        if let DatabaseUrl::File(file) = &url
+            && !file.exists()
+        {
+            bail!(
+                "there is no database {}: select the core's configuration with -c or \
+                 MARTLET_CONFIG, or a database with --db",
+                database_name(&url)
+            );
+        }
+        self.open()
+    }
+}
