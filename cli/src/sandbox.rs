@@ -286,12 +286,10 @@ fn create_sbi_folder(name: &str, config: &Config) {
     {
         tracing::warn!(%error, "functions cannot create sockets of the SBI");
     }
-    // These have no address of the SBI. The NRF's, which `of` has for them, may be about to listen.
-    if matches!(name, "upf" | API_FUNCTION) {
-        return;
-    }
-    let own = config.sbi_sockets().map(|sockets| sockets.path(&config.sbi.of(name).authority()));
-    if let Some(Ok(socket)) = own {
+    if let Some(own) = config.sbi.of(name)
+        && let Some(sockets) = config.sbi_sockets()
+        && let Ok(socket) = sockets.path(&own.authority())
+    {
         remove_stale_socket(&socket);
     }
 }

@@ -166,9 +166,9 @@ impl TestCore {
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(sbi_record.clone());
         if sbi == Sbi::Http {
-            let names = FUNCTIONS.iter().filter(|name| **name != "upf");
+            let names = FUNCTIONS.iter();
             let names = names.filter(|name| !config.sbi.external.iter().any(|it| it == *name));
-            let own = names.map(|name| config.sbi.of(name).authority()).collect();
+            let own = names.filter_map(|name| Some(config.sbi.of(name)?.authority())).collect();
             let inner: Arc<dyn Transport> = Arc::new(environment.bindings.clone());
             let sent = RecordSent { inner, record: sbi_record.clone(), own };
             environment.bindings = Bindings::new().with_remote(Arc::new(sent));

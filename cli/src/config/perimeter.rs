@@ -32,8 +32,7 @@ impl Config {
         let mut all = self.amf.n2.bind.clone();
         all.push(self.smf.n4.bind);
         all.extend(self.smf.upfs.iter().map(|upf| upf.n4.ip()));
-        let with_sbi = FUNCTIONS.iter().filter(|name| **name != "upf");
-        all.extend(with_sbi.map(|name| self.sbi.of(name).bind.ip()));
+        all.extend(FUNCTIONS.iter().filter_map(|name| Some(self.sbi.address(name)?.ip())));
         all.extend(self.oam.listen.map(|address| address.ip()));
         all.push(self.upf.switch.address.ip());
         all.extend(database(&self.udr.path));
@@ -81,7 +80,7 @@ mod tests {
         let upf = config.upf_section();
         assert_eq!(upf.n4.allow, [config.smf.n4.bind.into()]);
         assert!(upf.n6.core.contains(&[192, 168, 7, 10].into()));
-        assert!(upf.n6.core.contains(&config.sbi.of("udr").bind.ip()));
+        assert!(upf.n6.core.contains(&config.sbi.udr.ip()));
         assert_eq!(upf.n6.allow.len(), 2);
         config.upf.n4.allow = vec!["10.0.0.0/24".parse().unwrap()];
         config.lmf.user_plane.enabled = false;

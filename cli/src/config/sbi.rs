@@ -158,9 +158,11 @@ impl Default for SbiSection {
 }
 
 impl SbiSection {
-    /// The configuration that a function gets of it.
-    pub fn of(&self, name: &str) -> CommonConfig {
-        let bind = match name {
+    /// The address of a function's services. `None` for a function without services on the SBI, such
+    /// as the UPF.
+    pub fn address(&self, name: &str) -> Option<SocketAddr> {
+        Some(match name {
+            "nrf" => self.nrf.first(),
             "udr" => self.udr,
             "udm" => self.udm,
             "ausf" => self.ausf,
@@ -170,8 +172,14 @@ impl SbiSection {
             "amf" => self.amf,
             "lmf" => self.lmf,
             "chf" => self.chf,
-            _ => self.nrf.first(),
-        };
+            _ => return None,
+        })
+    }
+
+    /// The configuration that a function gets of it. `None` for a function without services on the
+    /// SBI.
+    pub fn of(&self, name: &str) -> Option<CommonConfig> {
+        let bind = self.address(name)?;
         let common = CommonConfig::at(bind, self.nrf.first());
         let nrf = self.advertise.get("nrf").map(|nrf| format!("http://{nrf}"));
         let common = CommonConfig {
@@ -191,7 +199,7 @@ impl SbiSection {
             service_tokens: self.interop.service_tokens,
             ..common
         };
-        if self.is_secured() { common.over_tls() } else { common }
+        Some(if self.is_secured() { common.over_tls() } else { common })
     }
 
     /// Turns certificates and access tokens off.
@@ -296,8 +304,8 @@ impl SbiSection {
         let sockets = LocalSockets::new(fabric.sbi_folder(), Vec::new());
         // Maximum length of sun_path, unix(7).
         let is_too_long = |name: &&str| {
-            let path = sockets.path(&self.of(name).authority());
-            path.is_ok_and(|path| path.as_os_str().len() > 107)
+            let path = self.of(name).map(|common| sockets.path(&common.authority()));
+            path.is_some_and(|path| path.is_ok_and(|path| path.as_os_str().len() > 107))
         };
         if self.uses_sockets() && FUNCTIONS.iter().any(is_too_long) {
             let message = format!(
@@ -328,18 +336,8 @@ impl SbiSection {
                 findings.push(Finding::new(path, message));
             }
         }
-        let all = [
-            ("nrf", self.nrf.first()),
-            ("udr", self.udr),
-            ("udm", self.udm),
-            ("ausf", self.ausf),
-            ("pcf", self.pcf),
-            ("nssf", self.nssf),
-            ("smf", self.smf),
-            ("amf", self.amf),
-            ("lmf", self.lmf),
-            ("chf", self.chf),
-        ];
+        let address = |name| self.address(name).map(|address| (name, address));
+        let all: Vec<_> = FUNCTIONS.into_iter().filter_map(address).collect();
         for (n, (name, address)) in all.iter().enumerate() {
             if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == address) {
                 findings.push(Finding::new(
@@ -395,6 +393,7 @@ fn is_authority(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{API_FUNCTION, PROCESSES};
 
     #[test]
     fn addresses_of_other_machines_need_certificates_unless_turned_off() {
@@ -438,6 +437,14 @@ mod tests {
     }
 
     #[test]
+    fn a_function_without_services_has_no_address() {
+        let section = SbiSection::default();
+        let without: Vec<_> =
+            PROCESSES.into_iter().filter(|name| section.of(name).is_none()).collect();
+        assert_eq!(without, ["upf", API_FUNCTION]);
+    }
+
+    #[test]
     fn functions_are_reached_at_their_advertised_names() {
         let name = |name: &str, at: &str| (name.to_string(), at.to_string());
         let section = SbiSection {
@@ -448,13 +455,13 @@ mod tests {
             ..SbiSection::default()
         };
         assert_eq!(section.check(&FabricSection::default()), []);
-        let amf = section.of("amf");
+        let amf = section.of("amf").unwrap();
         assert_eq!(
             (amf.authority().as_str(), amf.nrf.as_str()),
             ("amf-0.amf:7777", "https://core:7710")
         );
         assert!(amf.bind.ip().is_unspecified());
-        assert_eq!(section.of("smf").authority(), "127.0.0.16:7777");
+        assert_eq!(section.of("smf").unwrap().authority(), "127.0.0.16:7777");
         // Without a name others would get 0.0.0.0.
         let unnamed = SbiSection { advertise: BTreeMap::new(), ..section.clone() };
         assert_eq!(unnamed.check(&FabricSection::default()).len(), 2);

@@ -1,6 +1,6 @@
 //! Starts network functions by name.
 use crate::config::{Config, FUNCTIONS, PkiFile};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use martlet_nf::{
     AskSource, Environment, NetworkFunction, NfHandle, NfIdentity, RunningNf, StartError, Tasks,
     start,
@@ -44,7 +44,8 @@ pub async fn start_again(
         environment: &Environment,
         former: Option<String>,
     ) -> Result<RunningNf> {
-        let mut common = config.sbi.of(name);
+        let common = config.sbi.of(name);
+        let mut common = common.with_context(|| format!("{name} has no services on the SBI"))?;
         // The certificate belongs to one instance (TS 33.310, 6.1.3c.2).
         if common.instance_id.is_none() {
             let own = environment.limits.tls.as_ref().and_then(|tls| tls.own());

@@ -377,10 +377,8 @@ fn function(name: &str) -> Result<&'static str> {
 /// The UPF has no services on the SBI, and its certificate no address.
 fn subjects(config: &Config, name: &str, functions: &[&str], names: &[String]) -> Vec<String> {
     let own = functions.iter().filter(|other| name == CORE || **other == name);
-    let with_services = own.filter(|name| **name != "upf");
     let mut subjects = names.to_vec();
-    for name in with_services {
-        let common = config.sbi.of(name);
+    for common in own.filter_map(|name| config.sbi.of(name)) {
         subjects.push(common.bind.ip().to_string());
         let authority = common.authority();
         let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
@@ -406,9 +404,9 @@ impl Owner {
     fn new(config: &Config, name: &str, functions: &[&str], subjects: Vec<String>) -> Owner {
         let own = functions.iter().filter(|other| name == CORE || **other == name);
         let instance = |name: &&str| {
-            let configured = (*name != "upf").then(|| config.sbi.of(name).instance_id);
+            let configured = config.sbi.of(name).and_then(|common| common.instance_id);
             let random = || stable_instance_id(&[&format!("{:x}", rand::random::<u128>())]);
-            configured.flatten().unwrap_or_else(random)
+            configured.unwrap_or_else(random)
         };
         let instances = own.map(instance).collect();
         Owner { subjects, types: types(name, functions), instances }
