@@ -1,0 +1,115 @@
+//! Accounts, roles, sessions and tokens, and the audit log of what they do.
+use super::*;
+use martlet_tests::in_namespace;
+
+#[test]
+fn first_administrator_roles_tokens_and_the_audit_log() {
+    in_namespace(|| async {
+        let site = api_site("api-accounts")?;
+        let core = site.start(&[])?;
+        let password = first_password(&site)?;
+        ensure!(Caller::tcp().request("GET", "/ues", None)?.status == 401, "no user is signed in");
+        let wrong = json!({"user": "admin", "password": "not the password"});
+        Caller::tcp().post("/session", wrong)?.expect(401)?;
+
+        // The one-time password opens nothing but its own change.
+        let admin = Caller::tcp().sign_in("admin", &password)?;
+        admin.request("GET", "/ues", None)?.expect(403)?;
+        let weak = json!({"old": password, "new": "short"});
+        let refused = admin.request("PUT", "/session/password", Some(weak))?.expect(400)?;
+        ensure!(refused.body["remedy"].is_string(), "{}", refused.body);
+        admin.change_password(&password, "a correct horse battery")?;
+        admin.get("/ues")?;
+        // Without the CSRF token a session changes nothing.
+        let without = Caller { headers: vec![admin.headers[0].clone()], ..Caller::default() };
+        without.post("/subscribers", subscriber(7))?.expect(403)?;
+
+        let add = |name: &str, role: &str| -> Result<Caller> {
+            let body = json!({"name": name, "role": role, "password": "first passphrase"});
+            admin.post("/users", body)?.expect(201)?;
+            let caller = Caller::tcp().sign_in(name, "first passphrase")?;
+            caller.change_password("first passphrase", "another passphrase")?;
+            Ok(caller)
+        };
+        let (viewer, operator) = (add("vera", "viewer")?, add("otto", "operator")?);
+        viewer.get("/subscribers")?;
+        for (path, body) in [("/subscribers", subscriber(7)), ("/users", json!({}))] {
+            viewer.post(path, body)?.expect(403)?;
+        }
+        operator.post("/subscribers", subscriber(7))?.expect(201)?;
+        for path in ["/users", "/tokens", "/audit", "/configuration"] {
+            operator.request("GET", path, None)?.expect(403)?;
+        }
+
+        // A token has its scopes and no more, not even of its own user.
+        let body = json!({"name": "ci", "scopes": ["read"], "days": 1});
+        let made = admin.post("/tokens", body)?.expect(201)?.body;
+        let text = made["token"].as_str().context("a token")?;
+        let token = Caller::tcp().with("authorization", &format!("Bearer {text}"));
+        token.get("/subscribers")?;
+        token.post("/subscribers", subscriber(8))?.expect(403)?;
+        token.request("GET", "/users", None)?.expect(403)?;
+        let bad = Caller::tcp().with("authorization", &format!("Bearer {text}x"));
+        bad.request("GET", "/subscribers", None)?.expect(401)?;
+
+        // The session of a removed user ends.
+        admin.request("DELETE", "/users/vera", None)?.expect(204)?;
+        viewer.request("GET", "/subscribers", None)?.expect(401)?;
+        admin.request("DELETE", "/users/admin", None)?.expect(409)?;
+
+        let audit = admin.get("/audit?limit=1000")?;
+        ensure!(audit["intact"] == true, "{audit}");
+        let text = audit.to_string();
+        for what in ["session.start", "user.create", "user.remove", "subscriber.create"] {
+            ensure!(text.contains(what), "{what} is not in {text}");
+        }
+        for secret in [KEY, OPC, "passphrase", "argon2", &password] {
+            ensure!(!text.contains(secret), "the audit log has a secret");
+        }
+
+        // Eleven wrong passwords lock the user out, with the right one, too.
+        for _ in 0..10 {
+            let wrong = json!({"user": "otto", "password": "not the password"});
+            ensure!([401, 429].contains(&Caller::tcp().post("/session", wrong)?.status));
+        }
+        let right = json!({"user": "otto", "password": "another passphrase"});
+        let locked = Caller::tcp().post("/session", right)?.expect(429)?;
+        ensure!(locked.header("retry-after").is_some(), "{locked:?}");
+        core.stop()
+    });
+}
+
+/// OWASP ASVS V2.3.1, V3.3.1: the one-time password is printed once, also if it was not used; a
+/// sign-out ends the session.
+#[test]
+fn the_one_time_password_is_printed_once_and_a_sign_out_ends_the_session() {
+    in_namespace(|| async {
+        let site = api_site("api-once")?;
+        let core = site.start(&[])?;
+        let password = first_password(&site)?;
+        let log = std::fs::read_to_string(site.0.join("core.log"))?;
+        ensure!(log.matches(&password).count() == 1, "{log}");
+        core.stop()?;
+        // The log of the next process is another one.
+        let core = site.start(&[])?;
+        let log = std::fs::read_to_string(site.0.join("core.log"))?;
+        ensure!(!log.contains("one-time password") && !log.contains(&password), "{log}");
+        let admin = Caller::tcp().sign_in("admin", &password)?;
+        admin.change_password(&password, "a correct horse battery")?;
+        admin.get("/users")?;
+        admin.request("DELETE", "/session", None)?.expect(204)?;
+        admin.request("GET", "/users", None)?.expect(401)?;
+        // It was one-time.
+        let body = json!({"user": "admin", "password": password});
+        Caller::tcp().post("/session", body)?.expect(401)?;
+        // No caller changes or removes an entry of the audit log.
+        let local = Caller::socket(&site);
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            for path in ["/audit", "/audit/1"] {
+                let status = local.request(method, path, Some(json!({})))?.status;
+                ensure!([404, 405].contains(&status), "{method} {path}: {status}");
+            }
+        }
+        core.stop()
+    });
+}

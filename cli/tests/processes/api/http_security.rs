@@ -1,0 +1,125 @@
+//! What HTTP adds: cookies, caching, sizes of bodies, TLS, and pages of other sites.
+use super::*;
+use martlet_tests::in_namespace;
+
+/// OWASP ASVS V3.1.1, V8.2.1, V12.1.1, V13.1.3.
+#[test]
+fn secrets_are_no_parameters_answers_are_not_cached_and_bodies_are_bounded() {
+    in_namespace(|| async {
+        let site = api_site("api-asvs")?;
+        let core = site.start(&[])?;
+        let local = Caller::socket(&site);
+        let user = json!({"name": "vera", "role": "viewer", "password": "first passphrase"});
+        local.post("/users", user)?.expect(201)?;
+        let body = json!({"name": "ci", "days": 1, "user": "vera", "scopes": ["read"]});
+        let made = local.post("/tokens", body)?.expect(201)?;
+        ensure!(made.header("cache-control") == Some("no-store"), "{made:?}");
+        let token = made.body["token"].as_str().context("a token")?;
+        let bearer = Caller::tcp().with("authorization", &format!("Bearer {token}"));
+        for (caller, path, status) in [
+            (&bearer, "/subscribers", 200),
+            (&bearer, "/users", 403),
+            (&bearer, "/nothing", 403),
+            (&Caller::tcp(), "/subscribers", 401),
+        ] {
+            let answer = caller.request("GET", path, None)?.expect(status)?;
+            ensure!(answer.header("cache-control") == Some("no-store"), "{path}: {answer:?}");
+        }
+        for name in ["token", "access_token", "authorization"] {
+            let path = format!("/subscribers?{name}={token}");
+            Caller::tcp().request("GET", &path, None)?.expect(401)?;
+        }
+        let session = Caller::tcp().sign_in("vera", "first passphrase")?;
+        let cookie = session.headers[0].1.replace('=', "%3D");
+        Caller::tcp().request("GET", &format!("/session?cookie={cookie}"), None)?.expect(401)?;
+        // Who is not signed in sends no more than a sign-in needs.
+        let long = json!({"user": "vera", "password": "x".repeat(5000)});
+        Caller::tcp().post("/session", long)?.expect(413)?;
+        core.stop()
+    });
+}
+
+/// OWASP ASVS V3.4.1 to V3.4.4, V9.1.2, V9.1.3: with TLS the cookie is Secure with the prefix
+/// `__Host-`, and old versions of TLS are refused.
+#[test]
+fn cookies_over_tls_are_secure_and_old_versions_are_refused() {
+    const SCRIPT: &str = r#"
+import http.client, json, socket, ssl, sys, warnings
+warnings.simplefilter("ignore")
+def context(version):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    return context
+client = http.client.HTTPSConnection(
+    "127.0.0.1", 9080, context=context(ssl.TLSVersion.TLSv1_3), timeout=5)
+client.request("POST", "/api/v1/session", sys.argv[1], {"content-type": "application/json"})
+response = client.getresponse()
+print(response.status, response.headers["set-cookie"])
+for version in [ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1]:
+    stream = socket.create_connection(("127.0.0.1", 9080), timeout=5)
+    try:
+        context(version).wrap_socket(stream)
+        print("accepted", version)
+    except ssl.SSLError as error:
+        print("refused", error.reason)
+"#;
+    in_namespace(|| async {
+        let site = api_site("api-tls")?;
+        let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_string()])?;
+        let (certificate, key) = (site.0.join("api.pem"), site.0.join("api.key"));
+        std::fs::write(&certificate, pair.cert.pem())?;
+        std::fs::write(&key, pair.signing_key.serialize_pem())?;
+        let config = std::fs::read_to_string(site.config())?;
+        let files = format!("enabled: true, certificate: {certificate:?}, key: {key:?},");
+        std::fs::write(site.config(), config.replace("enabled: true,", &files))?;
+        let core = site.start(&[])?;
+        let body = json!({"user": "admin", "password": first_password(&site)?}).to_string();
+        let python = tokio::process::Command::new("python3").args(["-c", SCRIPT, &body]).output();
+        let output = python.await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{text}{errors}");
+        let cookie = text.lines().find(|line| line.starts_with("200 ")).context("a cookie")?;
+        for part in ["__Host-martlet-session=", "Path=/", "HttpOnly", "SameSite=Strict"] {
+            ensure!(cookie.contains(part), "{part} is not in {cookie}");
+        }
+        ensure!(cookie.contains("; Secure") && !cookie.contains("Domain"), "{cookie}");
+        ensure!(text.matches("refused").count() == 2, "{text}");
+        core.stop()
+    });
+}
+
+/// A page of another site, also one whose name leads to this machine by DNS rebinding, reads and
+/// changes nothing, not even in the browser of a user who is signed in.
+#[test]
+fn attack_web_page_asks_the_api() {
+    in_namespace(|| async {
+        let site = api_site("api-web")?;
+        let core = site.start(&[])?;
+        let password = first_password(&site)?;
+        let admin = Caller::tcp().sign_in("admin", &password)?;
+        admin.change_password(&password, "a correct horse battery")?;
+        let own = admin.with("origin", &format!("http://{ADDRESS}"));
+        own.request("GET", "/ues", None)?.expect(200)?;
+        for origin in ["https://evil.example", "null", "http://127.0.0.1:9090"] {
+            let page = admin.with("origin", origin);
+            page.request("GET", "/ues", None)?.expect(403)?;
+            page.post("/subscribers", subscriber(7))?.expect(403)?;
+        }
+        admin.with("sec-fetch-site", "cross-site").request("GET", "/ues", None)?.expect(403)?;
+        for host in ["evil.example", "evil.example:9080"] {
+            admin.with("host", host).request("GET", "/ues", None)?.expect(421)?;
+        }
+        // The page itself may not be framed, and takes scripts from its origin alone.
+        let mut stream = std::net::TcpStream::connect(ADDRESS)?;
+        write!(stream, "GET / HTTP/1.1\r\nhost: {ADDRESS}\r\nconnection: close\r\n\r\n")?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page)?;
+        let head = page.to_lowercase();
+        ensure!(head.contains("script-src 'self'") && head.contains("frame-ancestors 'none'"));
+        ensure!(!head.contains("unsafe-inline"), "{page}");
+        core.stop()
+    });
+}
