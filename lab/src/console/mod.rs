@@ -83,7 +83,9 @@ pub fn run(args: &ConsoleArgs) -> Result<String> {
     namespace::enter_new()?;
     let header = "part,variant,sample,value";
     let mut output = Output::create("console", &args.run, header)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Some parts block their thread for minutes: the gNB answers heartbeats on the worker.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         memory(args, &mut output).await.context("memory")?;
         let setup = CoreSetup::prepare(&args.core, 92, "console", subscribers, output.folder())?;

@@ -1,6 +1,10 @@
 //! Sets of AMFs and SMFs over PostgreSQL: CPU time of a registration with its PDU session by the
 //! number of members, the law that fits, and latency by the distance of the database.
 //!
+//! The load grows with the members, since a rate that CPU time bounds is that of busy members: each
+//! member has the same registrations, as many at a time. Sets of all sizes are measured in turn,
+//! and a round compares those that ran within a minute.
+//!
 //! A function works on one thread. The function that uses most CPU time for a registration bounds
 //! the rate, on a machine with a CPU for each function. So the bound is known from CPU times, even
 //! on a machine with fewer CPUs.
@@ -25,8 +29,11 @@ use std::time::{Duration, Instant};
 const MEMBERS: [u8; 3] = [1, 2, 4];
 /// Round trips to the database, added by a proxy.
 const DELAYS_MS: [u64; 4] = [0, 1, 2, 5];
-/// Registrations before those that are measured: discovery, connections and prepared statements.
-const WARM_UP: u64 = 16;
+/// Registrations for each member before those that are measured: discovery, connections, prepared
+/// statements, and memory that is touched for the first time.
+const WARM_UP: u64 = 64;
+/// Measurements of each size of the sets.
+const ROUNDS: usize = 5;
 /// Timeout for the start of all members.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -42,19 +49,51 @@ struct Deployment {
     delay: Option<Duration>,
 }
 
+impl Deployment {
+    /// Whether the other one has the same members and the same distance of the database.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.members, self.udrs, self.delay) == (other.members, other.udrs, other.delay)
+    }
+}
+
 /// What was measured at a core.
 struct Measured {
     /// CPU milliseconds for a registration with its session, by function and instance.
     functions: BTreeMap<String, f64>,
     /// CPU milliseconds at the database.
     database: f64,
-    /// One UE at a time: the median of the registration in milliseconds.
-    alone: Estimate,
+    /// One UE at a time: the registrations in milliseconds.
+    alone: Vec<f64>,
     /// Registrations with sessions per second, as this machine gave them.
     rate: f64,
 }
 
 impl Measured {
+    /// The medians of several measurements of the same deployment.
+    fn median_of(all: &[Measured]) -> Result<Self> {
+        let of = |value: &dyn Fn(&Measured) -> f64| {
+            let values: Vec<f64> = all.iter().map(value).collect();
+            median(&values).map(|estimate| estimate.value).context("nothing was measured")
+        };
+        let first = all.first().context("nothing was measured")?;
+        let mut functions = BTreeMap::new();
+        for name in first.functions.keys() {
+            let cpu = of(&|measured| measured.functions.get(name).copied().unwrap_or(f64::NAN))?;
+            functions.insert(name.clone(), cpu);
+        }
+        Ok(Self {
+            functions,
+            database: of(&|measured| measured.database)?,
+            alone: all.iter().flat_map(|measured| measured.alone.iter().copied()).collect(),
+            rate: of(&|measured| measured.rate)?,
+        })
+    }
+
+    /// The median of the registrations one at a time, with its interval.
+    fn latency(&self) -> Result<Estimate> {
+        median(&self.alone).context("no registration was measured")
+    }
+
     /// Registrations per second when the busiest of these functions uses a CPU wholly.
     fn bound(&self, of: impl Fn(&str) -> bool) -> f64 {
         1000.0 / self.busiest(of).map_or(f64::NAN, |(_, cpu)| cpu)
@@ -90,36 +129,50 @@ pub(super) fn run(args: &ScaleArgs) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // The default of `--ues` is for the experiment without sets.
     let ues = if args.run.quick { args.ues.min(40) } else { args.ues.min(400) };
-    runtime.block_on(measure_all(&args.core.program()?, ues, &mut output))?;
+    let rounds = if args.run.quick { 1 } else { ROUNDS };
+    runtime.block_on(measure_all(&args.core.program()?, ues, rounds, &mut output))?;
     output.finish()
 }
 
-async fn measure_all(program: &Path, ues: u64, output: &mut Output) -> Result<()> {
-    let mut deployments: Vec<Deployment> =
-        MEMBERS.map(|members| Deployment { number: 0, members, udrs: 1, delay: None }).to_vec();
-    deployments.push(Deployment { number: 0, members: 4, udrs: 2, delay: None });
-    let delayed = DELAYS_MS.map(Duration::from_millis);
-    deployments.extend(delayed.map(|delay| Deployment {
-        number: 0,
-        members: 1,
-        udrs: 1,
-        delay: Some(delay),
-    }));
-    let mut progress = Progress::new("deployments", deployments.len() as u64);
-    let mut all = Vec::new();
-    for (number, mut deployment) in (0..).zip(deployments) {
-        deployment.number = number;
+async fn measure_all(program: &Path, ues: u64, rounds: usize, output: &mut Output) -> Result<()> {
+    let of_members = |members, udrs| Deployment { number: 0, members, udrs, delay: None };
+    let mut sizes: Vec<Deployment> = MEMBERS.map(|members| of_members(members, 1)).to_vec();
+    sizes.push(of_members(4, 2));
+    let delayed = DELAYS_MS
+        .map(|ms| Deployment { delay: Some(Duration::from_millis(ms)), ..of_members(1, 1) });
+    let in_turn = std::iter::repeat_n(sizes.as_slice(), rounds).flatten().chain(&delayed);
+    let count = rounds * sizes.len() + delayed.len();
+    let mut progress = Progress::new("deployments", count as u64);
+    let mut all: Vec<(Deployment, Vec<Measured>)> = Vec::new();
+    for (number, deployment) in (0..).zip(in_turn.copied()) {
+        let deployment = Deployment { number, ..deployment };
         let folder = output.folder().join(format!("deployment-{number}"));
         let measured = measure(program, &folder, deployment, ues)
             .await
             .with_context(|| format!("{deployment:?}; logs: {}", folder.display()))?;
         std::fs::remove_dir_all(&folder)?;
         record(output, deployment, &measured)?;
-        all.push((deployment, measured));
+        match all.iter_mut().find(|(known, _)| known.is_like(&deployment)) {
+            Some((_, earlier)) => earlier.push(measured),
+            None => all.push((deployment, vec![measured])),
+        }
         progress.step(&format!("{} members", deployment.members));
     }
     progress.done();
-    report(output, &all, ues)
+    let ratios: Vec<f64> = all[0].1.iter().zip(&all[1].1).map(second_member).collect();
+    let medians = all
+        .into_iter()
+        .map(|(deployment, measured)| Ok((deployment, Measured::median_of(&measured)?)))
+        .collect::<Result<Vec<_>>>()?;
+    for (deployment, measured) in &medians {
+        figures(output, *deployment, measured)?;
+    }
+    report(output, &medians, &ratios, ues)
+}
+
+/// The rate of two members to that of one, measured in the same round.
+fn second_member((one, two): (&Measured, &Measured)) -> f64 {
+    two.set_rate() / one.set_rate()
 }
 
 /// The database's server and a file with its process ID.
@@ -296,8 +349,8 @@ async fn attach(ue: &Ue) -> Result<()> {
     establish_session(ue).await
 }
 
-async fn attach_all(ues: &[Ue]) -> Result<()> {
-    let mut all = futures_util::stream::iter(ues).map(attach).buffer_unordered(CONCURRENCY);
+async fn attach_all(ues: &[Ue], at_a_time: usize) -> Result<()> {
+    let mut all = futures_util::stream::iter(ues).map(attach).buffer_unordered(at_a_time);
     while let Some(outcome) = all.next().await {
         outcome?;
     }
@@ -324,15 +377,18 @@ async fn measure(
         }
     };
     let alone = ues / 2;
-    let mut running = start(program, &folder, &database, deployment, WARM_UP + ues + alone).await?;
-    attach_all(&running.new_ues(WARM_UP)?).await?;
+    let members = u64::from(deployment.members);
+    let (warm_up, ues) = (WARM_UP * members, ues * members);
+    let at_a_time = CONCURRENCY * usize::from(deployment.members);
+    let mut running = start(program, &folder, &database, deployment, warm_up + ues + alone).await?;
+    attach_all(&running.new_ues(warm_up)?, at_a_time).await?;
     let measured = running.new_ues(ues)?;
     tokio::time::sleep(FLUSH_TIME).await;
     let of_database = || -> Result<f64> {
         Ok(database_processes(&server)?.into_iter().map(|pid| cpu_ns(pid) as f64 / 1e6).sum())
     };
     let (before, database_before, begun) = (running.cpu(), of_database()?, Instant::now());
-    attach_all(&measured).await?;
+    attach_all(&measured, at_a_time).await?;
     let rate = ues as f64 / begun.elapsed().as_secs_f64();
     // What is written behind belongs to the registrations.
     tokio::time::sleep(FLUSH_TIME).await;
@@ -356,48 +412,66 @@ async fn measure(
     Ok(Measured {
         functions,
         database: (database_after - database_before) / ues as f64,
-        alone: median(&times).context("no registration")?,
+        alone: times,
         rate,
     })
 }
 
+/// What is reported of a deployment: name, unit and value.
+fn values(measured: &Measured) -> Result<[(&'static str, &'static str, f64); 6]> {
+    Ok([
+        ("function_cpu", "ms", measured.functions.values().sum()),
+        ("database_cpu", "ms", measured.database),
+        ("set_rate", "1/s", measured.set_rate()),
+        ("core_rate", "1/s", measured.bound(|_| true)),
+        ("machine_rate", "1/s", measured.rate),
+        ("registration", "ms", measured.latency()?.value),
+    ])
+}
+
+/// Writes a measurement to the raw data.
 fn record(output: &mut Output, deployment: Deployment, measured: &Measured) -> Result<()> {
     let Deployment { members, udrs, delay, .. } = deployment;
     let ms = delay.map_or(String::new(), |delay| delay.as_millis().to_string());
     for (name, cpu) in &measured.functions {
         output.row(format_args!("{members},{udrs},{ms},cpu_{name},{cpu}"))?;
     }
-    let values = [
-        ("function_cpu", "ms", measured.functions.values().sum()),
-        ("database_cpu", "ms", measured.database),
-        ("set_rate", "1/s", measured.set_rate()),
-        ("core_rate", "1/s", measured.bound(|_| true)),
-        ("machine_rate", "1/s", measured.rate),
-        ("registration", "ms", measured.alone.value),
-    ];
-    for (what, unit, value) in values {
+    for (what, _, value) in values(measured)? {
         output.row(format_args!("{members},{udrs},{ms},{what},{value}"))?;
-        if delay.is_none() {
-            let id = format!("sets.members{members}.udrs{udrs}.{what}");
-            output.figure(Figure::once(id, unit, value));
-        }
-    }
-    if delay.is_some() {
-        let id = |what: &str| format!("sets.database_ms{ms}.{what}");
-        output.figure(Figure::of(id("registration"), "ms", measured.alone));
-        output.figure(Figure::once(id("machine_rate"), "1/s", measured.rate));
     }
     output.flush()
 }
 
-fn report(output: &mut Output, all: &[(Deployment, Measured)], ues: u64) -> Result<()> {
+/// Adds the medians of a deployment to the figures.
+fn figures(output: &mut Output, deployment: Deployment, measured: &Measured) -> Result<()> {
+    let Deployment { members, udrs, delay, .. } = deployment;
+    if let Some(delay) = delay {
+        let id = |what: &str| format!("sets.database_ms{}.{what}", delay.as_millis());
+        output.figure(Figure::of(id("registration"), "ms", measured.latency()?));
+        output.figure(Figure::once(id("machine_rate"), "1/s", measured.rate));
+        return Ok(());
+    }
+    for (what, unit, value) in values(measured)? {
+        let id = format!("sets.members{members}.udrs{udrs}.{what}");
+        output.figure(Figure::once(id, unit, value));
+    }
+    Ok(())
+}
+
+fn report(
+    output: &mut Output,
+    all: &[(Deployment, Measured)],
+    ratios: &[f64],
+    ues: u64,
+) -> Result<()> {
     let mut text = format!(
-        "{ues} registrations with a PDU session, {CONCURRENCY} at a time, one process for each \
-         function, HTTP/2, PostgreSQL. CPU times are per registration with its session. The rate \
-         of the set is that at which its busiest AMF or SMF uses one CPU; the rate of the core is \
-         that of its busiest function.\n\n| AMFs, SMFs | UDRs | CPU of functions | of the \
+        "For each member {ues} registrations with a PDU session, {CONCURRENCY} at a time; one \
+         process for each function, HTTP/2, PostgreSQL; medians of {} rounds. CPU times are per \
+         registration with its session. The rate of the set is that at which its busiest AMF or \
+         SMF uses one CPU; the rate of the core is that of its busiest function.\n\n| AMFs, SMFs | UDRs | CPU of functions | of the \
          database | rate of the set | of the core | stops first |\n| --- | --- | --- | --- | --- \
-         | --- | --- |\n"
+         | --- | --- |\n",
+        ratios.len()
     );
     let of_members = || all.iter().filter(|(deployment, _)| deployment.delay.is_none());
     for (deployment, measured) in of_members() {
@@ -418,11 +492,12 @@ fn report(output: &mut Output, all: &[(Deployment, Measured)], ues: u64) -> Resu
         .map(|(deployment, measured)| (deployment.members.into(), measured.set_rate()))
         .collect();
     let law = Usl::fit(&points).context("no law fits")?;
+    let second = median(ratios).context("no round")?;
+    output.figure(Figure::of("sets.usl.second_member", "", second));
     for (what, unit, value) in [
         ("rate", "1/s", law.rate),
         ("contention", "", law.contention),
         ("coherency", "", law.coherency),
-        ("second_member", "", points[1].1 / points[0].1),
     ] {
         output.figure(Figure::once(format!("sets.usl.{what}"), unit, value));
     }
@@ -430,18 +505,20 @@ fn report(output: &mut Output, all: &[(Deployment, Measured)], ues: u64) -> Resu
         text,
         "\nThe Universal Scalability Law of the set's rate, by least squares over {} numbers of \
          members: λ = {:.0}/s, σ = {:.3}, κ = {:.4}; {}. A second member gives {:.2} times the \
-         rate (target 1.7).\n\n| added round trip to the database | registration alone, median \
+         rate ({:.2} to {:.2}; target 1.7).\n\n| added round trip to the database | registration alone, median \
          (95 %) | rate of this machine |\n| --- | --- | --- |",
         points.len(),
         law.rate,
         law.contention,
         law.coherency,
         law.peak().map_or("it has no peak".into(), |n| format!("its peak is at {n:.1} members")),
-        points[1].1 / points[0].1
+        second.value,
+        second.low,
+        second.high
     );
     for (deployment, measured) in all {
         let Some(delay) = deployment.delay else { continue };
-        let Estimate { value, low, high, .. } = measured.alone;
+        let Estimate { value, low, high, .. } = measured.latency()?;
         let _ = writeln!(
             text,
             "| {} ms | {value:.1} ms ({low:.1} to {high:.1}) | {:.0}/s |",
@@ -459,7 +536,7 @@ fn report(output: &mut Output, all: &[(Deployment, Measured)], ues: u64) -> Resu
         (4..=32).map(|n| f64::from(n) / 4.0).map(|n| (n, law.rate_of(n))).collect();
     let linear: Vec<(f64, f64)> = [1.0, 8.0].map(|n| (n, n * law.rate)).to_vec();
     let delayed = all.iter().filter_map(|(deployment, measured)| {
-        let alone = measured.alone;
+        let alone = measured.latency().ok()?;
         Some((deployment.delay?.as_secs_f64() * 1e3, alone.value, alone.low, alone.high))
     });
     draw(
