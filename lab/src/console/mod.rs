@@ -83,10 +83,12 @@ pub fn run(args: &ConsoleArgs) -> Result<String> {
     namespace::enter_new()?;
     let header = "part,variant,sample,value";
     let mut output = Output::create("console", &args.run, header)?;
-    // Some parts block their thread for minutes: the gNB answers heartbeats on the worker.
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(async {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Some parts block their thread for minutes. The gNB answers heartbeats on another one.
+    let handle = runtime.handle().clone();
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let driver = std::thread::spawn(move || runtime.block_on(ended));
+    let measured = handle.block_on(async {
         memory(args, &mut output).await.context("memory")?;
         let setup = CoreSetup::prepare(&args.core, 92, "console", subscribers, output.folder())?;
         let setup = setup.with_api();
@@ -104,7 +106,10 @@ pub fn run(args: &ConsoleArgs) -> Result<String> {
         drop(registered);
         gnb.shutdown().await;
         core.stop()
-    })?;
+    });
+    drop(end);
+    let _ = driver.join();
+    measured?;
     report(&mut output, subscribers, ues);
     std::fs::remove_dir_all(output.folder().join(CORES))?;
     output.finish()
