@@ -70,11 +70,11 @@ fn code() -> std::io::Result<Vec<(usize, usize)>> {
 fn unmap(code: &[(usize, usize)]) -> usize {
     let mut bytes = 0;
     for (start, end) in code {
+        let (first, length) = (*start as *mut libc::c_void, end - start);
         // SAFETY: the range is a whole mapping of this process, as the kernel lists it. It is a
         // private, executable, read-only mapping of a file, so its pages are unmodified and can be
         // read from the file again. The program unmaps none of its mappings.
-        let done =
-            unsafe { libc::madvise(*start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        let done = unsafe { libc::madvise(first, length, libc::MADV_DONTNEED) };
         if done == 0 {
             bytes += end - start;
         }

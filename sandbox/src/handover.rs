@@ -248,13 +248,20 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    /// A new folder of root, or none with a note if the user of the test is not root.
+    fn folder_of_root(name: &str) -> Option<PathBuf> {
+        if !crate::user::is_root() {
+            eprintln!("SKIPPED: files are given to others by root only");
+            return None;
+        }
+        let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Some(folder)
+    }
+
     #[test]
     fn files_of_the_database_are_given_and_links_and_others_are_not() {
-        if !crate::user::is_root() {
-            return eprintln!("SKIPPED: files are given to others by root only");
-        }
-        let folder = std::env::temp_dir().join(format!("martlet-handover-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let Some(folder) = folder_of_root("handover") else { return };
         let user = User { uid: 54321, gid: 54321, groups: vec![] };
         let database = folder.join("martlet.db");
         for name in ["martlet.db", "martlet.db-wal", "martlet.amf.history"] {
@@ -297,11 +304,7 @@ mod tests {
 
     #[test]
     fn functions_with_a_user_each_share_the_folder_and_not_their_files() {
-        if !crate::user::is_root() {
-            return eprintln!("SKIPPED: files are given to others by root only");
-        }
-        let folder = std::env::temp_dir().join(format!("martlet-own-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let Some(folder) = folder_of_root("own") else { return };
         let user = |id| User { uid: id, gid: id, groups: vec![] };
         let (core, amf) = (user(54321), user(54322));
         let of = |name: &str| {

@@ -66,3 +66,4 @@ pub use subscriber::{
     SubscribedSlice, Subscriber, Tuak, UpProtection, UpSecurityPolicy,
 };
 pub use subscriber_data::SubscriberData;
+pub use write_behind::Urgency;

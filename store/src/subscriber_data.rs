@@ -11,7 +11,7 @@
 //!
 //! The block of a sequence number is committed before the number is returned. Contexts are written
 //! a flush interval later, unless the last write failed: then a call waits for its write. A context
-//! that is put with [`SubscriberData::put_with_next`] waits for the next one, a second at most.
+//! that is put with [`Urgency::WithNext`] waits for the next one, a second at most.
 //!
 //! # Cancel safety
 //!
@@ -118,31 +118,6 @@ impl SubscriberData {
     /// # Errors
     /// The database fails.
     pub async fn put(
-        &self,
-        supi: &str,
-        kind: &str,
-        key: &str,
-        value: String,
-    ) -> Result<bool, StoreError> {
-        self.put_at(supi, kind, key, value, Urgency::Soon).await
-    }
-
-    /// The same for a context that another one follows: a server gets both in one statement. Alone
-    /// it is written after a second.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub async fn put_with_next(
-        &self,
-        supi: &str,
-        kind: &str,
-        key: &str,
-        value: String,
-    ) -> Result<bool, StoreError> {
-        self.put_at(supi, kind, key, value, Urgency::WithNext).await
-    }
-
-    async fn put_at(
         &self,
         supi: &str,
         kind: &str,

@@ -13,12 +13,12 @@ pub(crate) const MAX_PENDING: usize = 10_000;
 /// How long changes that may wait for the next one wait at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// When a change is written.
+/// When a server gets a change. A file gets each at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
+pub enum Urgency {
     /// After the flush interval.
     Soon,
-    /// With the next change that is written soon, or after [`LONGEST_WAIT`].
+    /// With the next change that is written soon, in one statement, or after a second.
     WithNext,
 }
 

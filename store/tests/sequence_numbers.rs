@@ -265,7 +265,7 @@ fn a_subscriber_that_another_process_removed_from_an_sqlite_file_gets_no_vector(
             for _ in 0..20 {
                 number(&udr, None).await;
                 // A group is open while the other process waits to write.
-                udr.put(SUPI, "kind", "", "value".into()).await.unwrap();
+                udr.put(SUPI, "kind", "", "value".into(), Urgency::Soon).await.unwrap();
                 let file = file.clone();
                 let remove = move || Store::open(&file).unwrap().remove(SUPI).unwrap();
                 assert!(tokio::task::spawn_blocking(remove).await.unwrap());

@@ -60,13 +60,15 @@ async fn registration(data: &SubscriberData, supi: &str) {
     let of = data.for_authentication(supi).await.unwrap().unwrap();
     let next = of.sqn + 33;
     assert!(data.advance_sqn(supi, of.sqn, next).await.unwrap());
-    assert!(data.put(supi, "authentication-status", "", "{}".into()).await.unwrap());
+    assert!(data.put(supi, "authentication-status", "", "{}".into(), Urgency::Soon).await.unwrap());
     assert_eq!(data.context(supi, "amf-3gpp-access", "").await.unwrap(), None);
-    assert!(data.put(supi, "amf-3gpp-access", "", "{\"amf\":1}".into()).await.unwrap());
+    assert!(
+        data.put(supi, "amf-3gpp-access", "", "{\"amf\":1}".into(), Urgency::Soon).await.unwrap()
+    );
     assert!(data.subscriber(supi).await.unwrap().is_some());
     assert!(data.contexts(supi, "sdm-subscription").await.unwrap().is_empty());
-    assert!(data.put(supi, "sdm-subscription", "1", "{}".into()).await.unwrap());
-    assert!(data.put(supi, "smf-registration", "5", "{}".into()).await.unwrap());
+    assert!(data.put(supi, "sdm-subscription", "1", "{}".into(), Urgency::Soon).await.unwrap());
+    assert!(data.put(supi, "smf-registration", "5", "{}".into(), Urgency::Soon).await.unwrap());
 }
 
 async fn deregistration(data: &SubscriberData, supi: &str) {
@@ -222,8 +224,11 @@ fn contexts_are_seen_before_they_are_written_and_removed_ones_are_gone() {
     let (store, data) = open(&server, &server.url());
     store.add(&[subscriber(1)], false).unwrap();
     run(async {
-        assert!(data.put(&supi(1), "kind", "1", "a".into()).await.unwrap());
-        assert!(!data.put(&supi(1), "kind", "1", "b".into()).await.unwrap(), "not new");
+        assert!(data.put(&supi(1), "kind", "1", "a".into(), Urgency::Soon).await.unwrap());
+        assert!(
+            !data.put(&supi(1), "kind", "1", "b".into(), Urgency::Soon).await.unwrap(),
+            "not new"
+        );
         assert_eq!(data.context(&supi(1), "kind", "1").await.unwrap().as_deref(), Some("b"));
         data.flush().await.unwrap();
         assert!(data.remove(&supi(1), "kind", "1").await.unwrap());

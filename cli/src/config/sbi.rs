@@ -158,8 +158,8 @@ impl Default for SbiSection {
 }
 
 impl SbiSection {
-    /// The address of a function's services. `None` for a function without services on the SBI, such
-    /// as the UPF.
+    /// The address of a function's services. `None` for a function without services on the SBI,
+    /// such as the UPF.
     pub fn address(&self, name: &str) -> Option<SocketAddr> {
         Some(match name {
             "nrf" => self.nrf.first(),

@@ -1,6 +1,7 @@
 //! Context data of subscribers: registrations, authentication status and subscriptions.
 use crate::{Udr, problem};
 use martlet_sbi::{Problem, StatusReply, path_segment};
+use martlet_store::Urgency;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,10 +29,12 @@ impl Udr {
         kind: &str,
         key: &str,
         value: T,
+        urgency: Urgency,
     ) -> Result<StatusReply<T>, Problem> {
         self.subscriber(supi).await?;
         let json = serde_json::to_string(&value).map_err(problem::of_json)?;
-        let made = self.data.put(supi, kind, key, json).await.map_err(problem::of_store)?;
+        let put = self.data.put(supi, kind, key, json, urgency).await;
+        let made = put.map_err(problem::of_store)?;
         let location = || {
             let supi = path_segment(supi);
             format!(
@@ -44,20 +47,6 @@ impl Udr {
         } else {
             StatusReply::no_content()
         })
-    }
-
-    /// Creates or replaces a context of a subscriber that another one follows.
-    pub(crate) async fn put_with_next<T: Serialize>(
-        &self,
-        supi: &str,
-        kind: &str,
-        key: &str,
-        value: T,
-    ) -> Result<(), Problem> {
-        self.subscriber(supi).await?;
-        let json = serde_json::to_string(&value).map_err(problem::of_json)?;
-        let put = self.data.put_with_next(supi, kind, key, json).await;
-        put.map(drop).map_err(problem::of_store)
     }
 
     /// Returns a context of a subscriber, or 404.

@@ -15,7 +15,7 @@ use martlet_sbi_api::nudr_dr::{
     SmDataQuery, SmPolicyData, SmPolicyDataQuery, SubscriptionDataSubscriptions, TrafficInfluData,
     TrafficInfluSub, UdrDataRepository,
 };
-use martlet_store::Store;
+use martlet_store::{Store, Urgency};
 use std::sync::atomic::Ordering;
 
 /// The only member of authentication data that can be modified (TS 29.504, 5.2.2.4).
@@ -76,7 +76,8 @@ impl UdrDataRepository for Udr {
         body: AuthEvent,
     ) -> Result<(), Problem> {
         // The AMF's registration follows.
-        self.put_with_next(ue_id, kind::AUTHENTICATION, SINGLE, body).await
+        let put = self.put(ue_id, kind::AUTHENTICATION, SINGLE, body, Urgency::WithNext).await;
+        put.map(drop)
     }
 
     async fn query_authentication_status(
@@ -163,7 +164,7 @@ impl UdrDataRepository for Udr {
         body: Amf3GppAccessRegistration,
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
         self.context.check_callback(&body.dereg_callback_uri).await?;
-        self.put(ue_id, kind::AMF, SINGLE, body).await
+        self.put(ue_id, kind::AMF, SINGLE, body, Urgency::Soon).await
     }
 
     async fn amf_context_3gpp(
@@ -176,7 +177,7 @@ impl UdrDataRepository for Udr {
         let changed: Amf3GppAccessRegistration =
             body.apply_to(&registered).map_err(PatchError::into_problem)?;
         self.context.check_callback(&changed.dereg_callback_uri).await?;
-        self.put(ue_id, kind::AMF, SINGLE, changed).await?;
+        self.put(ue_id, kind::AMF, SINGLE, changed, Urgency::Soon).await?;
         Ok(None)
     }
 
@@ -209,7 +210,7 @@ impl UdrDataRepository for Udr {
                 "it is not a number up to 255",
             ));
         }
-        self.put(ue_id, kind::SMF, pdu_session_id, body).await
+        self.put(ue_id, kind::SMF, pdu_session_id, body, Urgency::Soon).await
     }
 
     async fn delete_smf_registration(
@@ -262,7 +263,7 @@ impl UdrDataRepository for Udr {
             "{}/nudr-dr/v2/subscription-data/{segment}/context-data/sdm-subscriptions/{id}",
             self.context.api_root()
         );
-        self.put(ue_id, kind::SDM, &id, body.clone()).await?;
+        self.put(ue_id, kind::SDM, &id, body.clone(), Urgency::Soon).await?;
         Ok(Created { location, body })
     }
 

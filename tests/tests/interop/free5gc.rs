@@ -38,12 +38,8 @@ impl Function {
         build(&format!("free5gc-{name}"), &format!("github.com/free5gc/{name}/cmd"))
     }
 
-    /// Starts the program. Its configuration and its log are in the folder.
-    pub fn start(&self, program: &Path, folder: &Path) -> Result<ExternalProgram> {
-        self.start_with(program, folder, "", "")
-    }
-
-    /// The same with more members of `configuration.sbi`, after a comma, and of `configuration`.
+    /// Starts the program. Its configuration and its log are in the folder. `sbi` is what
+    /// `configuration.sbi` has more, after a comma, and `more` what `configuration` has more.
     pub fn start_with(
         &self,
         program: &Path,

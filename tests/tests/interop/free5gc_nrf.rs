@@ -1,9 +1,11 @@
 //! free5GC's NRF with all other functions of Martlet.
+use crate::external_program::ExternalProgram;
 use crate::free5gc::{Function, core_without, registered_ue, session};
 use crate::mongodb;
 use anyhow::{Result, ensure};
-use martlet_tests::{GATEWAY, eventually, in_namespace, reaches};
-use std::path::PathBuf;
+use martlet::config::Config;
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
+use std::path::{Path, PathBuf};
 
 pub const NRF: Function = Function {
     name: "nrf",
@@ -30,19 +32,52 @@ fn free5gc_nrf_registers_and_discovers_the_functions() {
     in_namespace(move || run(database, program));
 }
 
-async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
-    let folder = std::env::temp_dir().join(format!("martlet-free5gc-nrf-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let database = mongodb::start(&database, &folder).await?;
-    let nrf = NRF.start(&program, &folder)?;
-    let listens = || std::net::TcpStream::connect((NRF.address, NRF.port)).ok().map(|_| ());
-    eventually("free5GC's NRF listens", listens, || nrf.output()).await?;
+/// free5GC's NRF with its database, and the functions of a core that are registered with it.
+pub struct CoreOfNrf {
+    pub core: TestCore,
+    /// The folder of the NRF, which ends with it.
+    pub folder: PathBuf,
+    nrf: ExternalProgram,
+    database: ExternalProgram,
+}
 
-    let core = core_without("nrf", |_| {}).await?;
-    let ready = core.core.ready_source();
-    let registered = || ready().is_ok().then_some(());
-    eventually("all functions are registered", registered, || nrf.output()).await?;
-    let (_radio, ue) = registered_ue(&core, |_| {}).await?;
+impl CoreOfNrf {
+    /// Starts the programs `database` and NRF, and then the core, and waits until all functions are
+    /// registered. `sbi` is what the NRF's configuration has more in `sbi`, after a comma. `change`
+    /// gets the configuration of the core and the folder of the NRF.
+    pub async fn start(
+        database: &Path,
+        program: &Path,
+        sbi: &str,
+        change: impl FnOnce(&mut Config, &Path),
+    ) -> Result<Self> {
+        let name = format!("martlet-free5gc-nrf-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder)?;
+        let database = mongodb::start(database, &folder).await?;
+        let nrf = NRF.start_with(program, &folder, sbi, "")?;
+        let listens = || std::net::TcpStream::connect((NRF.address, NRF.port)).ok().map(|_| ());
+        eventually("free5GC's NRF listens", listens, || nrf.output()).await?;
+
+        let core = core_without("nrf", |config| change(config, &folder)).await?;
+        let ready = core.core.ready_source();
+        let registered = || ready().is_ok().then_some(());
+        eventually("all functions are registered", registered, || nrf.output()).await?;
+        Ok(CoreOfNrf { core, folder, nrf, database })
+    }
+
+    /// Stops the programs and removes their folder.
+    pub async fn stop(self) -> Result<()> {
+        self.nrf.stop().await?;
+        self.database.stop().await?;
+        Ok(std::fs::remove_dir_all(self.folder)?)
+    }
+}
+
+async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
+    let started = CoreOfNrf::start(&database, &program, "", |_, _| {}).await?;
+    let core = &started.core;
+    let (_radio, ue) = registered_ue(core, |_| {}).await?;
     let session = ue.establish_pdu_session(session()).await?;
     reaches(&ue, session.psi, GATEWAY).await?;
     ue.release_pdu_session(session.psi).await?;
@@ -53,8 +88,5 @@ async fn run(database: PathBuf, program: PathBuf) -> Result<()> {
     // Its deviations are shown, see `docs/interop.md`.
     let quirks = core.status("udm")["quirks"].to_string();
     ensure!(quirks.contains("typed_instance_list"), "{quirks}");
-    nrf.stop().await?;
-    database.stop().await?;
-    std::fs::remove_dir_all(folder)?;
-    Ok(())
+    started.stop().await
 }

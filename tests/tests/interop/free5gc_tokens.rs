@@ -1,7 +1,7 @@
 //! Access tokens between Martlet's functions and free5GC's (TS 33.501, 13.4.1): free5GC's NRF
 //! issues them, or Martlet's.
 use crate::free5gc::{core_without, registered_ue, session, start_beside_with};
-use crate::free5gc_nrf::NRF;
+use crate::free5gc_nrf::{CoreOfNrf, NRF};
 use crate::free5gc_pcf::PCF;
 use crate::{free5gc_nrf, free5gc_pcf, mongodb};
 use anyhow::{Context, Result, ensure};
@@ -71,25 +71,15 @@ fn free5gc_nrf_issues_the_tokens_of_the_functions() {
 }
 
 async fn with_free5gc_nrf(database: PathBuf, program: PathBuf) -> Result<()> {
-    let folder =
-        std::env::temp_dir().join(format!("martlet-free5gc-tokens-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let database = mongodb::start(&database, &folder).await?;
-    // It makes its keys and certificates in the folder `cert`.
-    let nrf = NRF.start_with(&program, &folder, ", oauth: true", "")?;
-    let listens = || std::net::TcpStream::connect((NRF.address, NRF.port)).ok().map(|_| ());
-    eventually("free5GC's NRF listens", listens, || nrf.output()).await?;
-    let keys = folder.join("cert");
-
-    let core = core_without("nrf", |config| {
-        config.sbi.token_key = keys.join("nrf.pem").display().to_string();
+    // The NRF makes its keys and certificates in the folder `cert`.
+    let keys = |folder: &Path| folder.join("cert");
+    let started = CoreOfNrf::start(&database, &program, ", oauth: true", |config, folder| {
+        config.sbi.token_key = keys(folder).join("nrf.pem").display().to_string();
         config.sbi.interop.service_tokens = true;
     })
     .await?;
-    let ready = core.core.ready_source();
-    let registered = || ready().is_ok().then_some(());
-    eventually("all functions are registered", registered, || nrf.output()).await?;
-    let (_radio, ue) = registered_ue(&core, |_| {}).await?;
+    let core = &started.core;
+    let (_radio, ue) = registered_ue(core, |_| {}).await?;
     let session = ue.establish_pdu_session(session()).await?;
     reaches(&ue, session.psi, GATEWAY).await?;
     ue.release_to_idle().await?;
@@ -102,11 +92,8 @@ async fn with_free5gc_nrf(database: PathBuf, program: PathBuf) -> Result<()> {
     core.sbi_record.check_sent(&["oauth2 AccessTokenRequest"]).await?;
 
     let udm = core.config().sbi.udm.to_string();
-    rejects_what_is_not_its_token(&udm, &keys).await?;
-    nrf.stop().await?;
-    database.stop().await?;
-    std::fs::remove_dir_all(folder)?;
-    Ok(())
+    rejects_what_is_not_its_token(&udm, &keys(&started.folder)).await?;
+    started.stop().await
 }
 
 /// A token of free5GC's NRF.

@@ -80,17 +80,19 @@ mod shim {
 
 unsafe extern "C" fn send(io: *mut c_void, bytes: *const c_uchar, count: usize) -> c_int {
     // SAFETY: `io` is the `Memory` that the session was created with. Only the session uses it
-    // during the call. Mbed TLS owns `bytes`, which has `count` bytes.
-    let (memory, bytes) =
-        unsafe { (&mut *io.cast::<Memory>(), std::slice::from_raw_parts(bytes, count)) };
+    // during the call.
+    let memory = unsafe { &mut *io.cast::<Memory>() };
+    // SAFETY: Mbed TLS owns `bytes`, which has `count` bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(bytes, count) };
     memory.output.extend_from_slice(bytes);
     count as c_int
 }
 
 unsafe extern "C" fn receive(io: *mut c_void, bytes: *mut c_uchar, count: usize) -> c_int {
     // SAFETY: as for `send`.
-    let (memory, bytes) =
-        unsafe { (&mut *io.cast::<Memory>(), std::slice::from_raw_parts_mut(bytes, count)) };
+    let memory = unsafe { &mut *io.cast::<Memory>() };
+    // SAFETY: Mbed TLS owns `bytes`, which has room for `count` bytes.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, count) };
     match memory.take(bytes) {
         0 => shim::WANT_READ,
         count => count as c_int,

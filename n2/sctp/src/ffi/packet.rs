@@ -41,10 +41,10 @@ pub(crate) fn send_packet(
         }
         None => {}
     }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the header points to the locals above, which live until the call returns; the kernel
     // only reads them.
-    let sent =
-        unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, flags) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

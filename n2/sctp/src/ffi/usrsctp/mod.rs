@@ -43,7 +43,7 @@ extern "C" fn output(
 ) -> c_int {
     if let (Some(callbacks), false) = (CALLBACKS.get(), packet.is_null()) {
         // SAFETY: usrsctp allocates the packet with `len` bytes for this one call and frees it
-        // afterwards (`sctp_lowlevel_chunk_output`, case AF_CONN), so nothing else looks at
+        // afterwards (`sctp_lowlevel_chunk_output`, case AF_CONN), so nothing else reads or writes
         // it meanwhile.
         let packet = unsafe { std::slice::from_raw_parts_mut(packet.cast::<u8>(), len) };
         (callbacks.output)(packet);
@@ -69,8 +69,8 @@ impl Library {
         let _ = CALLBACKS.set(callbacks);
         START.call_once(|| {
             // SAFETY: called once, before any other function of the library; `output` is a function
-            // and lives for ever. Port 0 means no UDP encapsulation. The sysctls take
-            // any value (an error leaves the default).
+            // and lives for ever. Port 0 means no UDP encapsulation. The sysctls take any value (an
+            // error leaves the default).
             unsafe {
                 usrsctp_init_nothreads(0, output, None);
                 usrsctp_register_address(the_address());
@@ -144,18 +144,12 @@ impl Handle {
     }
 
     fn set<T>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the socket is open (close consumes the handle); the library copies
-        // `size_of::<T>()` bytes from `value`, whose type is the one that the option
-        // takes.
-        checked(unsafe {
-            usrsctp_setsockopt(
-                self.0.as_ptr(),
-                level,
-                name,
-                (&raw const *value).cast(),
-                size_of::<T>() as u32,
-            )
-        })
+        let (socket, length) = (self.0.as_ptr(), size_of::<T>() as u32);
+        let value = (&raw const *value).cast();
+        // SAFETY: the socket is open (close consumes the handle); the library copies `length` bytes
+        // from `value`, whose type is the one that the option takes.
+        let status = unsafe { usrsctp_setsockopt(socket, level, name, value, length) };
+        checked(status)
     }
 
     fn configure(&self, options: &Options, mtu: u32) -> io::Result<()> {
