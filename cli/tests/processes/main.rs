@@ -3,6 +3,7 @@
 mod amf_selection;
 mod api;
 mod chaos;
+mod chf_set;
 mod commands;
 mod console;
 mod console_tables;
