@@ -3,6 +3,7 @@
 mod amf_selection;
 mod api;
 mod chaos;
+mod chaos_sets;
 mod chf_set;
 mod commands;
 mod console;
