@@ -188,8 +188,9 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
-chaos-sets: packages-test ## Members of a set take contexts over for SECONDS (30) from SEED (1) while PostgreSQL is paused, killed, read-only and failed over; the history is checked
+chaos-sets: packages-test ## Members of sets take over from each other for SECONDS (30) from SEED (1) while PostgreSQL fails, clocks are set, and members are cut off, suspended and killed; the history is checked
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet-context-store --test leases $(RUNNER) -- --nocapture --test-threads 1
+	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos_sets -- --nocapture --test-threads 1
 
 p4c-check: ## Give the switch's P4 programs to the reference compiler in P4C=FOLDER (p4test, p4c-bm2-ss, p4c-dpdk)
 	deploy/test/p4c.sh "$(P4C)"

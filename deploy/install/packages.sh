@@ -18,7 +18,7 @@ build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-de
 switch="libdpdk-dev"
 demo="iproute2 ethtool iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql chromium"
-tests="$tests valgrind"
+tests="$tests valgrind libfaketime"
 # The console's tests run with any installed Node.js from 20 on.
 command -v node >/dev/null || tests="$tests nodejs npm"
 # The fabric's Go package is tested with any installed Go.

@@ -87,7 +87,7 @@ fn plan(seed: u64, length: Duration) -> Vec<(Duration, Fault)> {
     plan
 }
 
-fn number(variable: &str, otherwise: u64) -> Result<u64> {
+pub fn number(variable: &str, otherwise: u64) -> Result<u64> {
     match std::env::var(variable) {
         Ok(text) => {
             text.parse().with_context(|| format!("{variable} must be a number, is {text:?}"))
@@ -100,7 +100,7 @@ fn number(variable: &str, otherwise: u64) -> Result<u64> {
 struct Setup {
     core: CoreProcess,
     wire: LossyLink,
-    gnbs: RefCell<Vec<Gnb>>,
+    gnbs: Gnbs,
     kills: RefCell<HashMap<&'static str, usize>>,
 }
 
@@ -136,7 +136,7 @@ impl Setup {
                 // Another fault may have removed it already.
                 let _ = nft(&["delete", "element", "inet", "chaos", "cut", &element]);
             }
-            Fault::CutN2(n) => self.gnbs.borrow()[n].abort(),
+            Fault::CutN2(n) => self.gnbs.at(n).abort(),
             Fault::CutN4(time) => {
                 self.wire.impair(Impairments { loss: 1.0, ..Impairments::default() });
                 tokio::time::sleep(time).await;
@@ -151,19 +151,28 @@ impl Setup {
         }
         Ok(())
     }
+}
 
-    fn gnb_at(&self, n: usize) -> Gnb {
-        self.gnbs.borrow()[n].clone()
+/// gNBs, of which each is replaced when its association breaks.
+pub struct Gnbs(RefCell<Vec<Gnb>>);
+
+impl Gnbs {
+    pub fn new(gnbs: Vec<Gnb>) -> Gnbs {
+        Gnbs(RefCell::new(gnbs))
+    }
+
+    pub fn at(&self, n: usize) -> Gnb {
+        self.0.borrow()[n].clone()
     }
 
     /// Reconnects a gNB as soon as its association breaks.
-    async fn keep_connected(&self, n: usize) {
+    pub async fn keep_connected(&self, n: usize) {
         loop {
-            let gnb = self.gnb_at(n);
+            let gnb = self.at(n);
             gnb.lost().await;
             loop {
                 match gnb.connect_again().await {
-                    Ok(again) => break self.gnbs.borrow_mut()[n] = again,
+                    Ok(again) => break self.0.borrow_mut()[n] = again,
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
@@ -171,7 +180,7 @@ impl Setup {
     }
 }
 
-fn nft(arguments: &[&str]) -> Result<()> {
+pub fn nft(arguments: &[&str]) -> Result<()> {
     let done = Command::new("nft")
         .args(arguments)
         .output()
@@ -185,8 +194,8 @@ fn internet() -> PduSessionRequest {
 }
 
 /// A UE that performs random procedures, some of which fail.
-async fn random_procedures(
-    setup: &Setup,
+pub async fn random_procedures(
+    gnbs: &Gnbs,
     ue: &Ue,
     mut random: StdRng,
     tried: &RefCell<(u64, u64)>,
@@ -199,7 +208,7 @@ async fn random_procedures(
             6 => ue.release_pdu_session(1).await,
             7 => ue.release_to_idle().await,
             8 => ue.service_request().await,
-            9 => ue.handover_to(&setup.gnb_at(target)).await.map(|_| ()),
+            9 => ue.handover_to(&gnbs.at(target)).await.map(|_| ()),
             10 => ue.deregister().await,
             _ => match ue
                 .status()
@@ -221,7 +230,7 @@ async fn random_procedures(
             Err(UeError::Gone) => bail!("the UE's task ended"),
             // The UE selects another cell, and may lose its context.
             Err(_) => {
-                let _ = ue.move_to(&setup.gnb_at(target)).await;
+                let _ = ue.move_to(&gnbs.at(target)).await;
                 if random.random_bool(0.2) {
                     // Waits for the release of its connection, of which it may be notified late.
                     let _ = ue.forget_registration().await;
@@ -233,10 +242,10 @@ async fn random_procedures(
 }
 
 /// After the faults, the UE registers and gets its session within the time limit.
-async fn recover(setup: &Setup, ue: &Ue, give_up: Instant) -> Result<()> {
+pub async fn recover(gnbs: &Gnbs, ue: &Ue, give_up: Instant) -> Result<()> {
     let day = async || -> Result<()> {
         let _ = ue.release_to_idle().await;
-        let _ = ue.move_to(&setup.gnb_at(0)).await;
+        let _ = ue.move_to(&gnbs.at(0)).await;
         ue.forget_registration().await?;
         ue.register().await.context("registration")?;
         let session = ue.establish_pdu_session(internet()).await.context("session")?;
@@ -310,12 +319,13 @@ async fn run(
     for n in 1..=UES {
         ues.push(ue(&gnbs[n as usize % gnbs.len()], n)?);
     }
-    let setup = Setup { core, wire, gnbs: gnbs.into(), kills: RefCell::default() };
+    let setup = Setup { core, wire, gnbs: Gnbs::new(gnbs), kills: RefCell::default() };
+    let gnbs = &setup.gnbs;
     let tried = RefCell::new((0, 0));
-    let keeping = futures_util::future::join_all((0..GNBS.into()).map(|n| setup.keep_connected(n)));
+    let keeping = futures_util::future::join_all((0..GNBS.into()).map(|n| gnbs.keep_connected(n)));
     let living = ues.iter().zip(1..).map(|(ue, n)| {
         let random = StdRng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(n));
-        random_procedures(&setup, ue, random, &tried)
+        random_procedures(gnbs, ue, random, &tried)
     });
     let living = futures_util::future::try_join_all(living);
     let deeds = plan.iter().map(|(at, fault)| {
@@ -336,7 +346,7 @@ async fn run(
             never = living => { never?; }
         }
         let give_up = Instant::now() + RECOVERY;
-        let all = ues.iter().map(|ue| recover(&setup, ue, give_up));
+        let all = ues.iter().map(|ue| recover(gnbs, ue, give_up));
         futures_util::future::try_join_all(all).await?;
         Ok::<_, anyhow::Error>(())
     };

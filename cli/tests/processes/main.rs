@@ -3,6 +3,8 @@
 mod amf_selection;
 mod api;
 mod chaos;
+mod chaos_sets;
+mod chf_set;
 mod commands;
 mod console;
 mod console_tables;

@@ -9,6 +9,7 @@ use martlet_ran::{Gnb, GnbConfig, PduSessionRequest, Procedure, Ue};
 use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, sequence_of};
 use std::net::Ipv4Addr;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -21,6 +22,16 @@ pub struct ExtraFunction(Child);
 impl ExtraFunction {
     /// Starts it with the site's configuration and these additional lines.
     pub fn start(site: &Site, name: &str, more: &str) -> Result<ExtraFunction> {
+        ExtraFunction::start_in_group(site, name, more, None)
+    }
+
+    /// The same with a group of users of its own, by which rules for packets can tell its packets.
+    pub fn start_in_group(
+        site: &Site,
+        name: &str,
+        more: &str,
+        group: Option<u32>,
+    ) -> Result<ExtraFunction> {
         let config = site.0.join(format!("other-{name}.yaml"));
         std::fs::write(
             &config,
@@ -32,17 +43,33 @@ impl ExtraFunction {
                 ),
             ) + more,
         )?;
-        let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
+        let _ = std::fs::remove_file(site.0.join(format!("other-{name}.log")));
+        ExtraFunction::start_again(site, name, group)
+    }
+
+    /// Starts it with the configuration that it had before, and continues its log.
+    pub fn start_again(site: &Site, name: &str, group: Option<u32>) -> Result<ExtraFunction> {
+        let config = site.0.join(format!("other-{name}.yaml"));
+        let log = site.0.join(format!("other-{name}.log"));
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
         let level = std::env::var("MARTLET_CORE_LOG")
             .unwrap_or_else(|_| "warn,martlet::command::nf=info".into());
         let arguments = ["--log", &level, "nf", name, "-c", &config.display().to_string()];
-        let child = Command::new(MARTLET)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()?;
-        Ok(ExtraFunction(child))
+        let mut command = Command::new(MARTLET);
+        command.args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if let Some(group) = group {
+            command.gid(group);
+        }
+        Ok(ExtraFunction(command.spawn()?))
+    }
+
+    /// Whether it has this group: a process that becomes another user has that user's.
+    pub fn has_group(&self, group: u32) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()));
+        status.is_ok_and(|text| {
+            let line = text.lines().find(|line| line.starts_with("Gid:")).unwrap_or_default();
+            line.split_whitespace().skip(1).all(|gid| gid.parse() == Ok(group))
+        })
     }
 
     /// Sends it a signal.
@@ -80,7 +107,19 @@ pub async fn start_member(
     kind: &str,
     more: &str,
 ) -> Result<ExtraFunction> {
-    let other = ExtraFunction::start(site, name, more)?;
+    start_member_in_group(site, core, name, kind, more, None).await
+}
+
+/// The same with a group of users of its own.
+pub async fn start_member_in_group(
+    site: &Site,
+    core: &CoreProcess,
+    name: &str,
+    kind: &str,
+    more: &str,
+    group: Option<u32>,
+) -> Result<ExtraFunction> {
+    let other = ExtraFunction::start_in_group(site, name, more, group)?;
     let log = site.0.join(format!("other-{name}.log"));
     // The NRF may still have a previous instance with the same identity.
     let is_ready = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("function ready"));
@@ -144,6 +183,14 @@ pub async fn with_sessions(ues: &[&Ue]) -> Result<Vec<Ipv4Addr>> {
         addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
     }
     Ok(addresses)
+}
+
+/// The section `smf` of a member of the set, without a better priority than others.
+pub fn smf_member(member: u8, pool: &str, more: &str) -> String {
+    format!(
+        "smf:\n  set: {{ id: \"1\", member: {member} }}\n  dnns: [{{ name: internet, pool: {pool} \
+         }}]\n{more}"
+    )
 }
 
 /// The configuration of the second AMF of the set, with more options of N2 and of the AMF.

@@ -7,13 +7,18 @@ use martlet_store::testing::TestPostgres;
 use martlet_tests::in_namespace_within;
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use std::io::{Read, Write};
+use std::path::Path;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// Reads a resource of a function's OAM endpoint: the status and the answer.
 pub fn oam_of(site: &Site, name: &str, path: &str) -> Result<(u16, String)> {
-    let socket = site.0.join(format!("oam-{name}.sock"));
+    oam_at(&site.0.join(format!("oam-{name}.sock")), path)
+}
+
+/// The same at the socket of a function outside the core.
+pub fn oam_at(socket: &Path, path: &str) -> Result<(u16, String)> {
     let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;

@@ -1,7 +1,10 @@
 //! A second instance of each function beside the core's, over PostgreSQL: when one of them is
 //! killed or suspended, UEs register within two seconds (TS 29.500, 6.10.3.3 and 6.12).
-use crate::nf_sets::{ExtraFunction, LIMIT, SECOND_INSTANCES, internet, start_second};
-use crate::outages::oam_of;
+use crate::nf_sets::{
+    ExtraFunction, LIMIT, SECOND_INSTANCES, internet, start_member, start_second,
+};
+use crate::outages::{oam_at, oam_of};
+use crate::rolling::martlet;
 use crate::{Site, gnb, kill, registration_cycle, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
@@ -12,7 +15,7 @@ use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use std::time::{Duration, Instant};
 
 /// Longest registration after a function was killed.
-const PROMISE: Duration = Duration::from_secs(2);
+pub const PROMISE: Duration = Duration::from_secs(2);
 
 /// Registers a UE within the promise.
 async fn registers(ue: &Ue) -> Result<()> {
@@ -60,6 +63,63 @@ fn ues_register_when_a_second_udr_udm_ausf_pcf_or_nssf_is_killed() {
         let site = Site::on("redundancy", Some(&server.url()))?;
         site.subscribe(3, 40)?;
         kill_each(&site).await
+    });
+}
+
+/// Locates each UE within the promise.
+async fn locate(site: &Site, ues: u64) -> Result<()> {
+    for n in 1..=ues {
+        let imsi = format!("{:015}", 1_010_000_000_000 + n);
+        let oam = site.0.join("oam-lmf.sock");
+        let begun = Instant::now();
+        // The UE's gNB runs on this thread.
+        let oam = oam.display().to_string();
+        let command = move || martlet(&["locate", &imsi, "--at", &oam]);
+        let located = tokio::task::spawn_blocking(command).await??;
+        let took = begun.elapsed();
+        ensure!(located.contains("is at"), "{located}");
+        ensure!(took < PROMISE, "UE {n} was located after {took:?}");
+        println!("UE {n} located in {took:?}");
+    }
+    Ok(())
+}
+
+/// The section `lmf` with a cell, and with this port for user plane connections.
+fn lmf(port: u16) -> String {
+    let cells = "cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: 12.0991 }]";
+    format!("lmf: {{ {cells}, user_plane: {{ bind: \"0.0.0.0:{port}\" }} }}\n")
+}
+
+async fn killed_lmf(site: &Site) -> Result<()> {
+    const UES: u64 = 6;
+    let common = std::fs::read_to_string(site.config())?;
+    std::fs::write(site.config(), format!("{common}{}", lmf(9127)))?;
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    std::fs::write(site.config(), common)?;
+    let gnb = gnb().await?;
+    let more = lmf(9128) + "sbi: { lmf: \"127.0.0.36:7777\" }\n";
+    let second = start_member(site, &core, "lmf", "LMF", &more).await?;
+    let ues = (1..=UES).map(|n| ue(&gnb, n)).collect::<Result<Vec<Ue>>>()?;
+    for ue in &ues {
+        ue.register().await?;
+    }
+    locate(site, UES).await?;
+    // The requests for a UE go to the same LMF: of six UEs, some are at the second one.
+    let (_, metrics) = oam_at(&site.0.join("other-lmf-lmf.sock"), "/metrics")?;
+    let of_second = metrics.lines().find(|line| line.starts_with("martlet_lmf_requests_total{"));
+    ensure!(of_second.is_some(), "no request was at the second LMF: {metrics}");
+    second.kill()?;
+    locate(site, UES).await.context("after the second LMF was killed")?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn ues_are_located_when_a_second_lmf_is_killed() {
+    in_namespace_within(LIMIT, || async {
+        let site = Site::new("two-lmfs")?;
+        site.subscribe(3, 4)?;
+        killed_lmf(&site).await
     });
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
@@ -21,6 +21,8 @@ pub struct Relay {
     folder: PathBuf,
     /// Time in each direction.
     delay: Duration,
+    /// Nothing is relayed, and nothing is closed.
+    stalled: watch::Sender<bool>,
     task: Mutex<Option<AbortHandle>>,
     /// A thread of its own: tests block theirs while they start a core.
     runtime: Option<Runtime>,
@@ -39,6 +41,7 @@ impl Relay {
             server: server.folder().join(SOCKET),
             folder: folder.to_path_buf(),
             delay,
+            stalled: watch::Sender::new(false),
             task: Mutex::default(),
             runtime: Some(Builder::new_multi_thread().worker_threads(1).enable_all().build()?),
         };
@@ -46,9 +49,19 @@ impl Relay {
         Ok(relay)
     }
 
+    /// The relay as the host of a URL.
+    pub fn host(&self) -> String {
+        self.folder.display().to_string().replace('/', "%2F")
+    }
+
+    /// Stops relaying, as a network that loses all packets; or relays what was sent meanwhile.
+    pub fn stall(&self, stalled: bool) {
+        self.stalled.send_replace(stalled);
+    }
+
     /// The URL of the server's database through the relay.
     pub fn url(&self) -> String {
-        let host = self.folder.display().to_string().replace('/', "%2F");
+        let host = self.host();
         format!("postgresql://martlet@{host}/postgres?statement_timeout=1000&connect_timeout=1")
     }
 
@@ -72,18 +85,19 @@ impl Relay {
         let _guard = runtime.enter();
         let listener = UnixListener::bind(self.folder.join(SOCKET))?;
         let (server, delay) = (self.server.clone(), self.delay);
+        let stalled = self.stalled.subscribe();
         let task = runtime.spawn(async move {
             // Dropped with this task: all connections end.
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                let server = server.clone();
+                let (server, stalled) = (server.clone(), stalled.clone());
                 connections.spawn(async move {
                     let Ok(server) = UnixStream::connect(server).await else { return };
                     let (from_client, to_client) = client.into_split();
                     let (from_server, to_server) = server.into_split();
                     tokio::select! {
-                        () = relay(from_client, to_server, delay) => {}
-                        () = relay(from_server, to_client, delay) => {}
+                        () = relay(from_client, to_server, delay, stalled.clone()) => {}
+                        () = relay(from_server, to_client, delay, stalled.clone()) => {}
                     }
                 });
                 while connections.try_join_next().is_some() {}
@@ -95,7 +109,12 @@ impl Relay {
 }
 
 /// Relays one direction, each part a delay after it was received.
-async fn relay(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, delay: Duration) {
+async fn relay(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    delay: Duration,
+    mut stalled: watch::Receiver<bool>,
+) {
     let (sender, mut parts) = mpsc::channel::<(Instant, Vec<u8>)>(1024);
     let read = async {
         let mut buffer = vec![0; 65536];
@@ -109,6 +128,10 @@ async fn relay(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin
     let write = async {
         while let Some((at, part)) = parts.recv().await {
             sleep_until(at).await;
+            // An error says that the relay is gone.
+            if stalled.wait_for(|is_stalled| !is_stalled).await.is_err() {
+                return;
+            }
             if to.write_all(&part).await.is_err() {
                 return;
             }

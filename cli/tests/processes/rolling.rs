@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs `martlet` with these arguments.
-fn martlet(arguments: &[&str]) -> Result<String> {
+pub fn martlet(arguments: &[&str]) -> Result<String> {
     let output = Command::new(MARTLET).args(arguments).output()?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "martlet {arguments:?}: {errors}");

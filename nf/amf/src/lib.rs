@@ -239,6 +239,7 @@ impl NetworkFunction for Amf {
             "overload control",
             overload_control::watch(self.clone(), shutdown.clone()),
         );
+        martlet_nf::spawn_essential("clock", takeover::watch_clock(self.clone(), shutdown.clone()));
         martlet_nf::spawn_essential("cut-off", cut_off::watch(self.clone(), shutdown.clone()));
         martlet_nf::spawn_essential(
             "load rebalancing",

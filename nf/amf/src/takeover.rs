@@ -6,6 +6,7 @@ use crate::persisted::{PersistedUe, identities, owner_of, owner_prefix};
 use martlet_context_store::{ContextStoreConfig, PeerContexts, SetContexts, StoreError};
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
+use martlet_nf::Shutdown;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,6 +17,11 @@ const INDEX_LIFETIME: Duration = Duration::from_secs(30);
 /// Shortest time between two reads of all contexts, so that requests with unknown identities do
 /// not load the database.
 const MIN_READ_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Interval between two readings of the database's clock, which a takeover needs.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(30);
+/// Interval between two looks for other members, while there is none.
+const MEMBERS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The contexts of one peer, by the identities of their UEs.
 struct Index {
@@ -146,6 +152,25 @@ impl Amf {
             by_supi.extend(supi.map(|supi| (supi, id)));
         }
         Ok(Index { read_at: Instant::now(), contexts: contexts.into(), by_tmsi, by_supi })
+    }
+}
+
+/// Reads the clock of the database while the set has other members, so that a takeover does not
+/// wait until it can trust that clock. Ends with the shutdown.
+pub(crate) async fn watch_clock(amf: Arc<Amf>, shutdown: Shutdown) {
+    loop {
+        let has_others = amf.contexts.has_other_members();
+        if has_others {
+            let amf = amf.clone();
+            let read = move || amf.peers.set(&amf.config.context_store)?.read_clock();
+            let read = tokio::task::spawn_blocking(read).await;
+            let _ = read.map(|read| read.inspect_err(log_failed_read));
+        }
+        let interval = if has_others { CLOCK_INTERVAL } else { MEMBERS_INTERVAL };
+        tokio::select! {
+            () = tokio::time::sleep(interval) => {}
+            () = shutdown.wait() => return,
+        }
     }
 }
 

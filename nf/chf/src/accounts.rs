@@ -1,5 +1,6 @@
 //! Accounts of subscribers and charging records of sessions, without clock and I/O: the caller
 //! stores the changes.
+use crate::key::Key;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -75,17 +76,6 @@ pub struct Grant {
     pub last: bool,
 }
 
-/// A change that has to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// The account of a subscriber.
-    Account(String),
-    /// The record of a session.
-    Record(u64),
-    /// A record was removed.
-    Removed(u64),
-}
-
 /// Accounts and records.
 pub struct Accounts {
     /// Initial bytes of a new account.
@@ -101,8 +91,14 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Without accounts and records.
-    pub fn new(default: Option<u64>, grant: u64, max_active: usize, max_ended: usize) -> Self {
+    /// Without accounts and records. Sessions get the numbers after `last`.
+    pub fn new(
+        default: Option<u64>,
+        grant: u64,
+        max_active: usize,
+        max_ended: usize,
+        last: u64,
+    ) -> Self {
         Accounts {
             default,
             grant,
@@ -112,7 +108,7 @@ impl Accounts {
             active: 0,
             max_active,
             max_ended,
-            last: 0,
+            last,
         }
     }
 
@@ -123,7 +119,10 @@ impl Accounts {
 
     /// Restores a stored record.
     pub fn restore_record(&mut self, id: u64, record: Record) {
-        self.last = self.last.max(id);
+        // Those of other members of the set have other numbers.
+        if id >> 56 == self.last >> 56 {
+            self.last = self.last.max(id);
+        }
         match record.ended.is_empty() {
             true => self.active += 1,
             false => self.ended.push_back(id),
@@ -140,6 +139,25 @@ impl Accounts {
         self.active += 1;
         self.records.insert(self.last, record);
         Some(self.last)
+    }
+
+    /// Creates an account if it is missing.
+    pub fn create_account(&mut self, supi: &str) {
+        self.account(supi);
+    }
+
+    /// Forgets an account that is not stored here any more.
+    pub fn forget_account(&mut self, supi: &str) {
+        self.accounts.remove(supi);
+    }
+
+    /// Forgets a record that is not stored here any more.
+    pub fn forget_record(&mut self, id: u64) {
+        match self.records.remove(&id) {
+            Some(record) if record.ended.is_empty() => self.active = self.active.saturating_sub(1),
+            Some(_) => self.ended.retain(|ended| *ended != id),
+            None => {}
+        }
     }
 
     /// The account of a subscriber, created if missing.
@@ -204,9 +222,9 @@ impl Accounts {
         Some(Grant { bytes: Some(bytes), last: bytes == free })
     }
 
-    /// Ends a session. Returns its change, and the removal of the oldest record if there are too
-    /// many.
-    pub fn close(&mut self, id: u64, ended: String) -> Vec<Change> {
+    /// Ends a session. Returns the records that have changed: its own, and the oldest one, which is
+    /// removed if there are too many.
+    pub fn close(&mut self, id: u64, ended: String) -> Vec<Key> {
         let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty())
         else {
             return vec![];
@@ -215,11 +233,11 @@ impl Accounts {
         record.groups.values_mut().for_each(|group| group.reserved = 0);
         self.active = self.active.saturating_sub(1);
         self.ended.push_back(id);
-        let mut changed = vec![Change::Record(id)];
+        let mut changed = vec![Key::Record(id)];
         while self.ended.len() > self.max_ended {
             if let Some(oldest) = self.ended.pop_front() {
                 self.records.remove(&oldest);
-                changed.push(Change::Removed(oldest));
+                changed.push(Key::Record(oldest));
             }
         }
         changed
@@ -233,6 +251,14 @@ impl Accounts {
             .filter(|(_, r)| r.supi == supi && r.ended.is_empty())
             .map(|(id, _)| *id)
             .collect()
+    }
+
+    /// Whether an account or record is here.
+    pub fn has(&self, key: &Key) -> bool {
+        match key {
+            Key::Account(supi) => self.accounts.contains_key(supi),
+            Key::Record(id) => self.records.contains_key(id),
+        }
     }
 
     /// A session's record.
@@ -276,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_remaining_bytes_are_granted_in_parts_and_the_last_grant_is_marked() {
-        let mut accounts = Accounts::new(Some(25), 10, 9, 9);
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9, 0);
         let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("x")).unwrap());
         assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(10), last: false }));
         assert_eq!(accounts.grant(b, 1), Some(Grant { bytes: Some(10), last: false }));
@@ -300,7 +326,7 @@ mod tests {
 
     #[test]
     fn rating_groups_of_a_session_share_the_account() {
-        let mut accounts = Accounts::new(Some(25), 10, 9, 9);
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9, 0);
         let a = accounts.open(of("x")).unwrap();
         assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(10), last: false }));
         assert_eq!(accounts.grant(a, 7), Some(Grant { bytes: Some(10), last: false }));
@@ -320,7 +346,7 @@ mod tests {
 
     #[test]
     fn restored_accounts_and_records_continue() {
-        let mut accounts = Accounts::new(Some(5), 10, 9, 9);
+        let mut accounts = Accounts::new(Some(5), 10, 9, 9, 0);
         accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
         accounts.restore_record(
             7,
@@ -339,13 +365,29 @@ mod tests {
     }
 
     #[test]
+    fn records_of_another_member_keep_their_numbers_and_can_be_forgotten() {
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9, 1 << 56);
+        accounts.restore_record(2 << 56 | 5, of("x"));
+        let own = accounts.open(of("x")).unwrap();
+        assert_eq!((own, accounts.active()), (1 << 56 | 1, 2));
+        assert!(accounts.grant(2 << 56 | 5, 1).is_some());
+        accounts.forget_record(2 << 56 | 5);
+        accounts.forget_record(7);
+        accounts.close(own, "then".into());
+        accounts.forget_record(own);
+        assert_eq!((accounts.active(), accounts.records(None, 9).len()), (0, 0));
+        accounts.forget_account("x");
+        assert_eq!(accounts.account_of("x"), None);
+    }
+
+    #[test]
     fn records_are_limited_and_the_oldest_is_removed() {
-        let mut accounts = Accounts::new(None, 10, 2, 1);
+        let mut accounts = Accounts::new(None, 10, 2, 1, 0);
         let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("y")).unwrap());
         assert_eq!(accounts.open(of("z")), None);
-        assert_eq!(accounts.close(a, "1".into()), [Change::Record(a)]);
+        assert_eq!(accounts.close(a, "1".into()), [Key::Record(a)]);
         assert_eq!(accounts.close(a, "1".into()), []);
-        assert_eq!(accounts.close(b, "2".into()), [Change::Record(b), Change::Removed(a)]);
+        assert_eq!(accounts.close(b, "2".into()), [Key::Record(b), Key::Record(a)]);
         assert_eq!((accounts.active(), accounts.records(None, 9).len()), (0, 1));
         assert!(accounts.open(of("z")).is_some());
     }

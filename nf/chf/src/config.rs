@@ -1,4 +1,5 @@
 //! The CHF's section of the configuration.
+use crate::set::SetConfig;
 use martlet_config::Finding;
 use martlet_context_store::ContextStoreConfig;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub struct ChfConfig {
     pub max_sessions: usize,
     /// Maximum number of records of ended sessions.
     pub max_records: usize,
+    /// Membership in a CHF set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<SetConfig>,
     /// Where accounts and records are stored.
     pub context_store: ContextStoreConfig,
 }
@@ -36,6 +40,7 @@ impl Default for ChfConfig {
             quota: None,
             max_sessions: 400_000,
             max_records: 100_000,
+            set: None,
             context_store: ContextStoreConfig::default(),
         }
     }
@@ -58,6 +63,8 @@ impl ChfConfig {
         if self.max_records == 0 {
             wrong("max_records", "with 0 no record is stored: write 100000");
         }
+        let set = self.set.iter().flat_map(SetConfig::check);
+        findings.extend(set.map(|finding| finding.within("set")));
         findings
     }
 }

@@ -6,16 +6,21 @@
 
 mod accounts;
 mod config;
+mod key;
 mod service;
+mod set;
 
-pub use accounts::{Account, Accounts, Change, Grant, Record, Usage};
+pub use accounts::{Account, Accounts, Grant, Record, Usage};
 pub use config::ChfConfig;
+pub use key::Key;
+pub use set::SetConfig;
 
 use martlet_context_store::ContextStore;
-use martlet_nf::{NetworkFunction, NfContext, NotReady, StartError};
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
-use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
+use set::{Server, Set};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -30,7 +35,9 @@ pub struct Chf {
     /// The notification URI of each session's SMF.
     notify: Mutex<HashMap<u64, String>>,
     /// The database of accounts and records.
-    store: ContextStore,
+    store: Arc<ContextStore>,
+    /// The set that shares the database.
+    set: Option<Set>,
 }
 
 impl Chf {
@@ -42,23 +49,20 @@ impl Chf {
         self.notify.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Stores changed accounts and records.
-    fn persist(&self, accounts: &Accounts, changed: &[Change]) {
-        for one in changed {
-            let (id, value) = match one {
-                Change::Account(supi) => (
-                    format!("account {supi}"),
-                    accounts.account_of(supi).and_then(|account| serde_json::to_vec(account).ok()),
-                ),
-                Change::Record(id) => (
-                    format!("record {id}"),
-                    accounts.record(*id).and_then(|record| serde_json::to_vec(record).ok()),
-                ),
-                Change::Removed(id) => (format!("record {id}"), None),
+    /// Stores changed accounts and records, and removes those that are gone.
+    fn persist(&self, accounts: &Accounts, changed: &[Key]) {
+        for key in changed {
+            let value = match key {
+                Key::Account(supi) => {
+                    accounts.account_of(supi).and_then(|account| serde_json::to_vec(account).ok())
+                }
+                Key::Record(id) => {
+                    accounts.record(*id).and_then(|record| serde_json::to_vec(record).ok())
+                }
             };
             match value {
-                Some(value) => self.store.put(id, value),
-                None => self.store.remove(id),
+                Some(value) => self.store.put(key.to_string(), value),
+                None => self.store.remove(key.to_string()),
             }
         }
     }
@@ -81,16 +85,25 @@ impl Chf {
     }
 
     /// `martlet charging set`: sets an account and notifies the SMFs of its sessions.
-    fn set(self: &Arc<Self>, supi: &str, left: Option<u64>) -> serde_json::Value {
+    async fn set(
+        self: Arc<Self>,
+        supi: String,
+        left: Option<u64>,
+    ) -> Result<serde_json::Value, Problem> {
+        let supi = supi.as_str();
+        if let Server::Other(owner, _) = self.server_of(&Key::Account(supi.into())).await? {
+            let detail = format!("the account is at the CHF {owner}: send the command there");
+            return Err(Problem::new(409, "RESOURCE_AT_OTHER_MEMBER").detail(detail));
+        }
         let sessions = {
             let mut accounts = self.accounts();
             let sessions = accounts.set(supi, left);
-            self.persist(&accounts, &[Change::Account(supi.to_string())]);
+            self.persist(&accounts, &[Key::Account(supi.to_string())]);
             sessions
         };
         let chf = self.clone();
         martlet_nf::spawn(async move { service::reauthorize(&chf, &sessions).await });
-        self.show(Some(supi))
+        Ok(self.show(Some(supi)))
     }
 }
 
@@ -101,42 +114,45 @@ impl NetworkFunction for Chf {
     async fn create(config: ChfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let failed =
             |error| StartError(format!("{error}; `chf.context_store` configures the database"));
-        let (store, stored) = ContextStore::open(&config.context_store, "chf").map_err(failed)?;
-        let mut accounts =
-            Accounts::new(config.quota, config.grant, config.max_sessions, config.max_records);
-        let mut records = Vec::new();
-        for (id, value) in stored {
-            match id.split_once(' ') {
-                Some(("account", supi)) => {
-                    if let Ok(account) = serde_json::from_slice(&value) {
-                        accounts.restore_account(supi.to_string(), account);
-                    }
-                }
-                Some(("record", number)) => {
-                    records.extend(
-                        number
-                            .parse::<u64>()
-                            .ok()
-                            .zip(serde_json::from_slice::<Record>(&value).ok()),
-                    );
-                }
-                _ => {}
-            }
-        }
-        // In order of their end.
-        records.sort_unstable_by_key(|(id, _)| *id);
-        records.into_iter().for_each(|(id, record)| accounts.restore_record(id, record));
-        Ok(Arc::new(Chf {
+        let set = config.set.as_ref();
+        let (store, stored) =
+            ContextStore::open(&config.context_store, &set::owner(set)).map_err(failed)?;
+        let mut accounts = Accounts::new(
+            config.quota,
+            config.grant,
+            config.max_sessions,
+            config.max_records,
+            set::first_id(set),
+        );
+        set::restore(&mut accounts, stored);
+        let set = Set::open(set, &config.context_store).map_err(failed)?;
+        let chf = Arc::new(Chf {
             config,
             context,
             accounts: Mutex::new(accounts),
             notify: Mutex::default(),
-            store,
-        }))
+            store: Arc::new(store),
+            set,
+        });
+        chf.announce();
+        Ok(chf)
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         NCHF_CONVERGEDCHARGING.routes(self.clone())
+    }
+
+    fn profile(&self, profile: &mut NfProfile) {
+        profile.nf_set_id_list = self.config.set.as_ref().map(|set| vec![set.name()]);
+    }
+
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        tokio::select! {
+            () = shutdown.wait() => Ok(()),
+            superseded = self.store.watch(|id| self.revoked(id)) => {
+                Err(StartError(superseded.to_string()))
+            }
+        }
     }
 
     fn ask(
@@ -144,18 +160,26 @@ impl NetworkFunction for Chf {
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
         let words: Vec<&str> = question.split('/').collect();
-        let answer = match words.as_slice() {
-            ["charging"] => Ok(self.show(None)),
-            ["charging", supi] => Ok(self.show(Some(supi))),
-            ["charging", supi, "unlimited"] => Ok(self.set(supi, None)),
-            ["charging", supi, octets] => match octets.parse() {
-                Ok(octets) => Ok(self.set(supi, Some(octets))),
-                Err(_) => Err(Problem::new(400, "INVALID_QUERY_PARAM")
-                    .detail("bytes are a number, or unlimited")),
-            },
+        let (supi, left) = match words.as_slice() {
+            ["charging"] => {
+                let shown = self.show(None);
+                return Some(Box::pin(async move { Ok(shown) }));
+            }
+            ["charging", supi] => {
+                let shown = self.show(Some(supi));
+                return Some(Box::pin(async move { Ok(shown) }));
+            }
+            ["charging", supi, "unlimited"] => (supi.to_string(), Ok(None)),
+            ["charging", supi, octets] => (supi.to_string(), octets.parse().map(Some)),
             _ => return None,
         };
-        Some(Box::pin(async move { answer }))
+        let chf = self.clone();
+        Some(Box::pin(async move {
+            let left = left.map_err(|_| {
+                Problem::new(400, "INVALID_QUERY_PARAM").detail("bytes are a number, or unlimited")
+            })?;
+            chf.set(supi, left).await
+        }))
     }
 
     fn ready(&self) -> Result<(), NotReady> {

@@ -1,5 +1,6 @@
 //! Nchf_ConvergedCharging (TS 32.290, 6.2; TS 32.291, 5.2).
-use crate::{Change, Chf, Record};
+use crate::set::Server;
+use crate::{Chf, Key, Record};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nchf_converged_charging::{
@@ -56,7 +57,7 @@ impl Chf {
             }
             answers.push(answer);
         }
-        self.persist(&accounts, &[Change::Account(supi), Change::Record(id)]);
+        self.persist(&accounts, &[Key::Account(supi), Key::Record(id)]);
         ChargingDataResponse {
             invocation_time_stamp: DateTime::now(),
             invocation_sequence_number: request.invocation_sequence_number,
@@ -101,12 +102,39 @@ fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
     })
 }
 
-impl ChfConvergedCharging for Chf {
-    async fn post_chargingdata(
+/// Whether a member of the set did not answer.
+fn is_absent(problem: &Problem) -> bool {
+    problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
+}
+
+/// Serves a request here, or at the member of the set that has the account or record: `$here`, or
+/// the call `$call` of its client.
+macro_rules! at_owner {
+    ($chf:expr, $key:expr, $client:ident => $call:expr, $here:expr) => {{
+        let key = $key;
+        let mut attempts = 0;
+        loop {
+            match $chf.server_of(&key).await? {
+                Server::Here => break $here,
+                Server::Other(owner, $client) => match $call.await {
+                    Err(problem) if is_absent(&problem) && attempts < 2 => {
+                        tracing::warn!(owner, %problem, "CHF of the set does not respond");
+                        attempts += 1;
+                        $chf.take_over(&owner).await?;
+                    }
+                    answer => break answer,
+                },
+            }
+        }
+    }};
+}
+
+impl Chf {
+    async fn create(
         &self,
+        record: Record,
         body: ChargingDataRequest,
     ) -> Result<Created<ChargingDataResponse>, Problem> {
-        let record = record(&body)?;
         if let Some(uri) = &body.notify_uri {
             self.context.check_callback(uri).await?;
         }
@@ -123,12 +151,12 @@ impl ChfConvergedCharging for Chf {
         Ok(Created { location, body: answer })
     }
 
-    async fn update_chargingdata(
+    async fn update(
         &self,
-        charging_data_ref: &str,
+        reference: &str,
         body: ChargingDataRequest,
     ) -> Result<ChargingDataResponse, Problem> {
-        let id = self.find(charging_data_ref)?;
+        let id = self.find(reference)?;
         if let Some(uri) = &body.notify_uri {
             self.context.check_callback(uri).await?;
             self.notify().insert(id, uri.clone());
@@ -136,18 +164,50 @@ impl ChfConvergedCharging for Chf {
         Ok(self.charge(id, &body))
     }
 
-    async fn release_chargingdata(
-        &self,
-        charging_data_ref: &str,
-        body: ChargingDataRequest,
-    ) -> Result<(), Problem> {
-        let id = self.find(charging_data_ref)?;
+    fn release(&self, reference: &str, body: ChargingDataRequest) -> Result<(), Problem> {
+        let id = self.find(reference)?;
         self.notify().remove(&id);
         self.charge(id, &body);
         let mut accounts = self.accounts();
         let changed = accounts.close(id, body.invocation_time_stamp.to_string());
         self.persist(&accounts, &changed);
         Ok(())
+    }
+}
+
+fn key(reference: &str) -> Result<Key, Problem> {
+    reference.parse().map(Key::Record).map_err(|_| unknown(reference))
+}
+
+impl ChfConvergedCharging for Chf {
+    async fn post_chargingdata(
+        &self,
+        body: ChargingDataRequest,
+    ) -> Result<Created<ChargingDataResponse>, Problem> {
+        let record = record(&body)?;
+        at_owner!(self, Key::Account(record.supi.clone()),
+            client => client.post_chargingdata(body.clone()),
+            self.create(record, body).await)
+    }
+
+    async fn update_chargingdata(
+        &self,
+        charging_data_ref: &str,
+        body: ChargingDataRequest,
+    ) -> Result<ChargingDataResponse, Problem> {
+        at_owner!(self, key(charging_data_ref)?,
+            client => client.update_chargingdata(charging_data_ref, body.clone()),
+            self.update(charging_data_ref, body).await)
+    }
+
+    async fn release_chargingdata(
+        &self,
+        charging_data_ref: &str,
+        body: ChargingDataRequest,
+    ) -> Result<(), Problem> {
+        at_owner!(self, key(charging_data_ref)?,
+            client => client.release_chargingdata(charging_data_ref, body.clone()),
+            self.release(charging_data_ref, body))
     }
 }
 

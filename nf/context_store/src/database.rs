@@ -7,17 +7,49 @@
 //! member's row in `member` and therefore exclude each other. Each process that opens the contexts
 //! of an owner increments the owner's epoch, by which an earlier process learns that it is
 //! superseded.
-use martlet_store::connection::{Client, open_postgres, open_sqlite};
+use crate::server_clock::{Reading, ServerClock};
+use martlet_store::connection::{Client, Transaction, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
 use rusqlite::OptionalExtension;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-/// A lease with more milliseconds left comes from a clock that was wrong, and counts as expired.
+/// Longest lease, in milliseconds.
 const MAX_LEASE: i64 = 120_000;
 
 pub(crate) enum ContextDatabase {
     Sqlite(rusqlite::Connection),
-    Postgres(Box<Client>),
+    Postgres(Box<Server>),
+}
+
+/// A connection to a PostgreSQL server, and what it has seen of the server's clock.
+pub(crate) struct Server {
+    client: Client,
+    clock: ServerClock,
+}
+
+impl Server {
+    fn open(url: &str) -> Result<Server, StoreError> {
+        let mut server = Server { client: open_postgres(url)?, clock: ServerClock::default() };
+        server.read_clock()?;
+        Ok(server)
+    }
+
+    /// The client, connected again if the connection is closed. The server may be another one
+    /// then, whose clock differs.
+    fn connected(&mut self) -> Result<&mut Client, StoreError> {
+        if self.client.is_closed() {
+            self.client.reconnect()?;
+            self.clock.reconnected();
+        }
+        Ok(&mut self.client)
+    }
+
+    fn read_clock(&mut self) -> Result<(), StoreError> {
+        let sent = Instant::now();
+        let row = self.connected()?.query_one(&format!("SELECT {POSTGRES_NOW}"), &[])?;
+        self.clock.read(Reading { sent, answered: Instant::now(), server_ms: row.get(0) });
+        Ok(())
+    }
 }
 
 /// The process that writes.
@@ -88,10 +120,11 @@ fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(MAX_LEASE)
 }
 
-/// The rest of a lease; `None` if it has expired.
-fn remaining(until: i64, now: i64) -> Option<Duration> {
+/// The rest of a lease by the clock of this machine, which its owner reads, too; `None` if it has
+/// expired. One that lasts longer than `lease` was stored before the clock was set back.
+fn remaining(until: i64, now: i64, lease: Duration) -> Option<Duration> {
     let rest = until.saturating_sub(now);
-    (1..=MAX_LEASE).contains(&rest).then(|| Duration::from_millis(rest.unsigned_abs()))
+    (rest > 0).then(|| Duration::from_millis(rest.unsigned_abs()).min(lease))
 }
 
 /// The first name after all that begin with `prefix`, which ends with an ASCII character.
@@ -102,20 +135,12 @@ fn after_prefix(prefix: &str) -> String {
     name
 }
 
-/// Connects again if the connection is closed.
-fn reconnected(client: &mut Client) -> Result<(), StoreError> {
-    match client.is_closed() {
-        true => client.reconnect(),
-        false => Ok(()),
-    }
-}
-
 impl ContextDatabase {
     pub(crate) fn open(url: &DatabaseUrl) -> Result<ContextDatabase, StoreError> {
         match url {
             DatabaseUrl::Memory => Err(StoreError::InMemory),
             DatabaseUrl::File(path) => open_sqlite(path).map(ContextDatabase::Sqlite),
-            DatabaseUrl::Postgres(url) => Ok(ContextDatabase::Postgres(open_postgres(url)?.into())),
+            DatabaseUrl::Postgres(url) => Ok(ContextDatabase::Postgres(Server::open(url)?.into())),
         }
     }
 
@@ -143,8 +168,8 @@ impl ContextDatabase {
                 let rows = statement.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
                 Ok(rows.collect::<Result<_, _>>()?)
             }
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
                 let rows = client
                     .query("SELECT id, value FROM state WHERE owner = $1 ORDER BY id", &[&owner])?;
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
@@ -164,8 +189,8 @@ impl ContextDatabase {
                     statement.query_map(rusqlite::params![length, prefix], |row| row.get(0))?;
                 Ok(rows.collect::<Result<_, _>>()?)
             }
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
                 let sql = "SELECT owner FROM member WHERE owner >= $1 AND owner < $2 ORDER BY \
                            owner";
                 let rows = client.query(sql, &[&prefix, &after_prefix(prefix)])?;
@@ -188,12 +213,20 @@ impl ContextDatabase {
                     .query_map([prefix, &end, id], |row| Ok((row.get(0)?, row.get(1)?)))?;
                 Ok(rows.collect::<Result<_, _>>()?)
             }
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
-                let sql = "SELECT m.owner, s.value FROM member m LEFT JOIN state s ON s.owner = \
-                           m.owner AND s.id = $3 WHERE m.owner >= $1 AND m.owner < $2 ORDER BY \
-                           m.owner";
-                let rows = client.query(sql, &[&prefix, &end, &id])?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
+                let sql = format!(
+                    "SELECT m.owner, s.value, {POSTGRES_NOW} FROM member m LEFT JOIN state s ON \
+                     s.owner = m.owner AND s.id = $3 WHERE m.owner >= $1 AND m.owner < $2 ORDER BY \
+                     m.owner"
+                );
+                let sent = Instant::now();
+                let rows = client.query(&sql, &[&prefix, &end, &id])?;
+                // Every reader of the members so has read the clock before a takeover.
+                if let Some(row) = rows.first() {
+                    let (answered, server_ms) = (Instant::now(), row.get(2));
+                    server.clock.read(Reading { sent, answered, server_ms });
+                }
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
             }
         }
@@ -213,8 +246,8 @@ impl ContextDatabase {
                 let mut statement = connection.prepare_cached(sql)?;
                 Ok(statement.query_row([prefix, &end, id], |row| row.get(0)).optional()?)
             }
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
                 let sql = "SELECT m.owner FROM member m JOIN state s ON s.owner = m.owner AND \
                            s.id = $3 WHERE m.owner >= $1 AND m.owner < $2 ORDER BY m.owner LIMIT 1";
                 Ok(client.query_opt(sql, &[&prefix, &end, &id])?.map(|row| row.get(0)))
@@ -231,8 +264,8 @@ impl ContextDatabase {
                 let mut rows = statement.query_map([owner, id], |row| row.get(0))?;
                 Ok(rows.next().transpose()?)
             }
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
                 let sql = "SELECT value FROM state WHERE owner = $1 AND id = $2";
                 Ok(client.query_opt(sql, &[&owner, &id])?.map(|row| row.get(0)))
             }
@@ -241,19 +274,30 @@ impl ContextDatabase {
 
     /// Takes contexts over from an owner whose lease has expired, all in one transaction. Where the
     /// claimant has a name, they are its own in the same transaction, so that none is lost with an
-    /// answer of the database or with the claimant.
+    /// answer of the database or with the claimant. `lease` is the length of the set's leases.
     pub(crate) fn claim(
         &mut self,
         owner: &str,
         ids: &[String],
         claimant: Option<&NewOwner<'_>>,
+        lease: Duration,
     ) -> Result<Claim, StoreError> {
         match self {
-            ContextDatabase::Sqlite(connection) => claim_sqlite(connection, owner, ids, claimant),
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
-                claim_postgres(client, owner, ids, claimant)
+            ContextDatabase::Sqlite(connection) => {
+                claim_sqlite(connection, owner, ids, claimant, lease)
             }
+            ContextDatabase::Postgres(server) => {
+                server.connected()?;
+                claim_postgres(server, owner, ids, claimant, lease)
+            }
+        }
+    }
+
+    /// Reads the server's clock, so that a takeover can trust it. Nothing for a file.
+    pub(crate) fn read_clock(&mut self) -> Result<(), StoreError> {
+        match self {
+            ContextDatabase::Sqlite(_) => Ok(()),
+            ContextDatabase::Postgres(server) => server.read_clock(),
         }
     }
 
@@ -271,8 +315,8 @@ impl ContextDatabase {
                 }
                 Ok(all)
             }
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
                 let sql = "SELECT id, value FROM state WHERE owner = $1 AND id = ANY($2)";
                 let rows = client.query(sql, &[&owner, &ids])?;
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
@@ -288,7 +332,8 @@ impl ContextDatabase {
                 let sql = "UPDATE member SET until = 0 WHERE owner = ?1 AND epoch = ?2";
                 connection.execute(sql, rusqlite::params![member.owner, epoch])?;
             }
-            ContextDatabase::Postgres(client) => {
+            ContextDatabase::Postgres(server) => {
+                let client = &mut server.client;
                 let sql = "UPDATE member SET until = 0 WHERE owner = $1 AND epoch = $2";
                 client.execute(sql, &[&member.owner, &epoch])?;
             }
@@ -305,8 +350,8 @@ impl ContextDatabase {
     ) -> Result<Renewal, StoreError> {
         let (renewal, epoch) = match self {
             ContextDatabase::Sqlite(connection) => write_sqlite(connection, member, batch)?,
-            ContextDatabase::Postgres(client) => {
-                reconnected(client)?;
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
                 write_postgres(client, member, batch)?
             }
         };
@@ -320,12 +365,13 @@ fn claim_sqlite(
     owner: &str,
     ids: &[String],
     claimant: Option<&NewOwner<'_>>,
+    lease: Duration,
 ) -> Result<Claim, StoreError> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let sql = "SELECT until FROM member WHERE owner = ?1";
     let until: Option<i64> = transaction.query_row(sql, [owner], |row| row.get(0)).optional()?;
-    if let Some(rest) = until.and_then(|until| remaining(until, now())) {
+    if let Some(rest) = until.and_then(|until| remaining(until, now(), lease)) {
         return Ok(Claim::Leased(rest));
     }
     let mut taken = Vec::new();
@@ -353,16 +399,16 @@ fn claim_sqlite(
 }
 
 fn claim_postgres(
-    client: &mut Client,
+    server: &mut Server,
     owner: &str,
     ids: &[String],
     claimant: Option<&NewOwner<'_>>,
+    lease: Duration,
 ) -> Result<Claim, StoreError> {
-    let mut transaction = client.transaction()?;
-    let sql = format!("SELECT until, {POSTGRES_NOW} FROM member WHERE owner = $1 FOR UPDATE");
-    let row = transaction.query_opt(&sql, &[&owner])?;
-    if let Some(rest) = row.and_then(|row| remaining(row.get(0), row.get(1))) {
-        return Ok(Claim::Leased(rest));
+    let mut transaction = server.client.transaction()?;
+    let remaining = lock_lease(&mut transaction, &mut server.clock, owner, lease)?;
+    if !remaining.is_zero() {
+        return Ok(Claim::Leased(remaining));
     }
     let sql = "DELETE FROM state WHERE owner = $1 AND id = ANY($2) RETURNING id, value";
     let rows = transaction.query(sql, &[&owner, &ids])?;
@@ -383,6 +429,27 @@ fn claim_postgres(
     }
     transaction.commit()?;
     Ok(Claim::Taken(taken))
+}
+
+/// Locks a member's row, and returns the rest of its lease.
+fn lock_lease(
+    transaction: &mut Transaction<'_>,
+    clock: &mut ServerClock,
+    owner: &str,
+    lease: Duration,
+) -> Result<Duration, StoreError> {
+    let sql = "SELECT until FROM member WHERE owner = $1 FOR UPDATE";
+    let Some(row) = transaction.query_opt(sql, &[&owner])? else { return Ok(Duration::ZERO) };
+    let until: i64 = row.get(0);
+    // It ended in order.
+    if until == 0 {
+        return Ok(Duration::ZERO);
+    }
+    // Read once the row is locked, for which the statement may have waited.
+    let sent = Instant::now();
+    let row = transaction.query_one(&format!("SELECT {POSTGRES_NOW}"), &[])?;
+    let reading = Reading { sent, answered: Instant::now(), server_ms: row.get(0) };
+    Ok(clock.remaining(owner, until, reading, lease))
 }
 
 fn write_sqlite(

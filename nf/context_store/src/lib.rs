@@ -15,6 +15,7 @@
 //! | `group_commit` | the thread that writes pending changes, many in one transaction |
 //! | `lease` | whether this process still owns its contexts |
 //! | `takeover` | contexts of another member of the set |
+//! | `server_clock` | whether the end of a lease by the server's clock can be trusted |
 //! | `persisted` | what an NF implements for the stored form of its contexts |
 //! | `restoration` | gives stored contexts back to the NF after a restart |
 //! | `database` | the SQL tables of contexts and members, in SQLite and PostgreSQL |
@@ -58,6 +59,7 @@ mod lease;
 mod persisted;
 mod queue;
 mod restoration;
+mod server_clock;
 mod takeover;
 mod write_behind;
 

@@ -19,6 +19,8 @@ pub struct SetContexts {
     seal: Seal,
     /// The name under which this process stores what it takes over; `None`: the caller stores it.
     own: Option<String>,
+    /// The length of the set's leases.
+    lease: Duration,
     /// Contexts by their former owner that a failed attempt may have taken over.
     uncertain: Mutex<HashMap<String, HashSet<String>>>,
 }
@@ -40,7 +42,8 @@ impl SetContexts {
             scope.spawn(|| ContextDatabase::open(&url)).join().unwrap_or(Err(StoreError::Ended))
         })?;
         let (database, own) = (Mutex::new(Some(opened)), own.map(str::to_string));
-        Ok(Arc::new(SetContexts { database, seal, own, uncertain: Mutex::default() }))
+        let lease = config.lease();
+        Ok(Arc::new(SetContexts { database, seal, own, lease, uncertain: Mutex::default() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ContextDatabase>> {
@@ -71,6 +74,15 @@ impl SetContexts {
             Ok((owner, value))
         };
         members.into_iter().map(open).collect()
+    }
+
+    /// Reads the server's clock, which a takeover trusts only if it has run evenly for as long as a
+    /// lease lasts. Without a reading every 100 s, a takeover waits for that time.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn read_clock(&self) -> Result<(), StoreError> {
+        self.with(|database| database.read_clock())
     }
 
     /// The member that has a context, of those whose names begin with `prefix`.
@@ -195,8 +207,10 @@ impl PeerContexts {
             self.set.seal.seal(&row_name(own.unwrap_or_default(), id), &value)
         };
         let claimant = own.map(|name| NewOwner { name, reseal: &reseal });
-        let claim =
-            || self.set.with(|database| database.claim(&self.owner, ids, claimant.as_ref()));
+        let claim = || {
+            let lease = self.set.lease;
+            self.set.with(|database| database.claim(&self.owner, ids, claimant.as_ref(), lease))
+        };
         let mut outcome = claim()?;
         if let Claim::Leased(remaining) = outcome {
             std::thread::sleep(remaining + LEASE_MARGIN);

@@ -170,6 +170,11 @@ impl ContextStore {
         Some(overdue).filter(|overdue| !overdue.is_zero())
     }
 
+    /// Whether the set had another member when the database last answered.
+    pub fn has_other_members(&self) -> bool {
+        self.0.as_ref().is_some_and(|store| store.queue.has_other_members.load(Ordering::Relaxed))
+    }
+
     /// This process owns a context again: it has taken over a context that was revoked before.
     pub fn regain(&self, id: &str) {
         if let Some(store) = &self.0 {

@@ -273,7 +273,9 @@ impl SessionLayer for SessionTable {
             .at(upf)
             .filter(|entry| entry.handle.send(SessionEvent::UpfFailed(upf.into())))
             .count();
-        tracing::warn!(%upf, sessions = affected, "UPF failed");
+        if let Some(suppressed) = martlet_log_limit::line("upf_failed", upf) {
+            tracing::warn!(%upf, sessions = affected, suppressed, "UPF failed");
+        }
     }
 
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool {

@@ -3,13 +3,16 @@ use crate::Udm;
 use martlet_nf::NfContext;
 use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, path_segment, trace};
 use martlet_sbi_api::common::PatchResult;
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nudm_uecm::{
     Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData,
     DeregistrationReason, FeaturesQuery, RegistrationDataSetName, RegistrationDataSets,
     RegistrationsQuery, SmfDeregistrationQuery, SmfRegistration, SmfRegistrationInfo,
     SmfRegistrationsQuery, UdmUeContextManagement,
 };
-use martlet_sbi_api::nudr_dr::FieldsQuery;
+use martlet_sbi_api::nudr_dr::{FieldsQuery, UdrDataRepositoryClient};
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// None if the subscriber has no such context.
 fn if_found<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
@@ -65,7 +68,7 @@ impl UdmUeContextManagement for Udm {
             let initial = new.initial_registration_ind == Some(true);
             let reply = udr.create_amf_context_3gpp(&supi, new).await;
             if let (Ok(_), Some(old)) = (&reply, old) {
-                notify_old_amf(&context, &supi, old, initial);
+                notify_old_amf(&context, udr.clone(), &supi, old, initial);
             }
             let _ = answer.send(reply);
         });
@@ -196,23 +199,56 @@ impl UdmUeContextManagement for Udm {
     }
 }
 
+/// Pauses between attempts to notify the previous AMF: the first one, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const NOTIFICATION_ATTEMPTS: u32 = 10;
+/// Notifications that are repeated at the same time. Others are sent once.
+const MAX_REPEATED: usize = 1000;
+static REPEATED: Semaphore = Semaphore::const_new(MAX_REPEATED);
+
 /// Nudm_UECM_DeregistrationNotification to the previous AMF (TS 23.502, 4.2.2.2.2, step 14d), in
-/// the background.
-fn notify_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
+/// the background. It is repeated while that AMF does not respond: otherwise it would keep the UE
+/// registered.
+fn notify_old_amf(
+    context: &NfContext,
+    udr: UdrDataRepositoryClient,
+    supi: &str,
+    old: Amf3GppAccessRegistration,
+    initial: bool,
+) {
     let reason = match initial {
         true => DeregistrationReason::UeInitialRegistration,
         false => DeregistrationReason::UeRegistrationAreaChange,
     };
     let body = DeregistrationData::new(reason);
     let (peer, supi) = (context.callback_peer().about(supi), supi.to_string());
+    let (uri, shutdown) = (old.dereg_callback_uri, context.shutdown());
     martlet_nf::spawn(async move {
-        let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
-        if let Err(problem) = amf.deregistration_notify(&old.dereg_callback_uri, body).await {
+        let amf = AmfCallbackClient::new(peer);
+        let mut pause = FIRST_PAUSE;
+        let mut permit = None;
+        for attempt in 1.. {
+            let Err(problem) = amf.deregistration_notify(&uri, body.clone()).await else { return };
             tracing::info!(
-                %supi,
-                %problem,
+                %supi, %problem, attempt,
                 "deregistration notification to the previous AMF failed"
             );
+            let is_absent = problem.transport.is_some() || problem.status() >= 500;
+            permit = permit.or_else(|| REPEATED.try_acquire().ok());
+            if !is_absent || permit.is_none() || attempt == NOTIFICATION_ATTEMPTS {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = shutdown.wait() => return,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            // The UE may have returned to that AMF.
+            let now = udr.query_amf_context_3gpp(&supi, FieldsQuery::default()).await;
+            if now.is_ok_and(|now| now.dereg_callback_uri == uri) {
+                return;
+            }
         }
     });
 }

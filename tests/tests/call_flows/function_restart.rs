@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, ServicePurpose, Ue};
 use martlet_tasks::Fault;
-use martlet_tests::{GATEWAY, MetricDelta, TestCore, in_namespace_within, reaches};
+use martlet_tests::{GATEWAY, MetricDelta, TestCore, eventually, in_namespace_within, reaches};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// The tests of this file count crashes and panics in metrics, which all cores of a process share.
-static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+pub static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Time limit of a test.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -45,6 +45,17 @@ fn entry(core: &TestCore, name: &str) -> Value {
 
 fn restarts(core: &TestCore, name: &str) -> u64 {
     entry(core, name)["restarts"].as_u64().unwrap_or(u64::MAX)
+}
+
+/// Ends a function by a panic, and waits until it runs again with its contexts from the store.
+pub async fn restart(core: &TestCore, name: &str) -> Result<()> {
+    let before = restarts(core, name);
+    ensure!(core.core.inject(name, Fault::Essential(0)), "{name} does not run");
+    let runs = || {
+        let entry = entry(core, name);
+        (entry["restarts"] == before + 1 && entry["state"] == "running").then_some(())
+    };
+    eventually("the function runs again", runs, || entry(core, name).to_string()).await
 }
 
 /// A gNB that connects again whenever its association ends, and UEs that register, use a session

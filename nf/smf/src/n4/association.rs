@@ -218,7 +218,7 @@ impl N4 {
     /// Sets an association up and monitors it, again and again. Never returns.
     pub(super) async fn maintain_association(&self, upf: SocketAddr, sessions: &impl SessionLayer) {
         loop {
-            let (recovery, retained) = self.associate(upf).await;
+            let (recovery, retained) = self.associate(upf, sessions).await;
             let was_up = self.set_up(upf, recovery);
             let is_first = self.generation(upf) == 1 && self.has_restored_sessions;
             if was_up || is_first && !retained {
@@ -282,8 +282,9 @@ impl N4 {
     }
 
     /// Requests an association until the UPF accepts. Returns its recovery time stamp, and whether
-    /// it has retained the sessions.
-    async fn associate(&self, upf: SocketAddr) -> (u32, bool) {
+    /// it has retained the sessions. Sessions that it has move to another UPF meanwhile, as soon as
+    /// there is one: also those that were restored or taken over after the UPF had failed.
+    async fn associate(&self, upf: SocketAddr, sessions: &impl SessionLayer) -> (u32, bool) {
         let mut retry = FIRST_RETRY;
         loop {
             let request = AssociationSetupRequest {
@@ -304,7 +305,12 @@ impl N4 {
                 Ok(other) => {
                     tracing::warn!(%upf, answer = other.name(), "UPF rejects association")
                 }
-                Err(error) => self.unavailable(upf, &error),
+                Err(error) => {
+                    self.unavailable(upf, &error);
+                    if sessions.sessions_at(upf) > 0 {
+                        sessions.upf_failed(upf);
+                    }
+                }
             }
             tokio::time::sleep(retry).await;
             retry = (retry * 2).min(LAST_RETRY);

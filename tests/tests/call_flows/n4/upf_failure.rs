@@ -1,4 +1,6 @@
 //! UPFs that are out of reach or lost (TS 23.527, 4.2; TS 29.244, 6.2.2).
+#[cfg(debug_assertions)]
+use crate::function_restart::{ALONE, restart};
 use crate::session::with_second_upf;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
@@ -50,6 +52,9 @@ fn unreachable_upf_rejects_new_sessions_and_keeps_others() {
     });
 }
 
+/// What [`sessions_at_first_upf`] returns.
+type AtFirstUpf = (SeparateUpf, TestCore, Gnb, (Ue, Ipv4Addr), (Ue, Ipv4Addr));
+
 /// A core whose UPF took over the sessions of another UPF, which has stopped.
 struct SessionsAtAnotherUpf {
     core: TestCore,
@@ -60,47 +65,16 @@ struct SessionsAtAnotherUpf {
     idle: (Ue, Ipv4Addr),
 }
 
-/// `None` where the test is skipped.
-async fn sessions_at_another_upf() -> Result<Option<SessionsAtAnotherUpf>> {
-    let second = with_second_upf(Sbi::Local, |config| {
-        config.smf.upfs.reverse();
-        (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
-    });
-    let Some((upf, core)) = second.await? else { return Ok(None) };
-    let gnb = core.gnb(1).await?;
-    let active = core.ue_with_session(&gnb, 1).await?;
-    let idle = core.ue_with_session(&gnb, 2).await?;
-    reaches(&active.0, 1, GATEWAY).await?;
-    idle.0.release_to_idle().await?;
-    core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
-    upf.until_sessions(2).await?;
-    upf.stop().await?;
-    let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
-    eventually("the other UPF has the sessions", moved, || core.status("upf").to_string()).await?;
-    Ok(Some(SessionsAtAnotherUpf { core, gnb, active, idle }))
-}
+impl SessionsAtAnotherUpf {
+    async fn until_moved(&self) -> Result<()> {
+        let core = &self.core;
+        let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
+        eventually("the other UPF has the sessions", moved, || core.status("upf").to_string()).await
+    }
 
-#[test]
-fn sessions_of_a_lost_upf_move_to_another() {
-    in_namespace(|| async {
-        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
-        let SessionsAtAnotherUpf { core, active, idle, .. } = lost;
-        let ((active, from), (idle, to)) = (active, idle);
-        // The addresses are the same, and the idle UE is paged. Packets are lost until the gNB
-        // knows the new tunnel.
-        until_packet_passes(&active, from, &idle, to, 3).await?;
-        until_packet_passes(&idle, to, &active, from, 4).await?;
-        active.deregister().await?;
-        idle.deregister().await?;
-        core.until_all_released().await
-    });
-}
-
-#[test]
-fn sessions_return_to_a_upf_that_is_back() {
-    in_namespace(|| async {
-        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
-        let SessionsAtAnotherUpf { core, gnb, active, idle } = lost;
+    /// Starts the first UPF again, to which the sessions return.
+    async fn return_to_their_upf(self) -> Result<()> {
+        let SessionsAtAnotherUpf { core, gnb, active, idle } = self;
         let ((active, from), (idle, to)) = (active, idle);
         let at_other = |wanted: u64| {
             let core = &core;
@@ -129,6 +103,91 @@ fn sessions_return_to_a_upf_that_is_back() {
         }
         upf.until_sessions(0).await?;
         core.until_all_released().await
+    }
+}
+
+/// A UPF, a core with another one, and two UEs with sessions at the first: one in CM-CONNECTED, one
+/// in CM-IDLE, each with its address. `None` where the test is skipped.
+async fn sessions_at_first_upf() -> Result<Option<AtFirstUpf>> {
+    let second = with_second_upf(Sbi::Local, |config| {
+        config.smf.upfs.reverse();
+        (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
+    });
+    let Some((upf, core)) = second.await? else { return Ok(None) };
+    let gnb = core.gnb(1).await?;
+    let active = core.ue_with_session(&gnb, 1).await?;
+    let idle = core.ue_with_session(&gnb, 2).await?;
+    reaches(&active.0, 1, GATEWAY).await?;
+    idle.0.release_to_idle().await?;
+    core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
+    upf.until_sessions(2).await?;
+    Ok(Some((upf, core, gnb, active, idle)))
+}
+
+/// `None` where the test is skipped.
+async fn sessions_at_another_upf() -> Result<Option<SessionsAtAnotherUpf>> {
+    let Some((upf, core, gnb, active, idle)) = sessions_at_first_upf().await? else {
+        return Ok(None);
+    };
+    upf.stop().await?;
+    let lost = SessionsAtAnotherUpf { core, gnb, active, idle };
+    lost.until_moved().await?;
+    Ok(Some(lost))
+}
+
+#[test]
+fn sessions_of_a_lost_upf_move_to_another() {
+    in_namespace(|| async {
+        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
+        let SessionsAtAnotherUpf { core, active, idle, .. } = lost;
+        let ((active, from), (idle, to)) = (active, idle);
+        // The addresses are the same, and the idle UE is paged. Packets are lost until the gNB
+        // knows the new tunnel.
+        until_packet_passes(&active, from, &idle, to, 3).await?;
+        until_packet_passes(&idle, to, &active, from, 4).await?;
+        active.deregister().await?;
+        idle.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
+#[test]
+fn sessions_return_to_a_upf_that_is_back() {
+    in_namespace(|| async {
+        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
+        lost.return_to_their_upf().await
+    });
+}
+
+/// Which UPF a session left is stored with the session.
+#[cfg(debug_assertions)]
+#[test]
+fn sessions_return_to_a_upf_that_is_back_after_a_restart_of_the_smf() {
+    in_namespace(|| async {
+        let _alone = ALONE.lock().await;
+        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
+        // Changes within the flush interval are lost.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        restart(&lost.core, "smf").await?;
+        lost.return_to_their_upf().await
+    });
+}
+
+/// The UPF and the SMF fail at the same time: no process has seen the UPF fail.
+#[cfg(debug_assertions)]
+#[test]
+fn sessions_of_a_upf_that_failed_before_a_restart_of_the_smf_move_and_return() {
+    in_namespace(|| async {
+        let _alone = ALONE.lock().await;
+        let Some((upf, core, gnb, active, idle)) = sessions_at_first_upf().await? else {
+            return Ok(());
+        };
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        upf.stop().await?;
+        restart(&core, "smf").await?;
+        let lost = SessionsAtAnotherUpf { core, gnb, active, idle };
+        lost.until_moved().await?;
+        lost.return_to_their_upf().await
     });
 }
 

@@ -15,7 +15,6 @@ use crate::n4::Quota;
 use crate::qos_flows::rating_groups;
 use crate::session::{Session, SessionCharging};
 use crate::usage::{ChargingState, Granted, RatingGroup, Usage, Volumes};
-use martlet_nf::Criteria;
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nchf_converged_charging::{
@@ -85,8 +84,9 @@ pub async fn create(session: &mut Session) -> Result<(), ChargingError> {
 /// Returns whether the subscriber has credit.
 async fn request_creation(session: &mut Session) -> Result<bool, Problem> {
     let context = &session.smf.context;
+    // The CHF that has the subscriber's account, as long as it responds.
     let peer = context
-        .discover(NfType::Chf, "nchf-convergedcharging", &Criteria::default())
+        .discover_for(&session.supi, NfType::Chf, "nchf-convergedcharging")
         .await?
         .about(&session.supi);
     let chf = ChfConvergedChargingClient::new(peer);

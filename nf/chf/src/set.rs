@@ -1,0 +1,299 @@
+//! CHF sets (TS 23.501, 5.21.3): each member serves each subscriber.
+//!
+//! An account and the records of its subscriber belong to one member, so that no byte is granted
+//! twice. A member that gets a request about another one's account forwards it. When the other one
+//! does not respond, and its lease is over, the member takes all of its accounts and records over.
+//!
+//! ```text
+//! SMF             CHF 2            database        CHF 1
+//!  |-- create ----->|-- owner? -------->|            |
+//!  |                |-- create ---------------------->|   CHF 1 responds: its answer is returned
+//!  |                |-- take over ----->|                 CHF 1 does not: CHF 2 serves
+//!  |<-- 201 --------|
+//! ```
+use crate::{Accounts, Chf, Key, Record};
+use martlet_config::Finding;
+use martlet_context_store::{ContextStoreConfig, SetContexts, StoreError, StoredContexts};
+use martlet_sbi::{ApiRoot, Problem};
+use martlet_sbi_api::nchf_converged_charging::ChfConvergedChargingClient;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Contexts that one transaction takes over.
+const BATCH: usize = 256;
+/// Time limit of the write of a new account.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How often the owner of an account is looked for, while it changes.
+const ATTEMPTS: usize = 4;
+
+/// A member's own entry; its value is the API root of its services.
+const MEMBER: &str = "chf";
+
+/// Membership in a CHF set. All members have the same database and the same section `chf`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetConfig {
+    /// Identity of the set: letters and digits.
+    pub id: String,
+    /// Number of this CHF in the set, 0 to 127.
+    pub member: u8,
+    /// MCC and MNC without a separator, such as `00101`.
+    #[serde(default = "default_plmn")]
+    pub plmn: String,
+}
+
+fn default_plmn() -> String {
+    "00101".into()
+}
+
+impl SetConfig {
+    /// NF set identity (TS 23.003, 28.12).
+    pub fn name(&self) -> String {
+        let (mcc, mnc) = self.plmn.split_at(self.plmn.len().min(3));
+        format!("set{}.chfset.5gc.mnc{mnc:0>3}.mcc{mcc}", self.id)
+    }
+
+    pub(crate) fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut wrong = |path: &str, message: &str| findings.push(Finding::new(path, message));
+        let is_identity = |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric());
+        if !(1..=32).contains(&self.id.len()) || !is_identity(&self.id) {
+            wrong("id", "not an identity of a set: write 1 to 32 letters and digits");
+        }
+        if self.member > 127 {
+            wrong("member", "not a member number: write 0 to 127");
+        }
+        if !matches!(self.plmn.len(), 5 | 6) || !self.plmn.chars().all(|c| c.is_ascii_digit()) {
+            wrong("plmn", "write MCC and MNC in five or six digits, such as \"00101\"");
+        }
+        findings
+    }
+
+    fn owner_prefix(&self) -> String {
+        format!("chf-{}-", self.id)
+    }
+
+    /// The number before that of the first session of this process: the numbers of all members and
+    /// of their former processes differ.
+    fn first_id(&self) -> u64 {
+        let epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        u64::from(self.member & 0x7f) << 56 | (epoch.as_secs() & 0xffff_ffff) << 24
+    }
+}
+
+/// The name under which a CHF stores its accounts and records.
+pub fn owner(set: Option<&SetConfig>) -> String {
+    set.map_or_else(|| MEMBER.into(), |set| format!("{}{}", set.owner_prefix(), set.member))
+}
+
+/// See [`SetConfig::first_id`]; 0 without a set.
+pub fn first_id(set: Option<&SetConfig>) -> u64 {
+    set.map_or(0, SetConfig::first_id)
+}
+
+/// The set of a CHF.
+pub struct Set {
+    prefix: String,
+    own: String,
+    contexts: Arc<SetContexts>,
+    /// One takeover at a time.
+    taking_over: tokio::sync::Mutex<()>,
+}
+
+impl Set {
+    /// The set; `None` for a CHF without one, or without a database.
+    ///
+    /// # Errors
+    /// The database cannot be opened.
+    pub fn open(
+        config: Option<&SetConfig>,
+        store: &ContextStoreConfig,
+    ) -> Result<Option<Set>, StoreError> {
+        let Some(config) = config.filter(|_| store.is_enabled()) else { return Ok(None) };
+        let own = owner(Some(config));
+        let contexts = SetContexts::open(store, Some(&own))?;
+        let prefix = config.owner_prefix();
+        Ok(Some(Set { prefix, own, contexts, taking_over: tokio::sync::Mutex::default() }))
+    }
+}
+
+/// Where an account is.
+pub enum Server {
+    /// Here.
+    Here,
+    /// At another member with this name.
+    Other(String, ChfConvergedChargingClient),
+}
+
+fn unavailable(why: impl fmt::Display) -> Problem {
+    Problem::new(503, "SYSTEM_FAILURE").detail(format!("accounts of the CHF set: {why}"))
+}
+
+/// Runs a call that blocks until the database answers.
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Problem> {
+    match tokio::task::spawn_blocking(call).await {
+        Ok(outcome) => outcome.map_err(unavailable),
+        Err(_) => Err(unavailable("the request to the database ended")),
+    }
+}
+
+/// Restores stored accounts and records, records in the order of their numbers.
+pub fn restore(accounts: &mut Accounts, stored: StoredContexts) {
+    let mut records = Vec::new();
+    for (id, value) in stored {
+        match Key::parse(&id) {
+            Some(Key::Account(supi)) => {
+                if let Ok(account) = serde_json::from_slice(&value) {
+                    accounts.restore_account(supi, account);
+                }
+            }
+            Some(Key::Record(id)) => {
+                records.extend(serde_json::from_slice::<Record>(&value).map(|record| (id, record)))
+            }
+            None => {}
+        }
+    }
+    records.sort_unstable_by_key(|(id, _)| *id);
+    records.into_iter().for_each(|(id, record)| accounts.restore_record(id, record));
+}
+
+impl Chf {
+    /// Stores the API root for the other members.
+    pub(crate) fn announce(&self) {
+        if self.set.is_some() {
+            let root = serde_json::to_vec(self.context.api_root()).unwrap_or_default();
+            self.store.put(MEMBER, root);
+        }
+    }
+
+    /// Forgets what another member has taken over.
+    pub(crate) fn revoked(&self, id: &str) {
+        match Key::parse(id) {
+            Some(Key::Account(supi)) => self.accounts().forget_account(&supi),
+            Some(Key::Record(id)) => {
+                self.accounts().forget_record(id);
+                self.notify().remove(&id);
+            }
+            None => {}
+        }
+    }
+
+    /// The member that serves an account or record. An account that no member has is created here.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub(crate) async fn server_of(&self, key: &Key) -> Result<Server, Problem> {
+        let Some(set) = &self.set else { return Ok(Server::Here) };
+        for _ in 0..ATTEMPTS {
+            if self.accounts().has(key) {
+                if self.store.is_owner(key).await {
+                    return Ok(Server::Here);
+                }
+                self.revoked(&key.to_string());
+            }
+            match self.owner_of(set, key).await? {
+                Some(owner) if owner != set.own => {
+                    let (contexts, name) = (set.contexts.clone(), owner.clone());
+                    let root = blocking(move || contexts.peer(&name).context(MEMBER)).await?;
+                    let root = root.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
+                    match root {
+                        Some(root) => {
+                            let peer = self.context.peer_at(root);
+                            let client = ChfConvergedChargingClient::new(peer);
+                            return Ok(Server::Other(owner, client));
+                        }
+                        None => self.take_over(&owner).await?,
+                    }
+                }
+                // Another request is taking it over.
+                Some(_) => drop(set.taking_over.lock().await),
+                None => {
+                    // A record that no member has is unknown here, too.
+                    let Key::Account(supi) = key else { return Ok(Server::Here) };
+                    if self.create_account(set, supi).await? {
+                        return Ok(Server::Here);
+                    }
+                }
+            }
+        }
+        Err(unavailable(format!("{key} changes its member")))
+    }
+
+    async fn owner_of(&self, set: &Set, key: &Key) -> Result<Option<String>, Problem> {
+        let (contexts, prefix, id) = (set.contexts.clone(), set.prefix.clone(), key.to_string());
+        blocking(move || contexts.owner_of(&prefix, &id)).await
+    }
+
+    /// Creates an account that no member has. Returns `false` if another member did at the same
+    /// time: that with the lowest name keeps it.
+    async fn create_account(&self, set: &Set, supi: &str) -> Result<bool, Problem> {
+        let key = Key::Account(supi.into());
+        {
+            let mut accounts = self.accounts();
+            accounts.create_account(supi);
+            self.persist(&accounts, std::slice::from_ref(&key));
+        }
+        let store = self.store.clone();
+        let is_written = blocking(move || Ok(store.flush(WRITE_TIMEOUT))).await;
+        let owner = match is_written {
+            Ok(true) => self.owner_of(set, &key).await,
+            Ok(false) => Err(unavailable("the database does not answer")),
+            Err(problem) => Err(problem),
+        };
+        let is_own = matches!(&owner, Ok(Some(owner)) if *owner == set.own);
+        if !is_own {
+            self.accounts().forget_account(supi);
+            self.store.remove(key.to_string());
+        }
+        owner.map(|_| is_own)
+    }
+
+    /// Takes over all accounts and records of a member whose lease is over.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub(crate) async fn take_over(&self, owner: &str) -> Result<(), Problem> {
+        let Some(set) = &self.set else { return Ok(()) };
+        let _taking_over = set.taking_over.lock().await;
+        let started = Instant::now();
+        let peer = set.contexts.peer(owner);
+        let contexts = peer.clone();
+        let all = blocking(move || contexts.contexts()).await?;
+        let ids: Vec<String> =
+            all.into_iter().map(|(id, _)| id).filter(|id| Key::parse(id).is_some()).collect();
+        let mut count = 0;
+        // Without contexts, too: an earlier attempt may have taken some over without knowing it.
+        for batch in ids.chunks(BATCH).chain(ids.is_empty().then_some(&[][..])) {
+            let (contexts, batch) = (peer.clone(), batch.to_vec());
+            let taken = blocking(move || contexts.take_over_all(&batch)).await?;
+            count += taken.len();
+            taken.iter().for_each(|(id, _)| self.store.regain(id));
+            restore(&mut self.accounts(), taken);
+        }
+        let ms = started.elapsed().as_millis() as u64;
+        tracing::warn!(owner, contexts = count, ms, "accounts taken over from another CHF");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_a_name_and_members_have_numbers_of_their_own() {
+        let of = |member| SetConfig { id: "1".into(), member, plmn: default_plmn() };
+        assert_eq!(of(3).name(), "set1.chfset.5gc.mnc001.mcc001");
+        assert_eq!((owner(Some(&of(3))), owner(None)), ("chf-1-3".into(), "chf".into()));
+        assert_eq!(of(3).first_id() >> 56, 3);
+        assert_eq!((of(127).check(), first_id(None)), (vec![], 0));
+        let wrong = SetConfig { id: "a-b".into(), member: 128, plmn: "1".into() };
+        let paths: Vec<_> = wrong.check().into_iter().map(|finding| finding.path).collect();
+        assert_eq!(paths, ["id", "member", "plmn"]);
+    }
+}
