@@ -2,6 +2,7 @@
 //! crash recovery, NF sets, and its commands.
 mod amf_selection;
 mod api;
+mod api_operations;
 mod chaos;
 mod commands;
 mod console;

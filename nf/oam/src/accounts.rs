@@ -336,9 +336,11 @@ pub fn add_token(
     Ok((token, format!("mt_{id}_{secret}")))
 }
 
-/// Removes an API token. Returns whether it existed.
-pub fn remove_token(store: &Store, id: &str) -> Result<bool, Failure> {
-    Ok(store.remove_context("", TOKEN, id)?)
+/// Removes an API token. Returns it if it existed.
+pub fn remove_token(store: &Store, id: &str) -> Result<Option<ApiToken>, Failure> {
+    let value = store.context("", TOKEN, id)?;
+    let token = value.and_then(|value| serde_json::from_str(&value).ok());
+    Ok(if store.remove_context("", TOKEN, id)? { token } else { None })
 }
 
 /// The API token of an `Authorization` header, if it is valid now.
