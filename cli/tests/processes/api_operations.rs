@@ -10,6 +10,7 @@ use martlet_tests::in_namespace_within;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 /// Longest time of a test.
@@ -502,8 +503,8 @@ fn of_accounts(walk: &Walk, site: &Site, secrets: &mut Vec<String>) -> Result<()
 }
 
 /// A core with an XDP datapath, a CHF, a cell with a position, a folder of captures, and a lab.
-fn site_for_changes() -> Result<(Site, CoreProcess)> {
-    let site = api_site("api-changes")?;
+fn site_for_changes(name: &str) -> Result<(Site, CoreProcess)> {
+    let site = api_site(name)?;
     let config = std::fs::read_to_string(site.config())?;
     let (captures, reports) = (site.0.join("captures"), site.0.join("lab"));
     std::fs::create_dir(&captures)?;
@@ -524,7 +525,7 @@ fn site_for_changes() -> Result<(Site, CoreProcess)> {
 #[test]
 fn every_change_compares_entity_tags_and_is_in_the_audit_log() {
     in_namespace_within(LONGEST, || async {
-        let (site, core) = site_for_changes()?;
+        let (site, core) = site_for_changes("api-changes")?;
         let api = Caller::socket(&site);
         let changes = described(&api)?.into_iter().filter(|(method, _)| method != "GET");
         let changes: BTreeSet<_> = changes.collect();
@@ -579,6 +580,57 @@ fn every_change_compares_entity_tags_and_is_in_the_audit_log() {
         core.stop()?;
         drop(site);
         Ok(())
+    });
+}
+
+/// Events and live traces of a user who is removed or gets another role, and of a removed token.
+#[test]
+fn streams_end_with_their_user_role_or_token() {
+    in_namespace_within(LONGEST, || async {
+        let (site, core) = site_for_changes("api-streams")?;
+        let api = Caller::socket(&site);
+        let operator = |name: &str| -> Result<Caller> {
+            let body = json!({"name": name, "role": "operator", "password": "first passphrase"});
+            api.post("/users", body)?.expect(201)?;
+            let session = Caller::tcp().sign_in(name, "first passphrase")?;
+            session.change_password("first passphrase", "another passphrase")?;
+            Ok(session)
+        };
+        let (removed, reduced, other) = (operator("eva")?, operator("otto")?, operator("ida")?);
+        let body = json!({"name": "ci", "scopes": ["read"], "days": 1, "user": "ida"});
+        let made = api.post("/tokens", body)?.expect(201)?.body;
+        let token = made["token"].as_str().context("a token")?;
+        let token = Caller::tcp().with("authorization", &format!("Bearer {token}"));
+        // Each reads until its stream ends.
+        let read = |caller: &Caller, path: &'static str| -> Result<_> {
+            let is_trace = path == "/traces/live";
+            let (method, body) = if is_trace { ("POST", Some(json!({}))) } else { ("GET", None) };
+            let mut stream = caller.begin(method, path, body.as_ref())?;
+            let mut first = [0; 12];
+            stream.read_exact(&mut first)?;
+            ensure!(first.ends_with(b"200"), "{path}: {}", String::from_utf8_lossy(&first));
+            Ok(std::thread::spawn(move || stream.read_to_end(&mut Vec::new())))
+        };
+        let ends = [
+            ("events of a removed user", read(&removed, "/events")?),
+            ("live trace of a removed user", read(&removed, "/traces/live")?),
+            ("events of a reduced role", read(&reduced, "/events")?),
+            ("events of a removed token", read(&token, "/events")?),
+        ];
+        let stays = read(&other, "/events")?;
+        api.request("DELETE", "/users/eva", None)?.expect(204)?;
+        api.request("PATCH", "/users/otto", Some(json!({"role": "viewer"})))?.expect(200)?;
+        let path = format!("/tokens/{}", made["view"]["id"].as_str().context("an identity")?);
+        api.request("DELETE", &path, None)?.expect(204)?;
+        let give_up = Instant::now() + Duration::from_secs(25);
+        for (what, reader) in ends {
+            while !reader.is_finished() {
+                ensure!(Instant::now() < give_up, "{what} go on");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        ensure!(!stays.is_finished(), "the events of another user ended");
+        core.stop()
     });
 }
 

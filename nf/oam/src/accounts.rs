@@ -343,6 +343,13 @@ pub fn remove_token(store: &Store, id: &str) -> Result<Option<ApiToken>, Failure
     Ok(if store.remove_context("", TOKEN, id)? { token } else { None })
 }
 
+/// Whether an API token exists, and has not expired.
+pub fn is_valid_token(store: &Store, id: &str) -> Result<bool, Failure> {
+    let value = store.context("", TOKEN, id)?;
+    let token = value.and_then(|value| serde_json::from_str::<ApiToken>(&value).ok());
+    Ok(token.is_some_and(|token| token.expires > now()))
+}
+
 /// The API token of an `Authorization` header, if it is valid now.
 pub fn verify_token(store: &Store, presented: &str) -> Result<Option<ApiToken>, Failure> {
     let parts = presented.strip_prefix("mt_").and_then(|rest| rest.split_once('_'));
@@ -414,8 +421,9 @@ impl Sessions {
     }
 
     /// Whether a session has not been ended. It is not used by this.
-    pub fn is_alive(&self, id: &str) -> bool {
-        self.all().contains_key(&sha256(id))
+    pub fn is_alive(&self, id: &str, longest: Duration) -> bool {
+        let all = self.all();
+        all.get(&sha256(id)).is_some_and(|session| session.started.elapsed() < longest)
     }
 
     /// Ends a session.

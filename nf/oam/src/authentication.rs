@@ -147,7 +147,8 @@ async fn caller(
         // A user whose role was reduced has tokens that do no more.
         let has = |scope: &Scope| user.role.scopes().contains(scope);
         let scopes = token.scopes.into_iter().filter(has).collect();
-        return Ok(Some(Caller { name: user.name, role: user.role, scopes, via: Via::Token }));
+        let via = Via::Token { id: token.id };
+        return Ok(Some(Caller { name: user.name, role: user.role, scopes, via }));
     }
     let Some(id) = cookie(headers, peer.cookie()).map(str::to_string) else { return Ok(None) };
     let idle = Duration::from_secs(oam.config.session_idle_min * 60);

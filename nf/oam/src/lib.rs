@@ -47,6 +47,7 @@ mod page;
 pub mod poll;
 pub mod polled;
 pub mod problem;
+mod reader;
 mod replays;
 mod resource_path;
 pub mod server;
