@@ -53,6 +53,32 @@ fn configurations_of_the_chart_are_right() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The root file system of the pods is read-only: sockets of OAM and API are in a folder in memory.
+#[test]
+fn every_pod_has_a_writable_folder_for_the_sockets_of_oam_and_api() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let manifests = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        for text in manifests.split("\n---\n") {
+            let manifest: serde_json::Value = serde_saphyr::from_str(text).expect("a manifest");
+            let pod = &manifest["spec"]["template"]["spec"];
+            for container in pod["containers"].as_array().into_iter().flatten() {
+                count += 1;
+                let name = container["name"].as_str().expect("a name");
+                let mounts = container["volumeMounts"].as_array().expect("mounts");
+                let mount = mounts.iter().find(|mount| mount["mountPath"] == "/run/martlet");
+                let mount = mount.unwrap_or_else(|| panic!("{name} has no /run/martlet"));
+                assert!(mount["readOnly"] != true, "{name}: {mount}");
+                let volumes = pod["volumes"].as_array().expect("volumes");
+                let is_its = |volume: &&serde_json::Value| volume["name"] == mount["name"];
+                let volume = volumes.iter().find(is_its).expect("a volume");
+                assert!(volume["emptyDir"].is_object(), "{name}: {volume}");
+            }
+        }
+    }
+    assert!(count >= 8, "{count} containers");
+}
+
 /// The commands of the tutorial make certificates for the names in the configurations.
 #[test]
 fn certificates_of_the_tutorial_have_the_names_of_the_chart() {

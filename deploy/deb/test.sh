@@ -50,6 +50,8 @@ check_files() { # ROOT
     done
     grep -qx 'ExecStart=/usr/bin/martlet up -c /etc/martlet/martlet.yaml' \
         "$1/lib/systemd/system/martlet.service" || fail "the unit starts another program"
+    grep -qx 'RuntimeDirectory=martlet' "$1/lib/systemd/system/martlet.service" ||
+        fail "the unit makes no /run/martlet, where the sockets of OAM and API are"
     ! readelf -S "$1/usr/bin/martlet" | grep -q '\.debug_line' || fail "martlet has debug sections"
 }
 
@@ -153,6 +155,8 @@ stop() {
     ip netns del martlet-deb
 }
 command_() { ip netns exec martlet-deb chroot "$root" martlet "$@"; }
+# The same as a user who is neither root nor the core's.
+command_other() { ip netns exec martlet-deb chroot --userspec 65534:65534 "$root" martlet "$@"; }
 attach() {
     command_ --log warn ran -c /packages/scenario.yaml > "$state/steps" ||
         { cat "$state/steps" "$state/core.log" >&2; fail "the UE got no service"; }
@@ -172,6 +176,13 @@ step "run as the unit does, and attach a UE"
 start
 command_ --log warn subscriber add imsi-001010000000001 \
     --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
+# The commands reach the API over its socket, which the core's folder of the unit has.
+is "/run/martlet/api.sock" "$(owner /run/martlet/api.sock)" "martlet:martlet 600"
+audit=$(curl -sf --unix-socket "$root/run/martlet/api.sock" http://localhost/api/v1/audit)
+grep -q '"who":"uid:0","via":"socket","what":"subscriber.import"' <<< "$audit" ||
+    fail "the audit log lacks what the command changed"
+! refused=$(command_other status 2>&1) || fail "any user reaches the API"
+grep -q 'oam.users' <<< "$refused" || fail "the refusal names no remedy: $refused"
 attach
 step "$(($(date +%s) - began)) s from apt-get to the UE's ping"
 rights=$(command_ status --security)

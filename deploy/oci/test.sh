@@ -67,6 +67,11 @@ rights=$(inside status --security)
 echo "$rights"
 grep -Eq ' 65532 +NET_ADMIN NET_RAW ' <<< "$rights" || fail "the core has other rights"
 attach deploy/deb/scenario.yaml
+# The user of the container has changed it over the API, whose socket root may use, too.
+audit=$(curl -sf --unix-socket "$folder/bundle/rootfs/run/martlet/api.sock" \
+    http://localhost/api/v1/audit)
+grep -q '"who":"uid:65532","via":"socket","what":"subscriber.import"' <<< "$audit" ||
+    fail "the audit log lacks what the command changed"
 stop
 
 start deploy/compose/martlet.yaml CAP_NET_ADMIN CAP_NET_RAW

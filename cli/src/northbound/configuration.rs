@@ -1,98 +1,13 @@
 //! The configuration file for the API: its secrets are hidden, and stay when it is written.
 use super::edit as text_edit;
+use super::secrets;
 use martlet::config::Config;
 use martlet_config::text_of;
 use martlet_oam::{AccessError, Configuration, ConfigurationEdit};
-use regex::{Captures, Regex};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-/// A key whose value is a secret, and the value; or the password of a URL.
-const SECRET: &str = concat!(
-    r#"(?m)(\b(?:private|key|opc|op|topc|password|secret|token)["']?\s*:[ \t]+)"#,
-    r#"("[^"\n]*"|'[^'\n]*'|[^\s,}#{\[][^,}#\n]*)"#,
-    r"|(://[^:@/\s]+:)([^@/\s]+)",
-);
-
-/// Hides secrets. The pattern is compiled once for a whole configuration: that takes longer than to
-/// search the text.
-struct Hider(Regex);
-
-impl Hider {
-    fn new() -> Result<Self, AccessError> {
-        let compiled = Regex::new(SECRET);
-        compiled.map(Hider).map_err(|error| AccessError::Unsupported(error.to_string()))
-    }
-
-    /// The text with a numbered mark in place of each secret, and the secrets.
-    fn hide(&self, text: &str) -> (String, Vec<String>) {
-        let mut secrets = Vec::new();
-        let hidden = self.0.replace_all(text, |found: &Captures<'_>| {
-            let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
-            let (before, value) = match found.get(1) {
-                Some(_) => (part(1), part(2)),
-                None => (part(3), part(4)),
-            };
-            let blanks = &value[value.trim_end().len()..];
-            secrets.push(value.trim_end().to_string());
-            let (open, close) = if found.get(1).is_some() { ("\"", "\"") } else { ("", "") };
-            format!("{before}{open}(hidden {}){close}{blanks}", secrets.len())
-        });
-        (hidden.into_owned(), secrets)
-    }
-
-    /// Replaces members that may be secret.
-    fn hide_members(&self, value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                for (name, member) in members {
-                    let is_secret = ["private", "key", "opc", "op", "topc", "password", "secret"]
-                        .contains(&name.as_str());
-                    match is_secret && is_scalar(member) {
-                        true => *member = "(hidden)".into(),
-                        false => self.hide_members(member),
-                    }
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_members(item)),
-            Value::String(text) => {
-                let (hidden, secrets) = self.hide(text);
-                if !secrets.is_empty() {
-                    *text = hidden;
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn is_scalar(value: &Value) -> bool {
-    !value.is_object() && !value.is_array() && !value.is_null()
-}
-
-/// The text with the secrets in place of their marks.
-fn reveal(text: &str, secrets: &[String]) -> Result<String, AccessError> {
-    let refused = |error: &dyn std::fmt::Display| AccessError::Refused {
-        status: 400,
-        detail: error.to_string(),
-    };
-    let mark = Regex::new(r#""\(hidden (\d+)\)"|\(hidden (\d+)\)"#).map_err(|e| refused(&e))?;
-    let mut unknown = None;
-    let revealed = mark.replace_all(text, |found: &Captures<'_>| {
-        let number = found.get(1).or(found.get(2)).and_then(|n| n.as_str().parse::<usize>().ok());
-        let secret = number.and_then(|number| secrets.get(number.checked_sub(1)?));
-        secret.cloned().unwrap_or_else(|| {
-            unknown = Some(found[0].to_string());
-            String::new()
-        })
-    });
-    match unknown {
-        None => Ok(revealed.into_owned()),
-        Some(mark) => Err(refused(&format!("{mark} stands for no secret: write the value"))),
-    }
-}
 
 /// The file and its values, with those of the defaults.
 pub fn show(file: Option<&Path>) -> Result<Configuration, AccessError> {
@@ -106,10 +21,9 @@ pub fn show(file: Option<&Path>) -> Result<Configuration, AccessError> {
         "ausf": config.ausf, "pcf": config.pcf, "nssf": config.nssf, "chf": config.chf,
         "upf": config.upf, "smf": config.smf, "lmf": config.lmf, "amf": config.amf,
     });
-    let hider = Hider::new()?;
-    hider.hide_members(&mut values);
-    hider.hide_members(&mut written);
-    let (text, _) = hider.hide(&text.unwrap_or_default());
+    secrets::hide_members(&mut values);
+    secrets::hide_members(&mut written);
+    let (text, _) = secrets::hide(&text.unwrap_or_default())?;
     Ok(Configuration { file: file.map(Path::to_path_buf), text, values, written })
 }
 
@@ -136,8 +50,8 @@ pub fn check(file: Option<&Path>, text: &str) -> Result<Checked, AccessError> {
     })?;
     let failed = |error: &dyn std::fmt::Display| AccessError::Unavailable(error.to_string());
     let before = text_of(file).map_err(|error| failed(&format!("{error:?}")))?;
-    let (_, secrets) = Hider::new()?.hide(&before);
-    let after = reveal(text, &secrets)?;
+    let (_, hidden) = secrets::hide(&before)?;
+    let after = secrets::reveal(text, &hidden)?;
     let draft = PathBuf::from(format!("{}.new", file.display()));
     let checked = Checked { draft, file: file.to_path_buf(), before, after };
     let may_not = |error: std::io::Error| {
@@ -192,30 +106,5 @@ impl Checked {
     pub fn write(&self) -> Result<(), AccessError> {
         std::fs::rename(&self.draft, &self.file)
             .map_err(|error| AccessError::Unavailable(format!("{}: {error}", self.file.display())))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "udr: { path: \"postgresql://core:s3cret@db/martlet\", key_file: /k }\n\
-                        udm:\n  keys:\n    - { id: 1, private: c53c22208b61860b }\n    \
-                        - { id: 2, private: \"ffee\" } # the second\nsmf: { max_sessions: 5 }\n";
-
-    #[test]
-    fn secrets_are_hidden_and_stay_although_lines_move() {
-        let (hidden, secrets) = Hider::new().unwrap().hide(TEXT);
-        assert_eq!(secrets, ["s3cret", "c53c22208b61860b", "\"ffee\""]);
-        assert!(!hidden.contains("s3cret") && !hidden.contains("c53c") && !hidden.contains("ffee"));
-        assert!(hidden.contains("key_file: /k"), "{hidden}");
-        assert_eq!(reveal(&hidden, &secrets).unwrap(), TEXT);
-        // A removed secret and another order change no other secret.
-        let moved = "udm:\n  keys: [{ id: 2, private: \"(hidden 3)\" }]\n";
-        assert_eq!(
-            reveal(moved, &secrets).unwrap(),
-            "udm:\n  keys: [{ id: 2, private: \"ffee\" }]\n"
-        );
-        assert!(reveal("key: \"(hidden 9)\"", &secrets).is_err());
     }
 }

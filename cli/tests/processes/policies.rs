@@ -55,3 +55,50 @@ fn policies_with_thousands_of_texts_are_changed_within_seconds() {
         core.stop()
     });
 }
+
+/// The names of flows are texts: none is taken for a secret, and none stands for one.
+#[test]
+fn a_text_that_looks_like_a_secret_is_edited_and_reveals_none() {
+    const PRIVATE: &str = "c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d";
+    in_namespace(|| async {
+        let site = api_site("api-secret-texts")?;
+        let config = std::fs::read_to_string(site.config())?;
+        let key = format!(
+            "udm: {{ home_network_keys: [{{ id: 1, scheme: A, private: \"{PRIVATE}\" }}] }}\n"
+        );
+        std::fs::write(site.config(), config + &key)?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site).with("if-match", "*");
+        let mut policies = api.get("/policies")?;
+        let names = ["key: x", "password: \"y\"", "(hidden 1)", "x://a:b@c"];
+        let flow = |name: &str| {
+            json!({"name": name, "five_qi": 7, "filters":
+            ["permit out 17 from 10.0.0.0/8 5060 to assigned"]})
+        };
+        policies["flows"] = names.iter().map(|name| flow(name)).collect();
+        let put = |body: &Value| api.request("PUT", "/policies", Some(body.clone()))?.expect(200);
+        put(&policies)?;
+        // The names return as they are, but for the password of what is a whole URL.
+        let read = api.get("/policies")?;
+        for (n, name) in names[..3].iter().enumerate() {
+            ensure!(read["flows"][n]["name"] == *name, "{read}");
+        }
+        policies["flows"].as_array_mut().into_iter().for_each(|flows| flows.truncate(3));
+        put(&policies)?;
+        policies["flows"][0]["five_qi"] = 8.into();
+        put(&policies)?;
+        let read = api.get("/policies")?;
+        ensure!(read["flows"][0]["five_qi"] == 8 && read["flows"][2]["name"] == names[2], "{read}");
+
+        let shown = api.get("/configuration")?;
+        ensure!(!shown.to_string().contains(PRIVATE), "{shown}");
+        let text = shown["text"].as_str().unwrap_or_default();
+        ensure!(text.contains("private: \"(hidden 1)\""), "{text}");
+        // The key stays although the text is written with its mark.
+        let body = json!({"text": format!("{text}# A comment.\n")});
+        api.request("PUT", "/configuration", Some(body))?.expect(200)?;
+        let text = std::fs::read_to_string(site.config())?;
+        ensure!(text.contains(PRIVATE) && text.contains("# A comment."), "{text}");
+        core.stop()
+    });
+}

@@ -336,9 +336,18 @@ pub fn add_token(
     Ok((token, format!("mt_{id}_{secret}")))
 }
 
-/// Removes an API token. Returns whether it existed.
-pub fn remove_token(store: &Store, id: &str) -> Result<bool, Failure> {
-    Ok(store.remove_context("", TOKEN, id)?)
+/// Removes an API token. Returns it if it existed.
+pub fn remove_token(store: &Store, id: &str) -> Result<Option<ApiToken>, Failure> {
+    let value = store.context("", TOKEN, id)?;
+    let token = value.and_then(|value| serde_json::from_str(&value).ok());
+    Ok(if store.remove_context("", TOKEN, id)? { token } else { None })
+}
+
+/// Whether an API token exists, and has not expired.
+pub fn is_valid_token(store: &Store, id: &str) -> Result<bool, Failure> {
+    let value = store.context("", TOKEN, id)?;
+    let token = value.and_then(|value| serde_json::from_str::<ApiToken>(&value).ok());
+    Ok(token.is_some_and(|token| token.expires > now()))
 }
 
 /// The API token of an `Authorization` header, if it is valid now.
@@ -412,8 +421,9 @@ impl Sessions {
     }
 
     /// Whether a session has not been ended. It is not used by this.
-    pub fn is_alive(&self, id: &str) -> bool {
-        self.all().contains_key(&sha256(id))
+    pub fn is_alive(&self, id: &str, longest: Duration) -> bool {
+        let all = self.all();
+        all.get(&sha256(id)).is_some_and(|session| session.started.elapsed() < longest)
     }
 
     /// Ends a session.

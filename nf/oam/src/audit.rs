@@ -1,6 +1,7 @@
 //! The append-only log of changes, in the store: who, what, before and after without secrets. Each
 //! entry has the hash of the entry before, so that a removed or changed one is noticed.
 use crate::accounts;
+use crate::caller::Caller;
 use crate::problem::Failure;
 use aws_lc_rs::digest::{SHA256, digest};
 use martlet_store::Store;
@@ -70,6 +71,20 @@ pub struct Change {
     pub before: Value,
     /// Values after.
     pub after: Value,
+}
+
+impl Change {
+    /// A change that a caller makes.
+    pub fn by(
+        caller: &Caller,
+        what: &'static str,
+        target: impl Into<String>,
+        before: Value,
+        after: Value,
+    ) -> Self {
+        let (who, via) = (caller.name.clone(), caller.via.word());
+        Change { who, via, what, target: target.into(), before, after }
+    }
 }
 
 /// A value without members that may be secret.

@@ -6,7 +6,9 @@
 //! [`Scope::Administration`].
 use crate::accounts::{self, Role, Scope};
 use crate::caller::{Caller, Peer, Via};
+use crate::completion::to_its_end;
 use crate::problem::Failure;
+use crate::resource_path::resource;
 use crate::state::Oam;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -32,7 +34,7 @@ pub enum Needed {
 
 /// What a request at a path below `/api/v1` needs.
 pub fn needed(method: &Method, path: &str) -> Needed {
-    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let is_read = is_read(method);
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     let by_kind = |change| Needed::Scope(if is_read { Scope::Read } else { change });
     match first {
@@ -145,7 +147,8 @@ async fn caller(
         // A user whose role was reduced has tokens that do no more.
         let has = |scope: &Scope| user.role.scopes().contains(scope);
         let scopes = token.scopes.into_iter().filter(has).collect();
-        return Ok(Some(Caller { name: user.name, role: user.role, scopes, via: Via::Token }));
+        let via = Via::Token { id: token.id };
+        return Ok(Some(Caller { name: user.name, role: user.role, scopes, via }));
     }
     let Some(id) = cookie(headers, peer.cookie()).map(str::to_string) else { return Ok(None) };
     let idle = Duration::from_secs(oam.config.session_idle_min * 60);
@@ -185,13 +188,18 @@ async fn caller(
 /// Admits a request of the API, or answers with a problem.
 pub async fn admit(State(oam): State<Arc<Oam>>, mut request: Request, next: Next) -> Response {
     match check(&oam, &mut request).await {
-        Ok(()) => next.run(request).await,
+        Ok(()) if is_read(request.method()) => next.run(request).await,
+        Ok(()) => to_its_end(&oam, next.run(request)).await,
         Err(failure) => {
             let status = failure.problem().status.to_string();
             crate::metrics::REFUSED.with_label_values(&[status.as_str()]).inc();
             failure.into_response()
         }
     }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 async fn check(oam: &Arc<Oam>, request: &mut Request) -> Result<(), Failure> {
@@ -203,14 +211,14 @@ async fn check(oam: &Arc<Oam>, request: &mut Request) -> Result<(), Failure> {
             Failure::too_many("this address sends too many requests", seconds)
         })?;
     }
-    let path = request.uri().path().trim_start_matches("/api/v1").to_string();
+    let path = resource(request.uri().path()).to_string();
     let needed = needed(request.method(), &path);
     let caller = caller(oam, request.headers(), peer).await;
     if needed == Needed::Nothing {
         return Ok(());
     }
     let caller = caller?.ok_or_else(|| Failure::unauthenticated("no user is signed in"))?;
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_read = is_read(request.method());
     if let Via::Session { csrf, must_change, .. } = &caller.via {
         let sent = request.headers().get(CSRF_HEADER).map(|value| value.as_bytes());
         let is_equal = |sent: &[u8]| {

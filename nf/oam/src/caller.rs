@@ -57,7 +57,10 @@ pub enum Via {
         external_name: Option<String>,
     },
     /// By an API token.
-    Token,
+    Token {
+        /// Identity of the token.
+        id: String,
+    },
 }
 
 impl Via {
@@ -66,7 +69,7 @@ impl Via {
         match self {
             Via::Socket => "socket",
             Via::Session { .. } => "session",
-            Via::Token => "token",
+            Via::Token { .. } => "token",
         }
     }
 }

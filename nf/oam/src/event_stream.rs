@@ -1,8 +1,9 @@
 //! Server-Sent Events that resume after `Last-Event-ID`.
-use crate::accounts::{self, Scope};
-use crate::caller::{Caller, Via};
+use crate::accounts::Scope;
+use crate::caller::Caller;
 use crate::events::{is_personal, is_wanted};
 use crate::problem::Failure;
+use crate::reader::{RECHECK, may_read};
 use crate::state::Oam;
 use axum::response::sse;
 use futures_util::stream::{self, Stream};
@@ -11,14 +12,11 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Readers at the same time.
 const MAX_READERS: usize = 64;
-/// How often it is checked that a reader may still read.
-const RECHECK: Duration = Duration::from_secs(10);
 
 /// A reader, counted.
 struct Reader(Arc<AtomicUsize>);
@@ -101,18 +99,4 @@ pub fn stream(
             }
         }
     }))
-}
-
-/// Whether the user of a reader still exists, and its session.
-async fn may_read(oam: &Oam, caller: &Caller) -> bool {
-    match &caller.via {
-        Via::Socket => true,
-        Via::Session { id, .. } if !oam.sessions.is_alive(id) => false,
-        Via::Session { external_name: Some(_), .. } => true,
-        _ => {
-            let name = caller.name.clone();
-            let user = oam.store(move |store| accounts::user(store, &name)).await;
-            user.is_ok_and(|user| user.is_some())
-        }
-    }
 }

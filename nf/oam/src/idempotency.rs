@@ -2,9 +2,10 @@
 //! first one, and nothing is done twice.
 use crate::caller::Caller;
 use crate::problem::Failure;
+use crate::resource_path::resource;
 use crate::state::Oam;
 use aws_lc_rs::digest::{SHA256, digest};
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 /// Maximum length of a response that is kept in bytes.
 const MAX_RESPONSE: usize = 64 << 10;
-/// Responses of these paths have secrets, which are not kept.
-const SECRET: [&str; 3] = ["/api/v1/sim-batches", "/api/v1/tokens", "/api/v1/session"];
+/// Responses of these resources have secrets, which are not kept.
+const SECRET: [&str; 3] = ["/sim-batches", "/tokens", "/session"];
 
 /// Serves a request with an idempotency key once.
 pub async fn once(State(oam): State<Arc<Oam>>, request: Request, next: Next) -> Response {
@@ -40,7 +41,7 @@ async fn serve(oam: &Oam, key: &[u8], request: Request, next: Next) -> Result<Re
     let caller = request.extensions().get::<Caller>();
     let name = caller.map(|caller| caller.name.clone()).unwrap_or_default();
     let key = format!("{name} {}", String::from_utf8_lossy(key));
-    let path = request.uri().path().to_string();
+    let is_secret = SECRET.iter().any(|secret| resource(request.uri().path()).starts_with(secret));
     let uri = request.uri().to_string();
     let (parts, body) = request.into_parts();
     let mut whole_body = Request::new(body);
@@ -59,7 +60,8 @@ async fn serve(oam: &Oam, key: &[u8], request: Request, next: Next) -> Result<Re
         oam.replays.end(&key, None);
         return Ok(response);
     }
-    if SECRET.iter().any(|secret| path.starts_with(secret)) {
+    // A response without a length is a stream that lasts, such as a live trace.
+    if is_secret || response.body().size_hint().exact().is_none() {
         return Ok(response);
     }
     let (parts, body) = response.into_parts();

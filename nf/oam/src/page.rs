@@ -1,16 +1,22 @@
 //! Cursor pagination, entity tags, and bodies with the place of an error.
 use crate::problem::Failure;
+use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::time::Duration;
 
 /// Maximum number of items on a page.
 pub const MAX_LIMIT: usize = 1000;
+/// Longest time until a body has arrived: who sends none must not keep a connection.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of items on a page if the request has none.
 pub const DEFAULT_LIMIT: usize = 100;
 
@@ -47,6 +53,27 @@ pub fn read_cursor(cursor: Option<&str>) -> Result<String, Failure> {
 pub fn if_match(headers: &HeaderMap) -> Result<String, Failure> {
     let value = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok());
     value.map(str::to_string).ok_or_else(Failure::precondition_required)
+}
+
+/// Refuses a change if the caller sends `If-Match` without the current entity tag. The header may
+/// be left out.
+pub fn check_if_match(headers: &HeaderMap, current: &str) -> Result<(), Failure> {
+    if !headers.contains_key(header::IF_MATCH) {
+        return Ok(());
+    }
+    match matches(&if_match(headers)?, current) {
+        true => Ok(()),
+        false => Err(Failure::stale()),
+    }
+}
+
+/// A response in JSON with its entity tag.
+pub fn tagged(tag: &str, body: impl Serialize) -> Response {
+    let mut response = Json(body).into_response();
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
 }
 
 /// Whether the entity tag of `If-Match` is the current one.
@@ -99,9 +126,27 @@ fn in_words(error: &serde_json::Error) -> String {
     }
 }
 
-/// The bytes of a body within the limit.
+/// The bytes of a body within the limits of length and time.
 pub async fn read_bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, state).await.map_err(|rejection| {
+    read_within(BODY_TIMEOUT, request, state).await
+}
+
+async fn read_within<S: Send + Sync>(
+    longest: Duration,
+    request: Request,
+    state: &S,
+) -> Result<Bytes, Failure> {
+    let read = tokio::time::timeout(longest, Bytes::from_request(request, state)).await;
+    let read = read.map_err(|_| {
+        Failure::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "slow",
+            "The body did not arrive in time",
+            "the body takes longer than a request may",
+        )
+        .remedy("send it again, or in parts")
+    })?;
+    read.map_err(|rejection| {
         let too_large = rejection.status() == StatusCode::PAYLOAD_TOO_LARGE;
         match too_large {
             true => Failure::new(
@@ -145,6 +190,14 @@ mod tests {
         for wrong in ["%", "a b", &"A".repeat(300), &write_cursor("\n")] {
             assert!(read_cursor(Some(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_ends_the_request() {
+        let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let request = Request::new(axum::body::Body::from_stream(never));
+        let read = read_within(Duration::from_millis(20), request, &()).await;
+        assert_eq!(read.unwrap_err().problem().status, 408);
     }
 
     #[test]

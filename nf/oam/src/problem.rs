@@ -93,6 +93,18 @@ impl Failure {
         self
     }
 
+    /// The request panicked.
+    pub fn of_the_program() -> Self {
+        tracing::error!("a request of the API panicked");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "The request failed",
+            "the request failed by an error of the program",
+        )
+        .remedy("see the log of the core")
+    }
+
     /// The resource does not exist.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "The resource does not exist", detail)

@@ -23,6 +23,8 @@ use tokio::sync::Semaphore;
 
 /// Password hashes that are computed at the same time: each takes 19 MiB while it is computed.
 const HASHES: usize = 1;
+/// Changes that run at the same time; others wait.
+const CHANGES: usize = 256;
 
 /// Why the function does not start.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +73,10 @@ pub struct Oam {
     pub groups: GroupCache,
     /// Periodic location requests.
     pub locations: LocationRequests,
+    /// Held while users, or the plan, are compared with an entity tag and changed.
+    pub compared: tokio::sync::Mutex<()>,
+    /// A permit for each change that runs.
+    pub changes: Arc<Semaphore>,
     audit: Audit,
     store: Arc<Store>,
     tags: hmac::Key,
@@ -119,6 +125,8 @@ impl Oam {
             configuration: tokio::sync::Mutex::default(),
             groups: GroupCache::default(),
             locations: LocationRequests::default(),
+            compared: tokio::sync::Mutex::default(),
+            changes: Arc::new(Semaphore::new(CHANGES)),
             audit: Audit::default(),
             store,
             tags: hmac::Key::new(hmac::HMAC_SHA256, &key),
@@ -163,20 +171,19 @@ impl Oam {
         before: Value,
         after: Value,
     ) -> Result<(), Failure> {
-        let change = Change {
-            who: caller.name.clone(),
-            via: caller.via.word(),
-            what,
-            target: target.into(),
-            before,
-            after,
-        };
+        let change = Change::by(caller, what, target, before, after);
+        let oam = self.clone();
+        self.store(move |store| oam.append(store, change)).await
+    }
+
+    /// The same in a call of the store, which ends although its job is cancelled. Blocks.
+    pub fn append(&self, store: &Store, change: Change) -> Result<(), Failure> {
+        let what = change.what;
         if what.starts_with("subscriber") || what.starts_with("sim-batch") {
             self.groups.clear();
         }
         tracing::info!(who = change.who, what, target = change.target, "changed over the API");
-        let (oam, max_entries) = (self.clone(), self.config.audit_entries);
-        self.store(move |store| oam.audit.append(store, change, max_entries)).await
+        self.audit.append(store, change, self.config.audit_entries)
     }
 
     /// The audit log.

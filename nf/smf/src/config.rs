@@ -3,7 +3,7 @@ use crate::packet_filter::PacketFilter;
 use martlet_config::Finding;
 use martlet_context_store::ContextStoreConfig;
 use martlet_sbi_api::common::Snssai;
-use martlet_store::UpSecurityPolicy;
+use martlet_store::{Secret, Subscriber, UpSecurityPolicy};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -65,7 +65,7 @@ pub struct DnnConfig {
     pub dns: Vec<IpAddr>,
     /// P-CSCF addresses for UEs (IMS).
     pub pcscf: Vec<IpAddr>,
-    /// MTU for UEs.
+    /// MTU for UEs, in bytes: 576 at least (RFC 791), and 1280 with `pool6` (RFC 8200).
     pub mtu: u16,
     /// Whether it supports Ethernet sessions.
     pub ethernet: bool,
@@ -101,6 +101,23 @@ impl Default for DnnConfig {
 
 fn default_mtu() -> u16 {
     1400
+}
+
+/// Smallest packet that every IPv4 host accepts, in bytes (RFC 791, 3.1).
+const MIN_MTU_IPV4: u16 = 576;
+/// Smallest MTU of a link with IPv6, in bytes (RFC 8200, 5).
+const MIN_MTU_IPV6: u16 = 1280;
+
+impl DnnConfig {
+    /// Why UEs cannot use the MTU.
+    fn wrong_mtu(&self) -> Option<String> {
+        let (min, whose) = match self.pool6.is_empty() {
+            true => (MIN_MTU_IPV4, "IPv4 needs"),
+            false => (MIN_MTU_IPV6, "IPv6 (pool6) needs"),
+        };
+        (self.mtu < min)
+            .then(|| format!("{} is less than {whose}: write {min} or more, best 1400", self.mtu))
+    }
 }
 
 /// Why the text of an address pool is invalid.
@@ -172,6 +189,11 @@ pub(crate) fn parse_ipv6(text: &str) -> Result<Ipv6Network, PoolError> {
         return Err(PoolError::HostBits { text: text.into(), network });
     }
     Ok((address, length))
+}
+
+/// Whether a subscription can have a data network of this name.
+fn is_subscribable(dnn: &str) -> bool {
+    Subscriber::new("imsi-001010000000001", Secret([0; 16]), Secret([0; 16]), dnn).check().is_ok()
 }
 
 /// A UPF.
@@ -488,6 +510,16 @@ impl SmfConfig {
                     "empty: write the name of the data network".into(),
                 );
             }
+            if !dnn.name.is_empty() && !is_subscribable(&dnn.name) {
+                let name = &dnn.name;
+                wrong(
+                    format!("dnns[{n}].name"),
+                    format!(
+                        "{name:?} is not a data network name (TS 23.003, 9.1): write letters, \
+                         digits, - and . such as internet"
+                    ),
+                );
+            }
             if let Some(error) =
                 (!dnn.pool.is_empty()).then(|| parse_ipv4(&dnn.pool).err()).flatten()
             {
@@ -506,6 +538,9 @@ impl SmfConfig {
             }
             if dnn.unstructured.is_some() && dnn.pool6.is_empty() {
                 wrong(format!("dnns[{n}].pool6"), "unstructured sessions need an IPv6 pool".into());
+            }
+            if let Some(why) = dnn.wrong_mtu() {
+                wrong(format!("dnns[{n}].mtu"), why);
             }
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
                 wrong(format!("dnns[{n}].name"), format!("{} occurs twice", dnn.name));
@@ -542,6 +577,12 @@ impl SmfConfig {
             }
         }
         for (n, branching) in self.branching.iter().enumerate() {
+            if let Some(m) = branching.tacs.iter().position(|tac| *tac > 0xff_ffff) {
+                wrong(
+                    format!("branching[{n}].tacs[{m}]"),
+                    "a tracking area code has 24 bits: write 0 to 16777215".into(),
+                );
+            }
             if !self.upfs.iter().any(|upf| upf.n4 == branching.via) {
                 wrong(
                     format!("branching[{n}].via"),
@@ -595,9 +636,45 @@ mod tests {
             dnns: vec!["ims".into()],
             ..UpfConfig::at(SocketAddr::from(([127, 0, 0, 8], 8805)))
         };
-        let config = SmfConfig { dnns: vec![dnn], upfs: vec![upf], ..SmfConfig::default() };
+        let named = DnnConfig { name: "of fice".into(), ethernet: true, ..DnnConfig::default() };
+        let branching = BranchingConfig {
+            dnn: "internet".into(),
+            tacs: vec![1, 1 << 24],
+            via: upf.n4,
+            local: vec!["permit out ip from 10.98.0.0/16 to assigned".into()],
+        };
+        let config = SmfConfig {
+            dnns: vec![dnn, named],
+            upfs: vec![upf],
+            branching: vec![branching],
+            ..SmfConfig::default()
+        };
         let paths: Vec<_> = config.check().into_iter().map(|f| f.path).collect();
-        assert_eq!(paths, ["dnns[0].pool", "upfs[0].dnns[0]"]);
+        let wrong = ["dnns[0].pool", "dnns[1].name", "upfs[0].dnns[0]", "branching[0].tacs[1]"];
+        assert_eq!(paths, wrong);
+    }
+
+    #[test]
+    fn the_mtu_is_what_the_ip_versions_of_the_pools_need() {
+        let findings = |pool6: &str, mtu: u16| {
+            let dnn = DnnConfig {
+                name: "internet".into(),
+                pool: "10.45.0.0/16".into(),
+                pool6: pool6.into(),
+                mtu,
+                ..DnnConfig::default()
+            };
+            SmfConfig { dnns: vec![dnn], ..SmfConfig::default() }.check()
+        };
+        for (pool6, min) in [("", 576), ("fd45::/48", 1280)] {
+            assert_eq!(findings(pool6, min), []);
+            for wrong in [0, min - 1] {
+                let found = findings(pool6, wrong);
+                assert_eq!((found.len(), found[0].path.as_str()), (1, "dnns[0].mtu"));
+                let remedy = format!("write {min} or more");
+                assert!(found[0].message.contains(&remedy), "{}", found[0].message);
+            }
+        }
     }
 
     #[test]

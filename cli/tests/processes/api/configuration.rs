@@ -92,6 +92,13 @@ fn slices_networks_policies_and_classifiers_are_changed_by_their_fields() {
         let refused = put("/data-networks", &read.tag()?, &networks)?.expect(400)?.body;
         ensure!(fields_of(&refused).contains(&"networks[0].pool".into()), "{refused}");
         networks["networks"] = read.body["networks"].clone();
+        // The data network has an IPv6 pool.
+        for wrong in [0, 1279] {
+            networks["networks"][0]["mtu"] = wrong.into();
+            let refused = put("/data-networks", &read.tag()?, &networks)?.expect(400)?.body;
+            ensure!(fields_of(&refused) == ["networks[0].mtu"], "{refused}");
+            ensure!(refused.to_string().contains("write 1280 or more"), "{refused}");
+        }
         networks["networks"][0]["mtu"] = 1300.into();
         let done = put("/data-networks", &read.tag()?, &networks)?.expect(200)?.body;
         ensure!(done["restart"] == json!(["smf.dnns"]), "{done}");

@@ -7,13 +7,14 @@ mod http_security;
 mod lab_runs;
 mod location;
 mod memory;
+mod operations;
 mod subscribers;
 mod ues;
 
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,7 @@ impl Response {
         self.headers(name).first().copied()
     }
 
-    fn tag(&self) -> Result<String> {
+    pub fn tag(&self) -> Result<String> {
         Ok(self.header("etag").context("an ETag")?.to_string())
     }
 
@@ -92,7 +93,13 @@ impl Caller {
         other
     }
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String> {
+    /// Sends a request. What is returned has the answer.
+    pub fn begin(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Box<dyn Read + Send>> {
         let text = body.map(Value::to_string).unwrap_or_default();
         let mut request = format!("{method} /api/v1{path} HTTP/1.1\r\nconnection: close\r\n");
         if !self.headers.iter().any(|(name, _)| name == "host") {
@@ -105,20 +112,31 @@ impl Caller {
             request += "content-type: application/json\r\n";
         }
         request += &format!("content-length: {}\r\n\r\n{text}", text.len());
-        let mut answer = String::new();
-        match &self.socket {
+        Ok(match &self.socket {
             Some(socket) => {
                 let mut stream = UnixStream::connect(socket)?;
                 stream.write_all(request.as_bytes())?;
-                stream.read_to_string(&mut answer)?;
+                Box::new(stream)
             }
             None => {
                 let mut stream = std::net::TcpStream::connect(ADDRESS)?;
                 stream.write_all(request.as_bytes())?;
-                stream.read_to_string(&mut answer)?;
+                Box::new(stream)
             }
-        }
+        })
+    }
+
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String> {
+        let mut answer = String::new();
+        self.begin(method, path, body)?.read_to_string(&mut answer)?;
         Ok(answer)
+    }
+
+    /// The status of an answer, which may be a stream.
+    pub fn status(&self, method: &str, path: &str, body: Option<&Value>) -> Result<u16> {
+        let mut line = String::new();
+        BufReader::new(self.begin(method, path, body)?).read_line(&mut line)?;
+        Ok(line.split(' ').nth(1).context("a status")?.parse()?)
     }
 
     pub fn request(&self, method: &str, path: &str, body: Option<Value>) -> Result<Response> {

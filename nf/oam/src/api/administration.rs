@@ -8,7 +8,9 @@ use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
-use http::StatusCode;
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use martlet_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -151,14 +153,25 @@ pub struct BackupRequest {
 #[utoipa::path(
     get, path = "/users", tag = "administration",
     responses(
-        (status = 200, body = Vec<UserView>, description = "the users"),
+        (status = 200, body = Vec<UserView>, description = "the users",
+            headers(("ETag" = String, description = "of all users, for If-Match"))),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "the caller is no administrator"),
     )
 )]
-pub async fn users(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<UserView>>, Failure> {
-    let users = oam.store(accounts::users).await?;
-    Ok(Json(users.into_iter().map(UserView::from).collect()))
+pub async fn users(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
+    let users = oam.store(views).await?;
+    Ok(page::tagged(&oam.tag(&json!(users)), users))
+}
+
+fn views(store: &Store) -> Result<Vec<UserView>, Failure> {
+    Ok(accounts::users(store)?.into_iter().map(UserView::from).collect())
+}
+
+/// Refuses a change if the users are others than those whose entity tag the caller has read.
+async fn check_users(oam: &Oam, headers: &HeaderMap) -> Result<(), Failure> {
+    let users = oam.store(views).await?;
+    page::check_if_match(headers, &oam.tag(&json!(users)))
 }
 
 /// Add a user
@@ -188,9 +201,14 @@ pub async fn add_user(
 /// Its sessions end with a new password. A reduced role applies to its sessions and tokens at once.
 #[utoipa::path(
     patch, path = "/users/{name}", tag = "administration", request_body = UserChange,
-    params(("name" = String, Path, example = "eva")),
+    params(
+        ("name" = String, Path, example = "eva"),
+        ("If-Match" = Option<String>, Header, description = "the ETag of all users"),
+    ),
     responses(
         (status = 200, body = UserView, description = "changed"),
+        (status = 412, body = ProblemDetails, content_type = "application/problem+json",
+            description = "a user was changed meanwhile"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "a field is wrong, or it is the last administrator"),
     )
@@ -199,8 +217,11 @@ pub async fn change_user(
     State(oam): State<Arc<Oam>>,
     Path(name): Path<String>,
     caller: Caller,
+    headers: HeaderMap,
     Body(change): Body<UserChange>,
 ) -> Result<Json<UserView>, Failure> {
+    let _alone = oam.compared.lock().await;
+    check_users(&oam, &headers).await?;
     let has_password = change.password.is_some();
     let wanted = name.clone();
     let (before, after) = oam
@@ -235,9 +256,14 @@ pub async fn change_user(
 /// Its sessions and tokens end.
 #[utoipa::path(
     delete, path = "/users/{name}", tag = "administration",
-    params(("name" = String, Path, example = "eva")),
+    params(
+        ("name" = String, Path, example = "eva"),
+        ("If-Match" = Option<String>, Header, description = "the ETag of all users"),
+    ),
     responses(
         (status = 204, description = "removed"),
+        (status = 412, body = ProblemDetails, content_type = "application/problem+json",
+            description = "a user was changed meanwhile"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "it does not exist, or is the last administrator"),
     )
@@ -246,7 +272,10 @@ pub async fn remove_user(
     State(oam): State<Arc<Oam>>,
     Path(name): Path<String>,
     caller: Caller,
+    headers: HeaderMap,
 ) -> Result<StatusCode, Failure> {
+    let _alone = oam.compared.lock().await;
+    check_users(&oam, &headers).await?;
     let wanted = name.clone();
     let removed = oam.store(move |store| accounts::remove_user(store, &wanted)).await?;
     oam.sessions.end_of_user(&name, None);
@@ -333,10 +362,9 @@ pub async fn remove_token(
     caller: Caller,
 ) -> Result<StatusCode, Failure> {
     let wanted = id.clone();
-    if !oam.store(move |store| accounts::remove_token(store, &wanted)).await? {
-        return Err(Failure::not_found(format!("there is no token {id}")));
-    }
-    oam.record(&caller, "token.remove", id, Value::Null, Value::Null).await?;
+    let removed = oam.store(move |store| accounts::remove_token(store, &wanted)).await?;
+    let removed = removed.ok_or_else(|| Failure::not_found(format!("there is no token {id}")))?;
+    oam.record(&caller, "token.remove", id, json!(TokenView::from(removed)), Value::Null).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -7,8 +7,8 @@ use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -116,17 +116,50 @@ pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
     let Configuration { file, text, values, .. } = read(&oam).await?;
     let tag = oam.tag(&text.clone().into());
     let file = file.map(|file| file.display().to_string());
-    let mut response = Json(ConfigurationView { file, text, values }).into_response();
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    Ok(response)
+    Ok(page::tagged(&tag, ConfigurationView { file, text, values }))
 }
 
 /// What a change of the text does.
 pub(super) fn report(before: &str, after: &str, applied: AppliedConfiguration) -> ChangeReport {
     let AppliedConfiguration { changed, applied, restart } = applied;
     ChangeReport { changed, applied, restart, difference: difference(before, after) }
+}
+
+/// Records a change of the file in the audit log: the lines before and after. What is read again
+/// has no secrets, which a new text may have.
+pub(super) async fn record(
+    oam: &Arc<Oam>,
+    caller: &Caller,
+    (what, target): (&'static str, &'static str),
+    before: &str,
+    applied: &AppliedConfiguration,
+) -> Result<(), Failure> {
+    let lines = difference(&unnumbered(before), &unnumbered(&read(oam).await?.text));
+    let of = |sign: &str| -> Vec<&str> {
+        lines.iter().filter_map(|line| line.strip_prefix(sign)).collect()
+    };
+    let before = json!({"lines": of("- ")});
+    let after = json!({
+        "lines": of("+ "), "changed": applied.changed, "applied": applied.applied,
+        "restart": applied.restart,
+    });
+    oam.record(caller, what, target, before, after).await
+}
+
+/// The text with the same mark for each secret: their numbers change with the number of secrets.
+fn unnumbered(text: &str) -> String {
+    const MARK: &str = "(hidden";
+    let mut parts = text.split(MARK);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        out.push_str(MARK);
+        let number = part.strip_prefix(' ').and_then(|rest| rest.split_once(')'));
+        match number.filter(|(number, _)| number.bytes().all(|b| b.is_ascii_digit())) {
+            Some((_, rest)) => out.extend([")", rest]),
+            None => out.push_str(part),
+        }
+    }
+    out
 }
 
 /// Change the configuration
@@ -153,10 +186,7 @@ pub async fn change(
     let (_alone, before) = matching(&oam, &headers).await?;
     let text = body.text.clone();
     let applied = oam.core_blocking(move |core| core.change_configuration(&text, true)).await??;
-    let after = json!({
-        "changed": applied.changed, "applied": applied.applied, "restart": applied.restart,
-    });
-    oam.record(&caller, "configuration.change", "file", Value::Null, after).await?;
+    record(&oam, &caller, ("configuration.change", "file"), &before.text, &applied).await?;
     Ok(Json(report(&before.text, &body.text, applied)))
 }
 
@@ -186,22 +216,36 @@ pub async fn check(
 #[utoipa::path(
     get, path = "/plan", tag = "network",
     responses(
-        (status = 200, body = Plan, description = "the plan"),
+        (status = 200, body = Plan, description = "the plan",
+            headers(("ETag" = String, description = "for If-Match"))),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "there is none"),
     )
 )]
-pub async fn plan(State(oam): State<Arc<Oam>>) -> Result<Json<Plan>, Failure> {
+pub async fn plan(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
+    let plan = stored_plan(&oam).await?.ok_or_else(|| Failure::not_found("there is no plan"))?;
+    Ok(page::tagged(&oam.tag(&json!(plan)), plan))
+}
+
+async fn stored_plan(oam: &Oam) -> Result<Option<Plan>, Failure> {
     let text = oam.store(|store| Ok(store.context("", PLAN, "plan")?)).await?;
-    let plan = text.and_then(|text| serde_json::from_str(&text).ok());
-    plan.map(Json).ok_or_else(|| Failure::not_found("there is no plan"))
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// A plan in the audit log: the hash of the image in place of the image.
+fn without_image(plan: &Plan) -> Value {
+    let image = crate::accounts::sha256(&plan.image);
+    json!({"name": plan.name, "references": plan.references, "image_sha256": image})
 }
 
 /// Set the plan of the map
 #[utoipa::path(
     put, path = "/plan", tag = "network", request_body = Plan,
+    params(("If-Match" = Option<String>, Header, description = "the ETag that was read")),
     responses(
         (status = 204, description = "set"),
+        (status = 412, body = ProblemDetails, content_type = "application/problem+json",
+            description = "it was changed meanwhile"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "a field is wrong"),
     )
@@ -209,6 +253,7 @@ pub async fn plan(State(oam): State<Arc<Oam>>) -> Result<Json<Plan>, Failure> {
 pub async fn set_plan(
     State(oam): State<Arc<Oam>>,
     caller: Caller,
+    headers: HeaderMap,
     Body(plan): Body<Plan>,
 ) -> Result<StatusCode, Failure> {
     let is_image = ["data:image/png;base64,", "data:image/jpeg;base64,"]
@@ -233,8 +278,24 @@ pub async fn set_plan(
             "write two points that are apart, in pixels and in degrees",
         ));
     }
-    let (name, text) = (plan.name.clone(), json!(plan).to_string());
+    let _alone = oam.compared.lock().await;
+    let before = stored_plan(&oam).await?;
+    page::check_if_match(&headers, &oam.tag(&json!(before)))?;
+    let text = json!(plan).to_string();
     oam.store(move |store| Ok(store.put_context("", PLAN, "plan", &text)?)).await?;
-    oam.record(&caller, "plan.set", name, Value::Null, Value::Null).await?;
+    let (old, new) = (json!(before.as_ref().map(without_image)), without_image(&plan));
+    oam.record(&caller, "plan.set", plan.name, old, new).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unnumbered;
+
+    #[test]
+    fn marks_lose_their_numbers() {
+        let text = "a: \"(hidden 12)\" # (hidden\nb: x://u:(hidden 1)@h (hidden x)";
+        let expected = "a: \"(hidden)\" # (hidden\nb: x://u:(hidden)@h (hidden x)";
+        assert_eq!(unnumbered(text), expected);
+    }
 }

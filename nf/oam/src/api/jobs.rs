@@ -51,7 +51,8 @@ pub async fn cancel(
     caller: Caller,
 ) -> Result<Json<Job>, Failure> {
     let job = oam.jobs.cancel(&id)?;
-    let (before, after) = (serde_json::Value::Null, serde_json::json!({"kind": job.kind}));
+    let (before, after) =
+        (serde_json::Value::Null, serde_json::json!({"kind": job.kind, "done": job.done}));
     oam.record(&caller, "job.cancel", id, before, after).await?;
     Ok(Json(job))
 }

@@ -3,6 +3,7 @@ use super::user_plane::is_of;
 use crate::caller::Caller;
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
+use crate::reader::{RECHECK, may_read};
 use crate::state::Oam;
 use axum::body::Body as ResponseBody;
 use axum::extract::State;
@@ -66,11 +67,18 @@ pub async fn trace(
     let start = Instant::now();
     // The reader learns at once that the trace runs.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"{}\n"))]);
-    let rest = stream::unfold((oam, start), move |(oam, mut sent)| {
+    let state = (oam, caller, start, start + RECHECK);
+    let rest = stream::unfold(state, move |(oam, caller, mut sent, mut recheck)| {
         let ue = request.ue.clone();
         async move {
             while start.elapsed() < LONGEST {
                 tokio::time::sleep(INTERVAL).await;
+                if recheck <= Instant::now() {
+                    recheck = Instant::now() + RECHECK;
+                    if !may_read(&oam, &caller).await {
+                        return None;
+                    }
+                }
                 let batch = oam.core.ask("upf", question.into()).await.ok()?;
                 let mut lines = String::new();
                 for packet in batch["packets"].as_array().into_iter().flatten() {
@@ -86,7 +94,7 @@ pub async fn trace(
                 }
                 if !lines.is_empty() {
                     sent = Instant::now();
-                    return Some((Ok(Bytes::from(lines)), (oam, sent)));
+                    return Some((Ok(Bytes::from(lines)), (oam, caller, sent, recheck)));
                 }
             }
             None

@@ -60,8 +60,8 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
     info(
         title = "Martlet northbound API",
         description = "Operation and maintenance of a Martlet 5G core. Lists have cursors, changes \
-                       need If-Match, a POST takes an Idempotency-Key, and errors are problem \
-                       details (RFC 9457) that name the field and the remedy.",
+                       of what has an ETag take If-Match, a POST takes an Idempotency-Key, and \
+                       errors are problem details (RFC 9457) that name the field and the remedy.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/api/v1")),
@@ -220,15 +220,7 @@ async fn wrong_method() -> Failure {
 }
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
-    tracing::error!("a request of the API panicked");
-    Failure::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal",
-        "The request failed",
-        "the request failed by an error of the program",
-    )
-    .remedy("see the log of the core")
-    .into_response()
+    Failure::of_the_program().into_response()
 }
 
 /// The API and the console.

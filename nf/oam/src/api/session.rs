@@ -233,6 +233,8 @@ pub async fn change_password(
         .may_sign_in(&place, now)
         .map_err(|seconds| Failure::too_many("the password was wrong too often", seconds))?;
     let name = caller.name.clone();
+    // The role that the user has meanwhile stays.
+    let _alone = oam.compared.lock().await;
     let is_changed = oam
         .store_with_hash(move |store| {
             let user = accounts::user(store, &name)?;

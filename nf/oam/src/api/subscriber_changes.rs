@@ -332,6 +332,11 @@ async fn work(
             .remedy("look at a new preview"));
     }
     running.change(|job| job.total = Some(supis.len() as u64));
+    // A job that is cancelled or fails has changed some of them: it is recorded before.
+    let first = json!({"first": report["first"]});
+    let recorded = json!({"change": *change, "fields": report["fields"]});
+    let target = format!("{} subscribers", supis.len());
+    oam.record(caller, "subscriber.change-many", target, first, recorded).await?;
     let mut done = 0;
     for step in supis.chunks(STEP) {
         let (shared, step) = (change.clone(), step.to_vec());
@@ -339,9 +344,6 @@ async fn work(
         running.change(|job| job.done = done);
     }
     report["done"] = done.into();
-    let recorded = json!({"changed": done, "change": *change, "fields": report["fields"]});
-    let target = format!("{done} subscribers");
-    oam.record(caller, "subscriber.change-many", target, Value::Null, recorded).await?;
     Ok(report)
 }
 

@@ -1,5 +1,6 @@
 //! Bulk import of subscribers as a job, with a dry run.
 use super::subscriber_body::tagged;
+use crate::audit::Change;
 use crate::caller::Caller;
 use crate::jobs::{Job, Running};
 use crate::page::Body;
@@ -123,7 +124,8 @@ async fn import(
     if is_blocked && !replace {
         return Err(Failure::conflict("some of the subscribers exist").remedy("use replace"));
     }
-    let progress = running.clone();
+    let (progress, shared, caller) = (running.clone(), oam.clone(), caller.clone());
+    let recorded = report.clone();
     let count = oam
         .store(move |store| {
             let mut done = 0_u64;
@@ -134,11 +136,14 @@ async fn import(
                 }
                 Ok::<_, StoreError>(subscriber)
             });
-            Ok(store.import(each, replace)?)
+            let count = store.import(each, replace)?;
+            // In the same call: it ends although the job is cancelled meanwhile.
+            let target = format!("{count} subscribers");
+            let what = "subscriber.import";
+            shared.append(store, Change::by(&caller, what, target, Value::Null, recorded))?;
+            Ok(count)
         })
         .await?;
     running.change(|job| job.done = count);
-    let target = format!("{count} subscribers");
-    oam.record(caller, "subscriber.import", target, Value::Null, report.clone()).await?;
     Ok(report)
 }

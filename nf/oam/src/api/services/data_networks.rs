@@ -60,8 +60,9 @@ pub struct DataNetworkSetting {
     /// P-CSCF addresses for UEs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pcscf: Vec<String>,
-    /// MTU for UEs.
+    /// MTU for UEs, in bytes: 576 at least, and 1280 with `pool6`.
     #[serde(default = "mtu", skip_serializing_if = "is_mtu")]
+    #[schema(minimum = 576, example = 1400)]
     mtu: u16,
     /// Whether it supports Ethernet sessions.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -6,19 +6,19 @@ pub mod data_networks;
 pub mod policies;
 pub mod slices;
 
-use super::configuration::{ChangeReport, matching, report};
+use super::configuration::{ChangeReport, matching, record, report};
 use crate::caller::Caller;
 use crate::core_access::{Configuration, ConfigurationEdit};
-use crate::page::{Body, Query};
+use crate::page::{self, Body, Query};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use http::HeaderMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::{IntoParams, IntoResponses};
 
@@ -64,11 +64,7 @@ fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
 }
 
 fn tagged(oam: &Oam, configuration: &Configuration, body: impl Serialize) -> Response {
-    let mut response = Json(json!(body)).into_response();
-    if let Ok(tag) = HeaderValue::from_str(&oam.tag(&configuration.text.clone().into())) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
+    page::tagged(&oam.tag(&configuration.text.clone().into()), body)
 }
 
 /// What a change is about: the word of the audit log, and where the fields of the body are in the
@@ -146,12 +142,11 @@ impl<S: Section> Change<S> {
         });
         let named = |failure: Failure| failure.with_fields(|key| S::SUBJECT.field(key));
         let (text, applied) = done.await?.map_err(|error| named(Failure::from(error)))?;
-        let report = report(&before.text, &text, applied);
         if write {
             let Subject { what, target, .. } = S::SUBJECT;
-            oam.record(&caller, what, target, Value::Null, json!(report)).await?;
+            record(&oam, &caller, (what, target), &before.text, &applied).await?;
         }
-        Ok(Json(report))
+        Ok(Json(report(&before.text, &text, applied)))
     }
 }
 
