@@ -293,24 +293,33 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
         ensure!(made["sims"].as_array().is_some_and(|sims| sims.len() == 5), "{made}");
         ensure!(!api.get("/sim-batches")?.to_string().contains("opc"), "keys are shown again");
 
-        let (mut seen, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = api.get(&format!("/subscribers?limit=7{cursor}"))?;
-            let items = page["items"].as_array().context("items")?;
-            seen.extend(items.iter().map(|item| item["supi"].to_string()));
-            match page["next"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
-        }
+        let seen = supis(&api, "/subscribers?limit=7")?;
         ensure!(seen.len() as u64 == api.get("/subscribers")?["total"].as_u64().unwrap_or(0));
         ensure!(seen.is_sorted(), "{seen:?}");
+        let descending = supis(&api, "/subscribers?limit=7&order=desc")?;
+        ensure!(descending.iter().eq(seen.iter().rev()), "{descending:?}");
+        api.request("GET", "/subscribers?order=down", None)?.expect(400)?;
 
         let tag = api.request("GET", supi, None)?.tag()?;
         api.with("if-match", &tag).request("DELETE", supi, None)?.expect(204)?;
         api.request("GET", supi, None)?.expect(404)?;
         core.stop()
     });
+}
+
+/// The SUPIs of all pages of a list.
+fn supis(api: &Caller, list: &str) -> Result<Vec<String>> {
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = api.get(&format!("{list}{cursor}"))?;
+        let items = page["items"].as_array().context("items")?;
+        let supis = items.iter().map(|item| item["supi"].as_str().map(Into::into));
+        seen.extend(supis.collect::<Option<Vec<String>>>().context("SUPIs")?);
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return Ok(seen),
+        }
+    }
 }
 
 /// Lines of the events until one contains a text.
@@ -390,6 +399,15 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     // The AMF may have removed the context already.
     let gone = api.request("GET", &format!("/ues/{supi}"), None)?;
     ensure!(gone.status == 404 || gone.body["state"] == "deregistered", "{gone:?}");
+    site.subscribe(3, 4)?;
+    let others = (2..=6).map(|n| crate::site::ue(&gnb, n)).collect::<Result<Vec<_>>>()?;
+    for other in &others {
+        other.register().await?;
+    }
+    let seen = supis(&api, "/ues?limit=2&state=registered,%20connected")?;
+    ensure!(seen.len() == others.len() && seen.is_sorted(), "{seen:?}");
+    let descending = supis(&api, "/ues?limit=2&state=registered,%20connected&order=desc")?;
+    ensure!(descending.iter().eq(seen.iter().rev()), "{descending:?}");
     // A UE that was refused has a history.
     let refused = crate::site::ue(&gnb, 77)?;
     ensure!(refused.register().await.is_err(), "the subscriber does not exist");

@@ -7,12 +7,25 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use utoipa::ToSchema;
 
 /// Maximum number of items on a page.
 pub const MAX_LIMIT: usize = 1000;
 /// Number of items on a page if the request has none.
 pub const DEFAULT_LIMIT: usize = 100;
+
+/// The order of the items of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Ascending SUPIs.
+    #[default]
+    Asc,
+    /// Descending SUPIs: the first page has the last items.
+    Desc,
+}
 
 /// The number of items on a page.
 pub fn limit(requested: Option<usize>) -> Result<usize, Failure> {
