@@ -286,6 +286,18 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
         ensure!(api.get("/subscribers")?["total"] == before, "a dry run changed something");
         let done = ended(api.post("/subscriber-imports", import(false))?.expect(202)?.body)?;
         ensure!(done["state"] == "succeeded", "{done}");
+        // The preview of another import names the fields that it would change, and no key.
+        let mut other = all[0].clone();
+        other["msisdn"] = "491700000020".into();
+        other["key"] = "000102030405060708090a0b0c0d0e0f".into();
+        let text = Value::from(vec![other]).to_string();
+        let body = json!({"format": "martlet", "text": text, "dry_run": true});
+        let preview = ended(api.post("/subscriber-imports", body)?.expect(202)?.body)?;
+        let differences = json!([
+            {"field": "msisdn", "before": all[0]["msisdn"], "after": "491700000020"},
+            {"field": "key", "before": "(hidden)", "after": "(hidden)"},
+        ]);
+        ensure!(preview["result"]["first"][0]["differences"] == differences, "{preview}");
 
         let batch = json!({"name": "spring", "count": 5, "template": {
             "supi": "imsi-001010000001000", "slices": subscriber(1)["slices"]}});
