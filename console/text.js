@@ -1,4 +1,6 @@
 // All texts of the console.
+const LOADED = { first: (n) => `the first ${n} are loaded`, last: (n) => `the last ${n} are loaded`, all: (n) => `${n} are loaded` };
+
 export const T = {
   title: "Martlet",
   pages: {
@@ -21,8 +23,9 @@ export const T = {
   acknowledge: "Acknowledge", acknowledgedBy: (who) => `acknowledged by ${who}`,
   lastEvents: "Last events", noEvents: "No event yet.", functions: "Functions",
   running: "running", notRunning: "not running", restarts: "Restarts",
-  search: "Search", searchHint: "IMSI, MSISDN or IP address", state: "State", anyState: "any",
-  gnb: "gNB", ueCount: (all, shown) => `${all} UEs match, ${shown} are loaded`,
+  search: "Search", subscriberHint: "IMSI or MSISDN", searchHint: "IMSI, MSISDN or IP address", state: "State", anyState: "any",
+  gnb: "gNB", ueCount: (all, shown, part) => `${all} ${all === 1 ? "UE matches" : "UEs match"}, ${LOADED[part](shown)}`,
+  firstRow: "First row", lastRow: "Last row", notRead: "The rows could not be read.",
   history: "Procedures", noHistory: "No event is recorded for this UE.",
   historyOf: "What happened to", why: "Why", remedy: "What to do",
   release: "Release", page: "Page", deregister: "Deregister", locate: "Locate",
@@ -45,7 +48,7 @@ export const T = {
   key: "K", opc: "OPc", keyHint: "32 hexadecimal digits. Keys are written and never shown.",
   keepKey: "Leave empty to keep it.", slices: "Slices", slicesHint: "JSON, as GET /subscribers shows it",
   ambrUp: "UE AMBR uplink", ambrDown: "UE AMBR downlink",
-  subscriberCount: (all, shown) => `${all} subscribers, ${shown} are loaded`,
+  subscriberCount: (all, shown, part) => `${all === null ? "" : `${all} ${all === 1 ? "subscriber" : "subscribers"}, `}${LOADED[part](shown)}`,
   conflict: "Someone else changed this meanwhile. Nothing was overwritten.",
   theirs: "Load the current version", confirmRemove: (supi) => `Remove ${supi}?`,
   importing: "Bulk import", importFile: "File", importText: "Text: CSV, JSON, Open5GS, free5GC or UERANSIM",

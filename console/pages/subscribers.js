@@ -15,7 +15,7 @@ export async function subscribers(at, [supi], context) {
       s.slices.map((slice) => slice.sd ? `${slice.sst}-${slice.sd}` : slice.sst).join(", "),
       [[...new Set(s.slices.flatMap((slice) => slice.dnns.map((dnn) => dnn.name)))].join(", "),
         s.groups?.length ? ` · ${s.groups.join(", ")}` : ""].join("")],
-    count: (all, shown) => { count.textContent = T.subscriberCount(all, shown); },
+    count: (all, shown, part) => { count.textContent = T.subscriberCount(all, shown, part); },
   });
   const problem = h("div");
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
@@ -39,7 +39,7 @@ export async function subscribers(at, [supi], context) {
   const again = () => Promise.all([load(), loadGroups()]);
   form.elements.group.addEventListener("change", load);
   const changes = h("div");
-  fill(at, form, problem, count, list.view, changes);
+  fill(at, form, problem, h("div", { class: "over-rows" }, count, list.ends), list.view, changes);
   // The groups of many subscribers take longer than the first page.
   await load();
   await loadGroups();

@@ -16,7 +16,7 @@ export async function ues(at, [supi], context) {
   const list = rows({
     label: T.pages.ues, heads: [T.supi, T.state, T.gnb, T.sessions], path: "/ues",
     cells: (ue) => [h("a", { href: `#/ues/${encodeURIComponent(ue.supi)}` }, ue.supi), ue.state, ue.gnb ?? "–", ue.sessions.join(", ") || "–"],
-    count: (all, shown) => { count.textContent = T.ueCount(all, shown); },
+    count: (all, shown, part) => { count.textContent = T.ueCount(all, shown, part); },
   });
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
     field("search", T.search, { type: "search" }, T.searchHint),
@@ -42,7 +42,7 @@ export async function ues(at, [supi], context) {
   };
   form.elements.state.addEventListener("change", load);
   form.elements.search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 250); });
-  fill(at, form, problem, count, list.view, look);
+  fill(at, form, problem, h("div", { class: "over-rows" }, count, list.ends), list.view, look);
   await load();
   let due = null;
   const soon = () => { due ??= setTimeout(() => { due = null; shown(list.refresh()); }, 500); };
