@@ -3,7 +3,7 @@ import { call, get, job, key, post } from "../api.js";
 import { field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { typed } from "../form.js";
 import { rows } from "../table.js";
-import { groups } from "./groups.js";
+import { groups, written } from "./groups.js";
 import { T } from "../text.js";
 
 export async function subscribers(at, [supi], context) {
@@ -46,11 +46,18 @@ export async function subscribers(at, [supi], context) {
   if (context.may("subscribers")) fill(changes, await groups(again), h("div", { class: "grid wide" }, importing(again), await batches(again)));
 }
 
+// A row for each field that differs, or one for a new subscriber.
+function importRows({ supi, change, differences }) {
+  if (!differences.length) return [[supi, T.changes[change], "–", "–", "–"]];
+  return differences.map((one) => [supi, T.changes[change], one.field, written(one.before), written(one.after)]);
+}
+
 function importing(done) {
   const at = h("div", { role: "status" });
   const form = h("form", { onsubmit: (event) => { event.preventDefault(); run(true); } },
     field("file", T.importFile, { type: "file" }), field("text", T.importText, { rows: 6 }),
-    h("label", { class: "check" }, h("input", { type: "checkbox", name: "replace" }), T.replaceExisting), at,
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "replace" }), T.replaceExisting),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "lossy" }), T.acceptLost), at,
     h("div", { class: "buttons" }, h("button", {}, T.preview), h("button", { type: "button", class: "main", onclick: () => run(false) }, T.doImport)));
   form.elements.file.addEventListener("change", async () => {
     const file = form.elements.file.files[0];
@@ -58,10 +65,11 @@ function importing(done) {
   });
   async function run(dry) {
     try {
-      const started = await post("/subscriber-imports", { text: form.elements.text.value, dry_run: dry, replace: form.elements.replace.checked, lossy: false }, { "idempotency-key": key() });
+      const started = await post("/subscriber-imports", { text: form.elements.text.value, dry_run: dry, replace: form.elements.replace.checked, lossy: form.elements.lossy.checked }, { "idempotency-key": key() });
       const ended = await job(started, (current) => fill(at, `${current.done} / ${current.total ?? "?"}`));
       fill(at, h("p", {}, T.importReport(ended.result)),
-        table(T.preview, [T.supi, T.changed], ended.result.first.map((row) => [row.supi, row.change]), T.nothing));
+        ended.result.lost?.length ? h("p", { class: "warn" }, T.lostFields(ended.result.lost)) : null,
+        table(T.preview, [T.supi, T.changed, T.fieldName, T.before, T.after], ended.result.first.flatMap(importRows), T.nothing));
       if (!dry) { say(T.done); done(); }
     } catch (problem) { showProblem(form, problem, at); }
   }
