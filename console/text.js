@@ -8,7 +8,7 @@ export const T = {
     userplane: "User plane", map: "Map", policies: "Services and policies", lab: "Lab",
     administration: "Administration",
   },
-  navigation: "Pages",
+  navigation: "Pages", noAnswer: "The core does not answer.",
   nothing: "none",
   unknown: "unknown",
   signIn: "Sign in", signInWith: (name) => `Sign in with ${name}`, orElse: "Or with your organisation",
@@ -106,6 +106,11 @@ export const T = {
   tacs: "Tracking area codes", localTraffic: "Traffic that leaves there", used: "Used",
   ownSlices: (keys) => `The file has slices of its own in ${keys}: change those in the configuration file.`,
   policySummary: (p) => `Default flow: 5QI ${p.default_5qi}, ARP ${p.default_arp}, session AMBR ${p.default_ambr}.`,
+  // Overview.
+  gnbEvent: (gnb) => `gNB ${gnb.name}: ${gnb.connected ? "connected" : "lost"}`,
+  alarmEvent: ({ raised, alarm }) => `${raised ? "Alarm" : "Cleared"}: ${alarm.what}`,
+  noGnb: "no gNB", sparkOf: (label, now, most) => `${label}: now ${now}, at most ${most} in the last minutes`,
+  pictureOf: (o, up, down) => `${o.gnbs} gNBs, ${o.functions.length} functions, ${o.upfs.length} UPFs, ${o.data_networks.length} data networks; uplink ${up}, downlink ${down}`,
   // Groups, and changes of many.
   dataNetworksAndGroups: "Data networks · groups",
   group: "Group", groups: "Groups", anyGroup: "any", groupNames: "Groups", groupHint: "Its name, as the table shows it",
@@ -121,7 +126,12 @@ export const T = {
   notAllowed: "not these areas", isDefault: "Default", sessionTypes: "Session types", sscModes: "SSC modes",
   staticIpv4: "Static IPv4 address", staticIpv6: "Address of the static IPv6 prefix", framedRoutes: "Framed routes",
   addDnn: "Add a data network to the slice", dnnTitle: (name) => `Data network ${name}`,
+  // A UE.
+  protocols: "LPP / LCS-UPP", ellipse: "Ellipse", sessionOf: (id, addresses) => `PDU session ${id}: ${addresses}`,
+  packet: "Packet",
   // Map.
+  gridSquare: (metres) => `One square is ${metres} m wide.`,
+  isAt: (imsi, latitude, longitude) => `${imsi} at ${latitude}, ${longitude}`,
   periodic: "Locate periodically", interval: "Interval in seconds", duration: "Duration in seconds",
   startPeriodic: "Start", stop: "Stop", requests: "Periodic requests", positions: "Positions", failures: "Failures",
   lastAccuracy: "Accuracy", accuracyOver: (supi) => `Accuracy of ${supi} over time`, metres: "m",

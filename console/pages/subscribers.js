@@ -19,7 +19,7 @@ export async function subscribers(at, [supi], context) {
   });
   const problem = h("div");
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
-    field("search", T.search, { type: "search", inputmode: "numeric" }, T.searchHint), field("group", T.group, { options: [["", T.anyGroup]] }),
+    field("search", T.search, { type: "search", inputmode: "numeric" }, T.subscriberHint), field("group", T.group, { options: [["", T.anyGroup]] }),
     h("button", { class: "main" }, T.search),
     context.may("subscribers") && h("a", { href: "#/subscribers/new" }, T.addSubscriber));
   async function load() {
@@ -130,13 +130,13 @@ async function edit(at, supi) {
   const problem = h("div"); const controls = h("div"); let values = null;
   // The API names what is wrong, and what to write.
   const form = h("form", { onsubmit: save, novalidate: true },
-    field("supi", T.supi, { required: true, readonly: supi !== null, value: supi ?? "imsi-" }),
+    h("div", { class: "typed" }, field("supi", T.supi, { required: true, readonly: supi !== null, value: supi ?? "imsi-" }),
     field("msisdn", T.msisdn, { inputmode: "numeric" }),
     field("key", T.key, { autocomplete: "off" }, supi ? `${T.keyHint} ${T.keepKey}` : T.keyHint),
     field("opc", T.opc, { autocomplete: "off" }, supi ? T.keepKey : null),
     field("ambr_uplink", T.ambrUp, { value: "1 Gbps" }), field("ambr_downlink", T.ambrDown, { value: "1 Gbps" }),
     field("service_kind", T.serviceArea, { options: [["", T.noRestriction], ["allowed", T.allowed], ["not_allowed", T.notAllowed]] }),
-    field("service_area", T.tacs, { inputmode: "numeric" }),
+    field("service_area", T.tacs, { inputmode: "numeric" })),
     controls, problem, h("div", { class: "buttons" }, h("button", { class: "main" }, T.save),
       supi && h("button", { type: "button", class: "danger", onclick: remove }, T.removeSubscriber),
       h("a", { href: "#/subscribers" }, T.cancel)));
@@ -163,7 +163,7 @@ async function edit(at, supi) {
   function fail(error) {
     if (error.status === 412) {
       fill(problem, h("div", { class: "cause", role: "alert" }, h("p", {}, T.conflict),
-        h("button", { type: "button", onclick: load }, T.theirs)));
+        h("button", { type: "button", onclick: () => load().then(() => form.elements.msisdn.focus()) }, T.theirs)));
     } else showProblem(form, error, problem);
   }
   async function save(event) {
