@@ -264,6 +264,13 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
   await page.locator("#f-state").selectOption("");
   await inState(223, CONNECTED);
   await submit("")();
+  await page.locator("#f-gnb").fill("gnb-9");
+  await page.locator("#f-gnb").press("Enter");
+  await page.getByRole("cell", { name: "none" }).waitFor();
+  await page.locator("#f-gnb").fill("gnb-1");
+  await page.locator("#f-gnb").press("Enter");
+  await until(`${ROWS}.length > 10 && [...${ROWS}].every((row) => row.textContent.includes("gnb-1"))`);
+  await page.locator("#f-gnb").fill("");
   await page.locator("#f-state").selectOption(CONNECTED);
   await until(`${ROWS}.length > 10 && [...${ROWS}].every((row) => row.textContent.includes("${CONNECTED}"))`);
   const connected = await page.evaluate("Number(document.querySelector('main p[aria-live]').textContent.match(/\\d+/)[0])");

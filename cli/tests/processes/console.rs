@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(400);
 
 /// The folder with playwright-core and axe-core, which `make console-tools` fills.
 pub fn tools() -> PathBuf {
