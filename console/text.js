@@ -141,7 +141,7 @@ export const T = {
   interfaces: "Interfaces", interface: "Interface", peer: "Peer", up: "up", down: "down", detail: "Detail",
   quirks: "Deviations that are tolerated", quirk: "Deviation", function: "Function", count: "Count",
   cells: "Cells", offload: "Offload of hot flows to the switch", noSwitch: "This UPF has no switch.",
-  onSwitch: "Sessions on the switch", knownSessions: "Sessions of the UPF", movedOn: "Moved to the switch",
+  lastFailure: (why) => `Last failure: ${why}`, onSwitch: "Sessions on the switch", knownSessions: "Sessions of the UPF", movedOn: "Moved to the switch",
   movedOff: "Moved back", moves: "Moves of the last minutes", throughput: "Throughput", latencies: "Latency of packets in ns",
   governor: "governor", off: "off", yes: "yes", no: "no",
   temperature: "Temperature", overTime: (what) => `${what} over the last minutes`, ofCapacity: "Of",

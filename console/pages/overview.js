@@ -94,7 +94,7 @@ function draw(o) {
   if (!columns[0].nodes.length) columns[0].nodes.push({ name: T.noGnb, bad: true });
   const width = 190; const gap = (940 - 20 - width) / (columns.length - 1);
   const rows = Math.max(2, ...columns.map((column) => column.nodes.length));
-  const perRow = 6; const top = 40 + Math.ceil(functions.length / perRow) * 34; const low = top + 46;
+  const perRow = 6; const top = 40 + Math.ceil(functions.length / perRow) * 34; const low = top + 60;
   const middle = low + rows * 17; const height = low + rows * 34 + 16;
   const x = (c) => 10 + c * gap;
   const y = (c, n) => middle - columns[c].nodes.length * 17 + n * 34 + 3;
@@ -109,8 +109,8 @@ function draw(o) {
     const name = c === 0 ? T.n3 : columns[c + 1].name === "networks" ? T.n6 : "";
     const most = Math.max(columns[c].nodes.length, columns[c + 1].nodes.length);
     const above = middle - most * 17;
-    labels.push(h("text", { class: "rate", x: centre, y: above - 12, "text-anchor": "middle" }, `${name} ↑ ${rate(o.uplink_bps)}`),
-      h("text", { class: "rate", x: centre, y: above + 4, "text-anchor": "middle" }, `↓ ${rate(o.downlink_bps)}`));
+    labels.push(h("text", { class: "rate", x: centre, y: above - 24, "text-anchor": "middle" }, `${name} ↑ ${rate(o.uplink_bps)}`),
+      h("text", { class: "rate", x: centre, y: above - 8, "text-anchor": "middle" }, `↓ ${rate(o.downlink_bps)}`));
   }
   const upfAt = x(1) + width / 2; const gnbAt = x(0) + width / 2;
   const firstOf = (c) => y(c, 0);

@@ -37,7 +37,7 @@ export async function userplane(at, _, context) {
       [[T.switch, h("span", { class: of.connected ? "good" : "bad" }, of.connected ? T.up : T.down)], [T.onSwitch, `${of.sessions.onSwitch} / ${of.sessions.most}`],
         [T.knownSessions, of.sessions.known], [T.movedOn, of.movedOn], [T.movedOff, of.movedOff], [T.failures, of.failed]]
         .flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-    of.lastFailure && h("p", { class: "bad" }, of.lastFailure), table(T.moves, [T.when, T.movedOn, T.movedOff], moves, T.nothing));
+    of.lastFailure && h("p", { class: of.connected ? "soft" : "bad" }, T.lastFailure(of.lastFailure)), table(T.moves, [T.when, T.movedOn, T.movedOff], moves, T.nothing));
   }
 
   async function load() {
