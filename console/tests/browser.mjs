@@ -3,7 +3,7 @@
 //
 //     node SCRIPT TOOLS ADDRESS SCREENSHOTS
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const PASSWORD = "a correct horse battery";
 // or the page failed. Errors of answers with an expected status are none.
 export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) {
   const [tools, address, screenshots] = process.argv.slice(2);
-  const { browser, page, axe } = await open(tools);
+  const { browser, page, axe, profile } = await open(tools);
   const base = `http://${address}`;
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const read = async () => (await lines.next()).value;
@@ -104,6 +104,7 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
     process.exitCode = 1;
   } finally {
     await browser.close();
+    rmSync(profile, { recursive: true, force: true });
     process.exit();
   }
 }
@@ -122,5 +123,5 @@ async function open(tools) {
   // Files of a folder in place of those in the program, to try a change without building it.
   const folder = process.env.MARTLET_CONSOLE_FILES;
   if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: join(folder, new URL(route.request().url()).pathname) }));
-  return { browser, page, axe };
+  return { browser, page, axe, profile };
 }

@@ -5,6 +5,7 @@ mod api;
 mod chaos;
 mod commands;
 mod console;
+mod console_switch;
 mod console_tables;
 mod core_dump;
 mod crash_loop;
