@@ -381,6 +381,7 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("button", { name: "Make a backup" }).click();
   await page.getByText("Restore it with martlet restore").waitFor();
   await page.getByRole("region", { name: "Backups since the start" }).getByRole("cell", { name: "succeeded" }).waitFor();
+  await page.getByRole("region", { name: "Certificates" }).getByText(/^valid for [1-9]\d* days$/).first().waitFor();
   await check("administration");
   await inDark(async () => {
     await page.getByRole("heading", { name: "Audit log" }).evaluate((heading) => heading.scrollIntoView());
