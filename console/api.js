@@ -1,4 +1,5 @@
 // Requests to /api/v1, and its events.
+import { T } from "./text.js";
 
 let csrf = null;
 
@@ -17,7 +18,7 @@ export async function call(method, path, body, headers = {}) {
   try {
     response = await fetch(`/api/v1${path}`, options);
   } catch {
-    throw new Problem({ status: 0, title: "The core does not answer", detail: "The core does not answer." });
+    throw new Problem({ status: 0, detail: T.noAnswer });
   }
   const text = await response.text();
   const value = text ? JSON.parse(text) : null;

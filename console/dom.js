@@ -7,7 +7,7 @@ export function h(tag, attributes = {}, ...children) {
   const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) listen(element, name.slice(2), value);
     else if (name === "value") element.value = value;
     else if (name === "checked") element.checked = value;
     else element.setAttribute(name, value === true ? "" : String(value));
@@ -16,7 +16,26 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-function add(element, children) {
+// The handlers of elements by the kind of event. An element that is changed in place gets others.
+const handlers = new WeakMap();
+const handle = (event) => handlers.get(event.currentTarget)?.[event.type]?.(event);
+
+function listen(element, kind, handler) {
+  const own = handlers.get(element) ?? {};
+  if (!own[kind]) element.addEventListener(kind, handle);
+  handlers.set(element, { ...own, [kind]: handler });
+}
+
+// Gives an element the handlers of another one, and no others.
+export function takeHandlers(element, from) {
+  const own = handlers.get(element); const wanted = handlers.get(from);
+  if (!own && !wanted) return;
+  for (const kind of Object.keys(own ?? {})) if (!wanted?.[kind]) element.removeEventListener(kind, handle);
+  for (const kind of Object.keys(wanted ?? {})) if (!own?.[kind]) element.addEventListener(kind, handle);
+  handlers.set(element, { ...wanted });
+}
+
+export function add(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
     element.append(child instanceof Node ? child : String(child));
@@ -93,10 +112,14 @@ export function rate(bits) {
   return `${n < 10 ? n.toFixed(1) : Math.round(n)} ${units[unit]}`;
 }
 
-export function table(caption, heads, rows, empty) {
+// What may be wider than the window scrolls by itself, also by the keyboard.
+export const scrolling = (label, content) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+
+// A table that is updated has a key for each row, by which the row stays.
+export function table(caption, heads, rows, empty, keys = []) {
   if (!rows.length) return h("p", { class: "soft" }, `${caption}: ${empty}`);
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption, "data-key": `table ${caption}` },
     h("table", {}, h("caption", {}, caption),
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+      h("tbody", {}, rows.map((row, n) => h("tr", { "data-key": keys[n] }, row.map((cell) => h("td", {}, cell)))))));
 }

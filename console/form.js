@@ -44,6 +44,7 @@ function items(of, value, prefix) {
     fill(box, rows.map((row, n) => h("fieldset", { class: "item" }, h("legend", {}, of.title(values[n], n)), row.view,
       h("button", { type: "button", class: "danger", "aria-label": `${T.remove}: ${of.title(values[n], n)}`, onclick: () => {
         draw(read().filter((_, m) => m !== n)); box.dispatchEvent(new Event("input", { bubbles: true }));
+        box.lastElementChild.focus();
       } }, T.remove))),
     h("button", { type: "button", onclick: () => {
       draw([...read(), of.make()]);

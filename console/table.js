@@ -1,5 +1,5 @@
 // A table of many rows, of which only those in sight are elements.
-import { fill, h } from "./dom.js";
+import { fill, h, say } from "./dom.js";
 import { List } from "./list.js";
 import { T } from "./text.js";
 
@@ -19,6 +19,7 @@ export function rows({ label, heads, path, cells, count }) {
   let coming = null; let query = "";
   // The elements by the SUPI of their row, in the order of the rows.
   let drawn = new Map();
+  let counted = "";
 
   function height() {
     const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
@@ -28,22 +29,39 @@ export function rows({ label, heads, path, cells, count }) {
   // The rows in sight with a margin: the number of the first one, and of the one after the last.
   function inSight(each) {
     const first = Math.floor(view.scrollTop / each); const last = first + Math.ceil(view.clientHeight / each);
-    return [Math.max(0, first - MARGIN), Math.min(list.items.length, last + MARGIN)];
+    return [Math.max(0, first - MARGIN), Math.min(list.length, last + MARGIN)];
   }
 
   function draw() {
     if (!list) return;
     const each = height(); const of = list;
-    body.style.height = `${Math.max(list.items.length, 1) * each}px`;
+    fit(each);
     // The head is a row, too. The number of rows is -1 if it is not known.
-    const total = list.total ?? (list.hasMore ? -2 : list.items.length);
+    const total = list.total ?? (list.hasMore ? -2 : list.length);
     view.setAttribute("aria-rowcount", total + 1);
-    count(list.total ?? list.items.length, list.items.length);
+    const part = list.hasMore ? (list.isFromEnd ? "last" : "first") : "all";
+    const now = [list.total ?? (list.hasMore ? null : list.length), list.length, part];
+    // A screen reader reads what is written again.
+    if (now.join() !== counted) { counted = now.join(); count(...now); }
     const range = inSight(each);
-    if (list.items.length) show(range, each); else showNothing();
+    if (list.length) show(range, each); else showNothing();
     // What cannot be read now is read with the next scroll or change.
-    list.more(range[1]).then((isRead) => isRead && of === list && draw()).catch(() => {});
+    list.more(range, (append) => keepPlace(of, each, append)).then((isRead) => isRead && of === list && draw()).catch(() => {});
     renew().catch(() => {});
+  }
+
+  const fit = (each) => { body.style.height = `${Math.max(list.length, 1) * each}px`; };
+
+  // The row at the upper edge stays there if rows before it come or go.
+  function keepPlace(of, each, change) {
+    const top = Math.floor(view.scrollTop / each);
+    const supi = of.at(top)?.supi;
+    change();
+    if (of !== list || supi === undefined || (!top && !of.isFromEnd)) return;
+    const moved = Math.ceil(of.numberOf(supi)) - top;
+    if (!moved) return;
+    fit(each);
+    view.scrollTop += moved * each;
   }
 
   function showNothing() {
@@ -55,20 +73,21 @@ export function rows({ label, heads, path, cells, count }) {
   // The element of a row stays while the row is in sight, with its focus and its selected text.
   function show([first, last], each) {
     if (!drawn.size) body.replaceChildren();
-    const wanted = list.items.slice(first, last).map((item, n) => [item, first + n]);
+    const wanted = Array.from({ length: last - first }, (_, n) => [list.at(first + n), first + n]);
     // A row with the focus stays an element out of sight.
     const focused = [...drawn].find(([, { row }]) => row.contains(document.activeElement))?.[0];
     const n = focused === undefined ? first : list.numberOf(focused);
     if (!Number.isInteger(n)) view.focus({ preventScroll: true });
-    else if (n < first) wanted.unshift([list.items[n], n]);
-    else if (n >= last) wanted.push([list.items[n], n]);
+    else if (n < first) wanted.unshift([list.at(n), n]);
+    else if (n >= last) wanted.push([list.at(n), n]);
     const kept = new Map(wanted.map(([item, number]) => {
       const old = drawn.get(item.supi);
       const row = old?.row ?? h("div", { role: "row" });
       if (old?.item !== item) write(row, item);
-      row.setAttribute("aria-rowindex", number + 2);
+      if (list.before === null) row.removeAttribute("aria-rowindex");
+      else row.setAttribute("aria-rowindex", list.before + number + 2);
       row.style.top = `${number * each}px`;
-      return [item.supi, { item, row }];
+      return [item.supi, { item, row, number }];
     }));
     for (const [supi, { row }] of drawn) if (!kept.has(supi)) row.remove();
     let at = body.firstChild;
@@ -90,16 +109,7 @@ export function rows({ label, heads, path, cells, count }) {
   // Reads an outdated page in sight again; then the next one, by drawing.
   async function renew() {
     const each = height(); const of = list;
-    const isRenewed = await list.renew(inSight(each), (replace) => {
-      const top = Math.floor(view.scrollTop / each);
-      const supi = of.items[top]?.supi ?? "";
-      replace();
-      // The row at the upper edge stays there if rows before it came or went.
-      const moved = Math.ceil(of.numberOf(supi)) - top;
-      if (of !== list || !top || !moved) return;
-      body.style.height = `${of.items.length * each}px`;
-      view.scrollTop += moved * each;
-    });
+    const isRenewed = await list.renew(inSight(each), (replace) => keepPlace(of, each, replace));
     if (isRenewed && of === list) draw();
   }
 
@@ -108,6 +118,33 @@ export function rows({ label, heads, path, cells, count }) {
   view.addEventListener("scroll", soon);
   new ResizeObserver(soon).observe(view);
 
+  // Shows a row below the head and above the lower edge, and moves the focus to it; or shows it at
+  // the upper edge.
+  function goTo(to, isFocused) {
+    const each = height(); const space = view.clientHeight - head.offsetHeight;
+    fit(each);
+    if (isFocused) view.scrollTop = Math.max((to + 1) * each - space, Math.min(to * each, view.scrollTop));
+    else view.scrollTop = to * each;
+    draw();
+    if (isFocused) drawn.get(list.at(to)?.supi)?.row.querySelector("a, button")?.focus({ preventScroll: true });
+  }
+
+  // Goes to the first or the last of all rows, and reads the rows there if they are not read.
+  async function goToEnd(isLast, isFocused) {
+    if (!list) return;
+    if (list.hasMore && list.isFromEnd !== isLast) {
+      const mine = new List(path, query, isLast);
+      coming = mine;
+      await mine.start();
+      if (coming !== mine) return;
+      list = mine;
+    }
+    goTo(isLast ? list.length - 1 : 0, isFocused);
+  }
+  const jump = (isLast, isFocused) => goToEnd(isLast, isFocused).catch(() => say(T.notRead));
+  const ends = h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => jump(false, false) }, T.firstRow),
+    h("button", { type: "button", onclick: () => jump(true, false) }, T.lastRow));
+
   // Keys in a row move the focus to another row. At the table itself they scroll, at once and by
   // whole rows, since the head covers some of what the browser would scroll.
   view.addEventListener("keydown", (event) => {
@@ -115,22 +152,19 @@ export function rows({ label, heads, path, cells, count }) {
     if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || !list) return;
     const each = height(); const space = view.clientHeight - head.offsetHeight;
     const page = Math.max(1, Math.floor(space / each));
-    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -Infinity, End: Infinity };
+    if (event.key === "Home" || event.key === "End") { event.preventDefault(); jump(event.key === "End", Boolean(row)); return; }
+    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
     if (!Object.hasOwn(steps, event.key)) return;
     event.preventDefault();
-    const from = row ? row.getAttribute("aria-rowindex") - 2 : Math.round(view.scrollTop / each);
-    const to = Math.min(list.items.length - 1, Math.max(0, from + steps[event.key]));
-    // The row is below the head, and above the lower edge.
-    if (row) view.scrollTop = Math.max((to + 1) * each - space, Math.min(to * each, view.scrollTop));
-    else view.scrollTop = to * each;
-    draw();
-    if (row) drawn.get(list.items[to].supi).row.querySelector("a, button")?.focus({ preventScroll: true });
+    const own = [...drawn.values()].find((one) => one.row === row);
+    const from = own ? own.number : Math.round(view.scrollTop / each);
+    goTo(Math.min(list.length - 1, Math.max(0, from + steps[event.key])), Boolean(row));
   });
 
   // Shows the rows of a filter. The place stays if the filter is the same.
   async function load(filter = query) {
     const isOther = filter !== query;
-    const mine = new List(path, filter);
+    const mine = new List(path, filter, !isOther && Boolean(list?.isFromEnd));
     [coming, query] = [mine, filter];
     await mine.start();
     if (coming !== mine) return;
@@ -146,5 +180,5 @@ export function rows({ label, heads, path, cells, count }) {
     if (list) await renew(); else await load();
   }
 
-  return { view, load, refresh };
+  return { view, ends, load, refresh };
 }

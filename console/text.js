@@ -1,4 +1,6 @@
 // All texts of the console.
+const LOADED = { first: (n) => `the first ${n} are loaded`, last: (n) => `the last ${n} are loaded`, all: (n) => `${n} are loaded` };
+
 export const T = {
   title: "Martlet",
   pages: {
@@ -6,7 +8,7 @@ export const T = {
     userplane: "User plane", map: "Map", policies: "Services and policies", lab: "Lab",
     administration: "Administration",
   },
-  navigation: "Pages",
+  navigation: "Pages", noAnswer: "The core does not answer.",
   nothing: "none",
   unknown: "unknown",
   signIn: "Sign in", signInWith: (name) => `Sign in with ${name}`, orElse: "Or with your organisation",
@@ -21,8 +23,9 @@ export const T = {
   acknowledge: "Acknowledge", acknowledgedBy: (who) => `acknowledged by ${who}`,
   lastEvents: "Last events", noEvents: "No event yet.", functions: "Functions",
   running: "running", notRunning: "not running", restarts: "Restarts",
-  search: "Search", searchHint: "IMSI, MSISDN or IP address", state: "State", anyState: "any",
-  gnb: "gNB", ueCount: (all, shown) => `${all} UEs match, ${shown} are loaded`,
+  search: "Search", subscriberHint: "IMSI or MSISDN", searchHint: "IMSI, MSISDN or IP address", state: "State", anyState: "any",
+  gnb: "gNB", ueCount: (all, shown, part) => `${all} ${all === 1 ? "UE matches" : "UEs match"}, ${LOADED[part](shown)}`,
+  firstRow: "First row", lastRow: "Last row", notRead: "The rows could not be read.",
   history: "Procedures", noHistory: "No event is recorded for this UE.",
   historyOf: "What happened to", why: "Why", remedy: "What to do",
   release: "Release", page: "Page", deregister: "Deregister", locate: "Locate",
@@ -45,12 +48,14 @@ export const T = {
   key: "K", opc: "OPc", keyHint: "32 hexadecimal digits. Keys are written and never shown.",
   keepKey: "Leave empty to keep it.", slices: "Slices", slicesHint: "JSON, as GET /subscribers shows it",
   ambrUp: "UE AMBR uplink", ambrDown: "UE AMBR downlink",
-  subscriberCount: (all, shown) => `${all} subscribers, ${shown} are loaded`,
+  subscriberCount: (all, shown, part) => `${all === null ? "" : `${all} ${all === 1 ? "subscriber" : "subscribers"}, `}${LOADED[part](shown)}`,
   conflict: "Someone else changed this meanwhile. Nothing was overwritten.",
   theirs: "Load the current version", confirmRemove: (supi) => `Remove ${supi}?`,
   importing: "Bulk import", importFile: "File", importText: "Text: CSV, JSON, Open5GS, free5GC or UERANSIM",
   preview: "Preview", doImport: "Import", replaceExisting: "Replace existing subscribers",
-  importReport: (r) => `${r.new} new, ${r.changed} changed, ${r.equal} equal` + (r.lost?.length ? `; lost fields: ${r.lost.join(", ")}` : ""),
+  importReport: (r) => `${r.new} new, ${r.changed} changed, ${r.equal} equal`,
+  acceptLost: "Import although fields are lost", changes: { new: "new", changed: "changed" },
+  lostFields: (fields) => `These fields of the file would be lost: ${fields.join(", ")}`,
   batch: "SIM batch", batchName: "Name", batchCount: "Number of SIMs", firstImsi: "First IMSI",
   firstMsisdn: "First MSISDN (optional)", dnn: "Data network", makeBatch: "Make the batch",
   batchMade: (n) => `${n} SIMs were added. Save their keys now: they are not shown again.`,
@@ -101,6 +106,11 @@ export const T = {
   tacs: "Tracking area codes", localTraffic: "Traffic that leaves there", used: "Used",
   ownSlices: (keys) => `The file has slices of its own in ${keys}: change those in the configuration file.`,
   policySummary: (p) => `Default flow: 5QI ${p.default_5qi}, ARP ${p.default_arp}, session AMBR ${p.default_ambr}.`,
+  // Overview.
+  gnbEvent: (gnb) => `gNB ${gnb.name}: ${gnb.connected ? "connected" : "lost"}`,
+  alarmEvent: ({ raised, alarm }) => `${raised ? "Alarm" : "Cleared"}: ${alarm.what}`,
+  noGnb: "no gNB", sparkOf: (label, now, most) => `${label}: now ${now}, at most ${most} in the last minutes`,
+  pictureOf: (o, up, down) => `${o.gnbs} gNBs, ${o.functions.length} functions, ${o.upfs.length} UPFs, ${o.data_networks.length} data networks; uplink ${up}, downlink ${down}`,
   // Groups, and changes of many.
   dataNetworksAndGroups: "Data networks · groups",
   group: "Group", groups: "Groups", anyGroup: "any", groupNames: "Groups", groupHint: "Its name, as the table shows it",
@@ -116,7 +126,12 @@ export const T = {
   notAllowed: "not these areas", isDefault: "Default", sessionTypes: "Session types", sscModes: "SSC modes",
   staticIpv4: "Static IPv4 address", staticIpv6: "Address of the static IPv6 prefix", framedRoutes: "Framed routes",
   addDnn: "Add a data network to the slice", dnnTitle: (name) => `Data network ${name}`,
+  // A UE.
+  protocols: "LPP / LCS-UPP", ellipse: "Ellipse", sessionOf: (id, addresses) => `PDU session ${id}: ${addresses}`,
+  packet: "Packet",
   // Map.
+  gridSquare: (metres) => `One square is ${metres} m wide.`,
+  isAt: (imsi, latitude, longitude) => `${imsi} at ${latitude}, ${longitude}`,
   periodic: "Locate periodically", interval: "Interval in seconds", duration: "Duration in seconds",
   startPeriodic: "Start", stop: "Stop", requests: "Periodic requests", positions: "Positions", failures: "Failures",
   lastAccuracy: "Accuracy", accuracyOver: (supi) => `Accuracy of ${supi} over time`, metres: "m",
@@ -126,7 +141,7 @@ export const T = {
   interfaces: "Interfaces", interface: "Interface", peer: "Peer", up: "up", down: "down", detail: "Detail",
   quirks: "Deviations that are tolerated", quirk: "Deviation", function: "Function", count: "Count",
   cells: "Cells", offload: "Offload of hot flows to the switch", noSwitch: "This UPF has no switch.",
-  onSwitch: "Sessions on the switch", knownSessions: "Sessions of the UPF", movedOn: "Moved to the switch",
+  lastFailure: (why) => `Last failure: ${why}`, onSwitch: "Sessions on the switch", knownSessions: "Sessions of the UPF", movedOn: "Moved to the switch",
   movedOff: "Moved back", moves: "Moves of the last minutes", throughput: "Throughput", latencies: "Latency of packets in ns",
   governor: "governor", off: "off", yes: "yes", no: "no",
   temperature: "Temperature", overTime: (what) => `${what} over the last minutes`, ofCapacity: "Of",

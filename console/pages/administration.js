@@ -2,6 +2,7 @@
 import { call, get, job, post } from "../api.js";
 import { field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 const ROLES = ["viewer", "operator", "administrator"];
 const SCOPES = ["read", "subscribers", "network", "administration"];
@@ -22,7 +23,7 @@ async function users() {
   const listed = h("div"); const problem = h("div");
   async function show() {
     const all = await get("/users");
-    fill(listed, table(T.users, [T.name, T.role, ""], all.map((user) => [user.name,
+    update(listed, table(T.users, [T.name, T.role, ""], all.map((user) => [user.name,
       h("select", { "aria-label": `${T.role}: ${user.name}`, value: user.role, onchange: async (event) => {
         try { await call("PATCH", `/users/${user.name}`, { role: event.target.value }); say(T.done); } catch (error) { say(error.detail); }
         show();
@@ -31,7 +32,7 @@ async function users() {
         if (!confirm(`${T.remove}: ${user.name}?`)) return;
         try { await call("DELETE", `/users/${user.name}`); } catch (error) { say(error.detail); }
         show();
-      } }, T.remove)]), T.nothing));
+      } }, T.remove)]), T.nothing, all.map((user) => user.name)));
   }
   const form = h("form", { onsubmit: async (event) => {
     event.preventDefault();
@@ -50,8 +51,8 @@ async function tokens() {
   const listed = h("div"); const problem = h("div"); const made = h("div", { role: "status" });
   async function show() {
     const all = await get("/tokens");
-    fill(listed, table(T.tokens, [T.name, T.user, T.scopes, T.expires, ""], all.map((token) => [token.name, token.user, token.scopes.join(", "), time(token.expires),
-      h("button", { class: "danger", "aria-label": `${T.remove}: ${token.name}`, onclick: async () => { await call("DELETE", `/tokens/${token.id}`); show(); } }, T.remove)]), T.nothing));
+    update(listed, table(T.tokens, [T.name, T.user, T.scopes, T.expires, ""], all.map((token) => [token.name, token.user, token.scopes.join(", "), time(token.expires),
+      h("button", { class: "danger", "aria-label": `${T.remove}: ${token.name}`, onclick: async () => { await call("DELETE", `/tokens/${token.id}`); show(); } }, T.remove)]), T.nothing, all.map((token) => token.id)));
   }
   const form = h("form", { onsubmit: async (event) => {
     event.preventDefault();
@@ -72,7 +73,7 @@ async function backup() {
   const listed = h("div");
   async function show() {
     const made = await get("/backups");
-    fill(listed, table(T.lastBackups, [T.when, T.who, T.state], made.map((one) => [time(one.created), one.by, one.state]), T.nothing));
+    update(listed, table(T.lastBackups, [T.when, T.who, T.state], made.map((one) => [time(one.created), one.by, one.state]), T.nothing));
   }
   await show();
   const told = h("div", { role: "status" });

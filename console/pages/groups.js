@@ -5,7 +5,8 @@ import { typed } from "../form.js";
 import { T } from "../text.js";
 
 const bare = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined && value !== "" && !(Array.isArray(value) && !value.length)));
-const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+// A value of any type as text.
+export const written = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
 
 export async function groups(done) {
   const listed = h("div"); const problem = h("div"); const result = h("div", { role: "status" });
@@ -45,7 +46,7 @@ export async function groups(done) {
       showProblem(form, {}, problem); fill(problem);
       fill(result, h("p", {}, dry ? T.wouldChange(report) : T.hasChanged(report)),
         dry && table(T.difference, [T.supi, T.fieldName, T.before, T.after], report.first.flatMap((one) =>
-          one.differences.map((d) => [one.supi, d.field, shown(d.before), shown(d.after)])), T.nothing));
+          one.differences.map((d) => [one.supi, d.field, written(d.before), written(d.after)])), T.nothing));
       version = report.version;
       apply.disabled = !dry || report.changed === 0;
       if (!dry) { say(T.done); await show(); done(); }

@@ -2,6 +2,7 @@
 import { call, get, job, post } from "../api.js";
 import { field, fill, h, showProblem, table, time } from "../dom.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 export async function lab(at, [name], context) {
   if (name) return one(at, name);
@@ -40,7 +41,7 @@ async function quickRun(done, context) {
     try {
       running = await post("/lab-runs", { experiment });
       stop.hidden = false;
-      const shown = (current) => fill(told, h("p", {}, T.runs(experiment)), h("pre", { tabindex: 0 }, (current?.result?.progress ?? []).join("\n")));
+      const shown = (current) => update(told, h("p", {}, T.runs(experiment)), h("pre", { tabindex: 0 }, (current?.result?.progress ?? []).join("\n")));
       shown();
       const ended = await job(running, shown, () => left);
       fill(told, ended.result?.report ? h("p", {}, `${T.runEnded} `, link(ended.result.report)) : null);
@@ -58,7 +59,7 @@ async function one(at, name) {
   fill(at, h("p", {}, h("a", { href: "#/lab" }, T.reports)), h("h2", {}, name),
     report.plots.map((plot) => h("figure", { class: "plot" }, h("img", { src: source(plot), alt: `${T.plot}: ${plot.replace(/\.svg$/, "")}` }),
       h("figcaption", {}, plot))),
-    table(T.figures, ["", T.value, "95 %", T.unit, "n"], report.values.map((f) => [f.id, number(f.value),
+    table(T.figures, [T.name, T.value, "95 %", T.unit, "n"], report.values.map((f) => [f.id, number(f.value),
       f.low === undefined || f.low === null ? "–" : `${number(f.low)} – ${number(f.high)}`, f.unit ?? "", f.n ?? "–"]), T.nothing),
     h("h2", {}, T.report), h("pre", { tabindex: 0 }, report.text));
 }

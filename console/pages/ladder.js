@@ -2,6 +2,7 @@
 import { call, get, job, post } from "../api.js";
 import { field, fill, h, showProblem, table } from "../dom.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 const ROW = 30; const TOP = 44; const TIME = 110; const COLUMN = 190;
 // Left to right as in the call flows of TS 23.502; others follow. Names of gNBs are after the UE.
@@ -65,21 +66,19 @@ export function diagram(messages) {
 
 const failed = (m) => (m.protocol === "SBI" && /^[45]\d\d /.test(m.name)) || /Reject|Failure|Error/.test(m.name);
 
+// Shows the messages of a job. The chosen procedure and what is opened stay when messages come.
 function show(at, messages, id, missed) {
   if (!messages.length) { fill(at, h("p", { class: "soft" }, T.noMessages)); return; }
-  const all = procedures(messages); const drawn = h("div");
+  const all = procedures(messages);
+  const chosen = at.querySelector("select")?.value ?? "";
+  const shown = all[chosen]?.messages ?? messages;
   const name = (one, n) => `${n + 1}. ${one.name} (${one.messages.length})`;
-  const select = field("procedure", T.procedure, { options: [["", T.allMessages(messages.length)], ...all.map((one, n) => [String(n), name(one, n)])] });
-  const control = select.querySelector("select");
-  const draw = () => {
-    const shown = control.value === "" ? messages : all[Number(control.value)].messages;
-    fill(drawn, diagram(shown), h("details", {}, h("summary", {}, T.asTable),
+  const select = field("procedure", T.procedure, { onchange: () => show(at, messages, id, missed),
+    options: [["", T.allMessages(messages.length)], ...all.map((one, n) => [String(n), name(one, n)])] });
+  update(at, h("div", { class: "buttons" }, select, h("a", { class: "button", href: `/api/v1/jobs/${encodeURIComponent(id)}/pcap`, download: "" }, T.downloadPcap)),
+    missed ? h("p", { class: "warn" }, T.missedMessages(missed)) : null,
+    diagram(shown), h("details", {}, h("summary", {}, T.asTable),
       table(T.messages, [T.when, T.protocol, T.from, T.to, T.message], shown.map((m) => [clock(m.us), m.protocol, m.from, m.to, m.name]), T.nothing)));
-  };
-  control.addEventListener("change", draw);
-  draw();
-  fill(at, h("div", { class: "buttons" }, select, h("a", { class: "button", href: `/api/v1/jobs/${encodeURIComponent(id)}/pcap`, download: "" }, T.downloadPcap)),
-    missed ? h("p", { class: "warn" }, T.missedMessages(missed)) : null, drawn);
 }
 
 // The part of the page of a UE that records its messages.

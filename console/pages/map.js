@@ -5,8 +5,11 @@ import { plot } from "../chart.js";
 import { field, fill, h, say, showProblem, table } from "../dom.js";
 import { position } from "./ues.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 const METRES = 111320;
+// Height of the picture at most, in pixels: that of style.css.
+const HIGHEST = 544;
 // Single positions last while the console is open; tracks of periodic requests are the server's.
 const single = new Map();
 
@@ -56,14 +59,14 @@ export async function map(at, [given], context) {
   const act = async (method, path) => { try { await call(method, path, method === "POST" ? {} : undefined); } catch (error) { say(error.detail); } await load(); };
   function drawList() {
     const named = (label, one) => ({ "aria-label": `${label}: ${one.supi}` });
-    fill(listed, table(T.requests, [T.supi, T.state, T.interval, T.positions, T.failures, T.lastAccuracy, ""], requests.map((one) => {
+    update(listed, table(T.requests, [T.supi, T.state, T.interval, T.positions, T.failures, T.lastAccuracy, ""], requests.map((one) => {
       const track = tracks.get(one.id)?.positions ?? one.positions; const last = track.at(-1);
       return [one.supi, T.states[one.state], one.interval_s, track.length, [String(one.failures), one.last_failure && h("div", { class: "bad" }, one.last_failure)],
         last ? `${last.semi_major.toFixed(1)} m` : "–", h("div", { class: "buttons" },
           h("button", { ...named(T.showTrack, one), "aria-pressed": String(one.id === chosen), onclick: () => { chosen = one.id; drawList(); draw(); } }, T.showTrack),
           one.state === "running" && h("button", { ...named(T.stop, one), onclick: () => act("POST", `/location-requests/${one.id}/stop`) }, T.stop),
           h("button", { class: "danger", ...named(T.remove, one), onclick: () => act("DELETE", `/location-requests/${one.id}`) }, T.remove))];
-    }), T.nothing));
+    }), T.nothing, requests.map((one) => one.id)));
   }
 
   function draw() {
@@ -71,24 +74,29 @@ export async function map(at, [given], context) {
       ...[...tracks.values()].filter((one) => one.positions.length).map((one) => [digitsOf(one.supi), one.positions, one.id === chosen])];
     const places = [...all.flatMap(([, track]) => track), ...points];
     const view = plan ? onPlan(plan, size) : onGrid(places);
+    // Units of the picture for a pixel of the screen: marks and text have the same size in each plan.
+    const [width, height] = view.size;
+    const unit = Math.max(width / (picture.clientWidth || width), height / HIGHEST);
     const marks = all.map(([digits, track, isChosen]) => {
       const last = track.at(-1); const line = track.map(view.place); const [x, y] = line.at(-1);
-      const major = Math.max(view.scale * last.semi_major, 3); const minor = Math.max(view.scale * last.semi_minor, 3);
+      const major = Math.max(view.scale * last.semi_major, 3 * unit); const minor = Math.max(view.scale * last.semi_minor, 3 * unit);
       return [line.length > 1 && h("polyline", { class: `track${isChosen ? " chosen" : ""}`, points: line.map((p) => p.join(",")).join(" ") }),
-        line.slice(0, -1).map(([px, py]) => h("circle", { class: "past", cx: px, cy: py, r: 2.5 })),
+        line.slice(0, -1).map(([px, py]) => h("circle", { class: "past", cx: px, cy: py, r: 2.5 * unit })),
         h("ellipse", { class: "ellipse", cx: x, cy: y, rx: minor, ry: major, transform: `rotate(${last.orientation + view.turn} ${x} ${y})` }),
-        h("circle", { class: "node", cx: x, cy: y, r: 4 }), h("text", { x: x + 8, y: y - 8 }, digits)];
+        h("circle", { class: "node", cx: x, cy: y, r: 4 * unit }), h("text", { x: x + 8 * unit, y: y - 8 * unit }, digits)];
     });
     const masts = points.map((point) => {
       const [x, y] = view.place(point);
-      return [h("path", { class: "mast", d: `M${x} ${y - 8} l7 13 h-14 z` }), h("text", { class: "mast-name", x: x + 10, y: y + 14 }, point.name)];
+      return [h("path", { class: "mast", d: `M${x} ${y - 8 * unit} l${7 * unit} ${13 * unit} h${-14 * unit} z` }), h("text", { class: "mast-name", x: x + 10 * unit, y: y + 14 * unit }, point.name)];
     });
-    const where = all.map(([digits, track]) => `${digits} at ${track.at(-1).latitude.toFixed(5)}, ${track.at(-1).longitude.toFixed(5)}`).join("; ");
-    fill(picture, !all.length && h("p", { class: "soft" }, T.noPosition),
-      h("svg", { class: "picture map", viewBox: view.box, role: "img", "aria-label": all.length ? `${T.mapLabel}: ${where}` : T.noPosition }, view.back, masts, marks));
+    const where = all.map(([digits, track]) => T.isAt(digits, track.at(-1).latitude.toFixed(5), track.at(-1).longitude.toFixed(5))).join("; ");
+    update(picture, !all.length && h("p", { class: "soft" }, T.noPosition),
+      h("svg", { class: "picture map", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": all.length ? `${T.mapLabel}: ${where}` : T.noPosition }, view.back, masts.map(([mast]) => mast), marks, masts.map(([, name]) => name)),
+      view.note && h("p", { class: "soft" }, view.note));
+    picture.querySelector("svg").style.setProperty("--unit", unit);
     const track = tracks.get(chosen);
-    fill(accuracy, track?.positions.length ? [h("h2", {}, T.accuracyOver(track.supi)),
-      plot([{ name: T.lastAccuracy, points: track.positions.map((p) => [p.ms, p.semi_major]) }], T.accuracyOver(track.supi), T.metres)] : null);
+    update(accuracy, track?.positions.length ? [h("h2", {}, T.accuracyOver(track.supi)),
+      plot([{ name: T.lastAccuracy, points: track.positions.map((p) => [p.ms, p.semi_major]) }], T.accuracyOver(track.supi), (value) => `${Number(value.toPrecision(3))} ${T.metres}`)] : null);
   }
 
   fill(at, may && form, problem, told, picture, accuracy,
@@ -151,7 +159,7 @@ function onPlan(plan, size) {
     return [a.x + x * Math.cos(turn) - y * Math.sin(turn), a.y + x * Math.sin(turn) + y * Math.cos(turn)];
   };
   const [width, height] = size ?? [Math.max(600, a.x, b.x) + 50, Math.max(400, a.y, b.y) + 50];
-  return { place, scale, turn: (turn * 180) / Math.PI, box: `0 0 ${width} ${height}`,
+  return { place, scale, turn: (turn * 180) / Math.PI, size: [width, height],
     back: h("image", { href: plan.image, x: 0, y: 0 }) };
 }
 
@@ -165,5 +173,5 @@ function onGrid(points) {
   const lines = [];
   for (let x = 0; x <= 800; x += 80) lines.push(h("line", { class: "grid-line", x1: x, x2: x, y1: 0, y2: 440 }));
   for (let y = 0; y <= 440; y += 80) lines.push(h("line", { class: "grid-line", x1: 0, x2: 800, y1: y, y2: y }));
-  return { place, scale, turn: 0, box: "0 0 800 440", back: [...lines, h("text", { x: 8, y: 432 }, `80 px = ${(80 / scale).toFixed(0)} m`)] };
+  return { place, scale, turn: 0, size: [800, 440], back: lines, note: T.gridSquare((80 / scale).toFixed(0)) };
 }

@@ -1,16 +1,18 @@
 // The network as a picture, key figures, alarms and the last events.
 import { get, post } from "../api.js";
 import { spark } from "../chart.js";
-import { fill, h, rate, say, time } from "../dom.js";
+import { fill, h, rate, say, scrolling, time } from "../dom.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 const POINTS = 300;
 
 export async function overview(at, _, context) {
   const { now, series } = await get("/overview");
   let points = series;
-  const figures = h("div", { class: "grid" });
-  const picture = h("div");
+  const figures = h("div", { class: "grid figures" });
+  const drawing = h("div");
+  const picture = scrolling(T.picture, drawing);
   const alarms = h("div");
   const latest = h("div");
   fill(at, figures, h("h2", {}, T.picture), picture,
@@ -23,7 +25,7 @@ export async function overview(at, _, context) {
 
   function drawFigures(o) {
     const of = (name) => points.map((point) => point[name]);
-    fill(figures,
+    update(figures,
       card(T.registered, o.ues_registered, of("registered")),
       card(T.connected, o.ues_connected, of("connected")),
       card(T.sessions, o.sessions, of("sessions")),
@@ -35,7 +37,7 @@ export async function overview(at, _, context) {
 
   async function drawAlarms() {
     const raised = await get("/alarms");
-    fill(alarms, raised.length ? raised.map((alarm) => h("div", { class: "card" },
+    update(alarms, raised.length ? raised.map((alarm) => h("div", { class: "card", "data-key": alarm.id },
       h("div", { class: alarm.severity === "warning" || alarm.severity === "minor" ? "warn" : "bad" }, `${alarm.severity}: ${alarm.what}`),
       h("div", {}, alarm.remedy), h("div", { class: "soft" }, time(alarm.since), " ",
         alarm.acknowledged_by ? T.acknowledgedBy(alarm.acknowledged_by) : ""),
@@ -46,23 +48,25 @@ export async function overview(at, _, context) {
   }
 
   const lines = (await get("/events/recent?kinds=ue,gnb,function,alarm"))
-    .map((event) => [event.kind, event.data]).slice(-12);
+    .map((event, n) => [event.kind, event.data, n]).slice(-12);
+  let added = lines.at(-1)?.[2] ?? 0;
   function drawEvents() {
-    fill(latest, lines.length ? h("ul", { class: "timeline" }, lines.slice().reverse().map(([kind, data]) => h("li", {}, describe(kind, data))))
+    update(latest, lines.length ? h("ul", { class: "timeline" }, lines.slice().reverse().map(([kind, data, n]) => h("li", { "data-key": n }, describe(kind, data))))
       : h("p", { class: "soft" }, T.noEvents));
   }
   function add(kind, data) {
-    lines.push([kind, data]);
+    added += 1;
+    lines.push([kind, data, added]);
     if (lines.length > 12) lines.shift();
     drawEvents();
   }
 
-  drawFigures(now); fill(picture, draw(now)); drawEvents(); await drawAlarms();
+  drawFigures(now); update(drawing, draw(now)); drawEvents(); await drawAlarms();
   context.events(["overview", "alarm", "ue", "gnb", "function"], {
     overview(o) {
       points = points.concat({ registered: o.ues_registered, connected: o.ues_connected, sessions: o.sessions,
         uplink_bps: o.uplink_bps, downlink_bps: o.downlink_bps, drops_per_s: o.drops_per_s }).slice(-POINTS);
-      drawFigures(o); fill(picture, draw(o));
+      drawFigures(o); update(drawing, draw(o));
     },
     alarm(data) { add("alarm", data); drawAlarms(); },
     ue(data) { add("ue", data); }, gnb(data) { add("gnb", data); }, function(data) { add("function", data); },
@@ -71,9 +75,9 @@ export async function overview(at, _, context) {
 
 function describe(kind, data) {
   if (kind === "ue") return [h("time", {}, time(data.ms / 1000)), " ", h("a", { href: `#/ues/${encodeURIComponent(data.supi)}` }, data.supi), ` ${data.nf.toUpperCase()}: ${data.what}`];
-  if (kind === "gnb") return `gNB ${data.name}: ${data.connected ? "connected" : "lost"}`;
+  if (kind === "gnb") return T.gnbEvent(data);
   if (kind === "function") return `${data.name.toUpperCase()}: ${data.running ? T.running : T.notRunning}`;
-  return `${data.raised ? "Alarm" : "Cleared"}: ${data.alarm.what}`;
+  return T.alarmEvent(data);
 }
 
 // The control plane above; gNBs, UPFs, the switch and data networks from left to right below it, with
@@ -81,16 +85,16 @@ function describe(kind, data) {
 function draw(o) {
   const functions = o.functions.filter((f) => f.name !== "upf");
   const columns = [
-    { name: "gnbs", nodes: o.gnb_names.slice(0, 8).map((name) => ({ name: `gNB ${name}`, bad: false })) },
+    { name: "gnbs", nodes: o.gnb_names.slice(0, 8).map((name) => ({ name: `${T.gnb} ${name}`, bad: false })) },
     { name: "upfs", nodes: o.upfs.map((upf) => ({ name: `UPF ${upf.n4}`, bad: !upf.associated })) },
     ...(o.switch ? [{ name: "switch", nodes: [{ name: `${T.switch}: ${o.switch.sessions} ${T.sessions}`, bad: !o.switch.connected }] }] : []),
     { name: "networks", nodes: o.data_networks.map((network) => ({ name: `${network.name} ${network.used}/${network.of}`, bad: network.of > 0 && network.used >= 0.9 * network.of })) },
   ];
   if (o.gnbs > 8) columns[0].nodes.push({ name: `… ${o.gnbs - 8} ${T.gnbs}`, bad: false });
-  if (!columns[0].nodes.length) columns[0].nodes.push({ name: `no ${T.gnb}`, bad: true });
+  if (!columns[0].nodes.length) columns[0].nodes.push({ name: T.noGnb, bad: true });
   const width = 190; const gap = (940 - 20 - width) / (columns.length - 1);
   const rows = Math.max(2, ...columns.map((column) => column.nodes.length));
-  const perRow = 6; const top = 40 + Math.ceil(functions.length / perRow) * 34; const low = top + 46;
+  const perRow = 6; const top = 40 + Math.ceil(functions.length / perRow) * 34; const low = top + 60;
   const middle = low + rows * 17; const height = low + rows * 34 + 16;
   const x = (c) => 10 + c * gap;
   const y = (c, n) => middle - columns[c].nodes.length * 17 + n * 34 + 3;
@@ -105,15 +109,15 @@ function draw(o) {
     const name = c === 0 ? T.n3 : columns[c + 1].name === "networks" ? T.n6 : "";
     const most = Math.max(columns[c].nodes.length, columns[c + 1].nodes.length);
     const above = middle - most * 17;
-    labels.push(h("text", { class: "rate", x: centre, y: above - 12, "text-anchor": "middle" }, `${name} ↑ ${rate(o.uplink_bps)}`),
-      h("text", { class: "rate", x: centre, y: above + 4, "text-anchor": "middle" }, `↓ ${rate(o.downlink_bps)}`));
+    labels.push(h("text", { class: "rate", x: centre, y: above - 24, "text-anchor": "middle" }, `${name} ↑ ${rate(o.uplink_bps)}`),
+      h("text", { class: "rate", x: centre, y: above - 8, "text-anchor": "middle" }, `↓ ${rate(o.downlink_bps)}`));
   }
   const upfAt = x(1) + width / 2; const gnbAt = x(0) + width / 2;
   const firstOf = (c) => y(c, 0);
   lines.push(h("path", { class: "line signalling", d: `M${gnbAt} ${top + 8} V${firstOf(0)}` }), h("path", { class: "line signalling", d: `M${upfAt} ${top + 8} V${firstOf(1)}` }));
   labels.push(h("text", { x: gnbAt + 6, y: top + 24 }, T.n2), h("text", { x: upfAt + 6, y: top + 24 }, T.n4));
   const boxes = functions.map((f, n) => ({ name: f.name.toUpperCase(), bad: !f.running, x: 20 + (n % perRow) * 151, y: 36 + Math.floor(n / perRow) * 34 }));
-  const name = `${o.gnbs} gNBs, ${o.functions.length} functions, ${o.upfs.length} UPFs, ${o.data_networks.length} data networks; uplink ${rate(o.uplink_bps)}, downlink ${rate(o.downlink_bps)}`;
+  const name = T.pictureOf(o, rate(o.uplink_bps), rate(o.downlink_bps));
   const node = (one, left, at, wide, chars) => h("g", {}, h("rect", { class: one.bad ? "node bad" : "node", x: left, y: at, width: wide, height: 28, rx: 5 }),
     h("text", { x: left + 8, y: at + 19 }, one.name.slice(0, chars)));
   return h("svg", { class: "picture", viewBox: `0 0 940 ${height}`, role: "img", "aria-label": name },

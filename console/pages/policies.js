@@ -92,7 +92,11 @@ async function section({ path, title, members, fields, summary }, may, saved) {
     values = typed(fields(value), value);
     fill(controls, values.view); fill(seen, summary(value));
   }
-  async function load() { ({ value, tag } = await call("GET", path)); draw(); fill(told); }
+  async function load() {
+    ({ value, tag } = await call("GET", path)); draw(); fill(told);
+    // The button that was pressed is gone.
+    form.querySelector("input, select, textarea, button").focus();
+  }
   async function send(dry) {
     const read = values.read();
     const body = members ? Object.fromEntries(members.map((name) => [name, read[name]])) : read;

@@ -2,13 +2,14 @@
 import { get, post } from "../api.js";
 import { fill, h, say, table } from "../dom.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 export async function radio(at, _, context) {
   const list = h("div"); const interfaces = h("div");
   fill(at, list, h("h2", {}, T.interfaces), interfaces);
   async function load() {
     const [gnbs, state, points] = await Promise.all([get("/gnbs"), get("/interfaces"), get("/transmission-points").catch(() => [])]);
-    fill(list, table(T.gnbs, [T.gnb, T.address, T.trackingAreas, T.connected, T.unverified, T.receivedMessages, ""],
+    update(list, table(T.gnbs, [T.gnb, T.address, T.trackingAreas, T.connected, T.unverified, T.receivedMessages, ""],
       gnbs.map((gnb) => [
         [h("strong", {}, gnb.name ?? gnb.id), h("div", { class: "soft" }, gnb.id), gnb.deviates && h("div", { class: "warn" }, T.deviates)],
         gnb.address,
@@ -20,8 +21,8 @@ export async function radio(at, _, context) {
           try { say((await post(`/gnbs/${gnb.id}/release`)).done); } catch (problem) { say(problem.detail); }
           load();
         } }, T.releaseGnb) : "",
-      ]), T.nothing));
-    fill(interfaces, table(T.interfaces, [T.interface, T.peer, T.state, T.detail], state.interfaces.map((one) => [
+      ]), T.nothing, gnbs.map((gnb) => gnb.id)));
+    update(interfaces, table(T.interfaces, [T.interface, T.peer, T.state, T.detail], state.interfaces.map((one) => [
       one.interface, one.peer, h("span", { class: one.up ? "good" : "bad" }, one.up ? T.up : T.down), one.detail]), T.nothing),
     h("div", { class: "grid wide" },
       table(T.cells, [T.name, T.source, "PCI", T.latitude, T.longitude], points.map((p) => [p.cell ? `${p.cell} (${p.name})` : p.name, p.source, p.pci, p.latitude.toFixed(5), p.longitude.toFixed(5)]), T.nothing),

@@ -3,7 +3,7 @@ import { call, get, job, key, post } from "../api.js";
 import { field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { typed } from "../form.js";
 import { rows } from "../table.js";
-import { groups } from "./groups.js";
+import { groups, written } from "./groups.js";
 import { T } from "../text.js";
 
 export async function subscribers(at, [supi], context) {
@@ -15,11 +15,11 @@ export async function subscribers(at, [supi], context) {
       s.slices.map((slice) => slice.sd ? `${slice.sst}-${slice.sd}` : slice.sst).join(", "),
       [[...new Set(s.slices.flatMap((slice) => slice.dnns.map((dnn) => dnn.name)))].join(", "),
         s.groups?.length ? ` · ${s.groups.join(", ")}` : ""].join("")],
-    count: (all, shown) => { count.textContent = T.subscriberCount(all, shown); },
+    count: (all, shown, part) => { count.textContent = T.subscriberCount(all, shown, part); },
   });
   const problem = h("div");
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
-    field("search", T.search, { type: "search", inputmode: "numeric" }, T.searchHint), field("group", T.group, { options: [["", T.anyGroup]] }),
+    field("search", T.search, { type: "search", inputmode: "numeric" }, T.subscriberHint), field("group", T.group, { options: [["", T.anyGroup]] }),
     h("button", { class: "main" }, T.search),
     context.may("subscribers") && h("a", { href: "#/subscribers/new" }, T.addSubscriber));
   async function load() {
@@ -39,18 +39,25 @@ export async function subscribers(at, [supi], context) {
   const again = () => Promise.all([load(), loadGroups()]);
   form.elements.group.addEventListener("change", load);
   const changes = h("div");
-  fill(at, form, problem, count, list.view, changes);
+  fill(at, form, problem, h("div", { class: "over-rows" }, count, list.ends), list.view, changes);
   // The groups of many subscribers take longer than the first page.
   await load();
   await loadGroups();
   if (context.may("subscribers")) fill(changes, await groups(again), h("div", { class: "grid wide" }, importing(again), await batches(again)));
 }
 
+// A row for each field that differs, or one for a new subscriber.
+function importRows({ supi, change, differences }) {
+  if (!differences.length) return [[supi, T.changes[change], "–", "–", "–"]];
+  return differences.map((one) => [supi, T.changes[change], one.field, written(one.before), written(one.after)]);
+}
+
 function importing(done) {
   const at = h("div", { role: "status" });
   const form = h("form", { onsubmit: (event) => { event.preventDefault(); run(true); } },
     field("file", T.importFile, { type: "file" }), field("text", T.importText, { rows: 6 }),
-    h("label", { class: "check" }, h("input", { type: "checkbox", name: "replace" }), T.replaceExisting), at,
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "replace" }), T.replaceExisting),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "lossy" }), T.acceptLost), at,
     h("div", { class: "buttons" }, h("button", {}, T.preview), h("button", { type: "button", class: "main", onclick: () => run(false) }, T.doImport)));
   form.elements.file.addEventListener("change", async () => {
     const file = form.elements.file.files[0];
@@ -58,10 +65,11 @@ function importing(done) {
   });
   async function run(dry) {
     try {
-      const started = await post("/subscriber-imports", { text: form.elements.text.value, dry_run: dry, replace: form.elements.replace.checked, lossy: false }, { "idempotency-key": key() });
+      const started = await post("/subscriber-imports", { text: form.elements.text.value, dry_run: dry, replace: form.elements.replace.checked, lossy: form.elements.lossy.checked }, { "idempotency-key": key() });
       const ended = await job(started, (current) => fill(at, `${current.done} / ${current.total ?? "?"}`));
       fill(at, h("p", {}, T.importReport(ended.result)),
-        table(T.preview, [T.supi, T.changed], ended.result.first.map((row) => [row.supi, row.change]), T.nothing));
+        ended.result.lost?.length ? h("p", { class: "warn" }, T.lostFields(ended.result.lost)) : null,
+        table(T.preview, [T.supi, T.changed, T.fieldName, T.before, T.after], ended.result.first.flatMap(importRows), T.nothing));
       if (!dry) { say(T.done); done(); }
     } catch (problem) { showProblem(form, problem, at); }
   }
@@ -122,13 +130,13 @@ async function edit(at, supi) {
   const problem = h("div"); const controls = h("div"); let values = null;
   // The API names what is wrong, and what to write.
   const form = h("form", { onsubmit: save, novalidate: true },
-    field("supi", T.supi, { required: true, readonly: supi !== null, value: supi ?? "imsi-" }),
+    h("div", { class: "typed" }, field("supi", T.supi, { required: true, readonly: supi !== null, value: supi ?? "imsi-" }),
     field("msisdn", T.msisdn, { inputmode: "numeric" }),
     field("key", T.key, { autocomplete: "off" }, supi ? `${T.keyHint} ${T.keepKey}` : T.keyHint),
     field("opc", T.opc, { autocomplete: "off" }, supi ? T.keepKey : null),
     field("ambr_uplink", T.ambrUp, { value: "1 Gbps" }), field("ambr_downlink", T.ambrDown, { value: "1 Gbps" }),
     field("service_kind", T.serviceArea, { options: [["", T.noRestriction], ["allowed", T.allowed], ["not_allowed", T.notAllowed]] }),
-    field("service_area", T.tacs, { inputmode: "numeric" }),
+    field("service_area", T.tacs, { inputmode: "numeric" })),
     controls, problem, h("div", { class: "buttons" }, h("button", { class: "main" }, T.save),
       supi && h("button", { type: "button", class: "danger", onclick: remove }, T.removeSubscriber),
       h("a", { href: "#/subscribers" }, T.cancel)));
@@ -155,7 +163,7 @@ async function edit(at, supi) {
   function fail(error) {
     if (error.status === 412) {
       fill(problem, h("div", { class: "cause", role: "alert" }, h("p", {}, T.conflict),
-        h("button", { type: "button", onclick: load }, T.theirs)));
+        h("button", { type: "button", onclick: () => load().then(() => form.elements.msisdn.focus()) }, T.theirs)));
     } else showProblem(form, error, problem);
   }
   async function save(event) {

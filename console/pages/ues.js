@@ -7,6 +7,7 @@ import { rows } from "../table.js";
 import { recorder } from "./ladder.js";
 import { flows, meter, rules } from "./sessions.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 const STATES = ["registered, connected", "registered, idle", "registering", "deregistered"];
 
@@ -16,7 +17,7 @@ export async function ues(at, [supi], context) {
   const list = rows({
     label: T.pages.ues, heads: [T.supi, T.state, T.gnb, T.sessions], path: "/ues",
     cells: (ue) => [h("a", { href: `#/ues/${encodeURIComponent(ue.supi)}` }, ue.supi), ue.state, ue.gnb ?? "–", ue.sessions.join(", ") || "–"],
-    count: (all, shown) => { count.textContent = T.ueCount(all, shown); },
+    count: (all, shown, part) => { count.textContent = T.ueCount(all, shown, part); },
   });
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
     field("search", T.search, { type: "search" }, T.searchHint),
@@ -42,7 +43,7 @@ export async function ues(at, [supi], context) {
   };
   form.elements.state.addEventListener("change", load);
   form.elements.search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 250); });
-  fill(at, form, problem, count, list.view, look);
+  fill(at, form, problem, h("div", { class: "over-rows" }, count, list.ends), list.view, look);
   await load();
   let due = null;
   const soon = () => { due ??= setTimeout(() => { due = null; shown(list.refresh()); }, 500); };
@@ -74,18 +75,18 @@ async function one(at, supi, context) {
   async function load() {
     try {
       const ue = await get(`/ues/${supi}`);
-      fill(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
-        h("dt", {}, "LPP / LCS-UPP"), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))));
+      update(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
+        h("dt", {}, T.protocols), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))));
       actions.hidden = false;
     } catch (problem) {
-      actions.hidden = true;
-      fill(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
+      actions.hidden = problem.status === 404;
+      update(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
     }
     await loadSessions();
     const { items } = await get(`/ues/${supi}/history?last=200`).catch((problem) => ({ items: [], problem }));
-    fill(history, items.length ? h("ol", { class: "timeline", "aria-label": `${T.historyOf} ${supi}` }, items.slice().reverse().map(event))
+    update(history, items.length ? h("ol", { class: "timeline", "aria-label": `${T.historyOf} ${supi}` }, keyed(items).reverse().map(([entry, key]) => event(entry, key)))
       : h("p", { class: "soft" }, T.noHistory));
-    fill(ladder, items.length ? [h("p", { class: "soft" }, T.ladderHint), drawLadder(items.slice(-25))] : null);
+    update(ladder, items.length ? [h("p", { class: "soft" }, T.ladderHint), drawLadder(items.slice(-25))] : null);
   }
 
   // Throughput is the difference of two readings of the counters.
@@ -101,8 +102,7 @@ async function one(at, supi, context) {
       const series = [...(before?.series ?? []), { uplink: bps("uplink"), downlink: bps("downlink") }].slice(-150);
       rates.set(s.id, { at: now, totals, series });
     }
-    const opened = [...sessions.querySelectorAll("details[open]")].map((one) => one.dataset.of);
-    fill(sessions, found.length ? found.map((s) => session(s, rates.get(s.id).series, opened, measure)) : h("p", { class: "soft" }, T.nothing));
+    update(sessions, found.length ? found.map((s) => session(s, rates.get(s.id).series, measure)) : h("p", { class: "soft" }, T.nothing));
   }
 
   await load();
@@ -118,27 +118,37 @@ async function one(at, supi, context) {
   });
 }
 
-function event(entry) {
+// Entries with a key for each: the same entry has the same one when the history is read again.
+function keyed(items) {
+  const seen = new Map();
+  return items.map((entry) => {
+    const name = `${entry.ms} ${entry.nf} ${entry.what}`;
+    seen.set(name, (seen.get(name) ?? 0) + 1);
+    return [entry, `${name} ${seen.get(name)}`];
+  });
+}
+
+function event(entry, key) {
   const more = Object.entries(entry.more ?? {}).filter(([name]) => name !== "log.line");
   const why = cause(entry);
-  return h("li", {}, h("time", {}, new Date(entry.ms).toISOString().slice(0, 23).replace("T", " ")), " ",
+  return h("li", { "data-key": key }, h("time", {}, new Date(entry.ms).toISOString().slice(0, 23).replace("T", " ")), " ",
     h("strong", {}, `${(entry.nf ?? "").toUpperCase()}: ${entry.what}`), " ",
     h("span", { class: "soft" }, more.map(([name, value]) => `${name}=${value}`).join(" ")),
     why && h("div", { class: "cause" }, h("div", {}, `${T.why}: ${why[0]}`), h("div", {}, `${T.remedy}: ${why[1]}`)));
 }
 
-function session(s, series, opened, measure) {
+function session(s, series, measure) {
   const last = series.at(-1);
   const drops = Object.entries(Object.assign({}, ...s.user_plane.map((n4) => n4.drops ?? {})));
-  return h("section", { class: "card" }, h("h3", {}, `PDU session ${s.id}: ${s.addresses.join(", ") || T.unknown}`),
-    h("div", { class: "grid" }, ["uplink", "downlink"].map((way) => h("div", { class: "card" }, h("div", { class: "label" }, `${T[way]}: ${T.liveThroughput}`),
+  return h("section", { class: "card", "data-key": s.id }, h("h3", {}, T.sessionOf(s.id, s.addresses.join(", ") || T.unknown)),
+    h("div", { class: "grid figures" }, ["uplink", "downlink"].map((way) => h("div", { class: "card" }, h("div", { class: "label" }, `${T[way]}: ${T.liveThroughput}`),
       h("div", { class: "value" }, rate(last[way])), series.length > 1 && spark(series.map((one) => one[way]), `${T[way]}: ${T.liveThroughput}`)))),
     h("dl", {}, s.upfs.flatMap((upf) => [h("dt", {}, "UPF"), h("dd", {}, `${upf.upf}, SEID ${upf.seid}, TEID ${upf.teid}`)]),
       s.user_plane.flatMap((n4) => [h("dt", {}, T.uplink), h("dd", {}, T.packetsBytes(n4.uplink)),
         h("dt", {}, T.downlink), h("dd", {}, T.packetsBytes(n4.downlink))]),
       drops.flatMap(([name, count]) => [h("dt", {}, `${T.dropped}: ${name}`), h("dd", { class: "bad" }, count)])),
     flows(s.user_plane, measure),
-    h("details", { "data-of": s.id, open: opened.includes(String(s.id)) }, h("summary", {}, T.rules), rules(s.user_plane)));
+    h("details", {}, h("summary", {}, T.rules), rules(s.user_plane)));
 }
 
 export function position(location) {
@@ -146,7 +156,7 @@ export function position(location) {
   const point = shape.point ?? {};
   const ellipse = shape.uncertaintyEllipse;
   return h("dl", {}, h("dt", {}, T.position), h("dd", {}, `${point.lat?.toFixed(6)}, ${point.lon?.toFixed(6)}`),
-    ellipse && [h("dt", {}, "Ellipse"), h("dd", {}, `${ellipse.semiMajor} m × ${ellipse.semiMinor} m, ${ellipse.orientationMajor}°`)]);
+    ellipse && [h("dt", {}, T.ellipse), h("dd", {}, `${ellipse.semiMajor} m × ${ellipse.semiMinor} m, ${ellipse.orientationMajor}°`)]);
 }
 
 // Functions as columns, and an arrow between the functions of consecutive events.

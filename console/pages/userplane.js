@@ -4,6 +4,7 @@ import { plot } from "../chart.js";
 import { field, fill, h, rate, showProblem, table } from "../dom.js";
 import { flows, meter, owner, rules } from "./sessions.js";
 import { T } from "../text.js";
+import { update } from "../update.js";
 
 const POINTS = 200;
 
@@ -36,25 +37,25 @@ export async function userplane(at, _, context) {
       [[T.switch, h("span", { class: of.connected ? "good" : "bad" }, of.connected ? T.up : T.down)], [T.onSwitch, `${of.sessions.onSwitch} / ${of.sessions.most}`],
         [T.knownSessions, of.sessions.known], [T.movedOn, of.movedOn], [T.movedOff, of.movedOff], [T.failures, of.failed]]
         .flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-    of.lastFailure && h("p", { class: "bad" }, of.lastFailure), table(T.moves, [T.when, T.movedOn, T.movedOff], moves, T.nothing));
+    of.lastFailure && h("p", { class: of.connected ? "soft" : "bad" }, T.lastFailure(of.lastFailure)), table(T.moves, [T.when, T.movedOn, T.movedOff], moves, T.nothing));
   }
 
   async function load() {
     const top = await get("/user-plane");
     remember(top);
-    const series = (name) => readings.slice(1).map((one) => [one.ms, one[name] / 1e6]);
+    const series = (name) => readings.slice(1).map((one) => [one.ms, one[name]]);
     const heat = readings.filter((one) => one.temperature !== null).map((one) => [one.ms, one.temperature]);
     const now = readings.at(-1);
-    fill(shown, h("p", {}, `${T.datapath}: `, h("strong", {}, top.datapath), `, ${T.sessions}: ${top.sessionCount}, ${T.uplink} ${rate(now.up)}, ${T.downlink} ${rate(now.down)}`),
-      plot([{ name: T.uplink, points: series("up") }, { name: T.downlink, points: series("down") }], T.overTime(T.throughput), "Mbit/s"),
+    update(shown, h("p", {}, `${T.datapath}: `, h("strong", {}, top.datapath), `, ${T.sessions}: ${top.sessionCount}, ${T.uplink} ${rate(now.up)}, ${T.downlink} ${rate(now.down)}`),
+      plot([{ name: T.uplink, points: series("up") }, { name: T.downlink, points: series("down") }], T.overTime(T.throughput), rate),
       offload(top),
       h("div", { class: "grid wide" },
         table(T.dropsByReason, [T.why, T.packets], pairs(top.drops), T.nothing),
         table(T.tables, [T.name, T.used, T.ofCapacity, "%"], top.tables.map((t) => [t.table, t.used, t.capacity, t.capacity ? ((100 * t.used) / t.capacity).toFixed(1) : "–"]), T.nothing),
-        table(T.board, ["", ""], [...pairs(top.board), ...(top.governor ? pairs(top.governor) : [[T.governor, T.off]])], T.nothing),
-        table(T.latencies, ["", ""], pairs(top.latencyNs), T.nothing)),
-      heat.length > 1 && plot([{ name: T.temperature, points: heat }], T.overTime(T.temperature), "°C"),
-      table(T.topSessions, [T.address, T.uplink, T.downlink, "SEID"], top.sessions.map((s) => [owner(s, s.ue), T.packetsBytes(s.uplink), T.packetsBytes(s.downlink), s.seid]), T.nothing));
+        table(T.board, [T.name, T.value], [...pairs(top.board), ...(top.governor ? pairs(top.governor) : [[T.governor, T.off]])], T.nothing),
+        table(T.latencies, [T.name, T.value], pairs(top.latencyNs), T.nothing)),
+      heat.length > 1 && plot([{ name: T.temperature, points: heat }], T.overTime(T.temperature), (value) => `${Number(value.toPrecision(3))} °C`),
+      table(T.topSessions, [T.address, T.uplink, T.downlink, "SEID"], top.sessions.map((s) => [owner(s, s.ue), T.packetsBytes(s.uplink), T.packetsBytes(s.downlink), s.seid]), T.nothing, top.sessions.map((s) => s.seid)));
     offer(top.sessions);
     await loadChosen();
   }
@@ -64,17 +65,13 @@ export async function userplane(at, _, context) {
   const select = choice.querySelector("select"); const measure = meter();
   select.addEventListener("change", () => loadChosen());
   function offer(sessions) {
-    const seids = sessions.map((s) => s.seid);
-    if (seids.join() === [...select.options].map((option) => option.value).join()) return;
-    const before = select.value;
-    fill(select, sessions.map((s) => h("option", { value: s.seid }, `${s.ue || T.unknown} (${s.seid})`)));
-    if (seids.includes(before)) select.value = before;
+    update(select, sessions.map((s) => h("option", { value: s.seid, "data-key": s.seid }, `${s.ue || T.unknown} (${s.seid})`)));
   }
   async function loadChosen() {
     const seid = select.value;
     const one = seid ? await get(`/user-plane/sessions/${seid}`).catch(() => null) : null;
     if (seid !== select.value) return;
-    fill(chosen, one ? [h("p", {}, owner(one, one.supi ?? T.unknown), `, ${one.ue.join(", ")}`), flows([one], measure), rules([one])] : h("p", { class: "soft" }, T.nothing));
+    update(chosen, one ? [h("p", {}, owner(one, one.supi ?? T.unknown), `, ${one.ue.join(", ")}`), flows([one], measure), rules([one])] : h("p", { class: "soft" }, T.nothing));
   }
 
   let running = null;
@@ -93,8 +90,8 @@ export async function userplane(at, _, context) {
   h("button", { class: "main" }, T.startTrace),
   h("button", { type: "button", onclick: () => running && call("DELETE", `/jobs/${running.id}`) }, T.cancelJob));
   function draw(list, current) {
-    fill(packets, h("p", {}, `${list.length} ${T.packets}, ${current.done} s (${current.state})`),
-      table(T.packets, ["UE", "Packet"], list.slice(-50).reverse().map((packet) => {
+    update(packets, h("p", {}, `${list.length} ${T.packets}, ${current.done} s (${current.state})`),
+      table(T.packets, ["UE", T.packet], list.slice(-50).reverse().map((packet) => {
         const { ue, bytes, ...rest } = packet;
         return [(ue ?? []).join(", ") || "–", Object.entries(rest).filter(([, v]) => v !== null && typeof v !== "object").map(([n, v]) => `${n} ${v}`).join(", ")];
       }), T.noPackets));
@@ -105,11 +102,11 @@ export async function userplane(at, _, context) {
     fill(at3);
     try {
       const started = await post("/captures", { seconds: Number(capture.elements["capture-seconds"].value) });
-      const show = (current) => fill(captured, h("dl", {}, pairs({ state: current.state, ...current.result }).flatMap(([n, v]) => [h("dt", {}, n), h("dd", {}, v)])));
+      const show = (current) => update(captured, h("dl", {}, pairs({ state: current.state, ...current.result }).flatMap(([n, v]) => [h("dt", {}, n), h("dd", {}, v)])));
       show(await job(started, show, () => left));
     } catch (problem) { showProblem(capture, problem, at3); }
   } }, field("capture-seconds", T.seconds, { type: "number", min: 1, max: 3600, value: 10 }), h("button", {}, T.startCapture));
-  fill(at, shown, h("section", {}, h("h2", {}, T.flowsAndRules), choice, chosen), context.may("network") && [h("h2", {}, T.trace), form, at2, packets,
+  fill(at, shown, h("section", {}, h("h2", {}, T.flowsAndRules), h("div", { class: "form" }, choice), chosen), context.may("network") && [h("h2", {}, T.trace), form, at2, packets,
     h("h2", {}, T.captureN6), h("p", { class: "soft" }, T.captureHint), capture, at3, captured]);
   await load().catch((problem) => fill(shown, h("p", { class: "error" }, problem.detail)));
   const timer = setInterval(() => load().catch(() => {}), 2000);

@@ -3,7 +3,7 @@
 //
 //     node SCRIPT TOOLS ADDRESS SCREENSHOTS
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const PASSWORD = "a correct horse battery";
 // or the page failed. Errors of answers with an expected status are none.
 export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) {
   const [tools, address, screenshots] = process.argv.slice(2);
-  const { browser, page, axe } = await open(tools);
+  const { browser, page, axe, profile } = await open(tools);
   const base = `http://${address}`;
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const read = async () => (await lines.next()).value;
@@ -50,6 +50,25 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
   const checkDark = (name) => inDark(() => check(`${name}-dark`));
   async function checkBoth(name) { await check(name); await checkDark(name); }
 
+  // The element with the focus stays the same one while something changes, and the selected text of
+  // another one stays selected.
+  async function keepsFocus(focused, selected, change) {
+    await focused.focus();
+    await selected.evaluate((element) => getSelection().selectAllChildren(element));
+    const before = await page.evaluate(() => { globalThis.kept = document.activeElement; return getSelection().toString(); });
+    await change();
+    const after = await page.evaluate(() => ({ text: getSelection().toString(), at: document.activeElement.outerHTML.slice(0, 200),
+      kept: globalThis.kept.isConnected && globalThis.kept === document.activeElement }));
+    await page.evaluate(() => getSelection().removeAllRanges());
+    assert.ok(after.kept, `the focus is lost; it is at ${after.at}`);
+    assert.ok(before.length > 0 && after.text === before, `selected: ${JSON.stringify(after.text)}, before ${JSON.stringify(before)}`);
+  }
+  // Waits until the page has read a path of the API so many times, and has drawn it.
+  async function reads(path, times) {
+    for (let n = 0; n < times; n += 1) await page.waitForResponse((response) => new URL(response.url()).pathname.endsWith(path));
+    await page.waitForTimeout(200);
+  }
+
   async function signIn(user, password) {
     await page.getByLabel("User").fill(user);
     await page.getByLabel("Password").fill(password);
@@ -75,7 +94,7 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
   }
 
   try {
-    await script({ page, base, read, please, step, check, checkBoth, checkDark, inDark, signIn, changePassword, firstStart, go });
+    await script({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, firstStart, go });
     assert.deepEqual(errors, [], "errors of the page");
     console.log("passed");
   } catch (error) {
@@ -85,6 +104,7 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
     process.exitCode = 1;
   } finally {
     await browser.close();
+    rmSync(profile, { recursive: true, force: true });
     process.exit();
   }
 }
@@ -103,5 +123,5 @@ async function open(tools) {
   // Files of a folder in place of those in the program, to try a change without building it.
   const folder = process.env.MARTLET_CONSOLE_FILES;
   if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: join(folder, new URL(route.request().url()).pathname) }));
-  return { browser, page, axe };
+  return { browser, page, axe, profile };
 }

@@ -9,7 +9,15 @@ import { inBrowser } from "./browser.mjs";
 // A picture of some rooms.
 const plan = () => readFileSync(new URL("./plan.png", import.meta.url));
 
-await inBrowser(async ({ page, base, read, please, step, check, checkBoth, checkDark, inDark, signIn, changePassword, go }) => {
+const PAGES = ["Overview", "UEs", "Subscribers", "Radio", "User plane", "Map", "Services and policies", "Lab", "Administration"];
+const fileOf = (name) => name.toLowerCase().replaceAll(" ", "-");
+
+// A subscriber as Open5GS exports it, with a rule that Martlet does not have in a subscriber.
+const open5gs = (imsi, msisdn) => ({ imsi, msisdn: [msisdn], security: { k: "465B5CE8B199B49FAA5F0A2EE238A6BC", opc: "E8ED289DEBA952E4283B54E88E6183CA", amf: "8000" },
+  slice: [{ sst: 1, default_indicator: true, session: [{ name: "internet", type: 1, pcc_rule: [{ qos: { index: 1 } }],
+    qos: { index: 9, arp: { priority_level: 8, pre_emption_capability: 1, pre_emption_vulnerability: 1 } } }] }] });
+
+await inBrowser(async ({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, go }) => {
   const foreign = [];
   page.on("request", (request) => { if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) foreign.push(request.url()); });
 
@@ -18,10 +26,40 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.goto(base);
   await signIn("admin", "wrong password");
   await page.getByRole("alert").waitFor();
-  await check("sign-in");
+  await checkBoth("sign-in");
   await signIn("admin", password);
   await page.getByRole("heading", { name: "Change password" }).waitFor();
+  await checkBoth("password");
   await changePassword(password, "a correct horse battery");
+
+  step("elements change in place");
+  const order = await page.evaluate(async () => {
+    const { update } = await import("/update.js");
+    const { h } = await import("/dom.js");
+    const box = h("div"); document.body.append(box);
+    const pressed = [];
+    const item = (key, n) => h("li", { "data-key": key }, h("button", { onclick: () => pressed.push(`${key}${n}`) }, `${key} ${n}`));
+    const show = (keys, n, ...more) => update(box, more, h("ul", {}, keys.split("").map((key) => item(key, n))), h("details", {}, h("summary", {}, "more"), String(n)));
+    const found = []; const focused = () => document.activeElement.textContent;
+    show("abcd", 1);
+    box.querySelector("details").open = true;
+    box.querySelector("[data-key=c] button").focus();
+    const first = document.activeElement;
+    // Another order, rows that come and go, an element before the list, and its end.
+    for (const [n, keys, ...more] of [[2, "dcba"], [3, "bca"], [4, "xcyb", h("p", {}, "new")], [5, "cyx"], [6, "yxbc", "text"], [7, "acb"]]) {
+      show(keys, n, ...more);
+      document.activeElement.click();
+      found.push(`${[...box.querySelectorAll("li")].map((one) => one.dataset.key).join("")} ${focused()} ${document.activeElement === first}`);
+    }
+    show("ab", 8);
+    const last = [box.contains(document.activeElement), box.querySelector("details").open, box.textContent];
+    box.remove();
+    return { found, pressed, last };
+  });
+  assert.deepEqual(order, {
+    found: ["dcba c 2 true", "bca c 3 true", "xcyb c 4 true", "cyx c 5 true", "yxbc c 6 true", "acb c 7 true"],
+    pressed: ["c2", "c3", "c4", "c5", "c6", "c7"], last: [true, true, "a 8b 8more8"],
+  });
 
   step("a SIM batch");
   await go("Subscribers");
@@ -33,6 +71,45 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await batch.getByRole("link", { name: "Save the keys (CSV)" }).waitFor();
   await page.getByRole("link", { name: "imsi-001010000001004" }).waitFor();
   await checkBoth("subscribers");
+
+  step("a bulk import with a preview of what changes and what is lost");
+  const imports = page.locator("section", { has: page.getByRole("heading", { name: "Bulk import", exact: true }) });
+  await imports.getByLabel("Text: CSV").fill("not a file of subscribers");
+  await imports.getByRole("button", { name: "Preview" }).click();
+  await imports.getByRole("alert").waitFor();
+  await imports.getByLabel("Text: CSV").fill(JSON.stringify([open5gs("001010000001001", "491700000011"), open5gs("001010000002001", "491700000012")]));
+  await imports.getByRole("button", { name: "Preview" }).click();
+  await imports.getByText("1 new, 1 changed, 0 equal").waitFor();
+  await imports.getByText(/would be lost: .*pcc_rule/).waitFor();
+  await imports.getByRole("row", { name: "imsi-001010000001001 changed msisdn – 491700000011" }).waitFor();
+  await imports.getByRole("row", { name: "imsi-001010000001001 changed key (hidden) (hidden)" }).waitFor();
+  await imports.getByRole("row", { name: "imsi-001010000002001 new – – –" }).waitFor();
+  await imports.evaluate((section) => section.scrollIntoView());
+  await checkBoth("import");
+  await imports.getByRole("button", { name: "Import", exact: true }).click();
+  await imports.getByRole("alert").getByText("fields would be lost").waitFor();
+  await imports.getByLabel("Import although fields are lost").check();
+  await imports.getByRole("button", { name: "Import", exact: true }).click();
+  await imports.getByRole("alert").getByText("some of the subscribers exist").waitFor();
+  await imports.getByLabel("Text: CSV").fill(JSON.stringify(open5gs("001010000002001", "491700000012")));
+  await imports.getByRole("button", { name: "Import", exact: true }).click();
+  await page.getByRole("link", { name: "imsi-001010000002001" }).waitFor();
+  await page.locator("#f-search").fill("491700000012");
+  await page.locator("#f-search").press("Enter");
+  await page.getByText("imsi-001010000001001", { exact: true }).first().waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "imsi-001010000002001" }).waitFor();
+
+  step("a subscriber is added");
+  await page.getByRole("link", { name: "Add a subscriber" }).click();
+  await page.getByRole("heading", { name: "Add a subscriber" }).waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#e-key", { hasText: "32 hexadecimal digits" }).waitFor();
+  await checkBoth("subscriber-new");
+  // The focus goes where the next step is when an item goes.
+  await page.getByRole("button", { name: "Remove: Data network internet" }).click();
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Add a data network to the slice");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: "imsi-001010000002001" }).waitFor();
 
   step("a group, and a change of many with a preview");
   const many = page.locator("section", { has: page.getByRole("heading", { name: "Groups and changes of many" }) });
@@ -104,10 +181,34 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByText(/[1-9]\d* packets, \d+ bytes/).first().waitFor();
   await checkBoth("ue");
 
+  step("the page of a UE changes in place");
+  const title = page.getByRole("heading", { name: /^PDU session 1/ });
+  const details = page.locator("details", { has: page.locator("summary", { hasText: "Rules in the datapath" }) });
+  const countedBefore = await counted.first().innerText();
+  await keepsFocus(page.locator("summary", { hasText: "Rules in the datapath" }), title, async () => {
+    await please("traffic");
+    await reads("/sessions", 2);
+  });
+  assert.notEqual(await counted.first().innerText(), countedBefore, "the counters are old");
+  assert.ok(await details.evaluate((element) => element.open), "the rules are closed");
+  await keepsFocus(page.getByRole("region", { name: "QoS flows" }), title, () => reads("/sessions", 2));
+
   step("its messages are recorded");
   await page.getByRole("button", { name: "Record messages" }).click();
   await page.getByText(/^Recording: /).waitFor();
   await please("register again");
+  await page.locator("#f-procedure").selectOption("1");
+  await page.getByText("The same as a table").click();
+  const recordedBefore = await page.getByText(/^Recording: /).innerText();
+  await keepsFocus(page.locator("#f-procedure"), page.getByRole("heading", { name: "Messages", exact: true }), async () => {
+    await please("register again");
+    await page.getByText(recordedBefore, { exact: true }).waitFor({ state: "detached" });
+    await page.locator("#f-procedure option", { hasText: ". RegistrationRequest" }).nth(1).waitFor({ state: "attached" });
+  });
+  assert.equal(await page.locator("#f-procedure").inputValue(), "1", "the procedure is another one");
+  await page.getByRole("cell", { name: "NAS", exact: true }).first().waitFor();
+  await page.getByText("The same as a table").click();
+  await page.locator("#f-procedure").selectOption("");
   const diagram = page.getByRole("img", { name: /^Ladder diagram of \d+ messages/ });
   await diagram.getByText("SBI Nsmf_pdusession", { exact: false }).first().waitFor();
   await page.getByRole("button", { name: "Stop", exact: true }).click();
@@ -156,12 +257,16 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await check("user-plane");
   await page.getByRole("img", { name: /^Throughput over the last minutes/ }).waitFor();
   await checkDark("user-plane");
+  const session = await page.locator("#f-session").inputValue();
+  await keepsFocus(page.getByRole("link", { name: "imsi-001010000000001" }).first(), page.getByRole("heading", { name: "QoS flows and rules of a session" }), () => reads("/user-plane", 3));
+  assert.equal(await page.locator("#f-session").inputValue(), session);
 
   step("radio");
   await go("Radio");
   await page.getByText("gnb-1").first().waitFor();
   await page.getByRole("region", { name: "Interfaces" }).getByRole("cell", { name: "N4" }).first().waitFor();
   await checkBoth("radio");
+  await keepsFocus(page.getByRole("button", { name: "Abort the association" }), page.getByText("gnb-1").first(), () => reads("/gnbs", 2));
 
   step("the map, a plan, and a periodic request");
   await go("Map");
@@ -186,8 +291,10 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("img", { name: /^Accuracy of imsi-001010000000001 over time/ }).waitFor();
   await page.getByRole("heading", { level: 1 }).evaluate((heading) => heading.scrollIntoView());
   await check("map");
+  await keepsFocus(page.getByRole("button", { name: "Show: imsi-001010000000001" }), page.getByRole("heading", { name: "Locate periodically" }), () => reads("/location-requests", 2));
   await page.getByRole("button", { name: "Stop: imsi-001010000000001" }).click();
   await page.getByRole("cell", { name: "stopped" }).waitFor();
+  await page.getByRole("heading", { level: 1 }).evaluate((heading) => heading.scrollIntoView());
   await checkDark("map");
 
   step("a slice and a policy are changed by their fields");
@@ -255,10 +362,26 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await users.getByLabel("First password").fill("first passphrase");
   await users.getByRole("button", { name: "Add a user" }).click();
   await users.getByRole("cell", { name: "vera", exact: true }).waitFor();
+  const role = users.getByLabel("Role: vera");
+  for (const name of ["operator", "viewer"]) {
+    await keepsFocus(role, users.getByRole("heading", { name: "Users" }), async () => {
+      await Promise.all([reads("/users", 1), role.selectOption(name)]);
+    });
+    assert.equal(await role.inputValue(), name);
+  }
+  const tokens = page.locator("section", { has: page.getByRole("heading", { name: "API tokens" }) });
+  await tokens.getByLabel("Name").fill("grafana");
+  await tokens.getByRole("button", { name: "Make a token" }).click();
+  await tokens.getByText("Copy the token now").waitFor();
+  await tokens.getByRole("cell", { name: "grafana", exact: true }).waitFor();
+  await tokens.getByRole("button", { name: "Remove: grafana" }).click();
+  await tokens.getByRole("cell", { name: "grafana", exact: true }).waitFor({ state: "detached" });
+  assert.ok(await tokens.evaluate((section) => section.contains(document.activeElement)), "the focus of what is gone");
   await page.getByLabel("New folder on the core's machine").fill(await please("folder"));
   await page.getByRole("button", { name: "Make a backup" }).click();
   await page.getByText("Restore it with martlet restore").waitFor();
   await page.getByRole("region", { name: "Backups since the start" }).getByRole("cell", { name: "succeeded" }).waitFor();
+  await page.getByRole("region", { name: "Certificates" }).getByText(/^valid for [1-9]\d* days$/).first().waitFor();
   await check("administration");
   await inDark(async () => {
     await page.getByRole("heading", { name: "Audit log" }).evaluate((heading) => heading.scrollIntoView());
@@ -271,21 +394,40 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("img", { name: /gNBs, / }).waitFor();
   await page.waitForTimeout(2500);
   await checkBoth("overview");
+  await page.evaluate(() => { globalThis.picture = document.querySelector("svg.picture"); });
+  await keepsFocus(page.locator(".timeline a").first(), page.getByRole("heading", { name: "The network" }), () => page.waitForTimeout(2500));
+  assert.ok(await page.evaluate(() => globalThis.picture.isConnected), "the picture is another element");
   await page.setViewportSize({ width: 375, height: 700 });
-  await check("overview-phone");
-  for (const name of ["Overview", "UEs", "Subscribers", "Radio", "User plane", "Map", "Services and policies", "Lab", "Administration"]) {
+  for (const name of PAGES) {
     await go(name);
     await page.waitForTimeout(300);
+    await checkBoth(`${fileOf(name)}-phone`);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     const beyond = () => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > 376 && !e.closest(".scroll, .rows"))
       .slice(0, 4).map((e) => `${e.tagName} ${e.id} ${e.className?.baseVal ?? e.className}`);
     assert.ok(wide <= 376, `the page ${name} is ${wide} pixels wide on a phone: ${await page.evaluate(beyond)}`);
   }
-  await check("administration-phone");
-  await go("Overview");
   await page.setViewportSize({ width: 2560, height: 1440 });
-  await check("overview-wall");
+  for (const name of PAGES) {
+    await go(name);
+    await page.waitForTimeout(300);
+    await checkBoth(`${fileOf(name)}-wall`);
+  }
   await page.setViewportSize({ width: 1280, height: 900 });
+
+  step("what is unhealthy stands out");
+  assert.equal(await page.locator(".picture .node.bad").count(), 0);
+  await go("Radio");
+  await page.getByRole("button", { name: "Abort the association" }).click();
+  await page.getByText("gNBs: none").waitFor();
+  await go("Overview");
+  await page.locator(".picture .node.bad").waitFor();
+  await page.getByText("no gNB", { exact: true }).waitFor();
+  await checkBoth("overview-fault");
+  await page.getByRole("button", { name: "Acknowledge" }).click();
+  await page.getByText("acknowledged by admin").waitFor();
+  const ofAlarms = page.locator("section", { has: page.getByRole("heading", { name: "Alarms" }) });
+  assert.ok(await ofAlarms.evaluate((section) => section.contains(document.activeElement)), "the focus of what is gone");
 
   step("keyboard");
   await page.goto(base);

@@ -46,9 +46,9 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
 
   // Reads on until so many rows are loaded.
   async function scrollThrough(name, count) {
-    await table(name).focus();
     for (let has = await loaded(); has < count; has = await loaded()) {
-      await timed(`${name}: next page`, () => table(name).press("End"), `${LOADED} > of`, has);
+      await table(name).hover();
+      await timed(`${name}: next page`, () => page.mouse.wheel(0, 1e6), `${LOADED} > of`, has);
     }
     const drawn = await page.evaluate(`${ROWS}.length`);
     assert.ok(drawn > 0 && drawn < ELEMENTS, `${drawn} rows are elements`);
@@ -113,6 +113,13 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
     const found = await focus();
     assert.deepEqual([found.row, found.outline, found.shown], [number, true, true], `${key}: ${JSON.stringify(found)}`);
   }
+  // The rows at the other end of the table are read before the focus is there.
+  async function keyToEnd(key, number) {
+    await page.keyboard.press(key);
+    await until(`document.activeElement.closest("[aria-rowindex]")?.getAttribute("aria-rowindex") === "${number}"`);
+    const found = await focus();
+    assert.deepEqual([found.row, found.outline, found.shown], [number, true, true], `${key}: ${JSON.stringify(found)}`);
+  }
 
   step("subscribers");
   for (let round = 0; round < rounds; round += 1) {
@@ -126,12 +133,13 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
       await table("Subscribers").focus();
       await jump("Home", 2);
       await jump("PageDown", 25);
-      const end = await loaded();
-      await jump("End", end + 1);
-      await jump("PageUp", end - 25);
+      await jump("End", subscribers + 1);
+      await rowLink(subscribers).waitFor();
+      await jump("PageUp", subscribers - 25);
       await table("Subscribers").hover();
-      await timed("Subscribers: wheel", () => page.mouse.wheel(0, -4000), `!(${isRow})`, end - 25);
+      await timed("Subscribers: wheel", () => page.mouse.wheel(0, -4000), `!(${isRow})`, subscribers - 25);
     }
+    await jump("Home", 2);
     const wanted = imsi(subscribers - 7 * round);
     await timed("Subscribers: search", submit(wanted.slice(5)), oneRow, wanted);
     await timed("Subscribers: open one", () => page.getByRole("link", { name: wanted }).click(), "document.querySelector('h2')?.textContent.includes(of) && document.querySelector('#f-supi')", wanted);
@@ -164,11 +172,27 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
   await keyTo("ArrowUp", 2 + fit);
   await keyTo("PageUp", 2);
   await keyTo("PageUp", 2);
-  const end = await loaded() + 1;
-  await keyTo("End", end);
+  const end = ues + 1;
+  await keyToEnd("End", end);
+  await page.getByText("the last 200 are loaded").waitFor();
+  await rowsAreNumbered("UEs", ues);
   await check("ues-end");
   await keyTo("PageUp", end - fit);
-  await keyTo("Home", 2);
+  // Rows before those in sight are read, and move none of them.
+  await table("UEs").hover();
+  for (let has = await loaded(); has < ues; has = await loaded()) {
+    await page.mouse.wheel(0, -1e6);
+    await until(`${LOADED} > ${has}`);
+  }
+  assert.equal((await focus()).row, end - fit, "the focus is lost");
+  await keyToEnd("Home", 2);
+  await page.getByRole("button", { name: "Last row" }).click();
+  await row(ues - 1).waitFor();
+  await rowsAreNumbered("UEs", ues);
+  await page.getByRole("button", { name: "First row" }).click();
+  await rowLink(1).waitFor();
+  await open("UEs");
+  await rowLink(1).focus();
   // The order of the keyboard passes the rows, and is not hidden by the head.
   for (let n = 3; n < 40; n += 1) await keyTo("Tab", n);
   for (let n = 38; n >= 10; n -= 1) await keyTo("Shift+Tab", n);
@@ -240,6 +264,13 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
   await page.locator("#f-state").selectOption("");
   await inState(223, CONNECTED);
   await submit("")();
+  await page.locator("#f-gnb").fill("gnb-9");
+  await page.locator("#f-gnb").press("Enter");
+  await page.getByRole("cell", { name: "none" }).waitFor();
+  await page.locator("#f-gnb").fill("gnb-1");
+  await page.locator("#f-gnb").press("Enter");
+  await until(`${ROWS}.length > 10 && [...${ROWS}].every((row) => row.textContent.includes("gnb-1"))`);
+  await page.locator("#f-gnb").fill("");
   await page.locator("#f-state").selectOption(CONNECTED);
   await until(`${ROWS}.length > 10 && [...${ROWS}].every((row) => row.textContent.includes("${CONNECTED}"))`);
   const connected = await page.evaluate("Number(document.querySelector('main p[aria-live]').textContent.match(/\\d+/)[0])");

@@ -64,6 +64,8 @@ pub(crate) trait Database: Send + Sync {
     fn supi_of(&self, gpsi: &str) -> Result<Option<String>, StoreError>;
     /// Returns rows in the order of their SUPI, beginning after `after`.
     fn list(&self, after: &str, limit: usize) -> Result<Vec<Row>, StoreError>;
+    /// Returns rows in the descending order of their SUPI, beginning before `before`.
+    fn list_descending(&self, before: &str, limit: usize) -> Result<Vec<Row>, StoreError>;
     /// Counts the rows.
     fn count(&self) -> Result<u64, StoreError>;
     /// Advances the sequence number from `from` to `to`. Returns `false` if it was not `from`, and

@@ -279,6 +279,15 @@ impl Database for Postgres {
         })
     }
 
+    fn list_descending(&self, before: &str, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let before = before.to_string();
+        self.run(move |client| {
+            let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi < $1 ORDER BY \
+                       supi DESC LIMIT $2";
+            Ok(client.query(sql, &[&before, &(limit as i64)])?.iter().map(row).collect())
+        })
+    }
+
     fn count(&self) -> Result<u64, StoreError> {
         self.run(|client| {
             Ok(client.query_one("SELECT count(*) FROM subscriber", &[])?.get::<_, i64>(0) as u64)

@@ -378,6 +378,15 @@ impl Database for Sqlite {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    fn list_descending(&self, before: &str, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let connection = self.connection();
+        let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi < ?1 ORDER BY supi \
+                   DESC LIMIT ?2";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![before, limit as i64], row)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     fn count(&self) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM subscriber";
         let count: i64 = self.connection().prepare_cached(sql)?.query_row([], |row| row.get(0))?;

@@ -219,18 +219,17 @@ impl Store {
         after: &str,
         limit: usize,
     ) -> Result<Vec<Subscriber>, StoreError> {
-        let parsed = |row: &Row| {
-            let mut profile: serde_json::Map<String, serde_json::Value> =
-                serde_json::from_str(&row.profile)?;
-            profile.remove("tuak");
-            for field in ["key", "opc"] {
-                profile.insert(field.into(), "00000000000000000000000000000000".into());
-            }
-            let mut subscriber: Subscriber = serde_json::from_value(profile.into())?;
-            subscriber.sqn = row.sqn;
-            Ok(subscriber)
-        };
-        self.database.list(after, limit)?.iter().map(parsed).collect()
+        self.database.list(after, limit)?.iter().map(parsed_without_keys).collect()
+    }
+
+    /// Returns subscribers as [`Store::list_without_keys`] does, in the descending order of their
+    /// SUPI, beginning before `before`.
+    pub fn list_descending_without_keys(
+        &self,
+        before: &str,
+        limit: usize,
+    ) -> Result<Vec<Subscriber>, StoreError> {
+        self.database.list_descending(before, limit)?.iter().map(parsed_without_keys).collect()
     }
 
     /// Counts the subscribers.
@@ -432,4 +431,17 @@ impl Store {
             after = last.supi.clone();
         }
     }
+}
+
+/// A subscriber of a row, with zeros in place of its keys, and without TUAK.
+fn parsed_without_keys(row: &Row) -> Result<Subscriber, StoreError> {
+    let mut profile: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&row.profile)?;
+    profile.remove("tuak");
+    for field in ["key", "opc"] {
+        profile.insert(field.into(), "00000000000000000000000000000000".into());
+    }
+    let mut subscriber: Subscriber = serde_json::from_value(profile.into())?;
+    subscriber.sqn = row.sqn;
+    Ok(subscriber)
 }

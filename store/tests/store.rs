@@ -209,9 +209,14 @@ fn a_list_without_keys_has_all_other_fields() {
             tuak: None,
             ..subscriber
         };
-        assert_eq!(store.list_without_keys("", 10).unwrap(), [open(first), open(second.clone())]);
+        let [first, second] = [first, second].map(open);
+        assert_eq!(store.list_without_keys("", 10).unwrap(), [first.clone(), second.clone()]);
         let after = store.list_without_keys("imsi-001010000000001", 1).unwrap();
-        assert_eq!(after, [open(second)]);
+        assert_eq!(after, [second.clone()]);
+        let descending = |before, limit| store.list_descending_without_keys(before, limit).unwrap();
+        assert_eq!(descending("imsi-9", 10), [second.clone(), first.clone()]);
+        assert_eq!(descending("imsi-9", 1), [second]);
+        assert_eq!(descending("imsi-001010000000002", 10), [first]);
     });
 }
 

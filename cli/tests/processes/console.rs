@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(400);
 
 /// The folder with playwright-core and axe-core, which `make console-tools` fills.
 pub fn tools() -> PathBuf {
@@ -92,6 +92,20 @@ const SUMMARY: &str = r#"{"lab": "sbi", "machine": {"cores": 2}, "figures": [{"i
 const PLOT: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="400" height="100">
     <path d="M0 100 L400 0" stroke="black"/></svg>"#;
 
+/// Makes certificates of the functions, and configures them.
+fn certify(site: &Site) -> Result<()> {
+    let folder = site.0.join("pki");
+    let made = std::process::Command::new(MARTLET)
+        .args(["pki", "init", "-c"])
+        .arg(site.config())
+        .arg("--out")
+        .arg(&folder)
+        .output()?;
+    ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let config = std::fs::read_to_string(site.config())?;
+    Ok(std::fs::write(site.config(), format!("{config}sbi: {{ pki: {folder:?} }}\n"))?)
+}
+
 #[test]
 fn main_ways_of_an_operator_in_chromium() {
     if !BrowserScript::is_possible() {
@@ -108,6 +122,7 @@ fn main_ways_of_an_operator_in_chromium() {
         let lab = format!("lab_reports: {:?}, enabled: true,", site.0.join("lab"));
         let config = config.replace("enabled: true,", &lab);
         std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
+        certify(&site)?;
         let core = site.start(&[])?;
         let mut script = BrowserScript::start(&site, "console.mjs")?;
         script.answer(&first_password(&site)?).await?;

@@ -7,6 +7,7 @@ mod chaos_sets;
 mod chf_set;
 mod commands;
 mod console;
+mod console_switch;
 mod console_tables;
 mod core_dump;
 mod crash_loop;

@@ -468,8 +468,8 @@ fn report(
         "For each member {ues} registrations with a PDU session, {CONCURRENCY} at a time; one \
          process for each function, HTTP/2, PostgreSQL; medians of {} rounds. CPU times are per \
          registration with its session. The rate of the set is that at which its busiest AMF or \
-         SMF uses one CPU; the rate of the core is that of its busiest function.\n\n| AMFs, SMFs | UDRs | CPU of functions | of the \
-         database | rate of the set | of the core | stops first |\n| --- | --- | --- | --- | --- \
+         SMF uses one CPU; the rate of the core is that of its busiest function.\n\n| AMFs, SMFs | UDRs \
+         | CPU of functions | of the database | rate of the set | of the core | stops first |\n| --- | --- | --- | --- | --- \
          | --- | --- |\n",
         ratios.len()
     );
@@ -505,7 +505,8 @@ fn report(
         text,
         "\nThe Universal Scalability Law of the set's rate, by least squares over {} numbers of \
          members: λ = {:.0}/s, σ = {:.3}, κ = {:.4}; {}. A second member gives {:.2} times the \
-         rate ({:.2} to {:.2}; target 1.7).\n\n| added round trip to the database | registration alone, median \
+         rate ({:.2} to {:.2}; target 1.7).\n\n| added round trip to the \
+         database | registration alone, median \
          (95 %) | rate of this machine |\n| --- | --- | --- |",
         points.len(),
         law.rate,

@@ -30,8 +30,10 @@ const MAX_PAGE: usize = 1000;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct PageRequest {
-    /// The SUPI before the first one of the page.
+    /// The last SUPI of the page before; empty: the page is the first one.
     after: String,
+    /// Whether the order of the SUPIs is descending.
+    descending: bool,
     /// Maximum number of contexts, at most [`MAX_PAGE`].
     limit: usize,
     /// Digits that the IMSI contains.
@@ -45,6 +47,11 @@ struct PageRequest {
 }
 
 impl PageRequest {
+    /// Whether a SUPI is after another one in the order of the pages.
+    fn is_after(&self, supi: &str, other: &str) -> bool {
+        if self.descending { supi < other } else { supi > other }
+    }
+
     fn admits(&self, supi: &str, summary: &Summary) -> bool {
         (self.search.is_empty() || supi.contains(&self.search))
             && (self.state.is_empty() || summary.state() == self.state)
@@ -53,12 +60,16 @@ impl PageRequest {
     }
 }
 
-/// A UE context in the order of its SUPI.
-struct Row(String, Summary);
+/// A UE context in the order of the pages.
+struct Row {
+    supi: String,
+    summary: Summary,
+    descending: bool,
+}
 
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        self.supi == other.supi
     }
 }
 impl Eq for Row {}
@@ -69,7 +80,8 @@ impl PartialOrd for Row {
 }
 impl Ord for Row {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.cmp(&other.0)
+        let ascending = self.supi.cmp(&other.supi);
+        if self.descending { ascending.reverse() } else { ascending }
     }
 }
 
@@ -112,12 +124,14 @@ fn page(amf: &Amf, argument: &str) -> Result<Value, Problem> {
             return;
         }
         matching += 1;
-        let is_beyond =
-            first.len() > limit && first.peek().is_some_and(|row| row.0.as_str() <= supi);
-        if supi <= request.after.as_str() || is_beyond {
+        let is_before = !request.after.is_empty() && !request.is_after(supi, &request.after);
+        let is_beyond = first.len() > limit
+            && first.peek().is_some_and(|row| !request.is_after(&row.supi, supi));
+        if is_before || is_beyond {
             return;
         }
-        first.push(Row(supi.to_string(), summary.clone()));
+        let (supi, summary) = (supi.to_string(), summary.clone());
+        first.push(Row { supi, summary, descending: request.descending });
         if first.len() > limit + 1 {
             first.pop();
         }
@@ -125,8 +139,8 @@ fn page(amf: &Amf, argument: &str) -> Result<Value, Problem> {
     let mut rows = first.into_sorted_vec();
     let has_more = rows.len() > limit;
     rows.truncate(limit);
-    let next = rows.last().filter(|_| has_more).map(|row| row.0.clone());
-    let ues: Vec<_> = rows.iter().filter_map(|row| row.1.describe()).collect();
+    let next = rows.last().filter(|_| has_more).map(|row| row.supi.clone());
+    let ues: Vec<_> = rows.iter().filter_map(|row| row.summary.describe()).collect();
     Ok(json!({"ues": ues, "next": next, "matching": matching}))
 }
 

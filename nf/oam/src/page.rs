@@ -9,9 +9,10 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use utoipa::ToSchema;
 
 /// Maximum number of items on a page.
 pub const MAX_LIMIT: usize = 1000;
@@ -19,6 +20,17 @@ pub const MAX_LIMIT: usize = 1000;
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of items on a page if the request has none.
 pub const DEFAULT_LIMIT: usize = 100;
+
+/// The order of the items of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Ascending SUPIs.
+    #[default]
+    Asc,
+    /// Descending SUPIs: the first page has the last items.
+    Desc,
+}
 
 /// The number of items on a page.
 pub fn limit(requested: Option<usize>) -> Result<usize, Failure> {

@@ -193,3 +193,18 @@ pub fn ended(api: &Caller, started: &Value, longest: Duration) -> Result<Value> 
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+/// The SUPIs of all pages of a list.
+pub fn supis(api: &Caller, list: &str) -> Result<Vec<String>> {
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = api.get(&format!("{list}{cursor}"))?;
+        let items = page["items"].as_array().context("items")?;
+        let supis = items.iter().map(|item| item["supi"].as_str().map(Into::into));
+        seen.extend(supis.collect::<Option<Vec<String>>>().context("SUPIs")?);
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return Ok(seen),
+        }
+    }
+}

@@ -57,6 +57,18 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
         ensure!(api.get("/subscribers")?["total"] == before, "a dry run changed something");
         let done = ended(api.post("/subscriber-imports", import(false))?.expect(202)?.body)?;
         ensure!(done["state"] == "succeeded", "{done}");
+        // The preview of another import names the fields that it would change, and no key.
+        let mut other = all[0].clone();
+        other["msisdn"] = "491700000020".into();
+        other["key"] = "000102030405060708090a0b0c0d0e0f".into();
+        let text = Value::from(vec![other]).to_string();
+        let body = json!({"format": "martlet", "text": text, "dry_run": true});
+        let preview = ended(api.post("/subscriber-imports", body)?.expect(202)?.body)?;
+        let differences = json!([
+            {"field": "msisdn", "before": all[0]["msisdn"], "after": "491700000020"},
+            {"field": "key", "before": "(hidden)", "after": "(hidden)"},
+        ]);
+        ensure!(preview["result"]["first"][0]["differences"] == differences, "{preview}");
 
         let batch = json!({"name": "spring", "count": 5, "template": {
             "supi": "imsi-001010000001000", "slices": subscriber(1)["slices"]}});
@@ -64,18 +76,12 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
         ensure!(made["sims"].as_array().is_some_and(|sims| sims.len() == 5), "{made}");
         ensure!(!api.get("/sim-batches")?.to_string().contains("opc"), "keys are shown again");
 
-        let (mut seen, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = api.get(&format!("/subscribers?limit=7{cursor}"))?;
-            let items = page["items"].as_array().context("items")?;
-            seen.extend(items.iter().map(|item| item["supi"].to_string()));
-            match page["next"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
-        }
+        let seen = supis(&api, "/subscribers?limit=7")?;
         ensure!(seen.len() as u64 == api.get("/subscribers")?["total"].as_u64().unwrap_or(0));
         ensure!(seen.is_sorted(), "{seen:?}");
+        let descending = supis(&api, "/subscribers?limit=7&order=desc")?;
+        ensure!(descending.iter().eq(seen.iter().rev()), "{descending:?}");
+        api.request("GET", "/subscribers?order=down", None)?.expect(400)?;
 
         let tag = api.request("GET", supi, None)?.tag()?;
         api.with("if-match", &tag).request("DELETE", supi, None)?.expect(204)?;

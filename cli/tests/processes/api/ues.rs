@@ -82,6 +82,15 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     // The AMF may have removed the context already.
     let gone = api.request("GET", &format!("/ues/{supi}"), None)?;
     ensure!(gone.status == 404 || gone.body["state"] == "deregistered", "{gone:?}");
+    site.subscribe(3, 4)?;
+    let others = (2..=6).map(|n| crate::site::ue(&gnb, n)).collect::<Result<Vec<_>>>()?;
+    for other in &others {
+        other.register().await?;
+    }
+    let seen = supis(&api, "/ues?limit=2&state=registered,%20connected")?;
+    ensure!(seen.len() == others.len() && seen.is_sorted(), "{seen:?}");
+    let descending = supis(&api, "/ues?limit=2&state=registered,%20connected&order=desc")?;
+    ensure!(descending.iter().eq(seen.iter().rev()), "{descending:?}");
     // A UE that was refused has a history.
     let refused = crate::site::ue(&gnb, 77)?;
     ensure!(refused.register().await.is_err(), "the subscriber does not exist");

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
+/// What a report shows in place of a key.
+const HIDDEN: &str = "(hidden)";
+
 fn default_rate() -> String {
     martlet_store::DEFAULT_AMBR.into()
 }
@@ -321,6 +324,40 @@ pub fn view(subscriber: &Subscriber) -> Result<SubscriberView, Failure> {
 pub fn tagged(subscriber: &Subscriber) -> Value {
     let value = serde_json::to_value(Subscriber { sqn: 0, ..subscriber.clone() });
     value.unwrap_or_default()
+}
+
+/// The fields that differ, with both values; of keys the names alone.
+pub fn differences(before: &Subscriber, after: &Subscriber) -> Result<Vec<Value>, Failure> {
+    let mut found = Vec::new();
+    compare(&json!(view(before)?), &json!(view(after)?), "", &mut found);
+    let (before, after) = (tagged(before), tagged(after));
+    let keys = ["key", "opc", "tuak"].into_iter().filter(|field| before[field] != after[field]);
+    found.extend(keys.map(|field| json!({"field": field, "before": HIDDEN, "after": HIDDEN})));
+    Ok(found)
+}
+
+/// The fields that differ, with both values.
+fn compare(before: &Value, after: &Value, path: &str, found: &mut Vec<Value>) {
+    if before == after {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
+            for key in keys {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(&before[key], &after[key], &path, found);
+            }
+        }
+        (Value::Array(one), Value::Array(other))
+            if one.len() == other.len() && one.iter().all(Value::is_object) =>
+        {
+            for (n, (one, other)) in one.iter().zip(other).enumerate() {
+                compare(one, other, &format!("{path}[{n}]"), found);
+            }
+        }
+        _ => found.push(json!({"field": path, "before": before, "after": after})),
+    }
 }
 
 #[cfg(test)]

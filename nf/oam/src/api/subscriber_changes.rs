@@ -1,5 +1,5 @@
 //! Groups of subscribers, and changes of many subscribers as a job with a preview.
-use super::subscriber_body::{tagged, view};
+use super::subscriber_body::{differences, tagged};
 use super::subscribers::{Filter, check_supi};
 use crate::caller::Caller;
 use crate::jobs::{Job, Running};
@@ -227,30 +227,6 @@ fn each_selected(
     }
 }
 
-/// The fields that differ, with both values.
-fn compare(before: &Value, after: &Value, path: &str, found: &mut Vec<Value>) {
-    if before == after {
-        return;
-    }
-    match (before, after) {
-        (Value::Object(one), Value::Object(other)) => {
-            let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
-            for key in keys {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                compare(&before[key], &after[key], &path, found);
-            }
-        }
-        (Value::Array(one), Value::Array(other))
-            if one.len() == other.len() && one.iter().all(Value::is_object) =>
-        {
-            for (n, (one, other)) in one.iter().zip(other).enumerate() {
-                compare(one, other, &format!("{path}[{n}]"), found);
-            }
-        }
-        _ => found.push(json!({"field": path, "before": before, "after": after})),
-    }
-}
-
 /// What a change does.
 struct Preview {
     report: Value,
@@ -274,8 +250,7 @@ fn preview(store: &Store, change: &ManyChange) -> Result<Preview, Failure> {
             let supi = &subscriber.supi;
             Failure::conflict(format!("{supi}: {invalid}")).remedy("select others")
         })?;
-        let mut differences = Vec::new();
-        compare(&json!(view(subscriber)?), &json!(view(&changed)?), "", &mut differences);
+        let differences = differences(subscriber, &changed)?;
         for difference in &differences {
             let field = difference["field"].as_str().unwrap_or_default();
             *fields.entry(field.to_string()).or_default() += 1;

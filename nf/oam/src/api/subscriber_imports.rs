@@ -1,5 +1,5 @@
 //! Bulk import of subscribers as a job, with a dry run.
-use super::subscriber_body::tagged;
+use super::subscriber_body::{differences, tagged};
 use crate::audit::Change;
 use crate::caller::Caller;
 use crate::jobs::{Job, Running};
@@ -45,8 +45,8 @@ fn auto() -> String {
 
 /// Import subscribers
 ///
-/// The job's result has the numbers of new, changed and equal subscribers, and the lost fields. All
-/// are imported or none.
+/// The job's result has the numbers of new, changed and equal subscribers, the first of those that
+/// are new or changed with the fields that differ, and the lost fields. All are imported or none.
 #[utoipa::path(
     post, path = "/subscriber-imports", tag = "subscribers", request_body = ImportRequest,
     params(("Idempotency-Key" = Option<String>, Header,
@@ -104,7 +104,14 @@ async fn import(
                     _ => changed += 1,
                 }
                 if change != "equal" && listed.len() < MAX_LISTED {
-                    listed.push(json!({"supi": subscriber.supi, "change": change}));
+                    let differences = match &present {
+                        Some(present) => differences(present, subscriber)?,
+                        None => Vec::new(),
+                    };
+                    let supi = &subscriber.supi;
+                    listed.push(json!({
+                        "supi": supi, "change": change, "differences": differences,
+                    }));
                 }
             }
             let report = json!({"new": new, "changed": changed, "equal": equal, "first": listed});

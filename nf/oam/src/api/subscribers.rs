@@ -1,7 +1,7 @@
 //! Subscribers.
 use super::subscriber_body::{SubscriberBody, SubscriberView, tagged, view};
 use crate::caller::Caller;
-use crate::page::{self, Body, Query};
+use crate::page::{self, Body, Order, Query};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
@@ -29,6 +29,10 @@ pub struct ListQuery {
     /// Number of subscribers, at most 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
+    /// Order of the SUPIs: `asc` if it is absent, or `desc`.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    order: Order,
     /// First digits of the IMSI, or the whole MSISDN.
     search: Option<String>,
     /// Only with this data network.
@@ -39,7 +43,7 @@ pub struct ListQuery {
     group: Option<String>,
 }
 
-/// A page of subscribers in the order of their SUPI.
+/// A page of subscribers in the requested order of their SUPI.
 #[derive(Serialize, ToSchema)]
 pub struct SubscriberPage {
     /// The subscribers. A page with a filter may have fewer than its limit.
@@ -97,6 +101,7 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
     }
     let prefix = format!("imsi-{search}");
     let filter = query.filter();
+    let is_descending = query.order == Order::Desc;
     let mut items = Vec::new();
     if !search.is_empty() {
         if after.is_empty() {
@@ -108,15 +113,21 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
                 items.push(view(&subscriber)?);
             }
             // The prefix itself sorts before all that begin with it.
-            after = prefix.clone();
-            if let Some(subscriber) = store.subscriber(&prefix)?
-                && filter.admits(&subscriber)
-            {
-                items.push(view(&subscriber)?);
+            if !is_descending {
+                after = prefix.clone();
+                if let Some(subscriber) = store.subscriber(&prefix)?
+                    && filter.admits(&subscriber)
+                {
+                    items.push(view(&subscriber)?);
+                }
             }
         } else if !after.starts_with(&prefix) {
             return Err(Failure::field("cursor", "it belongs to another search", "leave it out"));
         }
+    }
+    if is_descending && after.is_empty() {
+        // No SUPI has 16 digits, so this one sorts behind all that begin with the prefix.
+        after = format!("{prefix}{}", "9".repeat(16 - search.len()));
     }
     let is_filtered = !filter.is_empty();
     let mut scanned = 0;
@@ -127,7 +138,10 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
             return Ok(SubscriberPage { items, next, total });
         }
         let chunk = if is_filtered { CHUNK } else { wanted + 1 };
-        let rows = store.list_without_keys(&after, chunk)?;
+        let rows = match query.order {
+            Order::Asc => store.list_without_keys(&after, chunk)?,
+            Order::Desc => store.list_descending_without_keys(&after, chunk)?,
+        };
         let is_last = rows.len() < chunk;
         scanned += rows.len();
         for row in &rows {
@@ -433,22 +447,28 @@ mod tests {
         all[9].slices[0].dnns[0].name = "ims".into();
         all[11].groups = vec!["sensors".into()];
         store.add(&all, false).unwrap();
-        let (mut seen, mut cursor) = (Vec::new(), None::<String>);
-        loop {
-            let text = json!({"limit": 10, "cursor": cursor}).to_string();
-            let page = page(&store, &query(&text)).unwrap();
-            assert_eq!(page.total, cursor.is_none().then_some(25));
-            let views: Vec<_> = all[seen.len()..].iter().take(10).map(view).collect();
-            let shown = page.items.iter().zip(&views);
-            assert!(shown.clone().count() > 0, "an empty page");
-            shown.for_each(|(item, view)| assert_eq!(Some(item), view.as_ref().ok()));
-            seen.extend(page.items.into_iter().map(|item| item.supi));
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
+        for order in ["asc", "desc"] {
+            let mut expected = all.clone();
+            if order == "desc" {
+                expected.reverse();
             }
+            let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+            loop {
+                let text = json!({"limit": 10, "cursor": cursor, "order": order}).to_string();
+                let page = page(&store, &query(&text)).unwrap();
+                assert_eq!(page.total, cursor.is_none().then_some(25));
+                let views: Vec<_> = expected[seen.len()..].iter().take(10).map(view).collect();
+                let shown = page.items.iter().zip(&views);
+                assert!(shown.clone().count() > 0, "an empty page");
+                shown.for_each(|(item, view)| assert_eq!(Some(item), view.as_ref().ok()));
+                seen.extend(page.items.into_iter().map(|item| item.supi));
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(seen, expected.iter().map(|s| s.supi.clone()).collect::<Vec<_>>());
         }
-        assert_eq!(seen, all.iter().map(|s| s.supi.clone()).collect::<Vec<_>>());
         let found = |text: &str| {
             page(&store, &query(text))
                 .unwrap()
@@ -458,7 +478,13 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(found(r#"{"search": "00101000000002"}"#).len(), 6);
-        assert_eq!(found(r#"{"search": "001010000000025"}"#), ["imsi-001010000000025"]);
+        let descending = found(r#"{"search": "00101000000002", "order": "desc"}"#);
+        let ascending = found(r#"{"search": "00101000000002"}"#);
+        assert!(descending.iter().eq(ascending.iter().rev()), "{descending:?}");
+        for order in ["asc", "desc"] {
+            let whole = json!({"search": "001010000000025", "order": order}).to_string();
+            assert_eq!(found(&whole), ["imsi-001010000000025"]);
+        }
         assert_eq!(found(r#"{"search": "491700000008"}"#), ["imsi-001010000000008"]);
         assert_eq!(found(r#"{"dnn": "ims"}"#), ["imsi-001010000000010"]);
         assert_eq!(found(r#"{"group": "sensors"}"#), ["imsi-001010000000012"]);

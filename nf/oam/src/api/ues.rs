@@ -2,7 +2,7 @@
 use super::subscribers::check_supi;
 use crate::caller::Caller;
 use crate::core_access::AccessError;
-use crate::page::{self, Query};
+use crate::page::{self, Order, Query};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
@@ -26,6 +26,10 @@ pub struct UeQuery {
     /// Number of UEs, at most 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
+    /// Order of the SUPIs: `asc` if it is absent, or `desc`.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    order: Order,
     /// Digits that the IMSI contains, the whole MSISDN, or an IP address of a session.
     search: Option<String>,
     /// `registered, connected`, `registered, idle`, `registering` or `deregistered`.
@@ -65,7 +69,7 @@ pub struct UeView {
     pub lcs_upp: bool,
 }
 
-/// A page of UEs in the order of their SUPI.
+/// A page of UEs in the requested order of their SUPI.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UePage {
     /// The UEs.
@@ -171,6 +175,7 @@ pub async fn list(
     }
     let request = json!({
         "after": after, "limit": limit, "search": search, "supis": supis,
+        "descending": query.order == Order::Desc,
         "state": query.state.unwrap_or_default(), "gnb": query.gnb.unwrap_or_default(),
     });
     let argument = BASE64_URL_SAFE_NO_PAD.encode(request.to_string());
