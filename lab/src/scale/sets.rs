@@ -468,9 +468,9 @@ fn report(
         "For each member {ues} registrations with a PDU session, {CONCURRENCY} at a time; one \
          process for each function, HTTP/2, PostgreSQL; medians of {} rounds. CPU times are per \
          registration with its session. The rate of the set is that at which its busiest AMF or \
-         SMF uses one CPU; the rate of the core is that of its busiest function.\n\n| AMFs, SMFs | UDRs \
-         | CPU of functions | of the database | rate of the set | of the core | stops first |\n| --- | --- | --- | --- | --- \
-         | --- | --- |\n",
+         SMF uses one CPU; the rate of the core is that of its busiest function.\n\n\
+         | AMFs, SMFs | UDRs | CPU of functions | of the database | rate of the set | of the core \
+         | stops first |\n| --- | --- | --- | --- | --- | --- | --- |\n",
         ratios.len()
     );
     let of_members = || all.iter().filter(|(deployment, _)| deployment.delay.is_none());
