@@ -77,10 +77,7 @@ impl NfContext {
             let nrf = Peer::new(selection, nrf_root.clone(), &user_agent, policy);
             Arc::new(Tokens::new(nrf, nf_type.clone(), &instance_id, config.service_tokens))
         });
-        let to_nrf: Arc<dyn Transport> = match &tokens {
-            Some(tokens) => Arc::new(AtNrf::new(transport.clone(), tokens.clone())),
-            None => transport.clone(),
-        };
+        let to_nrf: Arc<dyn Transport> = Arc::new(AtNrf::new(transport.clone(), tokens.clone()));
         let nrf = |root: &ApiRoot| Nrf {
             peer: Peer::new(to_nrf.clone(), root.clone(), &user_agent, policy),
             state: Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", root),
