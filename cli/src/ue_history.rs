@@ -1,6 +1,7 @@
 //! The UE history: every log event with a SUPI, recorded in files of limited size beside the
 //! subscriber database, independent of the log level. `martlet ue IMSI history` shows it.
 use anyhow::{Context, Result};
+use martlet_security::sidf::HomeNetworkKeys;
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -169,11 +170,7 @@ impl<S: Subscriber> Layer<S> for UeHistory {
 /// The SUPI of a SUCI with the null scheme (TS 23.003, 2.2B). The AMF logs it for a UE that was
 /// never registered.
 fn supi_of_suci(suci: &str) -> Option<String> {
-    let parts: Vec<_> = suci.strip_prefix("suci-0-")?.split('-').collect();
-    match parts[..] {
-        [mcc, mnc, _routing_indicator, "0", _key, msin] => Some(format!("imsi-{mcc}{mnc}{msin}")),
-        _ => None,
-    }
+    HomeNetworkKeys::new().deconceal(suci).ok()
 }
 
 /// Section `oam.history`.

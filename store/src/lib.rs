@@ -63,7 +63,7 @@ pub use secret::{InvalidSecret, Secret};
 pub use store::Store;
 pub use subscriber::{
     AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, ServiceArea, SessionType, SubscribedDnn,
-    SubscribedSlice, Subscriber, Tuak, UpProtection, UpSecurityPolicy,
+    SubscribedSlice, Subscriber, Tuak, UpProtection, UpSecurityPolicy, is_supi,
 };
 pub use subscriber_data::SubscriberData;
 pub use write_behind::Urgency;

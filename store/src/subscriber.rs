@@ -1,5 +1,6 @@
 //! A subscriber: identity, keys and subscription.
 use crate::Secret;
+use martlet_security::identity::nai;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -200,7 +201,8 @@ fn sixty_four() -> u16 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subscriber {
-    /// `imsi-` and 14 or 15 digits.
+    /// `imsi-` and 14 or 15 digits, or `nai-` and a network-specific identifier, `user@realm`
+    /// (TS 23.003, 2.2A).
     pub supi: String,
     /// MSISDN in digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,6 +237,18 @@ pub struct Subscriber {
     /// Groups for administration. They change no procedure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+}
+
+/// Whether a text is the SUPI of a subscriber: `imsi-` and 14 or 15 digits, or `nai-` and a
+/// network-specific identifier with a user name (TS 23.003, 2.2A and 28.7.2).
+pub fn is_supi(text: &str) -> bool {
+    if let Some(digits) = text.strip_prefix("imsi-") {
+        return (14..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    }
+    let nai = text.strip_prefix("nai-").and_then(|nai| nai.split_once('@'));
+    nai.is_some_and(|(user, realm)| {
+        nai::check_username(user).is_ok() && nai::check_realm(realm).is_ok()
+    })
 }
 
 /// Maximum number of groups of a subscriber.
@@ -325,8 +339,11 @@ impl Subscriber {
     }
 
     /// Returns the same subscription for the n-th IMSI after this one; `None` beyond the last IMSI
-    /// of its length.
+    /// of its length, and after a network-specific identifier.
     pub fn nth(&self, n: u64) -> Option<Self> {
+        if n == 0 {
+            return Some(self.clone());
+        }
         let digits = self.supi.strip_prefix("imsi-")?;
         let number = digits.parse::<u64>().ok()?.checked_add(n)?;
         let text = format!("{number:0width$}", width = digits.len());
@@ -336,11 +353,13 @@ impl Subscriber {
 
     /// Checks every field.
     pub fn check(&self) -> Result<(), InvalidSubscriber> {
-        let digits = self.supi.strip_prefix("imsi-").unwrap_or("");
-        if !(14..=15).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        if !is_supi(&self.supi) {
             return Err(invalid(
                 "supi",
-                format!("{:?} is not an IMSI: write imsi- and 14 or 15 digits", self.supi),
+                format!(
+                    "{:?} is not a SUPI: write imsi- and 14 or 15 digits, or nai-user@realm",
+                    self.supi
+                ),
             ));
         }
         if let Some(number) = &self.msisdn
@@ -515,6 +534,32 @@ mod tests {
         assert_eq!(field(|s| s.slices[0].dnns[0].name = "in ternet".into()), "slices.dnns.name");
         assert_eq!(field(|s| s.slices[0].dnns[0].arp_priority = 16), "slices.dnns.arp_priority");
         assert_eq!(field(|s| s.slices[0].default = false), "slices");
+    }
+
+    #[test]
+    fn a_supi_is_an_imsi_or_a_network_specific_identifier() {
+        for supi in ["imsi-00101000000001", "imsi-001010000000001", "nai-a-b.c@x-1.example.org"] {
+            let subscriber = Subscriber { supi: supi.into(), ..valid() };
+            assert_eq!(subscriber.check(), Ok(()), "{supi}");
+            assert_eq!(subscriber.nth(0), Some(subscriber));
+        }
+        let nai = Subscriber { supi: "nai-user@example.org".into(), ..valid() };
+        assert_eq!(nai.nth(1), None);
+        for wrong in [
+            "",
+            "imsi-0010100000001",
+            "imsi-0010100000000011",
+            "imsi-00101000000000x",
+            "001010000000001",
+            "nai-",
+            "nai-user",
+            "nai-@example.org",
+            "nai-user@example",
+            "nai-a b@example.org",
+            "gci-user@example.org",
+        ] {
+            assert!(!is_supi(wrong), "{wrong}");
+        }
     }
 
     #[test]

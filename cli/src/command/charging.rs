@@ -1,4 +1,5 @@
 //! `martlet charging`: usage and quota of subscribers.
+use super::subscriber::supi;
 use crate::core_client::Request;
 use crate::oam_client::OamArgs;
 use crate::runtime;
@@ -29,8 +30,7 @@ pub struct ChargingArgs {
 
 /// Runs the command.
 pub fn run(args: ChargingArgs) -> Result<()> {
-    let supi =
-        args.imsi.map(|imsi| if imsi.starts_with("imsi-") { imsi } else { format!("imsi-{imsi}") });
+    let supi = args.imsi.map(|imsi| supi(&imsi));
     if let Some(value) = &args.set
         && value != "unlimited"
         && value.parse::<u64>().is_err()

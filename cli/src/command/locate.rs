@@ -1,4 +1,5 @@
 //! `martlet locate`: the position of a UE.
+use super::subscriber::supi;
 use crate::core_client::{CoreClient, Request};
 use crate::oam_client::OamArgs;
 use crate::runtime;
@@ -82,16 +83,14 @@ async fn request(core: &CoreClient, supi: &str) -> Result<Value> {
 
 /// Runs the command.
 pub fn run(args: LocateArgs) -> Result<()> {
-    let supi = if args.imsi.starts_with("imsi-") {
-        args.imsi.clone()
-    } else {
-        format!("imsi-{}", args.imsi)
-    };
-    let digits = &supi["imsi-".len()..];
-    if digits.is_empty() || digits.len() > 15 || !digits.bytes().all(|digit| digit.is_ascii_digit())
-    {
+    let supi = supi(&args.imsi);
+    let is_imsi = supi.strip_prefix("imsi-").is_some_and(|digits| {
+        (1..=15).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit())
+    });
+    if !is_imsi && !martlet_store::is_supi(&supi) {
         bail!(
-            "{:?} is not an IMSI: write up to fifteen digits, such as imsi-001010000000001",
+            "{:?} is not an IMSI: write up to fifteen digits, such as imsi-001010000000001, or \
+             nai-user@realm",
             args.imsi
         );
     }

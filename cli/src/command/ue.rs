@@ -1,4 +1,5 @@
 //! `martlet ue`: the history of a UE.
+use super::subscriber::supi;
 use crate::api_client::Api;
 use crate::config_args::ConfigArgs;
 use crate::runtime;
@@ -35,7 +36,7 @@ struct HistoryArgs {
 
 /// Runs the command.
 pub fn run(args: UeArgs) -> Result<()> {
-    let supi = if args.imsi.contains('-') { args.imsi } else { format!("imsi-{}", args.imsi) };
+    let supi = supi(&args.imsi);
     let UeCommand::History(args) = args.command;
     let config = args.config.load()?;
     let events = match Api::of_core(&config) {

@@ -80,6 +80,7 @@ pub fn read(input: impl BufRead, each: &mut super::Sink<'_>) -> Result<()> {
     let mut current: Option<Subscriber> = None;
     // Numbers take less memory than texts.
     let mut done: HashSet<u64> = HashSet::new();
+    let mut done_nais: HashSet<String> = HashSet::new();
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record)? {
         let number = record.position().map_or(0, csv::Position::line);
@@ -92,9 +93,15 @@ pub fn read(input: impl BufRead, each: &mut super::Sink<'_>) -> Result<()> {
         match &mut current {
             Some(known) if known.supi == line.supi => known.add(line).with_context(at)?,
             _ => {
-                let digits = line.supi.trim_start_matches("imsi-").parse().unwrap_or_default();
+                let is_new = match line.supi.strip_prefix("nai-") {
+                    Some(nai) => done_nais.insert(nai.to_string()),
+                    None => {
+                        let digits = line.supi.trim_start_matches("imsi-");
+                        done.insert(digits.parse().unwrap_or_default())
+                    }
+                };
                 ensure!(
-                    done.insert(digits),
+                    is_new,
                     "line {number}: {} has lines above that do not precede this one: sort the file \
                      by IMSI",
                     line.supi
@@ -175,7 +182,8 @@ fn slice(text: &str) -> Result<(u8, Option<u32>)> {
 impl Line {
     fn read<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Line> {
         let imsi = field("supi").or(field("imsi")).context("imsi is missing")?;
-        let supi = if imsi.starts_with("imsi-") { imsi.into() } else { format!("imsi-{imsi}") };
+        let is_supi = ["imsi-", "nai-"].iter().any(|prefix| imsi.starts_with(prefix));
+        let supi = if is_supi { imsi.into() } else { format!("imsi-{imsi}") };
         // TUAK may have a longer key, in a column of its own.
         let key = match (field("key"), field("tuak_key")) {
             (None, Some(_)) => Secret([0; 16]),

@@ -148,6 +148,10 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&mut self, subscriber: &Subscriber) -> Result<()> {
+        let is_foreign = matches!(self, Writer::Lines(..) | Writer::Ueransim(..));
+        if is_foreign && !subscriber.supi.starts_with("imsi-") {
+            return Ok(());
+        }
         match self {
             Writer::Csv(writer) => writer.write(subscriber)?,
             Writer::Martlet(out, has_element) => {
@@ -199,6 +203,10 @@ pub fn add_losses(
     losses: &mut Losses,
 ) -> Result<()> {
     if format.is_complete() {
+        return Ok(());
+    }
+    if !subscriber.supi.starts_with("imsi-") {
+        losses.add(&subscriber.supi, "the whole subscriber, whose SUPI is no IMSI");
         return Ok(());
     }
     let mut writer = Writer::new(format, Vec::new(), plmn)?;

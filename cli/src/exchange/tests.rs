@@ -348,6 +348,15 @@ fn as_open5gs(mut subscriber: Subscriber) -> Subscriber {
     subscriber
 }
 
+/// A subscriber whose SUPI is an IMSI or a network-specific identifier.
+fn of_any_supi() -> impl Strategy<Value = Subscriber> {
+    let nai = option::weighted(0.3, "nai-[a-z]{1,8}-[a-z0-9]{1,8}@[a-z]{1,8}\\.example");
+    (subscriber(), nai).prop_map(|(subscriber, nai)| {
+        let supi = nai.unwrap_or_else(|| subscriber.supi.clone());
+        Subscriber { supi, ..subscriber }
+    })
+}
+
 fn as_free5gc(mut subscriber: Subscriber) -> Subscriber {
     subscriber.groups.clear();
     if let Some(tuak) = &mut subscriber.tuak {
@@ -379,8 +388,8 @@ proptest! {
     })]
 
     #[test]
-    fn csv_and_json_carry_each_field(all in vec(subscriber(), 1..5)) {
-        // An IMSI occurs once.
+    fn csv_and_json_carry_each_field(all in vec(of_any_supi(), 1..5)) {
+        // A SUPI occurs once.
         let mut all = all;
         all.sort_by(|a, b| a.supi.cmp(&b.supi));
         all.dedup_by(|a, b| a.supi == b.supi);
@@ -415,6 +424,17 @@ proptest! {
         ] {
             prop_assert_eq!(lost(format, &subscriber), Vec::<String>::new(), "{:?}", format);
         }
+    }
+}
+
+#[test]
+fn other_formats_lose_a_subscriber_whose_supi_is_no_imsi() {
+    let nai = "nai-user@example.org";
+    let subscriber = Subscriber::new(nai, Secret([1; 16]), Secret([2; 16]), "internet");
+    for format in [Format::Open5gs, Format::Free5gc, Format::Ueransim] {
+        let all = [subscriber.clone()];
+        assert!(!written(format, &all).contains("user"), "{format:?}");
+        assert_eq!(lost(format, &subscriber).len(), 1, "{format:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The program `martlet`, with all functions in one process or one process each: start, shutdown,
 //! crash recovery, NF sets, and its commands.
+mod access_tokens;
 mod amf_selection;
 mod api;
 mod chaos;

@@ -3,9 +3,9 @@
 //! loopback or the OAM port of a machine.
 use crate::profiles::Profiles;
 use martlet_sbi::{ApiRoot, Problem};
-use martlet_sbi_api::nnrf_nfmanagement::NfProfile;
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use prometheus::{IntCounter, register_int_counter};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -112,10 +112,10 @@ pub fn refusal(uri: &str) -> Problem {
     ))
 }
 
-/// The registered addresses, as the NRF reports them.
+/// The registered addresses with the types of their functions, as the NRF reports them.
 #[derive(Default)]
 struct Known {
-    authorities: HashSet<String>,
+    functions: HashMap<String, NfType>,
     /// When the NRF was asked.
     at: Option<Instant>,
 }
@@ -150,17 +150,27 @@ impl Callbacks {
         if self.is_allowed(&authority) {
             return Ok(());
         }
+        match self.registered(&authority).await? {
+            Some(_) => Ok(()),
+            None => Err(refusal(uri)),
+        }
+    }
+
+    /// The type of the function that is registered at a host and port, if there is one.
+    ///
+    /// # Errors
+    /// The NRF's failure if it cannot be asked.
+    pub async fn registered(&self, authority: &str) -> Result<Option<NfType>, Problem> {
         let asked = Instant::now();
         loop {
             let mut known = self.known.lock().await;
-            let is_known = known.authorities.contains(&authority);
+            let function = known.functions.get(authority).cloned();
+            let is_known = function.is_some();
             let age = known.at.map_or(Duration::MAX, |at| at.elapsed());
-            if is_known && age < VALIDITY {
-                return Ok(());
-            }
-            // The NRF was asked after this request had arrived.
-            if !is_known && known.at.is_some_and(|at| at >= asked) {
-                return Err(refusal(uri));
+            // Or the NRF was asked after this request had arrived.
+            if (is_known && age < VALIDITY) || (!is_known && known.at.is_some_and(|at| at >= asked))
+            {
+                return Ok(function);
             }
             if !is_known && age < INTERVAL {
                 drop(known);
@@ -168,8 +178,8 @@ impl Callbacks {
                 continue;
             }
             let at = Instant::now();
-            match self.registered().await {
-                Ok(authorities) => (known.authorities, known.at) = (authorities, Some(at)),
+            match self.functions().await {
+                Ok(functions) => (known.functions, known.at) = (functions, Some(at)),
                 // What was registered a minute ago is used on while the NRF is away.
                 Err(problem) if is_known => {
                     tracing::debug!(%problem, "addresses not refreshed");
@@ -177,15 +187,17 @@ impl Callbacks {
                 }
                 Err(problem) => return Err(problem),
             }
-            return match known.authorities.contains(&authority) {
-                true => Ok(()),
-                false => Err(refusal(uri)),
-            };
+            return Ok(known.functions.get(authority).cloned());
         }
     }
 
-    async fn registered(&self) -> Result<HashSet<String>, Problem> {
-        Ok(self.profiles.all().await?.iter().flat_map(authorities).collect())
+    async fn functions(&self) -> Result<HashMap<String, NfType>, Problem> {
+        let profiles = self.profiles.all().await?;
+        let of_profile = |profile: &NfProfile| {
+            let nf_type = profile.nf_type.clone();
+            authorities(profile).into_iter().map(move |authority| (authority, nf_type.clone()))
+        };
+        Ok(profiles.iter().flat_map(of_profile).collect())
     }
 }
 

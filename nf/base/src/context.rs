@@ -6,7 +6,7 @@ use crate::failover;
 use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::profiles::Profiles;
-use crate::tokens::{AtNrf, Tokens};
+use crate::tokens::{AtCallback, AtNrf, Tokens};
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_outage::{Dependency, NotReady};
@@ -26,7 +26,7 @@ pub struct NfContext {
     profiles: Profiles,
     any: Peer,
     discovery: Arc<Discovery>,
-    callbacks: Callbacks,
+    callbacks: Arc<Callbacks>,
     shutdown: Shutdown,
     /// The NRFs, each with its own registration.
     nrfs: Vec<Nrf>,
@@ -77,10 +77,7 @@ impl NfContext {
             let nrf = Peer::new(selection, nrf_root.clone(), &user_agent, policy);
             Arc::new(Tokens::new(nrf, nf_type.clone(), &instance_id, config.service_tokens))
         });
-        let to_nrf: Arc<dyn Transport> = match &tokens {
-            Some(tokens) => Arc::new(AtNrf::new(transport.clone(), tokens.clone())),
-            None => transport.clone(),
-        };
+        let to_nrf: Arc<dyn Transport> = Arc::new(AtNrf::new(transport.clone(), tokens.clone()));
         let nrf = |root: &ApiRoot| Nrf {
             peer: Peer::new(to_nrf.clone(), root.clone(), &user_agent, policy),
             state: Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", root),
@@ -93,7 +90,11 @@ impl NfContext {
             Discovery::new(nf_type.clone(), plain.clone(), root.clone()).strict(config.strict),
         );
         let profiles = Profiles::new(plain.clone(), nf_type.clone(), config.strict);
-        let callbacks = Callbacks::new(profiles.clone(), config.callbacks_allow.clone());
+        let callbacks = Arc::new(Callbacks::new(profiles.clone(), config.callbacks_allow.clone()));
+        let transport: Arc<dyn Transport> = match &tokens {
+            Some(tokens) => Arc::new(AtCallback::new(transport, tokens.clone(), callbacks.clone())),
+            None => transport,
+        };
         // Failures of calls to discovered producers are reported to discovery, so that a failed
         // producer is not selected again.
         let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });

@@ -231,13 +231,19 @@ fn record_exchange(at: Option<SocketAddr>, exchange: &Exchange<'_>) {
 /// SUPIs, SUCIs and SM contexts that a text names.
 fn identities_in(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for (prefix, name) in [("imsi-", "imsi-"), ("suci-", "suci-"), ("/sm-contexts/", "sm:")] {
+    let names =
+        [("imsi-", "imsi-"), ("nai-", "nai-"), ("suci-", "suci-"), ("/sm-contexts/", "sm:")];
+    for (prefix, name) in names {
+        // Those with a realm. In a path, `@` is escaped.
+        let has_realm = matches!(name, "nai-" | "suci-");
         for (at, _) in text.match_indices(prefix) {
             let rest = &text[at + prefix.len()..];
-            let is_part = |c: char| c.is_ascii_alphanumeric() || (name == "suci-" && c == '-');
+            let is_part =
+                |c: char| c.is_ascii_alphanumeric() || (has_realm && "-_.~+@%".contains(c));
             let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            if end > 0 {
-                found.insert(format!("{name}{}", &rest[..end]));
+            let identity = rest[..end].replace("%40", "@");
+            if !identity.is_empty() && (name != "nai-" || identity.contains('@')) {
+                found.insert(format!("{name}{identity}"));
             }
         }
     }
@@ -375,7 +381,10 @@ mod tests {
         let found = identities_in("/a/imsi-001/sm-contexts/12/modify?x=suci-0-001-01-0000-0-0-7");
         let found: Vec<_> = found.iter().map(String::as_str).collect();
         assert_eq!(found, ["imsi-001", "sm:12", "suci-0-001-01-0000-0-0-7"]);
-        assert!(identities_in("imsi-").is_empty());
+        assert!(identities_in("imsi-").is_empty() && identities_in("dnai-1").is_empty());
+        let found = identities_in("/a/nai-a-b%40x.org/c {\"s\":\"suci-1-x.org-0-0-0-a-b\"}");
+        let found: Vec<_> = found.iter().map(String::as_str).collect();
+        assert_eq!(found, ["nai-a-b@x.org", "suci-1-x.org-0-0-0-a-b"]);
     }
 
     #[test]

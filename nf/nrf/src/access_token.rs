@@ -193,6 +193,13 @@ fn granted_scope(
     let mut granted: Vec<&str> = Vec::new();
     for scope in asked.split(' ').filter(|scope| !scope.is_empty()) {
         let name = scope.split(':').next().unwrap_or(scope);
+        // Functions list no service for their callbacks, and each registered function may notify.
+        if scope == name && producers.iter().any(|profile| name == callbacks_of(profile)) {
+            if !granted.contains(&name) {
+                granted.push(name);
+            }
+            continue;
+        }
         let offered: Vec<(&NfProfile, &NfService)> = producers
             .iter()
             .flat_map(|profile| services(profile).map(move |service| (*profile, service)))
@@ -226,6 +233,12 @@ fn granted_scope(
         true => Err(refused("invalid_scope", "scope names no service")),
         false => Ok(granted.join(" ")),
     }
+}
+
+/// The scope of notifications to a function, such as `npcf-callback`. Martlet's functions need no
+/// token for them, but those of free5GC do, and request one.
+fn callbacks_of(consumer: &NfProfile) -> String {
+    format!("n{}-callback", consumer.nf_type.as_str().to_ascii_lowercase())
 }
 
 /// The scopes of operations that all of the producers allow the consumer; `None` if they restrict
@@ -306,6 +319,12 @@ mod tests {
             "invalid_scope"
         );
         assert_eq!(granted_scope(&udm, &[], "nudr-dr").unwrap_err().cause(), "invalid_scope");
+        // Notifications to a registered function of the type.
+        assert_eq!(granted_scope(&lmf, &all, "nudr-callback").unwrap(), "nudr-callback");
+        for wrong in ["npcf-callback", "nudr-callback:a"] {
+            assert_eq!(granted_scope(&lmf, &all, wrong).unwrap_err().cause(), "invalid_scope");
+        }
+        assert_eq!(granted_scope(&lmf, &[], "nudr-callback").unwrap_err().cause(), "invalid_scope");
         // A second producer without restrictions does not lift those of the first.
         let open = udr(serde_json::json!({}));
         let both = [&restricted, &open];

@@ -60,6 +60,10 @@ fn is_reused(identity: &str) -> bool {
     identity.starts_with("ran-ue:")
 }
 
+fn is_supi(identity: &str) -> bool {
+    ["imsi-", "nai-"].iter().any(|prefix| identity.starts_with(prefix))
+}
+
 impl Recording {
     /// The number after which the entries of a process are to be read.
     pub fn after(&self, process: u64) -> u64 {
@@ -107,7 +111,7 @@ impl Recording {
             };
             let lasting: Vec<&str> =
                 all.iter().map(String::as_str).filter(|one| !is_reused(one)).collect();
-            let supis = lasting.iter().filter(|one| one.starts_with("imsi-")).count();
+            let supis = lasting.iter().filter(|one| is_supi(one)).count();
             // A body that names several UEs makes them no single one.
             if supis > 1 { Vec::new() } else { lasting }
         };

@@ -10,7 +10,8 @@ use martlet_sbi_api::nudm_ueau::{
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_dr::{AuthMethod, AuthenticationSubscription, UdrDataRepositoryClient};
 use martlet_security::aka::{self, SubscriberKey};
-use martlet_security::sidf::SidfError;
+use martlet_security::nas_5gs::ProtectionScheme;
+use martlet_security::sidf::{self, SidfError};
 use martlet_security::tuak::Bits;
 use martlet_security::{Rand, SecurityError, sqn};
 use rand::TryRngCore;
@@ -108,8 +109,8 @@ impl Udm {
         if let Ok(supi) = supi_or_suci.parse::<Supi>() {
             return Ok(supi);
         }
-        let sidf = self.sidf();
-        if !sidf.null_scheme && is_null_scheme(supi_or_suci) {
+        let own = self.sidf();
+        if !own.null_scheme && is_null_scheme(supi_or_suci) {
             if let Some(suppressed) = martlet_log_limit::line("null_scheme", 0) {
                 tracing::warn!(
                     suci = supi_or_suci,
@@ -120,7 +121,7 @@ impl Udm {
             return Err(Problem::new(403, "AUTHENTICATION_REJECTED")
                 .detail("the null scheme is not accepted"));
         }
-        let supi = sidf.keys.deconceal(supi_or_suci).map_err(|error| match error {
+        let supi = own.keys.deconceal(supi_or_suci).map_err(|error| match error {
             SidfError::Text(_) => parse_problem(supi_or_suci, error.to_string()),
             SidfError::UnknownKey { scheme: 1 | 2, .. } => {
                 Problem::new(403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER").detail(error.to_string())
@@ -137,10 +138,10 @@ impl Udm {
     }
 }
 
-/// Whether a SUCI's protection scheme is the null scheme: suci-0-MCC-MNC-routing-scheme-key-output
-/// (TS 29.571, 5.3.2).
+/// Whether a SUCI's protection scheme is the null scheme (TS 23.003, 2.2B). A user name in clear
+/// may contain hyphens, so the SUCI is parsed.
 fn is_null_scheme(suci: &str) -> bool {
-    suci.starts_with("suci-") && suci.rsplit('-').nth(2) == Some("0")
+    sidf::parse(suci).is_ok_and(|suci| suci.protection_scheme() == ProtectionScheme::NULL)
 }
 
 /// The problem for a text that does not parse as a SUCI: unsupported scheme, wrong scheme output,

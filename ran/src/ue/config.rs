@@ -128,6 +128,9 @@ pub enum IdleBehaviour {
 pub struct UeConfig {
     /// IMSI.
     pub imsi: Imsi,
+    /// Network-specific identifier, `user@realm`, which then is the SUPI in place of the IMSI
+    /// (TS 23.003, 2.2A and 28.7.2).
+    pub nai: Option<String>,
     /// Digits of the MNC in the IMSI: 2 or 3.
     pub mnc_digits: usize,
     /// K, the subscriber's key.
@@ -203,6 +206,7 @@ impl UeConfig {
         parsed.plmn(mnc_digits).map_err(|e| wrong(e.to_string()))?;
         Ok(UeConfig {
             imsi: parsed,
+            nai: None,
             mnc_digits,
             k,
             operator_key,
@@ -222,6 +226,14 @@ impl UeConfig {
             lcs_upp: false,
             radio_capability: Vec::new(),
         })
+    }
+
+    /// The SUPI, `imsi-…` or `nai-…`.
+    pub fn supi(&self) -> String {
+        match &self.nai {
+            Some(nai) => format!("nai-{nai}"),
+            None => format!("imsi-{}", self.imsi.as_str()),
+        }
     }
 
     /// The home PLMN of the IMSI.

@@ -100,7 +100,7 @@ impl UeNas {
         Ok(UeNas {
             usim: Usim::new(&config),
             serving_network_name: serving_network_name(&serving),
-            supi: format!("imsi-{}", config.imsi.as_str()),
+            supi: config.supi(),
             security_capability: NasUeSecurityCapability::from_capabilities(config.nea, config.nia),
             suci,
             security: Security::default(),
@@ -128,7 +128,7 @@ impl UeNas {
         })
     }
 
-    /// `imsi-…`.
+    /// `imsi-…` or `nai-…`.
     pub fn supi(&self) -> &str {
         &self.supi
     }

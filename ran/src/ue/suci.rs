@@ -2,24 +2,34 @@
 //! longer than everything else the simulator does before a registration request leaves.
 use super::config::{SuciScheme, UeConfig, UeConfigError};
 use martlet_nas::NasFGsMobileIdentity;
-use martlet_security::nas_5gs::{Protection, Suci};
+use martlet_security::nas_5gs::{Protection, Suci, Supi};
 
-/// Conceal the IMSI of `config`: a fresh ephemeral key each time.
+/// Conceal the SUPI of `config`: a fresh ephemeral key each time.
 ///
 /// # Errors
-/// An IMSI that does not split into PLMN and MSIN, and a key or key identifier that ECIES refuses.
+/// An IMSI that does not split into PLMN and MSIN, a network-specific identifier that is no NAI,
+/// and a key or key identifier that ECIES refuses.
 pub fn conceal(config: &UeConfig) -> Result<NasFGsMobileIdentity, UeConfigError> {
-    let plmn = config.home_plmn()?;
-    let msin =
-        config.imsi.msin(config.mnc_digits).map_err(|e| UeConfigError::Value(e.to_string()))?;
+    let wrong = |e: &dyn std::fmt::Display| {
+        UeConfigError::Value(format!("the SUCI cannot be computed: {e}"))
+    };
     let protection = match &config.suci {
         SuciScheme::Null => Protection::Null,
         SuciScheme::Ecies { key_id, key } => Protection::Ecies { key_id: *key_id, key },
     };
-    let suci = Suci::conceal_imsi(plmn, msin, config.routing_indicator, protection)
-        .and_then(|suci| suci.to_nas_octets())
-        .map_err(|e| UeConfigError::Value(format!("the SUCI cannot be computed: {e}")))?;
-    Ok(NasFGsMobileIdentity::new(suci))
+    let suci = match &config.nai {
+        Some(nai) => {
+            let supi = Supi::network_specific(nai).map_err(|e| wrong(&e))?;
+            Suci::conceal_nai(&supi, config.routing_indicator, protection)
+        }
+        None => {
+            let plmn = config.home_plmn()?;
+            let msin = config.imsi.msin(config.mnc_digits).map_err(|e| wrong(&e))?;
+            Suci::conceal_imsi(plmn, msin, config.routing_indicator, protection)
+        }
+    };
+    let octets = suci.and_then(|suci| suci.to_nas_octets()).map_err(|e| wrong(&e))?;
+    Ok(NasFGsMobileIdentity::new(octets))
 }
 
 #[cfg(test)]
@@ -36,6 +46,17 @@ mod tests {
     fn the_null_scheme_leaves_the_msin_in_clear() {
         let identity = conceal(&config()).unwrap();
         assert_eq!(identity.to_string(), "suci-0-001-01-0-0-0-0000000042");
+    }
+
+    #[test]
+    fn a_network_specific_identifier_is_sent_as_an_nai() {
+        let mut config = config();
+        config.nai = Some("first-user@example.org".into());
+        assert_eq!(config.supi(), "nai-first-user@example.org");
+        let identity = conceal(&config).unwrap();
+        assert_eq!(identity.to_string(), "type1.rid0.schid0.useridfirst-user@example.org");
+        config.nai = Some("user@".into());
+        assert!(conceal(&config).is_err());
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn failed(problem: Problem) -> anyhow::Error {
 }
 
 /// The traffic of an application of the UE.
-fn influence(application: &str) -> Result<TrafficInfluData> {
+pub fn influence(application: &str) -> Result<TrafficInfluData> {
     Ok(serde_json::from_value(json!({
         "supi": "imsi-001010000000001",
         "dnn": "internet",

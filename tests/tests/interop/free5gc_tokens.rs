@@ -14,6 +14,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfStatus
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_sbi_api::nudm_sdm::{AmDataQuery, UdmSubscriberDataManagementClient};
+use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use martlet_sbi_http::{ClientLimits, HttpBinding};
 use martlet_tests::{GATEWAY, eventually, in_namespace, reaches};
 use std::path::{Path, PathBuf};
@@ -204,6 +205,23 @@ async fn with_free5gc_pcf(database: PathBuf, program: PathBuf) -> Result<()> {
     until_logged("Handle AM Policy Create Request").await?;
     let session = ue.establish_pdu_session(session()).await?;
     until_logged("Handle CreateSmPolicy").await?;
+    reaches(&ue, session.psi, GATEWAY).await?;
+    // Changed data: Martlet's UDR notifies the PCF, which requires a token for that, and the PCF
+    // then notifies the SMF with a token of Martlet's NRF for that.
+    let claims = Claims {
+        iss: "nrf".into(),
+        sub: CONSUMER.into(),
+        aud: Audience::One("UDR".into()),
+        scope: "nudr-dr nudr-dr:application-data".into(),
+        exp: now() + 60,
+    };
+    let token = SigningKey::load(Path::new(PRIVATE))?.sign(&claims)?;
+    let udr = UdrDataRepositoryClient::new(peer(Some(token), &core.config().sbi.udr.to_string()));
+    let data = free5gc_pcf::influence("1")?;
+    udr.create_or_replace_individual_influence_data("application", data).await.map_err(failed)?;
+    let updates = || core.sbi_record.calls("nsmf-callback SmPolicyUpdateNotify");
+    let is_updated = || (updates() >= 1).then_some(());
+    eventually("the SMF is notified", is_updated, || pcf.output()).await?;
     reaches(&ue, session.psi, GATEWAY).await?;
     // Martlet's UDR has accepted the tokens of the PCF.
     let read = core.sbi_record.calls("nudr-dr ReadSessionManagementPolicyData");

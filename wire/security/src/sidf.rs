@@ -1,8 +1,9 @@
 //! Subscription identifiers, concealed (SUCI) and not (SUPI), in the text form of TS 29.571 and TS
-//! 29.503: `suci-0-208-93-0000-1-27-…` and `imsi-208930000000001` (TS 33.501, 6.12 and annex C).
+//! 29.503 (TS 33.501, 6.12 and annex C): `suci-0-208-93-0000-1-27-…` and `imsi-208930000000001`, or
+//! `suci-1-example.org-0000-1-27-…` and `nai-user@example.org` (TS 23.003, 28.7.2 and 28.7.3).
 
 use crate::Plmn;
-use crate::identity::{ImsiSuci, NaiSuci};
+use crate::identity::{ImsiSuci, NaiSuci, SupiType};
 use crate::nas_5gs::{
     HomeNetworkPrivateKey, HomeNetworkPublicKey, Protection, ProtectionScheme, RoutingIndicator,
     Suci, SuciError,
@@ -91,9 +92,48 @@ pub fn parse(text: &str) -> Result<Suci, SidfError> {
     if let Ok(suci) = text.parse::<ImsiSuci>() {
         return Suci::from_nas_octets(&suci.to_nas_octets()).map_err(SidfError::Suci);
     }
-    let nai: NaiSuci = text.parse().map_err(|_| wrong())?;
-    let bytes = nai.to_nas_octets().map_err(|_| wrong())?;
+    let bytes = parse_nai(text).and_then(|suci| suci.to_nas_octets().ok()).ok_or_else(wrong)?;
     Suci::from_nas_octets(&bytes).map_err(SidfError::Suci)
+}
+
+/// Maximum length of a realm in octets (RFC 7542, 2.2).
+const MAX_REALM: usize = 253;
+
+/// A SUCI whose SUPI is a network-specific identifier, a GLI or a GCI:
+/// suci-TYPE-realm-routing-scheme-key-output (TS 29.571, 5.3.2). Realm and user name may contain
+/// hyphens, so the text is divided at the first hyphen after which all parts are valid.
+fn parse_nai(text: &str) -> Option<NaiSuci> {
+    let (kind, rest) = text.strip_prefix("suci-")?.split_once('-')?;
+    let kind = SupiType::from_type_number(kind.parse().ok()?).ok()?;
+    if kind == SupiType::Imsi {
+        return None;
+    }
+    let mut ends = rest.match_indices('-').map(|(at, _)| at).take_while(|at| *at <= MAX_REALM);
+    ends.find_map(|at| with_realm(kind, &rest[..at], &rest[at + 1..]))
+}
+
+/// The SUCI of a realm and of `routing-scheme-key-output`.
+fn with_realm(kind: SupiType, realm: &str, rest: &str) -> Option<NaiSuci> {
+    let mut parts = rest.splitn(4, '-');
+    let mut part = || parts.next();
+    let (routing, scheme, key_id, output) = (part()?, part()?, part()?, part()?);
+    let routing = RoutingIndicator::new(routing).ok()?;
+    let scheme = (scheme.len() == 1).then(|| u8::from_str_radix(scheme, 16).ok()).flatten()?;
+    let scheme = ProtectionScheme::new(scheme).ok()?;
+    let key_id: u8 = key_id.parse().ok()?;
+    if scheme == ProtectionScheme::NULL {
+        let suci = NaiSuci::null(kind, routing, output, realm).ok()?;
+        return (key_id == 0).then_some(suci);
+    }
+    let output = octets(output)?;
+    NaiSuci::concealed(kind, routing, scheme, key_id, output, realm).ok()
+}
+
+/// The octets of hexadecimal digits.
+fn octets(text: &str) -> Option<Vec<u8>> {
+    let digit = |octet: u8| Some(char::from(octet).to_digit(16)? as u8);
+    let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
+    text.len().is_multiple_of(2).then(|| text.as_bytes().chunks_exact(2).map(pair).collect())?
 }
 
 /// How a UE conceals its identifier.
@@ -130,6 +170,7 @@ pub fn conceal(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nas_5gs::Supi;
 
     fn plmn() -> Plmn {
         Plmn::new("208", "93").expect("a PLMN")
@@ -164,6 +205,49 @@ mod tests {
             let none = HomeNetworkKeys::new().deconceal(&text);
             assert_eq!(none, Err(SidfError::UnknownKey { scheme, key_id }));
         }
+    }
+
+    #[test]
+    fn a_network_specific_identifier_is_concealed_but_for_its_realm() {
+        let mut keys = HomeNetworkKeys::new();
+        keys.add_profile_a(27, &[0x42; 32]);
+        // Hyphens, also where they look like the end of the realm.
+        for nai in [
+            "user17@example.com",
+            "a-b@x-1.example.org",
+            "a-0-0-0-b@x-0-0-0-y.org",
+            "!#$%&'*+/=?^_`{|}~@example.org",
+        ] {
+            let supi = Supi::network_specific(nai).expect("an identifier");
+            let routing = || RoutingIndicator::new("678").expect("digits");
+            let null = Suci::conceal_nai(&supi, routing(), Protection::Null).expect("a SUCI");
+            let (user, realm) = nai.split_once('@').expect("a realm");
+            assert_eq!(null.to_string(), format!("suci-1-{realm}-678-0-0-{user}"));
+            assert_eq!(keys.deconceal(&null.to_string()), Ok(format!("nai-{nai}")));
+            let (_, key_id, key) = keys.public_keys().remove(0);
+            let key = HomeNetworkPublicKey::profile_a(key.as_slice().try_into().expect("a key"));
+            let protection = Protection::Ecies { key_id, key: &key };
+            let concealed = Suci::conceal_nai(&supi, routing(), protection).expect("a SUCI");
+            let text = concealed.to_string();
+            assert!(text.starts_with(&format!("suci-1-{realm}-678-1-27-")), "{text}");
+            assert_eq!(parse(&text), Ok(concealed));
+            assert_eq!(keys.deconceal(&text), Ok(format!("nai-{nai}")));
+        }
+        for wrong in [
+            "suci-1-example.org-0-0-0-a b",
+            "suci-1-example-0-0-0-user",
+            "suci-1-example.org-0-0-1-user",
+            "suci-1-example.org-0-1-0-00",
+            "suci-1-example.org-0-1-27-0g",
+            "suci-1-example.org-0-1-27-\u{e9}",
+            "suci-1-example.org-0-0-0",
+            "suci-4-example.org-0-0-0-user",
+            "suci-1-",
+        ] {
+            assert!(matches!(parse(wrong), Err(SidfError::Text(_))), "{wrong}");
+        }
+        let long = format!("suci-1-{}-0-0-0-user", "a.".repeat(200) + "org");
+        assert!(matches!(parse(&long), Err(SidfError::Text(_))));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 /// A subscriber to add.
 #[derive(Args)]
 pub struct AddArgs {
-    /// IMSI of 14 or 15 digits, with or without imsi-
+    /// IMSI of 14 or 15 digits, with or without imsi-, or nai-user@realm
     supi: String,
     /// File with the keys, `-` for standard input: lines such as `key: …` and `opc: …` with the
     /// names of the following options. Other users see options in the list of processes

@@ -14,7 +14,7 @@ mod show;
 mod values;
 
 pub use database::DatabaseArgs;
-pub use values::slice;
+pub use values::{slice, supi};
 
 use anyhow::Result;
 use clap::Subcommand;

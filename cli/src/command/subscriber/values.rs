@@ -14,7 +14,7 @@ pub enum Method {
 }
 
 /// A SUPI: digits alone are an IMSI.
-pub(super) fn supi(text: &str) -> String {
+pub fn supi(text: &str) -> String {
     if text.bytes().all(|b| b.is_ascii_digit()) { format!("imsi-{text}") } else { text.to_string() }
 }
 

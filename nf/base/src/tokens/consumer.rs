@@ -4,6 +4,7 @@ use http::HeaderValue;
 use martlet_sbi::{Peer, Problem, Request};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +20,7 @@ fn producer(api: &str) -> Option<String> {
 }
 
 /// What a token is for: a service, and its instance unless it is for all of them.
-type Target = (&'static str, Option<String>);
+type Target = (Cow<'static, str>, Option<String>);
 
 /// A consumer's tokens.
 pub(crate) struct Tokens {
@@ -49,7 +50,7 @@ impl Tokens {
         let api = request.operation.map(|operation| operation.api);
         let Some(api) = api.filter(|api| !is_open(api)) else { return Ok(()) };
         let instance = if self.names_instances { instance() } else { None };
-        self.add(request, (api, instance)).await
+        self.add(request, (api.into(), instance)).await
     }
 
     /// Adds the token for a service of the NRF to a request.
@@ -58,7 +59,17 @@ impl Tokens {
         request: &mut Request,
         api: &'static str,
     ) -> Result<(), Problem> {
-        self.add(request, (api, None)).await
+        self.add(request, (api.into(), None)).await
+    }
+
+    /// Adds the token for the callbacks of functions of a type, such as `npcf-callback`, to a
+    /// notification.
+    pub async fn attach_for_callback(
+        &self,
+        request: &mut Request,
+        service: String,
+    ) -> Result<(), Problem> {
+        self.add(request, (service.into(), None)).await
     }
 
     async fn add(&self, request: &mut Request, target: Target) -> Result<(), Problem> {

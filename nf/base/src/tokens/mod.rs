@@ -1,9 +1,12 @@
 //! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer requests one per service from the NRF,
-//! and a producer requires one. The NRF's own services and callbacks need none.
+//! and a producer requires one. The NRF's own services and callbacks need none, but may with
+//! another vendor's NRF and functions.
+mod at_callback;
 mod at_nrf;
 mod consumer;
 mod producer;
 
+pub(crate) use at_callback::AtCallback;
 pub(crate) use at_nrf::AtNrf;
 pub(crate) use consumer::Tokens;
 pub(crate) use producer::guard;

@@ -23,7 +23,7 @@ const MAX_SECONDS: u64 = 86_400;
 #[serde(deny_unknown_fields)]
 pub struct PeriodicRequest {
     /// Whom to locate.
-    #[schema(example = "imsi-001010000000001", pattern = "^imsi-[0-9]{14,15}$")]
+    #[schema(example = "imsi-001010000000001", pattern = "^(imsi-[0-9]{14,15}|nai-.+@.+)$")]
     supi: String,
     /// Seconds between two positions.
     #[schema(minimum = 1, maximum = 3600, example = 5)]

@@ -94,7 +94,7 @@ pub struct SliceSubscription {
 /// A subscriber as it is read: without keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SubscriberView {
-    /// `imsi-` and 14 or 15 digits.
+    /// `imsi-` and 14 or 15 digits, or `nai-` and a network-specific identifier.
     #[schema(example = "imsi-001010000000001")]
     pub supi: String,
     /// MSISDN in digits.
@@ -133,8 +133,8 @@ fn five_g_aka() -> String {
     "slices": [{"sst": 1, "default": true, "dnns": [{"name": "internet", "default": true}]}]
 }))]
 pub struct SubscriberBody {
-    /// `imsi-` and 14 or 15 digits.
-    #[schema(pattern = "^imsi-[0-9]{14,15}$")]
+    /// `imsi-` and 14 or 15 digits, or `nai-` and a network-specific identifier.
+    #[schema(pattern = "^(imsi-[0-9]{14,15}|nai-.+@.+)$")]
     pub supi: String,
     /// MSISDN in digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]

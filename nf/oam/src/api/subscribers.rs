@@ -96,10 +96,16 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
     // SQLite counts by reading an index, which takes a millisecond for 100,000 rows.
     let total = if query.cursor.is_none() { Some(store.count()?) } else { None };
     let search = query.search.as_deref().unwrap_or_default().trim_start_matches("imsi-");
-    if search.len() > 15 || !search.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Failure::field("search", "not an IMSI or MSISDN", "write up to 15 digits"));
+    let is_nai = search.starts_with("nai-");
+    if !is_nai && (search.len() > 15 || !search.bytes().all(|b| b.is_ascii_digit())) {
+        let remedy = "write up to 15 digits, or nai- and the beginning of the identifier";
+        return Err(Failure::field("search", "not an IMSI or MSISDN", remedy));
     }
-    let prefix = format!("imsi-{search}");
+    let prefix = match search {
+        "" => String::new(),
+        search if is_nai => search.to_string(),
+        search => format!("imsi-{search}"),
+    };
     let filter = query.filter();
     let is_descending = query.order == Order::Desc;
     let mut items = Vec::new();
@@ -165,13 +171,12 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
 
 /// Checks a SUPI of a path.
 pub fn check_supi(supi: &str) -> Result<(), Failure> {
-    let digits = supi.strip_prefix("imsi-").unwrap_or_default();
-    match (14..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) {
+    match martlet_store::is_supi(supi) {
         true => Ok(()),
         false => Err(Failure::field(
             "supi",
             "not a SUPI",
-            "write imsi- and 14 or 15 digits, such as imsi-001010000000001",
+            "write imsi- and 14 or 15 digits, such as imsi-001010000000001, or nai-user@realm",
         )),
     }
 }

@@ -42,7 +42,7 @@ impl Ue {
         Ok(Ue { commands, supi, timeout, downlink_ip: Mutex::new(packets) })
     }
 
-    /// `imsi-…`.
+    /// `imsi-…` or `nai-…`.
     pub fn supi(&self) -> &str {
         &self.supi
     }

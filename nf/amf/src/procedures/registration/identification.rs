@@ -7,9 +7,10 @@
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, NasFGsIdentityType,
-    NasFGsMobileIdentity, NasIdentityRequest, NasRegistrationRequest,
+    NasFGsMobileIdentity, NasIdentityRequest, NasRegistrationRequest, Suci,
 };
 use martlet_sbi_api::common::SupiOrSuci;
+use martlet_security::nas_5gs;
 
 /// Takes the SUCI from the request, or asks for it. A UE with a known SUPI is not asked.
 pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
@@ -42,9 +43,14 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
     }
 }
 
-/// The SUCI of a mobile identity in SBI form.
+/// The SUCI of a mobile identity in the form of TS 29.571, 5.3.2. In NAS, one that is not of an
+/// IMSI is an NAI (TS 23.003, 28.7.3).
 fn suci(identity: &NasFGsMobileIdentity) -> Option<SupiOrSuci> {
-    identity.as_suci()?.to_string().parse().ok()
+    let text = match identity.as_suci()? {
+        Suci::Imsi(suci) => suci.to_string(),
+        Suci::Nai(_) => nas_5gs::Suci::from_nas_octets(&identity.value).ok()?.to_string(),
+    };
+    text.parse().ok()
 }
 
 #[cfg(test)]
@@ -62,6 +68,9 @@ mod tests {
         };
         let suci = suci(&request.fgs_mobile_identity).unwrap();
         assert_eq!(suci.as_str(), "suci-0-208-93-0000-0-0-0000000120");
+        let nai = "type1.rid678.schid0.useridfirst-user@example.org";
+        let suci = super::suci(&NasFGsMobileIdentity::from_suci_nai(nai).unwrap()).unwrap();
+        assert_eq!(suci.as_str(), "suci-1-example.org-678-0-0-first-user");
         assert!(super::suci(&NasFGsMobileIdentity::from_no_identity()).is_none());
     }
 }

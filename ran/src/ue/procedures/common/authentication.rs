@@ -90,7 +90,7 @@ impl UeNas {
         abba: &[u8],
     ) -> Result<(), SecurityError> {
         let kseaf = derive_kseaf(kausf, self.serving_network_name.as_bytes())?;
-        let supi = Supi::imsi(self.config.imsi.as_str()).map_err(SecurityError::Identity)?;
+        let supi = Supi::parse(&self.supi).map_err(SecurityError::Identity)?;
         self.security.partial = Some((ngksi, derive_kamf(&kseaf, &supi, abba)?));
         Ok(())
     }
