@@ -441,10 +441,11 @@ pub async fn back_up(
     let shared = oam.clone();
     let (target, by) = (request.folder.clone(), caller.clone());
     let job = oam.jobs.start("backup", &caller.name, None, |_| async move {
+        // Before: the files are copied although the job is cancelled, and the key is one of them.
+        let begun = json!({"folder": target});
+        shared.record(&by, "backup.create", &target, Value::Null, begun).await?;
         let files = shared.core_blocking(move |core| core.back_up(&folder)).await??;
-        let made = json!({"folder": target, "files": files});
-        shared.record(&by, "backup.create", target, Value::Null, made.clone()).await?;
-        Ok(made)
+        Ok(json!({"folder": target, "files": files}))
     })?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
