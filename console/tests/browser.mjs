@@ -104,7 +104,7 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
     process.exitCode = 1;
   } finally {
     await browser.close();
-    rmSync(profile, { recursive: true, force: true });
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     process.exit();
   }
 }
