@@ -120,6 +120,13 @@ impl Set {
     }
 }
 
+impl Set {
+    /// The member that gave a session its number.
+    fn member_of(&self, id: u64) -> String {
+        format!("{}{}", self.prefix, id >> 56)
+    }
+}
+
 /// Where an account is.
 pub enum Server {
     /// Here.
@@ -196,32 +203,42 @@ impl Chf {
                 }
                 self.revoked(&key.to_string());
             }
-            match self.owner_of(set, key).await? {
-                Some(owner) if owner != set.own => {
-                    let (contexts, name) = (set.contexts.clone(), owner.clone());
-                    let root = blocking(move || contexts.peer(&name).context(MEMBER)).await?;
-                    let root = root.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
-                    match root {
-                        Some(root) => {
-                            let peer = self.context.peer_at(root);
-                            let client = ChfConvergedChargingClient::new(peer);
-                            return Ok(Server::Other(owner, client));
-                        }
+            let owner = self.owner_of(set, key).await?;
+            match (owner, key) {
+                (Some(owner), _) if owner != set.own => {
+                    match self.server_at(set, owner.clone()).await? {
+                        Some(server) => return Ok(server),
                         None => self.take_over(&owner).await?,
                     }
                 }
                 // Another request is taking it over.
-                Some(_) => drop(set.taking_over.lock().await),
-                None => {
-                    // A record that no member has is unknown here, too.
-                    let Key::Account(supi) = key else { return Ok(Server::Here) };
+                (Some(_), _) => drop(set.taking_over.lock().await),
+                (None, Key::Account(supi)) => {
                     if self.create_account(set, supi).await? {
                         return Ok(Server::Here);
                     }
                 }
+                // The member that created it may not have written it yet.
+                (None, Key::Record(id)) => {
+                    let creator = set.member_of(*id);
+                    let is_own = creator == set.own;
+                    let server = if is_own { None } else { self.server_at(set, creator).await? };
+                    return Ok(server.unwrap_or(Server::Here));
+                }
             }
         }
         Err(unavailable(format!("{key} changes its member")))
+    }
+
+    /// The member with a name; `None` if it has never stored where it is.
+    async fn server_at(&self, set: &Set, owner: String) -> Result<Option<Server>, Problem> {
+        let (contexts, name) = (set.contexts.clone(), owner.clone());
+        let root = blocking(move || contexts.peer(&name).context(MEMBER)).await?;
+        let root = root.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
+        Ok(root.map(|root| {
+            let peer = self.context.peer_at(root);
+            Server::Other(owner, ChfConvergedChargingClient::new(peer))
+        }))
     }
 
     async fn owner_of(&self, set: &Set, key: &Key) -> Result<Option<String>, Problem> {

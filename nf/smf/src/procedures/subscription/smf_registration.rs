@@ -56,3 +56,11 @@ pub async fn check_amf_registration(session: &Session) -> Result<(), Problem> {
     let query = FeaturesQuery::default();
     udm(session).await?.get_3gpp_registration(&session.supi, query).await.map(|_| ())
 }
+
+/// Whether another SMF has registered at the UDM for a session with this identity.
+pub async fn is_at_other_smf(session: &Session) -> bool {
+    let id = session.id.to_string();
+    let registered =
+        async { udm(session).await?.retrieve_smf_registration(&session.supi, &id).await };
+    registered.await.is_ok_and(|registered| registered.smf_instance_id != session.smf.instance_id)
+}
