@@ -16,6 +16,7 @@ use member::{CONTEXTS, LEASE_MS, MEMBERS, Member, owner};
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use relay::Relay;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,9 @@ const SERVER_CLOCK: &str = "CREATE FUNCTION public.clock_timestamp() RETURNS tim
      ALTER ROLE martlet SET search_path = public, pg_catalog";
 
 fn set_server_clock(folder: &Path, seconds: i64) {
+    // Two threads set clocks.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
     // A reader finds the old file or the new one.
     let file = folder.join("data/clock_offset");
     let new = file.with_extension("new");
