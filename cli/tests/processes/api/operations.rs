@@ -520,6 +520,24 @@ fn site_for_changes(name: &str) -> Result<(Site, CoreProcess)> {
     Ok((site, core))
 }
 
+/// Each POST of the description has the header parameter `Idempotency-Key` once, and no other
+/// operation has it.
+fn every_post_describes_its_idempotency_key(api: &Caller) -> Result<()> {
+    let document = api.get("/openapi.json")?;
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        for (method, operation) in item.as_object().context("operations")? {
+            let parameters = operation["parameters"].as_array();
+            let is_key = |it: &&Value| it["name"] == "Idempotency-Key" && it["in"] == "header";
+            let keys: Vec<_> = parameters.into_iter().flatten().filter(is_key).collect();
+            ensure!(keys.len() == usize::from(method == "post"), "{method} {path}: {keys:?}");
+            let is_whole =
+                |key: &&Value| key["schema"]["minLength"] == 8 && key["description"].is_string();
+            ensure!(keys.iter().all(is_whole), "{method} {path}: {keys:?}");
+        }
+    }
+    Ok(())
+}
+
 /// Each operation that is no GET: a stale entity tag is refused, a wrong idempotency key is
 /// noticed, and the audit log has the change with the values before and after, without secrets.
 #[test]
@@ -533,6 +551,7 @@ fn every_change_compares_entity_tags_and_is_in_the_audit_log() {
         let listed = listed.chain(OTHERS.iter().copied());
         let listed: BTreeSet<_> = listed.map(|(m, p)| (m.to_string(), p.to_string())).collect();
         ensure!(changes == listed, "{:?}", changes.symmetric_difference(&listed));
+        every_post_describes_its_idempotency_key(&api)?;
         for (method, path) in changes.iter().filter(|(method, _)| method == "POST") {
             let refused = api.with("idempotency-key", "short");
             let refused = refused.request(method, &nothing(path), Some(json!({})))?.expect(400)?;

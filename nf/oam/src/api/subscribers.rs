@@ -212,8 +212,6 @@ pub async fn list(
 /// Add a subscriber
 #[utoipa::path(
     post, path = "/subscribers", tag = "subscribers", request_body = SubscriberBody,
-    params(("Idempotency-Key" = Option<String>, Header,
-        description = "sent again, the request does nothing twice")),
     responses(
         (status = 201, body = SubscriberView, description = "added",
             headers(("ETag" = String, description = "for If-Match"))),
