@@ -154,7 +154,7 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/location-requests/{id}/stop", "location-request.stop", Neither, No),
     ("DELETE", "/location-requests/{id}", "location-request.remove", Neither, No),
     ("POST", "/gnbs/{id}/release", "gnb.release", After, No),
-    ("POST", "/alarms/{id}/acknowledgement", "alarm.acknowledge", After, No),
+    ("POST", "/alarms/{id}/acknowledgement", "alarm.acknowledge", Both, No),
     ("POST", "/traces", "trace.start", After, No),
     ("POST", "/traces/live", "trace.start", After, No),
     ("POST", "/captures", "capture.start", After, No),
@@ -162,7 +162,7 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/user-plane/renewal", "user-plane.renew", After, No),
     // The account changes with each use.
     ("PUT", "/charging/{supi}", "charging.set", Both, No),
-    ("PUT", "/functions/{name}/draining", "function.drain", After, No),
+    ("PUT", "/functions/{name}/draining", "function.drain", Both, No),
     ("POST", "/lab-runs", "lab-run.start", Neither, No),
     ("DELETE", "/jobs/{id}", "job.cancel", After, No),
     ("PUT", "/slices", "slices.change", Both, Needed),
@@ -417,8 +417,14 @@ fn of_network(walk: &Walk) -> Result<()> {
     walk.change("POST", "/user-plane/renewal", json!({}), "")?;
     let quota = json!({"bytes": 1_000_000});
     walk.change_at("PUT", "/charging/{supi}", &format!("/charging/{supi}"), quota, "")?;
-    let (template, body) = ("/functions/{name}/draining", json!({"draining": false}));
-    walk.change_at("PUT", template, "/functions/amf/draining", body, "")?;
+    let template = "/functions/{name}/draining";
+    for draining in [true, false] {
+        let body = json!({"draining": draining});
+        walk.change_at("PUT", template, "/functions/nssf/draining", body, "")?;
+        let log = walk.api.get("/audit?action=function.drain&limit=1")?;
+        let (before, after) = (&log["items"][0]["before"], &log["items"][0]["after"]);
+        ensure!(before["draining"] == !draining && after["draining"] == draining, "{log}");
+    }
     let job = walk.change("POST", "/lab-runs", json!({"experiment": "sbi"}), "")?;
     walk.ended(&job)?;
 
