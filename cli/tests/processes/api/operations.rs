@@ -34,6 +34,7 @@ const READ: &[(&str, &[&str])] = &[(
     &[
         "/alarms",
         "/charging",
+        "/charging/{supi}",
         "/data-networks",
         "/events",
         "/events/recent",
@@ -160,8 +161,7 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/captures", "capture.start", After, No),
     ("DELETE", "/captures", "capture.stop", After, No),
     ("POST", "/user-plane/renewal", "user-plane.renew", After, No),
-    // The account changes with each use.
-    ("PUT", "/charging/{supi}", "charging.set", Both, No),
+    ("PUT", "/charging/{supi}", "charging.set", Both, Needed),
     ("PUT", "/functions/{name}/draining", "function.drain", Both, No),
     ("POST", "/lab-runs", "lab-run.start", Neither, No),
     ("DELETE", "/jobs/{id}", "job.cancel", After, No),
@@ -415,8 +415,14 @@ fn of_network(walk: &Walk) -> Result<()> {
     walk.change("DELETE", "/captures", Value::Null, "")?;
     walk.ended(&job)?;
     walk.change("POST", "/user-plane/renewal", json!({}), "")?;
-    let quota = json!({"bytes": 1_000_000});
-    walk.change_at("PUT", "/charging/{supi}", &format!("/charging/{supi}"), quota, "")?;
+    let (path, quota) = (format!("/charging/{supi}"), |n: u64| json!({"bytes": n}));
+    let read = walk.api.request("GET", &path, None)?.expect(200)?.tag()?;
+    walk.change_at("PUT", "/charging/{supi}", &path, quota(1_000_000), &path)?;
+    // The tag that was read before that change is stale, and its quota is not set.
+    let stale = walk.api.with("if-match", &read).request("PUT", &path, Some(quota(5)))?;
+    ensure!(stale.expect(412)?.body["remedy"].to_string().contains("read it again"));
+    let account = &walk.api.get(&path)?["accounts"][supi];
+    ensure!(account["left"] == 1_000_000, "{account}");
     let template = "/functions/{name}/draining";
     for draining in [true, false] {
         let body = json!({"draining": draining});

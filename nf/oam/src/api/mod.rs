@@ -137,7 +137,7 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(user_plane::capture, user_plane::end_capture))
         .routes(routes!(user_plane::renew))
         .routes(routes!(user_plane::charging))
-        .routes(routes!(user_plane::set_charging))
+        .routes(routes!(user_plane::charging_of, user_plane::set_charging))
         .routes(routes!(overview::overview))
         .routes(routes!(overview::events))
         .routes(routes!(overview::recent_events))
