@@ -21,6 +21,8 @@ pub struct Request {
     /// Below `/api/v1`.
     path: String,
     body: Option<Value>,
+    /// Whether the change replaces every version: `If-Match: *`.
+    any_version: bool,
     /// The function, and what it is asked.
     function: &'static str,
     question: String,
@@ -39,6 +41,7 @@ impl Request {
             method: Method::GET,
             path: path.into(),
             body: None,
+            any_version: false,
             function,
             question: question.into(),
             timeout: TIMEOUT,
@@ -49,6 +52,11 @@ impl Request {
     /// Changes something.
     pub fn change(self, method: Method, body: Option<Value>) -> Self {
         Request { method, body, ..self }
+    }
+
+    /// Replaces every version: the command has the whole new value.
+    pub fn of_any_version(self) -> Self {
+        Request { any_version: true, ..self }
     }
 
     /// With another timeout.
@@ -78,10 +86,13 @@ impl OamArgs {
 impl CoreClient {
     /// Sends a request. Returns the body of the answer.
     pub async fn send(&self, request: Request) -> Result<Value> {
-        let Request { method, path, body, function, question, timeout, missing } = request;
+        let Request { method, path, body, any_version, function, question, timeout, missing } =
+            request;
         match self {
             CoreClient::Api(api) => {
-                let response = api.request(method, &path, &[], body.as_ref()).await?;
+                let headers = [("if-match", "*")];
+                let headers = if any_version { &headers[..] } else { &[] };
+                let response = api.request(method, &path, headers, body.as_ref()).await?;
                 let is_missing = response.body["detail"]
                     .as_str()
                     .is_some_and(|detail| detail == format!("no {function} runs in this core"));

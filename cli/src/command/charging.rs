@@ -48,7 +48,7 @@ pub fn run(args: ChargingArgs) -> Result<()> {
         .within(TIMEOUT);
     if let Some(value) = &args.set {
         let body = json!({"bytes": value.parse::<u64>().ok()});
-        request = request.change(Method::PUT, Some(body));
+        request = request.change(Method::PUT, Some(body)).of_any_version();
     }
     let core = args.oam.client()?;
     let mut answer = runtime::block_on(core.send(request))?;

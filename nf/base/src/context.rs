@@ -215,11 +215,17 @@ impl NfContext {
     }
 
     /// Drains the function, or ends that: it is `SUSPENDED` at the NRF, so that consumers select
-    /// another one, and serves what it has.
-    pub fn set_draining(&self, draining: bool) {
-        if self.draining.send_if_modified(|now| std::mem::replace(now, draining) != draining) {
+    /// another one, and serves what it has. Returns whether it was drained before.
+    pub fn set_draining(&self, draining: bool) -> bool {
+        let mut before = draining;
+        let is_changed = self.draining.send_if_modified(|now| {
+            before = std::mem::replace(now, draining);
+            before != draining
+        });
+        if is_changed {
             tracing::info!(draining, "draining");
         }
+        before
     }
 
     /// Whether the function is drained, and each change of it.

@@ -45,7 +45,9 @@ pub(crate) fn ask(
     if function != name {
         return None;
     }
-    context.set_draining(draining);
-    let answer = serde_json::json!({"function": name, "draining": draining});
+    let before = context.set_draining(draining);
+    let answer = serde_json::json!({
+        "function": name, "draining": draining, "draining_before": before,
+    });
     Some(Box::pin(async move { Ok(answer) }))
 }

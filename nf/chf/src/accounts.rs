@@ -13,6 +13,9 @@ pub struct Account {
     pub uplink: u64,
     /// Total bytes to the UE.
     pub downlink: u64,
+    /// How often the remaining bytes were set. Usage does not change it.
+    #[serde(default)]
+    pub version: u64,
 }
 
 /// The charging record of a session.
@@ -245,7 +248,9 @@ impl Accounts {
 
     /// Sets the remaining bytes of a subscriber. Returns its active sessions.
     pub fn set(&mut self, supi: &str, left: Option<u64>) -> Vec<u64> {
-        self.account(supi).left = left;
+        let account = self.account(supi);
+        account.left = left;
+        account.version = account.version.wrapping_add(1);
         self.records
             .iter()
             .filter(|(_, r)| r.supi == supi && r.ended.is_empty())
@@ -264,6 +269,11 @@ impl Accounts {
     /// A session's record.
     pub fn record(&self, id: u64) -> Option<&Record> {
         self.records.get(&id)
+    }
+
+    /// How often a subscriber's remaining bytes were set; 0 without an account.
+    pub fn version(&self, supi: &str) -> u64 {
+        self.account_of(supi).map_or(0, |account| account.version)
     }
 
     /// A subscriber's account, if it has one.
@@ -347,7 +357,8 @@ mod tests {
     #[test]
     fn restored_accounts_and_records_continue() {
         let mut accounts = Accounts::new(Some(5), 10, 9, 9, 0);
-        accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
+        let account = Account { left: Some(30), uplink: 1, downlink: 2, version: 4 };
+        accounts.restore_account("x".into(), account);
         accounts.restore_record(
             7,
             Record {
@@ -362,6 +373,10 @@ mod tests {
         assert!(!accounts.used(7, 3, &[(1, 1, 1)]) && accounts.used(7, 4, &[(1, 1, 1)]));
         assert_eq!(accounts.grant(8, 1), Some(Grant { bytes: Some(10), last: false }));
         assert_eq!(accounts.account_of("x").unwrap().left, Some(28));
+        // Usage leaves the version as it is, and a new quota does not.
+        assert_eq!(accounts.version("x"), 4);
+        accounts.set("x", Some(9));
+        assert_eq!((accounts.version("x"), accounts.version("y")), (5, 0));
     }
 
     #[test]

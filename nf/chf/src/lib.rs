@@ -84,11 +84,13 @@ impl Chf {
         serde_json::json!({"accounts": shown, "records": records})
     }
 
-    /// `martlet charging set`: sets an account and notifies the SMFs of its sessions.
+    /// `martlet charging --set`: sets an account and notifies the SMFs of its sessions. With a
+    /// version, an account that was set since is left as it is.
     async fn set(
         self: Arc<Self>,
         supi: String,
         left: Option<u64>,
+        version: Option<u64>,
     ) -> Result<serde_json::Value, Problem> {
         let supi = supi.as_str();
         if let Server::Other(owner, _) = self.server_of(&Key::Account(supi.into())).await? {
@@ -97,6 +99,10 @@ impl Chf {
         }
         let sessions = {
             let mut accounts = self.accounts();
+            if version.is_some_and(|version| version != accounts.version(supi)) {
+                let detail = "the quota was set meanwhile: read the account again";
+                return Err(Problem::new(412, "VERSION_CONFLICT").detail(detail));
+            }
             let sessions = accounts.set(supi, left);
             self.persist(&accounts, &[Key::Account(supi.to_string())]);
             sessions
@@ -160,7 +166,7 @@ impl NetworkFunction for Chf {
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
         let words: Vec<&str> = question.split('/').collect();
-        let (supi, left) = match words.as_slice() {
+        let (supi, left, version) = match words.as_slice() {
             ["charging"] => {
                 let shown = self.show(None);
                 return Some(Box::pin(async move { Ok(shown) }));
@@ -169,16 +175,24 @@ impl NetworkFunction for Chf {
                 let shown = self.show(Some(supi));
                 return Some(Box::pin(async move { Ok(shown) }));
             }
-            ["charging", supi, "unlimited"] => (supi.to_string(), Ok(None)),
-            ["charging", supi, octets] => (supi.to_string(), octets.parse().map(Some)),
+            ["charging", supi, octets] => (supi.to_string(), *octets, None),
+            ["charging", supi, octets, version] => (supi.to_string(), *octets, Some(*version)),
             _ => return None,
         };
+        let left = match left {
+            "unlimited" => Ok(None),
+            octets => octets.parse().map(Some),
+        };
+        let version = version.map(str::parse::<u64>).transpose();
         let chf = self.clone();
         Some(Box::pin(async move {
             let left = left.map_err(|_| {
                 Problem::new(400, "INVALID_QUERY_PARAM").detail("bytes are a number, or unlimited")
             })?;
-            chf.set(supi, left).await
+            let version = version.map_err(|_| {
+                Problem::new(400, "INVALID_QUERY_PARAM").detail("the version is a number")
+            })?;
+            chf.set(supi, left, version).await
         }))
     }
 

@@ -14,6 +14,8 @@ use utoipa::ToSchema;
 const ENTRY: &str = "oam-audit";
 /// Kind of the context with the number and hash of the last entry.
 const HEAD: &str = "oam-audit-head";
+/// Entries that one read looks at: each is a read of the store.
+const MAX_SCANNED: usize = 5000;
 /// Members that an entry never has, at any depth.
 const SECRETS: [&str; 8] = ["key", "opc", "op", "topc", "tuak", "password", "hash", "secret"];
 
@@ -87,6 +89,46 @@ impl Change {
     }
 }
 
+/// Which entries are read. A criterion that is absent selects all.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Who did it.
+    pub user: Option<String>,
+    /// What was done: `user.create`, or the first words, such as `user`.
+    pub action: Option<String>,
+    /// To what.
+    pub target: Option<String>,
+    /// Earliest time, seconds since 1970.
+    pub from: Option<u64>,
+    /// Latest time, seconds since 1970.
+    pub to: Option<u64>,
+}
+
+impl AuditFilter {
+    fn selects(&self, entry: &AuditEntry) -> bool {
+        let is_action = |action: &String| {
+            let rest = entry.what.strip_prefix(action.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.user.as_ref().is_none_or(|user| *user == entry.who)
+            && self.action.as_ref().is_none_or(is_action)
+            && self.target.as_ref().is_none_or(|target| *target == entry.target)
+            && self.from.is_none_or(|from| entry.at >= from)
+            && self.to.is_none_or(|to| entry.at <= to)
+    }
+}
+
+/// Entries of the audit log, the latest first.
+#[derive(Debug, Default)]
+pub struct AuditEntries {
+    /// The entries that the filter selects.
+    pub entries: Vec<AuditEntry>,
+    /// The number to read on before; `None` at the end of the log.
+    pub next: Option<u64>,
+    /// Whether the chain of hashes of all entries looked at is intact.
+    pub is_intact: bool,
+}
+
 /// A value without members that may be secret.
 pub fn without_secrets(value: Value) -> Value {
     match value {
@@ -126,34 +168,58 @@ impl Audit {
         Ok(())
     }
 
-    /// The entries before a number, the latest first, and whether their chain of hashes is intact.
+    /// The entries before a number that a filter selects. A read looks at a bounded number of
+    /// entries, so that there may be fewer than `limit`, or none, although the log goes on.
+    ///
+    /// # Errors
+    /// The store does not answer.
     pub fn list(
         &self,
         store: &Store,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<(Vec<AuditEntry>, bool), Failure> {
+        filter: &AuditFilter,
+    ) -> Result<AuditEntries, Failure> {
+        self.list_within(MAX_SCANNED, store, before, limit, filter)
+    }
+
+    fn list_within(
+        &self,
+        max_scanned: usize,
+        store: &Store,
+        before: Option<u64>,
+        limit: usize,
+        filter: &AuditFilter,
+    ) -> Result<AuditEntries, Failure> {
         let head = head(store)?;
         let mut number = before.unwrap_or(u64::MAX).min(head.number + 1);
-        let (mut entries, mut is_intact, mut expected) = (Vec::new(), true, None::<String>);
+        let (mut read, mut scanned, mut expected) = (AuditEntries::default(), 0, None::<String>);
+        read.is_intact = true;
         if number == head.number + 1 {
             expected = Some(head.hash);
         }
-        while entries.len() < limit && number > 1 {
+        while number > 1 {
+            if read.entries.len() >= limit || scanned >= max_scanned {
+                read.next = Some(number);
+                break;
+            }
+            scanned += 1;
             number -= 1;
             let Some(text) = store.context("", ENTRY, &key(number))? else {
                 // The oldest ones are removed; those after a kept one are not.
                 break;
             };
-            is_intact &= expected.is_none_or(|expected| expected == hash(&text));
+            read.is_intact &= expected.is_none_or(|expected| expected == hash(&text));
             let Ok(entry) = serde_json::from_str::<AuditEntry>(&text) else {
-                is_intact = false;
+                read.is_intact = false;
                 break;
             };
             expected = Some(entry.previous.clone());
-            entries.push(entry);
+            if filter.selects(&entry) {
+                read.entries.push(entry);
+            }
         }
-        Ok((entries, is_intact))
+        Ok(read)
     }
 }
 
@@ -196,15 +262,52 @@ mod tests {
         for n in 0..8 {
             audit.append(&store, change(&n.to_string()), 5).unwrap();
         }
-        let (entries, is_intact) = audit.list(&store, None, 100).unwrap();
-        assert!(is_intact);
+        let all = AuditFilter::default();
+        let AuditEntries { entries, next, is_intact } =
+            audit.list(&store, None, 100, &all).unwrap();
+        assert!(is_intact && next.is_none());
         assert_eq!(entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [8, 7, 6, 5, 4]);
         assert_eq!(entries[0].before, json!({"slices": [{"sst": 1}]}));
-        let (page, _) = audit.list(&store, Some(7), 2).unwrap();
-        assert_eq!(page.iter().map(|entry| entry.number).collect::<Vec<_>>(), [6, 5]);
+        let page = audit.list(&store, Some(7), 2, &all).unwrap();
+        assert_eq!(page.entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [6, 5]);
+        assert_eq!(page.next, Some(5));
         // A changed entry is noticed.
         let text = store.context("", ENTRY, &key(6)).unwrap().unwrap();
         store.put_context("", ENTRY, &key(6), &text.replace("admin", "mallory")).unwrap();
-        assert!(!audit.list(&store, None, 100).unwrap().1);
+        assert!(!audit.list(&store, None, 100, &all).unwrap().is_intact);
+    }
+
+    #[test]
+    fn a_filter_selects_entries_and_a_read_looks_at_a_bounded_number() {
+        let (store, audit) = (Store::in_memory().unwrap(), Audit::default());
+        for n in 0..9 {
+            let what = if n % 3 == 0 { "user.create" } else { "subscriber.change" };
+            let who = if n < 6 { "eva" } else { "ida" };
+            let change = Change { what, who: who.into(), ..change(&n.to_string()) };
+            audit.append(&store, change, 100).unwrap();
+        }
+        let numbers = |filter: AuditFilter| {
+            let read = audit.list(&store, None, 100, &filter).unwrap();
+            assert!(read.is_intact && read.next.is_none());
+            read.entries.iter().map(|entry| entry.number).collect::<Vec<_>>()
+        };
+        let of_eva = AuditFilter { user: Some("eva".into()), ..AuditFilter::default() };
+        assert_eq!(numbers(of_eva.clone()), [6, 5, 4, 3, 2, 1]);
+        let action = |action: &str| Some(action.to_string());
+        assert_eq!(numbers(AuditFilter { action: action("user"), ..of_eva.clone() }), [4, 1]);
+        assert_eq!(numbers(AuditFilter { action: action("user.create"), ..of_eva }), [4, 1]);
+        assert!(numbers(AuditFilter { action: action("use"), ..Default::default() }).is_empty());
+        let of_target = AuditFilter { target: Some("6".into()), ..AuditFilter::default() };
+        assert_eq!(numbers(of_target.clone()), [7]);
+        let now = accounts::now();
+        let (past, future) = (Some(now - 100), Some(now + 100));
+        assert_eq!(numbers(AuditFilter { from: past, to: future, ..of_target.clone() }), [7]);
+        assert!(numbers(AuditFilter { from: future, ..of_target.clone() }).is_empty());
+        assert!(numbers(AuditFilter { to: past, ..of_target.clone() }).is_empty());
+        // Nothing is found in the first part of the log, and the next read goes on there.
+        let first = audit.list_within(2, &store, None, 9, &of_target).unwrap();
+        assert_eq!((first.entries.len(), first.next), (0, Some(8)));
+        let second = audit.list_within(2, &store, first.next, 9, &of_target).unwrap();
+        assert_eq!((second.entries[0].number, second.next), (7, Some(6)));
     }
 }

@@ -190,16 +190,17 @@ impl Monitor {
         alarms
     }
 
-    /// Acknowledges an alarm. Returns it.
-    pub fn acknowledge(&self, id: &str, by: &str) -> Option<Alarm> {
+    /// Acknowledges an alarm. Returns it as it was before, and as it is now.
+    pub fn acknowledge(&self, id: &str, by: &str) -> Option<(Alarm, Alarm)> {
         let mut state = self.state();
         // A gNB that was taken away for good has no alarm any more.
         if let Some(gnb) = id.strip_prefix("gnb-lost:") {
             state.known_gnbs.remove(gnb);
         }
         let alarm = state.alarms.get_mut(id)?;
+        let before = alarm.clone();
         alarm.acknowledged_by = Some(by.to_string());
-        Some(alarm.clone())
+        Some((before, alarm.clone()))
     }
 
     /// Takes a status. Returns the events that it causes.
@@ -511,7 +512,8 @@ mod tests {
         monitor.take(&status(json!([]), 95), &[certificate]);
         let ids: Vec<_> = monitor.alarms().into_iter().map(|alarm| alarm.id).collect();
         assert_eq!(ids, ["pool-full:internet", "certificate-expires:amf.pem"]);
-        let alarm = monitor.acknowledge("pool-full:internet", "eva").unwrap();
-        assert_eq!(alarm.acknowledged_by.as_deref(), Some("eva"));
+        let (before, after) = monitor.acknowledge("pool-full:internet", "eva").unwrap();
+        assert_eq!(before.acknowledged_by, None);
+        assert_eq!(after.acknowledged_by.as_deref(), Some("eva"));
     }
 }

@@ -67,6 +67,8 @@ fn first_administrator_roles_tokens_and_the_audit_log() {
             ensure!(!text.contains(secret), "the audit log has a secret");
         }
 
+        audit_filters(&admin, &audit)?;
+
         // Eleven wrong passwords lock the user out, with the right one, too.
         for _ in 0..10 {
             let wrong = json!({"user": "otto", "password": "not the password"});
@@ -77,6 +79,54 @@ fn first_administrator_roles_tokens_and_the_audit_log() {
         ensure!(locked.header("retry-after").is_some(), "{locked:?}");
         core.stop()
     });
+}
+
+/// Each filter of the audit log selects what the whole log has of it, page by page.
+fn audit_filters(admin: &Caller, whole: &Value) -> Result<()> {
+    let entries = whole["items"].as_array().context("entries")?;
+    let at = |entry: &Value| entry["at"].as_u64().unwrap_or_default();
+    let (earliest, latest) = (entries.last().map_or(0, at), entries.first().map_or(0, at));
+    let (next, former) = (latest + 1, earliest - 1);
+    let who = |name: &'static str| move |entry: &Value| entry["who"] == name;
+    let is_of_users =
+        |entry: &Value| entry["what"].as_str().is_some_and(|what| what.starts_with("user."));
+    type Selects<'a> = Box<dyn Fn(&Value) -> bool + 'a>;
+    let filters: [(String, Selects, bool); 11] = [
+        ("user=admin".into(), Box::new(who("admin")), true),
+        ("user=otto".into(), Box::new(who("otto")), true),
+        ("user=unknown".into(), Box::new(who("unknown")), false),
+        ("action=user".into(), Box::new(is_of_users), true),
+        ("action=user.remove".into(), Box::new(|e: &Value| e["what"] == "user.remove"), true),
+        ("action=use".into(), Box::new(|_: &Value| false), false),
+        ("target=vera".into(), Box::new(|e: &Value| e["target"] == "vera"), true),
+        (format!("from={earliest}&to={latest}"), Box::new(|_: &Value| true), true),
+        (format!("from={next}"), Box::new(|_: &Value| false), false),
+        (format!("to={former}"), Box::new(|_: &Value| false), false),
+        (
+            format!("user=admin&action=user&to={latest}"),
+            Box::new(|e: &Value| e["who"] == "admin" && is_of_users(e)),
+            true,
+        ),
+    ];
+    for (filter, selects, is_found) in filters {
+        let expected: Vec<&Value> = entries.iter().filter(|entry| selects(entry)).collect();
+        ensure!(expected.is_empty() != is_found, "{filter}: {whole}");
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = admin.get(&format!("/audit?limit=2&{filter}{cursor}"))?;
+            ensure!(page["intact"] == true, "{page}");
+            found.extend(page["items"].as_array().context("entries")?.clone());
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        ensure!(found.iter().eq(expected.iter().copied()), "{filter}: {found:?}");
+    }
+    let wrong = admin.request("GET", "/audit?from=2&to=1", None)?.expect(400)?;
+    ensure!(wrong.body["field"] == "from", "{}", wrong.body);
+    admin.request("GET", "/audit?path=x", None)?.expect(400)?;
+    Ok(())
 }
 
 /// OWASP ASVS V2.3.1, V3.3.1: the one-time password is printed once, also if it was not used; a

@@ -34,6 +34,7 @@ const READ: &[(&str, &[&str])] = &[(
     &[
         "/alarms",
         "/charging",
+        "/charging/{supi}",
         "/data-networks",
         "/events",
         "/events/recent",
@@ -154,15 +155,14 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/location-requests/{id}/stop", "location-request.stop", Neither, No),
     ("DELETE", "/location-requests/{id}", "location-request.remove", Neither, No),
     ("POST", "/gnbs/{id}/release", "gnb.release", After, No),
-    ("POST", "/alarms/{id}/acknowledgement", "alarm.acknowledge", After, No),
+    ("POST", "/alarms/{id}/acknowledgement", "alarm.acknowledge", Both, No),
     ("POST", "/traces", "trace.start", After, No),
     ("POST", "/traces/live", "trace.start", After, No),
     ("POST", "/captures", "capture.start", After, No),
     ("DELETE", "/captures", "capture.stop", After, No),
     ("POST", "/user-plane/renewal", "user-plane.renew", After, No),
-    // The account changes with each use.
-    ("PUT", "/charging/{supi}", "charging.set", Both, No),
-    ("PUT", "/functions/{name}/draining", "function.drain", After, No),
+    ("PUT", "/charging/{supi}", "charging.set", Both, Needed),
+    ("PUT", "/functions/{name}/draining", "function.drain", Both, No),
     ("POST", "/lab-runs", "lab-run.start", Neither, No),
     ("DELETE", "/jobs/{id}", "job.cancel", After, No),
     ("PUT", "/slices", "slices.change", Both, Needed),
@@ -415,10 +415,22 @@ fn of_network(walk: &Walk) -> Result<()> {
     walk.change("DELETE", "/captures", Value::Null, "")?;
     walk.ended(&job)?;
     walk.change("POST", "/user-plane/renewal", json!({}), "")?;
-    let quota = json!({"bytes": 1_000_000});
-    walk.change_at("PUT", "/charging/{supi}", &format!("/charging/{supi}"), quota, "")?;
-    let (template, body) = ("/functions/{name}/draining", json!({"draining": false}));
-    walk.change_at("PUT", template, "/functions/amf/draining", body, "")?;
+    let (path, quota) = (format!("/charging/{supi}"), |n: u64| json!({"bytes": n}));
+    let read = walk.api.request("GET", &path, None)?.expect(200)?.tag()?;
+    walk.change_at("PUT", "/charging/{supi}", &path, quota(1_000_000), &path)?;
+    // The tag that was read before that change is stale, and its quota is not set.
+    let stale = walk.api.with("if-match", &read).request("PUT", &path, Some(quota(5)))?;
+    ensure!(stale.expect(412)?.body["remedy"].to_string().contains("read it again"));
+    let account = &walk.api.get(&path)?["accounts"][supi];
+    ensure!(account["left"] == 1_000_000, "{account}");
+    let template = "/functions/{name}/draining";
+    for draining in [true, false] {
+        let body = json!({"draining": draining});
+        walk.change_at("PUT", template, "/functions/nssf/draining", body, "")?;
+        let log = walk.api.get("/audit?action=function.drain&limit=1")?;
+        let (before, after) = (&log["items"][0]["before"], &log["items"][0]["after"]);
+        ensure!(before["draining"] == !draining && after["draining"] == draining, "{log}");
+    }
     let job = walk.change("POST", "/lab-runs", json!({"experiment": "sbi"}), "")?;
     walk.ended(&job)?;
 
@@ -520,6 +532,24 @@ fn site_for_changes(name: &str) -> Result<(Site, CoreProcess)> {
     Ok((site, core))
 }
 
+/// Each POST of the description has the header parameter `Idempotency-Key` once, and no other
+/// operation has it.
+fn every_post_describes_its_idempotency_key(api: &Caller) -> Result<()> {
+    let document = api.get("/openapi.json")?;
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        for (method, operation) in item.as_object().context("operations")? {
+            let parameters = operation["parameters"].as_array();
+            let is_key = |it: &&Value| it["name"] == "Idempotency-Key" && it["in"] == "header";
+            let keys: Vec<_> = parameters.into_iter().flatten().filter(is_key).collect();
+            ensure!(keys.len() == usize::from(method == "post"), "{method} {path}: {keys:?}");
+            let is_whole =
+                |key: &&Value| key["schema"]["minLength"] == 8 && key["description"].is_string();
+            ensure!(keys.iter().all(is_whole), "{method} {path}: {keys:?}");
+        }
+    }
+    Ok(())
+}
+
 /// Each operation that is no GET: a stale entity tag is refused, a wrong idempotency key is
 /// noticed, and the audit log has the change with the values before and after, without secrets.
 #[test]
@@ -533,6 +563,7 @@ fn every_change_compares_entity_tags_and_is_in_the_audit_log() {
         let listed = listed.chain(OTHERS.iter().copied());
         let listed: BTreeSet<_> = listed.map(|(m, p)| (m.to_string(), p.to_string())).collect();
         ensure!(changes == listed, "{:?}", changes.symmetric_difference(&listed));
+        every_post_describes_its_idempotency_key(&api)?;
         for (method, path) in changes.iter().filter(|(method, _)| method == "POST") {
             let refused = api.with("idempotency-key", "short");
             let refused = refused.request(method, &nothing(path), Some(json!({})))?.expect(400)?;

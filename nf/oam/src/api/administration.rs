@@ -1,6 +1,6 @@
 //! Users, API tokens, the audit log, backups and certificates.
 use crate::accounts::{self, ApiToken, Role, Scope, User};
-use crate::audit::AuditEntry;
+use crate::audit::{AuditEntries, AuditEntry, AuditFilter};
 use crate::caller::{Caller, Via};
 use crate::jobs::Job;
 use crate::page::{self, Body, Query};
@@ -126,6 +126,21 @@ pub struct AuditQuery {
     /// Number of entries, at most 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
+    /// Only changes by this user: `who` of the entry.
+    #[param(example = "admin")]
+    user: Option<String>,
+    /// Only this action, or the actions that begin with this word: `what` of the entry.
+    #[param(example = "subscriber")]
+    action: Option<String>,
+    /// Only changes of this: `target` of the entry.
+    #[param(example = "imsi-001010000000001")]
+    target: Option<String>,
+    /// Only changes at this time or later, in seconds since 1970.
+    #[param(example = 1_764_000_000)]
+    from: Option<u64>,
+    /// Only changes at this time or before, in seconds since 1970.
+    #[param(example = 1_764_086_400)]
+    to: Option<u64>,
 }
 
 /// A page of the audit log, the latest first.
@@ -136,7 +151,7 @@ pub struct AuditPage {
     /// Cursor of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// Whether the hashes of the page fit: no entry of it was changed or removed.
+    /// Whether the hashes fit: no entry of the page, or between them, was changed or removed.
     intact: bool,
 }
 
@@ -369,6 +384,8 @@ pub async fn remove_token(
 }
 
 /// Read the audit log
+///
+/// With a filter, a page may have fewer entries than `limit`, or none, and `next`.
 #[utoipa::path(
     get, path = "/audit", tag = "administration", params(AuditQuery),
     responses(
@@ -389,10 +406,16 @@ pub async fn audit(
             Failure::field("cursor", "not a cursor", "send `next` of the page before")
         })?),
     };
+    let AuditQuery { user, action, target, from, to, .. } = query;
+    if let (Some(from), Some(to)) = (from, to)
+        && from > to
+    {
+        return Err(Failure::field("from", "it is after `to`", "write a time before `to`"));
+    }
+    let filter = AuditFilter { user, action, target, from, to };
     let shared = oam.clone();
-    let (items, intact) = oam.store(move |store| shared.audit().list(store, before, limit)).await?;
-    let last = items.last().map(|entry| entry.number).filter(|number| *number > 1);
-    let next = last.filter(|_| items.len() == limit);
+    let read = oam.store(move |store| shared.audit().list(store, before, limit, &filter)).await?;
+    let AuditEntries { entries: items, next, is_intact: intact } = read;
     Ok(Json(AuditPage { next: next.map(|n| page::write_cursor(&n.to_string())), items, intact }))
 }
 

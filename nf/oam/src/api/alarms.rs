@@ -6,7 +6,7 @@ use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// List raised alarms
@@ -40,8 +40,9 @@ pub async fn acknowledge(
     Path(id): Path<String>,
     caller: Caller,
 ) -> Result<Json<Alarm>, Failure> {
-    let alarm = oam.monitor.acknowledge(&id, &caller.name);
-    let alarm = alarm.ok_or_else(|| Failure::not_found(format!("no alarm {id} is raised")))?;
-    oam.record(&caller, "alarm.acknowledge", id, Value::Null, json!(alarm)).await?;
-    Ok(Json(alarm))
+    let alarms = oam.monitor.acknowledge(&id, &caller.name);
+    let (before, after) =
+        alarms.ok_or_else(|| Failure::not_found(format!("no alarm {id} is raised")))?;
+    oam.record(&caller, "alarm.acknowledge", id, json!(before), json!(after)).await?;
+    Ok(Json(after))
 }

@@ -70,7 +70,7 @@ pub async fn network(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure
     put, path = "/functions/{name}/draining", tag = "network", request_body = Draining,
     params(("name" = String, Path, example = "amf")),
     responses(
-        (status = 200, body = Object, description = "whether it is drained now"),
+        (status = 200, body = Object, description = "whether it is drained now, and was before"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "no such function runs in this core"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
@@ -89,7 +89,8 @@ pub async fn drain(
     }
     let command = if body.draining { "drain" } else { "undrain" };
     let answer = oam.core.ask(&name, format!("{command}/{name}")).await?;
+    let before = json!({"draining": answer["draining_before"]});
     let after = json!({"draining": body.draining});
-    oam.record(&caller, "function.drain", name, Value::Null, after).await?;
+    oam.record(&caller, "function.drain", name, before, after).await?;
     Ok(Json(answer))
 }

@@ -53,8 +53,6 @@ pub async fn list(State(oam): State<Arc<Oam>>) -> Json<Vec<LocationRequest>> {
 /// The UE is located at once and at each interval. Events `position` show each outcome.
 #[utoipa::path(
     post, path = "/location-requests", tag = "ues", request_body = PeriodicRequest,
-    params(("Idempotency-Key" = Option<String>, Header,
-        description = "sent again, the request does nothing twice")),
     responses(
         (status = 201, body = LocationRequest, description = "started"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",

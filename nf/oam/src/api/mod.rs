@@ -25,7 +25,7 @@ mod user_plane;
 
 use crate::authentication::admit;
 use crate::console;
-use crate::idempotency::once;
+use crate::idempotency::{self, once};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::extract::{DefaultBodyLimit, Request};
@@ -137,7 +137,7 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(user_plane::capture, user_plane::end_capture))
         .routes(routes!(user_plane::renew))
         .routes(routes!(user_plane::charging))
-        .routes(routes!(user_plane::set_charging))
+        .routes(routes!(user_plane::charging_of, user_plane::set_charging))
         .routes(routes!(overview::overview))
         .routes(routes!(overview::events))
         .routes(routes!(overview::recent_events))
@@ -179,7 +179,11 @@ fn of_configuration() -> OpenApiRouter<Arc<Oam>> {
 
 /// The OpenAPI 3.1 description of all operations.
 pub fn document() -> utoipa::openapi::OpenApi {
-    named(operations().into_openapi())
+    let mut document = operations().into_openapi();
+    for item in document.paths.paths.values_mut() {
+        item.post.as_mut().into_iter().for_each(idempotency::describe);
+    }
+    named(document)
 }
 
 /// Gives each operation an identity of its method and path: functions of several modules have the

@@ -330,8 +330,6 @@ async fn work(
 /// cancelled has changed the subscribers that it shows as done.
 #[utoipa::path(
     post, path = "/subscriber-changes", tag = "subscribers", request_body = ManyChange,
-    params(("Idempotency-Key" = Option<String>, Header,
-        description = "sent again, the request does nothing twice")),
     responses(
         (status = 202, body = Job, description = "the job, see /jobs/{id}"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",

@@ -49,8 +49,6 @@ fn auto() -> String {
 /// are new or changed with the fields that differ, and the lost fields. All are imported or none.
 #[utoipa::path(
     post, path = "/subscriber-imports", tag = "subscribers", request_body = ImportRequest,
-    params(("Idempotency-Key" = Option<String>, Header,
-        description = "sent again, the request does nothing twice")),
     responses(
         (status = 202, body = Job, description = "the job, see /jobs/{id}"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",

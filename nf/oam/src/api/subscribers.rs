@@ -132,8 +132,9 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
         }
     }
     if is_descending && after.is_empty() {
-        // No SUPI has 16 digits, so this one sorts behind all that begin with the prefix.
-        after = format!("{prefix}{}", "9".repeat(16 - search.len()));
+        // The last printable character of ASCII: this sorts behind all SUPIs with the prefix, and
+        // may be in a cursor.
+        after = format!("{prefix}{}", "~".repeat(16));
     }
     let is_filtered = !filter.is_empty();
     let mut scanned = 0;
@@ -212,8 +213,6 @@ pub async fn list(
 /// Add a subscriber
 #[utoipa::path(
     post, path = "/subscribers", tag = "subscribers", request_body = SubscriberBody,
-    params(("Idempotency-Key" = Option<String>, Header,
-        description = "sent again, the request does nothing twice")),
     responses(
         (status = 201, body = SubscriberView, description = "added",
             headers(("ETag" = String, description = "for If-Match"))),
@@ -486,6 +485,11 @@ mod tests {
         let descending = found(r#"{"search": "00101000000002", "order": "desc"}"#);
         let ascending = found(r#"{"search": "00101000000002"}"#);
         assert!(descending.iter().eq(ascending.iter().rev()), "{descending:?}");
+        let all = found(r#"{"limit": 1000}"#);
+        let descending = found(r#"{"limit": 1000, "order": "desc"}"#);
+        assert!(!all.is_empty() && descending.iter().eq(all.iter().rev()), "{descending:?}");
+        let none = found(r#"{"search": "nai-a.long.name@realm.example", "order": "desc"}"#);
+        assert!(none.is_empty(), "{none:?}");
         for order in ["asc", "desc"] {
             let whole = json!({"search": "001010000000025", "order": order}).to_string();
             assert_eq!(found(&whole), ["imsi-001010000000025"]);

@@ -1,13 +1,15 @@
 //! The user plane: counters, drops, tables, traces and captures; and charging.
 use super::subscribers::check_supi;
 use crate::caller::Caller;
+use crate::core_access::AccessError;
 use crate::jobs::{Job, Running};
-use crate::page::Body;
+use crate::page::{self, Body};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
-use http::StatusCode;
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -341,12 +343,50 @@ pub async fn charging(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failur
     Ok(Json(oam.core.ask("chf", "charging".into()).await?))
 }
 
+/// How often the quota of a subscriber was set, and the entity tag of that. Usage changes neither.
+fn version_of(oam: &Oam, supi: &str, charging: &Value) -> (u64, String) {
+    let version = charging["accounts"][supi]["version"].as_u64().unwrap_or(0);
+    (version, oam.tag(&json!({"charging": supi, "version": version})))
+}
+
+/// Show charging of a subscriber
+///
+/// The ETag is that of the quota: it changes when a quota is set, not with usage.
+#[utoipa::path(
+    get, path = "/charging/{supi}", tag = "network",
+    params(("supi" = String, Path, example = "imsi-001010000000001")),
+    responses(
+        (status = 200, body = Object, description = "the account, if there is one, and records",
+            headers(("ETag" = String, description = "for If-Match"))),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "no CHF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the CHF does not answer"),
+    )
+)]
+pub async fn charging_of(
+    State(oam): State<Arc<Oam>>,
+    Path(supi): Path<String>,
+) -> Result<Response, Failure> {
+    check_supi(&supi)?;
+    let shown = oam.core.ask("chf", format!("charging/{supi}")).await?;
+    Ok(page::tagged(&version_of(&oam, &supi, &shown).1, shown))
+}
+
 /// Set the quota of a subscriber
 #[utoipa::path(
     put, path = "/charging/{supi}", tag = "network", request_body = Quota,
-    params(("supi" = String, Path, example = "imsi-001010000000001")),
+    params(
+        ("supi" = String, Path, example = "imsi-001010000000001"),
+        ("If-Match" = String, Header, description = "the ETag that was read, or *"),
+    ),
     responses(
-        (status = 200, body = Object, description = "the account"),
+        (status = 200, body = Object, description = "the account",
+            headers(("ETag" = String, description = "for If-Match"))),
+        (status = 412, body = ProblemDetails, content_type = "application/problem+json",
+            description = "another quota was set meanwhile"),
+        (status = 428, body = ProblemDetails, content_type = "application/problem+json",
+            description = "If-Match is missing"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "no CHF runs in this core"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
@@ -357,13 +397,28 @@ pub async fn set_charging(
     State(oam): State<Arc<Oam>>,
     Path(supi): Path<String>,
     caller: Caller,
+    headers: HeaderMap,
     Body(quota): Body<Quota>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Response, Failure> {
     check_supi(&supi)?;
+    let wanted = page::if_match(&headers)?;
     let bytes = quota.bytes.map_or("unlimited".to_string(), |bytes| bytes.to_string());
     let before = oam.core.ask("chf", format!("charging/{supi}")).await?;
-    let after = oam.core.ask("chf", format!("charging/{supi}/{bytes}")).await?;
+    let (version, tag) = version_of(&oam, &supi, &before);
+    if !page::matches(&wanted, &tag) {
+        return Err(Failure::stale());
+    }
+    let question = match wanted.trim() {
+        "*" => format!("charging/{supi}/{bytes}"),
+        // The CHF compares once more: another quota may be set since `before` was read.
+        _ => format!("charging/{supi}/{bytes}/{version}"),
+    };
+    let after = oam.core.ask("chf", question).await.map_err(|error| match error {
+        AccessError::Refused { status: 412, .. } => Failure::stale(),
+        other => other.into(),
+    })?;
+    let (_, tag) = version_of(&oam, &supi, &after);
     let account = |value: &Value| value["accounts"].clone();
     oam.record(&caller, "charging.set", supi, account(&before), account(&after)).await?;
-    Ok(Json(after))
+    Ok(page::tagged(&tag, after))
 }
