@@ -1,4 +1,5 @@
 // Elements without markup in strings: text is always text.
+import { T } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "rect", "circle", "ellipse", "line", "text", "g", "image", "title", "polyline"]);
@@ -100,6 +101,10 @@ export function showProblem(form, problem, at) {
   first?.focus();
   return Boolean(first);
 }
+
+// A stale edit: nothing was overwritten, and `load` shows the current version.
+export const conflict = (load) => h("div", { class: "cause", role: "alert" }, h("p", {}, T.conflict),
+  h("button", { type: "button", onclick: load }, T.theirs));
 
 export function time(seconds) {
   return new Date(seconds * 1000).toISOString().replace("T", " ").slice(0, 19);

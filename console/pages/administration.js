@@ -1,6 +1,6 @@
 // Users, API tokens, the audit log, backup, certificates and version.
 import { call, get, job, post } from "../api.js";
-import { field, fill, h, say, showProblem, table, time } from "../dom.js";
+import { conflict, field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
 
@@ -20,19 +20,30 @@ export async function administration(at, _, context) {
 }
 
 async function users() {
-  const listed = h("div"); const problem = h("div");
+  const listed = h("div"); const stale = h("div"); const problem = h("div");
+  let tag = null;
   async function show() {
-    const all = await get("/users");
+    const { value: all, tag: current } = await call("GET", "/users");
+    tag = current; fill(stale);
     update(listed, table(T.users, [T.name, T.role, ""], all.map((user) => [user.name,
       h("select", { "aria-label": `${T.role}: ${user.name}`, value: user.role, onchange: async (event) => {
-        try { await call("PATCH", `/users/${user.name}`, { role: event.target.value }); say(T.done); } catch (error) { say(error.detail); }
-        show();
+        await change("PATCH", user, { role: event.target.value });
       } }, ROLES.map((role) => h("option", { value: role, selected: role === user.role }, role))),
       h("button", { class: "danger", "aria-label": `${T.remove}: ${user.name}`, onclick: async () => {
         if (!confirm(`${T.remove}: ${user.name}?`)) return;
-        try { await call("DELETE", `/users/${user.name}`); } catch (error) { say(error.detail); }
-        show();
+        await change("DELETE", user);
       } }, T.remove)]), T.nothing, all.map((user) => user.name)));
+  }
+  // Changes a user if no user was changed since they were read.
+  async function change(method, user, body) {
+    try {
+      await call(method, `/users/${encodeURIComponent(user.name)}`, body, { "if-match": tag, "content-type": "application/json" });
+      say(T.done);
+    } catch (error) {
+      if (error.status === 412) { fill(stale, conflict(() => show().then(() => listed.querySelector("select")?.focus()))); return; }
+      say(error.detail);
+    }
+    await show();
   }
   const form = h("form", { onsubmit: async (event) => {
     event.preventDefault();
@@ -44,7 +55,7 @@ async function users() {
   field("password", T.firstPassword, { type: "password", autocomplete: "new-password", required: true }), problem,
   h("div", { class: "buttons" }, h("button", { class: "main" }, T.addUser)));
   await show();
-  return h("section", {}, h("h2", {}, T.users), listed, form);
+  return h("section", {}, h("h2", {}, T.users), listed, stale, form);
 }
 
 async function tokens() {
@@ -95,12 +106,29 @@ async function certificates() {
     h("span", { class: c.days < 30 ? "bad" : null }, T.validFor(c.days)), until(c.days)]), T.nothing));
 }
 
+// Entries in pages, the latest first.
 async function audit() {
-  const page = await get("/audit?limit=50");
+  const chain = h("p"); const listed = h("div"); const end = h("p", { class: "soft", role: "status" });
+  const items = []; let next = null; let intact = true;
   const shown = (value) => JSON.stringify(value, null, 1);
   const more = (entry) => (entry.before === null && entry.after === null ? "–" : h("details", {}, h("summary", {}, T.detailsOf(entry.number)),
     entry.before !== null && [h("div", { class: "soft" }, T.before), h("pre", { tabindex: 0 }, shown(entry.before))],
     entry.after !== null && [h("div", { class: "soft" }, T.after), h("pre", { tabindex: 0 }, shown(entry.after))]));
-  return h("section", {}, h("h2", {}, T.audit), h("p", { class: page.intact ? "good" : "bad" }, page.intact ? T.intact : T.notIntact),
-    table(T.audit, [T.when, T.who, T.what, T.target, ""], page.items.map((entry) => [time(entry.at), `${entry.who} (${entry.via})`, entry.what, entry.target, more(entry)]), T.nothing));
+  const older = h("button", { type: "button", onclick: async () => {
+    older.disabled = true;
+    try { await load(); } catch (error) { say(error.detail); }
+    older.disabled = false;
+    if (older.hidden) listed.querySelector(".scroll")?.focus(); else older.focus();
+  } }, T.olderEntries);
+  async function load() {
+    const page = await get(`/audit?limit=50${next ? `&cursor=${encodeURIComponent(next)}` : ""}`);
+    items.push(...page.items); next = page.next ?? null; intact &&= page.intact;
+    update(chain, h("span", { class: intact ? "good" : "bad" }, intact ? T.intact : T.notIntact));
+    update(listed, table(T.audit, [T.when, T.who, T.what, T.target, ""], items.map((entry) => [time(entry.at), `${entry.who} (${entry.via})`, entry.what, entry.target, more(entry)]),
+      T.nothing, items.map((entry) => entry.number)));
+    older.hidden = next === null;
+    fill(end, next === null && T.allEntries(items.length));
+  }
+  await load();
+  return h("section", {}, h("h2", {}, T.audit), chain, listed, end, h("div", { class: "buttons" }, older));
 }

@@ -1,6 +1,7 @@
 // The recorded messages of a UE as a ladder diagram, and as a table with the same content.
 import { call, get, job, post } from "../api.js";
 import { field, fill, h, showProblem, table } from "../dom.js";
+import { inPath } from "../supi.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
 
@@ -95,7 +96,7 @@ export function recorder(supi, context) {
     fill(problem); fill(result); button.disabled = true;
     let drawn = 0;
     try {
-      const started = await post(`/ues/${supi}/messages`, { seconds: Number(form.elements["record-seconds"].value) });
+      const started = await post(`/ues/${inPath(supi)}/messages`, { seconds: Number(form.elements["record-seconds"].value) });
       running = started.id; stop.hidden = false;
       state.textContent = T.recording(0);
       const ended = await job(started, (current) => {

@@ -2,8 +2,9 @@
 // Tracks of periodic requests, their accuracy over time, cells and TRPs.
 import { call, get, post } from "../api.js";
 import { plot } from "../chart.js";
-import { field, fill, h, say, showProblem, table } from "../dom.js";
+import { conflict, field, fill, h, say, showProblem, table } from "../dom.js";
 import { position } from "./ues.js";
+import { inPath, shortOf, supiOf } from "../supi.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
 
@@ -13,39 +14,42 @@ const HIGHEST = 544;
 // Single positions last while the console is open; tracks of periodic requests are the server's.
 const single = new Map();
 
-const digitsOf = (text) => text.replace(/\D/g, "");
-
 export async function map(at, [given], context) {
   const may = context.may("network");
-  let plan = await get("/plan").catch(() => null);
+  let plan = null; let tag = null;
+  async function loadPlan() {
+    try { ({ value: plan, tag } = await call("GET", "/plan")); } catch (problem) { if (problem.status !== 404) throw problem; }
+    size = await sizeOf(plan);
+  }
   const points = await get("/transmission-points").catch(() => []);
-  let size = await sizeOf(plan); let requests = []; let tracks = new Map(); let chosen = null;
+  let size = null; let requests = []; let tracks = new Map(); let chosen = null;
+  await loadPlan();
   const picture = h("div"); const told = h("div", { role: "status" }); const problem = h("div"); const problem2 = h("div");
   const listed = h("div"); const accuracy = h("div");
   const form = h("form", { class: "inline", onsubmit: async (event) => {
     event.preventDefault();
-    const digits = digitsOf(form.elements.supi.value);
+    const supi = supiOf(form.elements.supi.value);
     fill(told);
     try {
-      const located = await post(`/ues/imsi-${digits}/location`);
+      const located = await post(`/ues/${inPath(supi)}/location`);
       const shape = located.locationEstimate ?? {}; const ellipse = shape.uncertaintyEllipse;
       if (shape.point) {
         const found = { ms: Date.now(), latitude: shape.point.lat, longitude: shape.point.lon, semi_major: ellipse?.semiMajor ?? shape.uncertainty ?? 0,
           semi_minor: ellipse?.semiMinor ?? shape.uncertainty ?? 0, orientation: ellipse?.orientationMajor ?? 0 };
-        single.set(digits, [...(single.get(digits) ?? []), found].slice(-50));
+        single.set(supi, [...(single.get(supi) ?? []), found].slice(-50));
       }
       fill(told, position(located)); showProblem(form, {}, problem); fill(problem); draw();
     } catch (error) { showProblem(form, error, problem); }
-  } }, field("supi", T.locateUe, { inputmode: "numeric", required: true, value: digitsOf(given ?? "") }, T.imsi), h("button", { class: "main" }, T.locate));
+  } }, field("supi", T.locateUe, { required: true, value: shortOf(given ?? "") }, T.imsi), h("button", { class: "main" }, T.locate));
 
   const periodic = h("form", { class: "inline", novalidate: true, "aria-label": T.periodic, onsubmit: async (event) => {
     event.preventDefault();
     const value = (name) => periodic.elements[name].value;
     try {
-      const started = await post("/location-requests", { supi: `imsi-${digitsOf(value("periodic.supi"))}`, interval_s: Number(value("interval_s")), seconds: Number(value("seconds")) });
+      const started = await post("/location-requests", { supi: supiOf(value("periodic.supi")), interval_s: Number(value("interval_s")), seconds: Number(value("seconds")) });
       chosen = started.id; showProblem(periodic, {}, problem2); fill(problem2); await load();
     } catch (error) { showProblem(periodic, error.field === "supi" ? { ...error, field: "periodic.supi" } : error, problem2); }
-  } }, field("periodic.supi", T.imsi, { inputmode: "numeric", required: true, value: digitsOf(given ?? "") }),
+  } }, field("periodic.supi", T.imsi, { required: true, value: shortOf(given ?? "") }),
   field("interval_s", T.interval, { type: "number", min: 1, max: 3600, value: 5 }), field("seconds", T.duration, { type: "number", min: 1, max: 86400, value: 600 }),
   h("button", { class: "main" }, T.startPeriodic));
 
@@ -70,26 +74,26 @@ export async function map(at, [given], context) {
   }
 
   function draw() {
-    const all = [...[...single].map(([digits, track]) => [digits, track, false]),
-      ...[...tracks.values()].filter((one) => one.positions.length).map((one) => [digitsOf(one.supi), one.positions, one.id === chosen])];
+    const all = [...[...single].map(([supi, track]) => [shortOf(supi), track, false]),
+      ...[...tracks.values()].filter((one) => one.positions.length).map((one) => [shortOf(one.supi), one.positions, one.id === chosen])];
     const places = [...all.flatMap(([, track]) => track), ...points];
     const view = plan ? onPlan(plan, size) : onGrid(places);
     // Units of the picture for a pixel of the screen: marks and text have the same size in each plan.
     const [width, height] = view.size;
     const unit = Math.max(width / (picture.clientWidth || width), height / HIGHEST);
-    const marks = all.map(([digits, track, isChosen]) => {
+    const marks = all.map(([name, track, isChosen]) => {
       const last = track.at(-1); const line = track.map(view.place); const [x, y] = line.at(-1);
       const major = Math.max(view.scale * last.semi_major, 3 * unit); const minor = Math.max(view.scale * last.semi_minor, 3 * unit);
       return [line.length > 1 && h("polyline", { class: `track${isChosen ? " chosen" : ""}`, points: line.map((p) => p.join(",")).join(" ") }),
         line.slice(0, -1).map(([px, py]) => h("circle", { class: "past", cx: px, cy: py, r: 2.5 * unit })),
         h("ellipse", { class: "ellipse", cx: x, cy: y, rx: minor, ry: major, transform: `rotate(${last.orientation + view.turn} ${x} ${y})` }),
-        h("circle", { class: "node", cx: x, cy: y, r: 4 * unit }), h("text", { x: x + 8 * unit, y: y - 8 * unit }, digits)];
+        h("circle", { class: "node", cx: x, cy: y, r: 4 * unit }), h("text", { x: x + 8 * unit, y: y - 8 * unit }, name)];
     });
     const masts = points.map((point) => {
       const [x, y] = view.place(point);
       return [h("path", { class: "mast", d: `M${x} ${y - 8 * unit} l${7 * unit} ${13 * unit} h${-14 * unit} z` }), h("text", { class: "mast-name", x: x + 10 * unit, y: y + 14 * unit }, point.name)];
     });
-    const where = all.map(([digits, track]) => T.isAt(digits, track.at(-1).latitude.toFixed(5), track.at(-1).longitude.toFixed(5))).join("; ");
+    const where = all.map(([name, track]) => T.isAt(name, track.at(-1).latitude.toFixed(5), track.at(-1).longitude.toFixed(5))).join("; ");
     update(picture, !all.length && h("p", { class: "soft" }, T.noPosition),
       h("svg", { class: "picture map", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": all.length ? `${T.mapLabel}: ${where}` : T.noPosition }, view.back, masts.map(([mast]) => mast), marks, masts.map(([, name]) => name)),
       view.note && h("p", { class: "soft" }, view.note));
@@ -112,18 +116,20 @@ export async function map(at, [given], context) {
   }
 
   function planForm() {
-    const at2 = h("div"); let image = plan?.image ?? null;
+    const at2 = h("div"); let image = null;
     const reference = (n) => ["x", "y", "latitude", "longitude"].map((name) =>
-      field(`${name}${n}`, `${T.point(n)}: ${T[name === "x" ? "px" : name === "y" ? "py" : name]}`, { type: "number", step: "any", value: plan?.references[n - 1]?.[name] ?? "" }));
+      field(`${name}${n}`, `${T.point(n)}: ${T[name === "x" ? "px" : name === "y" ? "py" : name]}`, { type: "number", step: "any" }));
     const form2 = h("form", { onsubmit: async (event) => {
       event.preventDefault();
       const point = (n) => Object.fromEntries(["x", "y", "latitude", "longitude"].map((name) => [name, Number(form2.elements[`${name}${n}`].value)]));
       try {
         const made = { name: form2.elements.name.value, image: image ?? "", references: [point(1), point(2)] };
-        await call("PUT", "/plan", made);
-        plan = made; size = await sizeOf(plan); say(T.done); showProblem(form2, {}, at2); fill(at2); draw();
-      } catch (error) { showProblem(form2, error, at2); }
-    } }, h("p", { class: "soft" }, T.planHint), field("name", T.planName, { value: plan?.name ?? "" }),
+        await call("PUT", "/plan", made, tag ? { "if-match": tag } : {});
+        await loadPlan(); say(T.done); showProblem(form2, {}, at2); fill(at2); draw();
+      } catch (error) {
+        if (error.status === 412) fill(at2, conflict(theirs)); else showProblem(form2, error, at2);
+      }
+    } }, h("p", { class: "soft" }, T.planHint), field("name", T.planName),
     field("image", T.planImage, { type: "file", accept: "image/png,image/jpeg" }),
     h("div", { class: "grid" }, reference(1)), h("div", { class: "grid" }, reference(2)), at2,
     h("div", { class: "buttons" }, h("button", { class: "main" }, T.savePlan)));
@@ -132,6 +138,17 @@ export async function map(at, [given], context) {
       reader.onload = () => { image = reader.result; };
       if (form2.elements.image.files[0]) reader.readAsDataURL(form2.elements.image.files[0]);
     });
+    // The values of the plan that was read.
+    function show() {
+      image = plan?.image ?? null;
+      form2.elements.name.value = plan?.name ?? ""; form2.elements.image.value = "";
+      for (const n of [1, 2]) for (const name of ["x", "y", "latitude", "longitude"]) form2.elements[`${name}${n}`].value = plan?.references[n - 1]?.[name] ?? "";
+    }
+    async function theirs() {
+      try { await loadPlan(); } catch (error) { showProblem(form2, error, at2); return; }
+      show(); fill(at2); draw(); form2.elements.name.focus();
+    }
+    show();
     return h("section", {}, h("h2", {}, T.plan), form2);
   }
 }

@@ -2,6 +2,7 @@
 import { get, post } from "../api.js";
 import { spark } from "../chart.js";
 import { fill, h, rate, say, scrolling, time } from "../dom.js";
+import { inPath } from "../supi.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
 
@@ -74,7 +75,7 @@ export async function overview(at, _, context) {
 }
 
 function describe(kind, data) {
-  if (kind === "ue") return [h("time", {}, time(data.ms / 1000)), " ", h("a", { href: `#/ues/${encodeURIComponent(data.supi)}` }, data.supi), ` ${data.nf.toUpperCase()}: ${data.what}`];
+  if (kind === "ue") return [h("time", {}, time(data.ms / 1000)), " ", h("a", { href: `#/ues/${inPath(data.supi)}` }, data.supi), ` ${data.nf.toUpperCase()}: ${data.what}`];
   if (kind === "gnb") return T.gnbEvent(data);
   if (kind === "function") return `${data.name.toUpperCase()}: ${data.running ? T.running : T.notRunning}`;
   return T.alarmEvent(data);

@@ -1,6 +1,6 @@
 // Slices, data networks, QoS and uplink classifiers by their fields; the configuration file as text.
 import { call, post } from "../api.js";
-import { fill, h, say, showProblem, table } from "../dom.js";
+import { conflict, fill, h, say, showProblem, table } from "../dom.js";
 import { typed } from "../form.js";
 import { T } from "../text.js";
 
@@ -80,9 +80,6 @@ const report = (r) => [h("dl", {}, [["changed", r.changed], ["applied", r.applie
   [h("dt", {}, T[name]), h("dd", {}, list.join(", ") || T.nothingChanged)])),
 r.difference.length ? h("pre", { "aria-label": T.difference, tabindex: 0 }, r.difference.map((line) =>
   h("div", { class: line.startsWith("+") ? "good" : "bad" }, line))) : null];
-
-const conflict = (load) => h("div", { class: "cause", role: "alert" }, h("p", {}, T.conflict),
-  h("button", { type: "button", onclick: load }, T.theirs));
 
 async function section({ path, title, members, fields, summary }, may, saved) {
   let { value, tag } = await call("GET", path);

@@ -1,5 +1,6 @@
 // QoS flows and rules of N4 sessions, with their counters and throughput.
 import { h, rate, table } from "../dom.js";
+import { inPath } from "../supi.js";
 import { T } from "../text.js";
 
 // Throughput in bit/s of named counters: the difference of two readings.
@@ -30,4 +31,4 @@ export function rules(n4Sessions) {
 }
 
 // The session's UE as a link, if this core knows it.
-export const owner = (session, text) => (session.supi ? h("a", { href: `#/ues/${encodeURIComponent(session.supi)}` }, text) : text);
+export const owner = (session, text) => (session.supi ? h("a", { href: `#/ues/${inPath(session.supi)}` }, text) : text);

@@ -1,9 +1,10 @@
 // Subscribers: edit, groups, bulk import with a preview, SIM batches.
 import { call, get, job, key, post } from "../api.js";
-import { field, fill, h, say, showProblem, table, time } from "../dom.js";
+import { conflict, field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { typed } from "../form.js";
 import { rows } from "../table.js";
 import { groups, written } from "./groups.js";
+import { inPath, searchOf } from "../supi.js";
 import { T } from "../text.js";
 
 export async function subscribers(at, [supi], context) {
@@ -11,7 +12,7 @@ export async function subscribers(at, [supi], context) {
   const count = h("p", { class: "soft", "aria-live": "polite" });
   const list = rows({
     label: T.pages.subscribers, heads: [T.supi, T.msisdn, T.slices, T.dataNetworksAndGroups], path: "/subscribers",
-    cells: (s) => [h("a", { href: `#/subscribers/${s.supi}` }, s.supi), s.msisdn ?? "–",
+    cells: (s) => [h("a", { href: `#/subscribers/${inPath(s.supi)}` }, s.supi), s.msisdn ?? "–",
       s.slices.map((slice) => slice.sd ? `${slice.sst}-${slice.sd}` : slice.sst).join(", "),
       [[...new Set(s.slices.flatMap((slice) => slice.dnns.map((dnn) => dnn.name)))].join(", "),
         s.groups?.length ? ` · ${s.groups.join(", ")}` : ""].join("")],
@@ -19,11 +20,11 @@ export async function subscribers(at, [supi], context) {
   });
   const problem = h("div");
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
-    field("search", T.search, { type: "search", inputmode: "numeric" }, T.subscriberHint), field("group", T.group, { options: [["", T.anyGroup]] }),
+    field("search", T.search, { type: "search" }, T.subscriberHint), field("group", T.group, { options: [["", T.anyGroup]] }),
     h("button", { class: "main" }, T.search),
     context.may("subscribers") && h("a", { href: "#/subscribers/new" }, T.addSubscriber));
   async function load() {
-    const search = form.elements.search.value.trim();
+    const search = searchOf(form.elements.search.value);
     const group = form.elements.group.value;
     const filter = [["search", search], ["group", group]].filter(([, value]) => value).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`);
     try { await list.load(filter.join("")); fill(problem); }
@@ -142,7 +143,7 @@ async function edit(at, supi) {
       h("a", { href: "#/subscribers" }, T.cancel)));
   function draw(value) { values = typed(FIELDS, value); fill(controls, values.view); }
   async function load() {
-    const { value, tag: current } = await call("GET", `/subscribers/${supi}`);
+    const { value, tag: current } = await call("GET", `/subscribers/${inPath(supi)}`);
     tag = current;
     const { msisdn, ambr_uplink, ambr_downlink, slices, groups: of, service_area: area, ...others } = value;
     rest = others;
@@ -162,21 +163,20 @@ async function edit(at, supi) {
   }
   function fail(error) {
     if (error.status === 412) {
-      fill(problem, h("div", { class: "cause", role: "alert" }, h("p", {}, T.conflict),
-        h("button", { type: "button", onclick: () => load().then(() => form.elements.msisdn.focus()) }, T.theirs)));
+      fill(problem, conflict(() => load().then(() => form.elements.msisdn.focus())));
     } else showProblem(form, error, problem);
   }
   async function save(event) {
     event.preventDefault();
     try {
-      if (supi) await call("PUT", `/subscribers/${supi}`, body(), { "if-match": tag, "content-type": "application/json" });
+      if (supi) await call("PUT", `/subscribers/${inPath(supi)}`, body(), { "if-match": tag, "content-type": "application/json" });
       else await call("POST", "/subscribers", body(), { "idempotency-key": key() });
       say(T.done); location.hash = "#/subscribers";
     } catch (error) { fail(error); }
   }
   async function remove() {
     if (!confirm(T.confirmRemove(supi))) return;
-    try { await call("DELETE", `/subscribers/${supi}`, undefined, { "if-match": tag }); say(T.done); location.hash = "#/subscribers"; }
+    try { await call("DELETE", `/subscribers/${inPath(supi)}`, undefined, { "if-match": tag }); say(T.done); location.hash = "#/subscribers"; }
     catch (error) { fail(error); }
   }
   // Shown with its values, which would replace what a user has typed already.

@@ -6,6 +6,7 @@ import { field, fill, h, rate, say, table } from "../dom.js";
 import { rows } from "../table.js";
 import { recorder } from "./ladder.js";
 import { flows, meter, rules } from "./sessions.js";
+import { inPath, searchOf, supiOf } from "../supi.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
 
@@ -16,7 +17,7 @@ export async function ues(at, [supi], context) {
   const count = h("p", { class: "soft", "aria-live": "polite" });
   const list = rows({
     label: T.pages.ues, heads: [T.supi, T.state, T.gnb, T.sessions], path: "/ues",
-    cells: (ue) => [h("a", { href: `#/ues/${encodeURIComponent(ue.supi)}` }, ue.supi), ue.state, ue.gnb ?? "–", ue.sessions.join(", ") || "–"],
+    cells: (ue) => [h("a", { href: `#/ues/${inPath(ue.supi)}` }, ue.supi), ue.state, ue.gnb ?? "–", ue.sessions.join(", ") || "–"],
     count: (all, shown, part) => { count.textContent = T.ueCount(all, shown, part); },
   });
   const form = h("form", { class: "inline", role: "search", onsubmit: (event) => { event.preventDefault(); load(); } },
@@ -25,9 +26,9 @@ export async function ues(at, [supi], context) {
     field("gnb", T.gnb, {}), h("button", { class: "main" }, T.search));
   const look = h("form", { class: "inline", onsubmit: (event) => {
     event.preventDefault();
-    const digits = look.elements.imsi.value.replace(/\D/g, "");
-    if (digits) location.hash = `#/ues/imsi-${digits}`;
-  } }, field("imsi", T.lookUp, { inputmode: "numeric" }, T.imsi), h("button", {}, T.search));
+    const wanted = supiOf(look.elements.imsi.value);
+    if (wanted) location.hash = `#/ues/${inPath(wanted)}`;
+  } }, field("imsi", T.lookUp, {}, T.imsi), h("button", {}, T.search));
   const problem = h("div");
   let timer = null;
   const shown = async (reading) => {
@@ -37,8 +38,8 @@ export async function ues(at, [supi], context) {
   };
   const load = () => {
     clearTimeout(timer);
-    const filter = ["search", "state", "gnb"].filter((name) => form.elements[name].value.trim())
-      .map((name) => `&${name}=${encodeURIComponent(form.elements[name].value.trim())}`).join("");
+    const value = (name) => (name === "search" ? searchOf(form.elements.search.value) : form.elements[name].value.trim());
+    const filter = ["search", "state", "gnb"].filter(value).map((name) => `&${name}=${encodeURIComponent(value(name))}`).join("");
     return shown(list.load(filter));
   };
   form.elements.state.addEventListener("change", load);
@@ -62,7 +63,7 @@ async function one(at, supi, context) {
     if (danger && !confirm(T.confirmDeregister(supi))) return;
     fill(outcome, T.done.slice(0, 0));
     try {
-      const done = await post(`/ues/${supi}/${name}`);
+      const done = await post(`/ues/${inPath(supi)}/${name}`);
       if (name === "location") fill(outcome, position(done)); else { fill(outcome, done.done); say(done.done); }
     } catch (problem) { fill(outcome, h("p", { class: "error" }, problem.detail)); }
     load();
@@ -70,11 +71,11 @@ async function one(at, supi, context) {
 
   // They stay with the focus when the state changes.
   if (context.may("network")) fill(actions, act("release", T.release), act("paging", T.page), act("location", T.locate),
-    h("a", { class: "button", href: `#/map/${supi}` }, T.onMap), act("deregistration", T.deregister, true));
+    h("a", { class: "button", href: `#/map/${inPath(supi)}` }, T.onMap), act("deregistration", T.deregister, true));
 
   async function load() {
     try {
-      const ue = await get(`/ues/${supi}`);
+      const ue = await get(`/ues/${inPath(supi)}`);
       update(state, h("dl", {}, h("dt", {}, T.state), h("dd", {}, ue.state), h("dt", {}, T.gnb), h("dd", {}, ue.gnb ?? "–"),
         h("dt", {}, T.protocols), h("dd", {}, [ue.lpp, ue.lcs_upp].map((has) => (has ? T.yes : T.no)).join(" / "))));
       actions.hidden = false;
@@ -83,7 +84,7 @@ async function one(at, supi, context) {
       update(state, h("p", {}, problem.status === 404 ? T.notKnown : problem.detail));
     }
     await loadSessions();
-    const { items } = await get(`/ues/${supi}/history?last=200`).catch((problem) => ({ items: [], problem }));
+    const { items } = await get(`/ues/${inPath(supi)}/history?last=200`).catch((problem) => ({ items: [], problem }));
     update(history, items.length ? h("ol", { class: "timeline", "aria-label": `${T.historyOf} ${supi}` }, keyed(items).reverse().map(([entry, key]) => event(entry, key)))
       : h("p", { class: "soft" }, T.noHistory));
     update(ladder, items.length ? [h("p", { class: "soft" }, T.ladderHint), drawLadder(items.slice(-25))] : null);
@@ -92,7 +93,7 @@ async function one(at, supi, context) {
   // Throughput is the difference of two readings of the counters.
   const rates = new Map(); const measure = meter();
   async function loadSessions() {
-    const found = await get(`/ues/${supi}/sessions`).catch(() => []);
+    const found = await get(`/ues/${inPath(supi)}/sessions`).catch(() => []);
     const now = performance.now();
     for (const s of found) {
       const sum = (way) => s.user_plane.reduce((all, n4) => all + n4[way].bytes, 0);

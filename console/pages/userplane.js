@@ -52,7 +52,7 @@ export async function userplane(at, _, context) {
       h("div", { class: "grid wide" },
         table(T.dropsByReason, [T.why, T.packets], pairs(top.drops), T.nothing),
         table(T.tables, [T.name, T.used, T.ofCapacity, "%"], top.tables.map((t) => [t.table, t.used, t.capacity, t.capacity ? ((100 * t.used) / t.capacity).toFixed(1) : "–"]), T.nothing),
-        table(T.board, [T.name, T.value], [...pairs(top.board), ...(top.governor ? pairs(top.governor) : [[T.governor, T.off]])], T.nothing),
+        table(T.board, [T.name, T.value], [...pairs(top.board), ...((top.board?.temperature ?? null) === null ? [[T.temperature, T.noSensor]] : []), ...(top.governor ? pairs(top.governor) : [[T.governor, T.off]])], T.nothing),
         table(T.latencies, [T.name, T.value], pairs(top.latencyNs), T.nothing)),
       heat.length > 1 && plot([{ name: T.temperature, points: heat }], T.overTime(T.temperature), (value) => `${Number(value.toPrecision(3))} °C`),
       table(T.topSessions, [T.address, T.uplink, T.downlink, "SEID"], top.sessions.map((s) => [owner(s, s.ue), T.packetsBytes(s.uplink), T.packetsBytes(s.downlink), s.seid]), T.nothing, top.sessions.map((s) => s.seid)));

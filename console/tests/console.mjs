@@ -111,6 +111,22 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("link", { name: "Cancel" }).click();
   await page.getByRole("link", { name: "imsi-001010000002001" }).waitFor();
 
+  step("a subscriber whose SUPI is a network-specific identifier");
+  await page.getByRole("link", { name: "Add a subscriber" }).click();
+  await page.locator("#f-supi").fill("nai-sensor@plant.example");
+  await page.locator("#f-key").fill("465B5CE8B199B49FAA5F0A2EE238A6BC");
+  await page.locator("#f-opc").fill("E8ED289DEBA952E4283B54E88E6183CA");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Subscribers", level: 1 }).waitFor();
+  await page.locator("#f-search").fill("sensor@plant.example");
+  await page.locator("#f-search").press("Enter");
+  await page.getByText("imsi-001010000002001", { exact: true }).first().waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "nai-sensor@plant.example" }).click();
+  await page.getByRole("heading", { name: "Change: nai-sensor@plant.example" }).waitFor();
+  assert.equal(await page.getByLabel("UE AMBR uplink").inputValue(), "1 Gbps");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: "imsi-001010000002001" }).waitFor();
+
   step("a group, and a change of many with a preview");
   const many = page.locator("section", { has: page.getByRole("heading", { name: "Groups and changes of many" }) });
   await many.getByLabel("First digits of the IMSI").fill("00101000000100");
@@ -239,6 +255,13 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   const reason = await page.locator(".cause").first().innerText();
   assert.match(reason, /SIM|K and OPc|subscriber/, reason);
   await checkBoth("refused");
+  await go("UEs");
+  const ofIdentifier = page.waitForResponse((response) => new URL(response.url()).pathname === "/api/v1/ues/nai-sensor%40plant.example");
+  await page.getByLabel("Look up a UE that was refused").fill("sensor@plant.example");
+  await page.getByLabel("Look up a UE that was refused").press("Enter");
+  await page.getByRole("heading", { name: "nai-sensor@plant.example" }).waitFor();
+  assert.equal((await ofIdentifier).status(), 404);
+  await page.getByText("The AMF does not know this UE.", { exact: false }).waitFor();
 
   step("trace");
   await go("User plane");
@@ -254,6 +277,10 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await please("traffic");
   await flowSeenHere;
   await counted.first().waitFor();
+  const board = page.getByRole("region", { name: "Temperature and governor" });
+  await board.getByRole("row", { name: /^temperature [1-9]\d*(\.\d+)?$/ }).waitFor();
+  await board.getByRole("row", { name: /^state rests, .* set point 75\.0 °C$/ }).waitFor();
+  await page.getByRole("img", { name: /^Temperature over the last minutes/ }).waitFor();
   await check("user-plane");
   await page.getByRole("img", { name: /^Throughput over the last minutes/ }).waitFor();
   await checkDark("user-plane");
@@ -280,6 +307,19 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   }
   await page.getByRole("button", { name: "Save the plan" }).click();
   await page.locator("svg.map image").waitFor({ state: "attached" });
+  await please("change the plan");
+  const ofPlan = page.locator("section", { has: page.getByRole("heading", { name: "Plan", exact: true }) });
+  await ofPlan.getByLabel("Name of the plan").fill("second floor");
+  await ofPlan.getByRole("button", { name: "Save the plan" }).click();
+  await ofPlan.getByText("Someone else changed this meanwhile").waitFor();
+  await check("map-conflict");
+  await ofPlan.getByRole("button", { name: "Load the current version" }).click();
+  await ofPlan.getByText("Someone else changed this meanwhile").waitFor({ state: "detached" });
+  assert.equal(await ofPlan.getByLabel("Name of the plan").inputValue(), "first floor");
+  assert.equal(await page.locator("#f-x2").inputValue(), "600");
+  await ofPlan.getByLabel("Name of the plan").fill("ground floor");
+  await Promise.all([reads("/plan", 2), ofPlan.getByRole("button", { name: "Save the plan" }).click()]);
+  assert.equal(await ofPlan.getByRole("alert").count(), 0);
   const periodic = page.getByRole("form", { name: "Locate periodically" });
   await periodic.getByLabel("IMSI").fill("001010000000001");
   await periodic.getByLabel("Interval in seconds").fill("0");
@@ -296,6 +336,33 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("cell", { name: "stopped" }).waitFor();
   await page.getByRole("heading", { level: 1 }).evaluate((heading) => heading.scrollIntoView());
   await checkDark("map");
+
+  step("TRPs on the map");
+  await please("register with multi-RTT");
+  await page.getByLabel("Locate a UE").fill("001010000000003");
+  await page.getByRole("button", { name: "Locate", exact: true }).click();
+  await page.locator("svg.map text", { hasText: "001010000000003" }).waitFor();
+  await go("Radio");
+  await go("Map");
+  await page.getByRole("region", { name: "Cells and TRPs" }).getByRole("row", { name: /^TRP 1 gNB 11 54\.092400 12\.099100$/ }).waitFor();
+  for (const name of ["TRP 1", "TRP 2", "TRP 3"]) await page.locator("svg.map text.mast-name", { hasText: name }).waitFor();
+  assert.equal(await page.locator("svg.map path.mast").count(), 4, "a cell and three TRPs");
+  await checkBoth("map-trps");
+  const ofLocation = page.waitForResponse((response) => new URL(response.url()).pathname === "/api/v1/ues/nai-sensor%40plant.example/location");
+  await page.getByLabel("Locate a UE").fill("sensor@plant.example");
+  await page.getByRole("button", { name: "Locate", exact: true }).click();
+  assert.equal((await ofLocation).ok(), false, "a UE that is not registered");
+
+  step("a UE is found by its MSISDN");
+  await please("change the MSISDN");
+  await go("UEs");
+  await page.getByRole("link", { name: "imsi-001010000000003" }).waitFor();
+  await page.locator("#f-search").fill("491700000099");
+  await page.getByRole("link", { name: "imsi-001010000000003" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "imsi-001010000000001" }).waitFor();
+  await page.getByText("1 UE matches", { exact: false }).waitFor();
+  await page.locator("#f-search").fill("sensor@plant.example");
+  await page.getByText("0 UEs match", { exact: false }).waitFor();
 
   step("a slice and a policy are changed by their fields");
   await go("Services and policies");
@@ -333,7 +400,18 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await slices.getByRole("button", { name: "Save" }).click();
   await slices.getByText("network.slices").first().waitFor();
   await page.getByRole("cell", { name: "0000a7" }).waitFor();
-  await open("Data networks"); await open("Uplink classifiers");
+  await open("Data networks");
+  const classifiers = await open("Uplink classifiers");
+  await classifiers.getByRole("button", { name: "Add a classifier" }).click();
+  await classifiers.getByLabel("Tracking area codes").fill("1");
+  await classifiers.getByLabel("Traffic that leaves there").fill("no filter");
+  await classifiers.getByRole("button", { name: "Preview the change" }).click();
+  await page.locator('[id^="e-classifiers[0].local"]').filter({ hasText: /\S/ }).waitFor();
+  await check("classifiers-invalid");
+  await classifiers.getByLabel("Traffic that leaves there").fill("permit out ip from 10.98.0.0/16 to assigned");
+  await classifiers.getByRole("button", { name: "Save" }).click();
+  await classifiers.getByText("smf.branching").first().waitFor();
+  await page.getByRole("region", { name: "Uplink classifiers" }).getByRole("row", { name: /^internet \S+:8805 1 permit out ip from 10\.98\.0\.0\/16 to assigned$/ }).waitFor();
   await checkDark("policies");
   await page.getByText("Change: Configuration file", { exact: true }).click();
   const text = page.getByLabel("Configuration file");
@@ -369,6 +447,15 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
     });
     assert.equal(await role.inputValue(), name);
   }
+  await please("change a user");
+  await role.selectOption("administrator");
+  await users.getByText("Someone else changed this meanwhile").waitFor();
+  await check("users-conflict");
+  await users.getByRole("button", { name: "Load the current version" }).click();
+  await users.getByText("Someone else changed this meanwhile").waitFor({ state: "detached" });
+  assert.equal(await role.inputValue(), "operator", "the change of another administrator");
+  await Promise.all([reads("/users", 1), role.selectOption("viewer")]);
+  assert.equal(await role.inputValue(), "viewer");
   const tokens = page.locator("section", { has: page.getByRole("heading", { name: "API tokens" }) });
   await tokens.getByLabel("Name").fill("grafana");
   await tokens.getByRole("button", { name: "Make a token" }).click();
@@ -388,6 +475,27 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
     await page.locator("details > summary").first().click();
     await check("administration-dark");
   });
+
+  step("all pages of the audit log");
+  await please("change many times");
+  const entries = await page.evaluate(async () => (await (await fetch("/api/v1/audit?limit=1")).json()).items[0].number);
+  await go("Overview");
+  await go("Administration");
+  const log = page.locator("section", { has: page.getByRole("heading", { name: "Audit log" }) });
+  const older = log.getByRole("button", { name: "Older entries" });
+  const shownEntries = () => log.locator("tbody tr").count();
+  await older.waitFor();
+  assert.equal(await shownEntries(), 50);
+  while (await older.isVisible()) {
+    const before = await shownEntries();
+    await older.click();
+    await page.waitForFunction((n) => document.querySelectorAll('[data-key="table Audit log"] tbody tr').length > n, before);
+    await page.waitForTimeout(100);
+  }
+  assert.equal(await shownEntries(), entries, "entries of the audit log");
+  await log.getByText(`All ${entries} entries are shown.`).waitFor();
+  await log.getByText("The chain of hashes is intact.").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Audit log");
 
   step("overview, dark, phone, wall");
   await go("Overview");

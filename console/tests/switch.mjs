@@ -17,6 +17,11 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
   assert.match(await value("Sessions on the switch").innerText(), /^0 \//);
   assert.equal(await offload.getByRole("row").count(), 0, "a session has moved already");
 
+  step("a board without sensors");
+  const board = page.getByRole("region", { name: "Temperature and governor" });
+  await board.getByRole("row", { name: "Temperature The board has no sensor of it." }).waitFor();
+  await board.getByRole("row", { name: "governor off" }).waitFor();
+
   step("it moves while it is hot, and back when it is cold");
   const moves = offload.getByRole("region", { name: "Moves of the last minutes" });
   const onSwitch = value("Sessions on the switch").getByText(/^1 \//).waitFor();

@@ -2,7 +2,13 @@
 use crate::api::{ADDRESS, Caller, api_site, first_password};
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
-use martlet_ran::PduSessionRequest;
+use martlet_lcs_channel::Trust;
+use martlet_lcs_position::{GeoPoint, PathLoss};
+use martlet_ran::radio_environment::Cell;
+use martlet_ran::{
+    Gnb, GnbConfig, PduSessionRequest, Positioning, PositioningConfig, RadioEnvironment, Trp, Ue,
+};
+use martlet_security::Plmn;
 use martlet_tests::{GATEWAY, in_namespace_within, reaches, skip};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -80,11 +86,63 @@ impl BrowserScript {
     }
 }
 
-/// A datapath that traces packets, and the gNB's cell, so that a UE has a position.
-const CONFIGURATION: &str =
-    "upf: { datapath: xdp, xdp: { sessions: 1024, rules: 4096, filters: 1024 } }
-lmf: { cells: [{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: 12.0991 }] }
-";
+/// A datapath that traces packets, a simulated board with its governor, and the gNB's cell, so that
+/// a UE has a position.
+fn configuration(site: &Site) -> String {
+    let board = site.0.join("board");
+    format!(
+        "upf:
+  datapath: xdp
+  xdp: {{ sessions: 1024, rules: 4096, filters: 1024 }}
+  board: {{ root: {board:?}, simulated: {{}} }}
+  governor: {{ enabled: true }}
+lmf: {{ cells: [{{ nr_cell_id: \"000001001\", pci: 1, lat: 54.0924, lon: 12.0991 }}] }}
+"
+    )
+}
+
+/// The cells of the gNB's TRPs.
+fn trp_cells() -> [Cell; 3] {
+    let positions = [(54.0924, 12.0991), (54.0934, 12.1011), (54.0914, 12.1021)];
+    [0, 1, 2].map(|n| {
+        let (lat, lon) = positions[n];
+        let position = GeoPoint { lat, lon };
+        let (identity, pci) = (1 << 12 | (n as u64 + 1), n as u16 + 11);
+        Cell { identity, pci, arfcn: 640_000, position }
+    })
+}
+
+/// A gNB that reports TRPs.
+async fn gnb_with_trps() -> Result<Gnb> {
+    let trps = trp_cells().into_iter().zip(1..).map(|(cell, id)| Trp { id, cell }).collect();
+    let procedure_timeout = Duration::from_secs(30);
+    let config = gnb_config(1, "127.0.0.5:38412")?;
+    Ok(Gnb::connect(GnbConfig { trps, procedure_timeout, ..config }).await?)
+}
+
+/// Registers UE 3, which supports LPP and multi-RTT.
+async fn ue_with_multi_rtt(gnb: &Gnb) -> Result<(Ue, Positioning)> {
+    let mut config = ue_config(3)?;
+    config.lpp = true;
+    let ue = gnb.new_ue(config)?;
+    ue.register().await?;
+    let place = GeoPoint { lat: 54.0926, lon: 12.1008 };
+    let (plmn, cells) = (Plmn::new("001", "01")?, trp_cells().to_vec());
+    let mut environment = RadioEnvironment::at(place, plmn, cells, PathLoss::default());
+    (environment.multi_rtt, environment.timing_deviation_m) = (true, 1.0);
+    let config = PositioningConfig {
+        port: 0,
+        trust: Trust { roots: String::new(), name: String::new() },
+        channels: Vec::new(),
+        timeout: Duration::from_secs(5),
+        keep_alive: Duration::ZERO,
+        mtu: 1400,
+        environment,
+        truth: None,
+    };
+    let positioning = Positioning::start(&ue, config).await?;
+    Ok((ue, positioning))
+}
 
 /// A report of martlet-lab.
 const SUMMARY: &str = r#"{"lab": "sbi", "machine": {"cores": 2}, "figures": [{"id": "a.b",
@@ -121,13 +179,15 @@ fn main_ways_of_an_operator_in_chromium() {
         std::fs::write(run.join("latency.svg"), PLOT)?;
         let lab = format!("lab_reports: {:?}, enabled: true,", site.0.join("lab"));
         let config = config.replace("enabled: true,", &lab);
-        std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
+        std::fs::write(site.config(), format!("{config}{}", configuration(&site)))?;
         certify(&site)?;
+        site.subscribe(3, 1)?;
         let core = site.start(&[])?;
         let mut script = BrowserScript::start(&site, "console.mjs")?;
         script.answer(&first_password(&site)?).await?;
-        let gnb = gnb().await?;
+        let gnb = gnb_with_trps().await?;
         let first = ue(&gnb, 1)?;
+        let mut located = None;
         let api = Caller::socket(&site);
         while let Some(request) = script.request().await? {
             let mut answer = "done".to_string();
@@ -151,6 +211,28 @@ fn main_ways_of_an_operator_in_chromium() {
                     let session = PduSessionRequest { dnn, ..PduSessionRequest::default() };
                     first.establish_pdu_session(session).await?;
                 }
+                "change the MSISDN" => {
+                    let path = "/subscribers/imsi-001010000000001";
+                    let patch = Some(json!({"msisdn": "491700000099"}));
+                    api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
+                }
+                "change many times" => {
+                    for n in 0..60 {
+                        let path = "/subscribers/imsi-001010000001003";
+                        let patch = Some(json!({"msisdn": format!("4917000003{n:02}")}));
+                        api.with("if-match", "*").request("PATCH", path, patch)?.expect(200)?;
+                    }
+                }
+                "change a user" => {
+                    let role = Some(json!({"role": "operator"}));
+                    api.request("PATCH", "/users/vera", role)?.expect(200)?;
+                }
+                "change the plan" => {
+                    let mut plan = api.request("GET", "/plan", None)?.expect(200)?.body;
+                    plan["name"] = json!("first floor");
+                    api.request("PUT", "/plan", Some(plan))?.expect(204)?;
+                }
+                "register with multi-RTT" => located = Some(ue_with_multi_rtt(&gnb).await?),
                 "refuse" => {
                     // A SIM with another K.
                     let config = martlet_ran::UeConfig::new(
@@ -174,6 +256,7 @@ fn main_ways_of_an_operator_in_chromium() {
             script.answer(&answer).await?;
         }
         script.succeeded().await?;
+        drop(located);
         ensure!(site.0.join("console-backup/subscribers.db").exists(), "no backup");
         core.stop()
     });

@@ -51,14 +51,16 @@ impl UpfNamespace {
         Ok(namespace)
     }
 
-    /// The configuration of a UPF here, for which pings are hot.
-    fn configuration(&self, switch: &Path) -> String {
+    /// The configuration of a UPF here, for which pings are hot. The folder of its sensors does not
+    /// exist.
+    fn configuration(&self, switch: &Path, board: &Path) -> String {
         let upf = &self.0;
         format!(
             "upf:
   datapath: switch
   n3: {{ address: 192.168.70.1:2152, netns: {upf} }}
   n6: {{ mode: routing, netns: {upf} }}
+  board: {{ root: {board:?} }}
   switch:
     {{ policy: hot, hot_ms: 300, hot_kbps: 4, cold_kbps: 1, cold_ms: 500, stay_ms: 200,
       netns: {upf}, run: {{ program: {switch:?}, access: access, native_n3: native3, core: core,
@@ -85,7 +87,8 @@ fn offload_of_a_hot_flow_is_shown_in_chromium() {
         let namespace = UpfNamespace::new(&switch)?;
         let site = api_site("console-switch")?;
         let config = std::fs::read_to_string(site.config())?;
-        std::fs::write(site.config(), format!("{config}{}", namespace.configuration(&switch)))?;
+        let upf = namespace.configuration(&switch, &site.0.join("no-board"));
+        std::fs::write(site.config(), format!("{config}{upf}"))?;
         let core = site.start(&[])?;
         let mut script = BrowserScript::start(&site, "switch.mjs")?;
         script.answer(&first_password(&site)?).await?;

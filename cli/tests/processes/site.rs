@@ -140,14 +140,15 @@ pub fn gnb_config(n: u8, amf: &str) -> Result<GnbConfig> {
 }
 
 pub fn ue(gnb: &Gnb, n: u64) -> Result<Ue> {
+    Ok(gnb.new_ue(ue_config(n)?)?)
+}
+
+/// The configuration of a UE by its number.
+pub fn ue_config(n: u64) -> Result<UeConfig> {
     let key = |text: &str| <[u8; 16]>::try_from(hex::decode(text).unwrap_or_default()).ok();
     let (k, opc) = (key(KEY).context("K")?, key(OPC).context("OPc")?);
-    Ok(gnb.new_ue(UeConfig::new(
-        &format!("{:015}", 1_010_000_000_000 + n),
-        2,
-        k,
-        OperatorKey::Opc(opc),
-    )?)?)
+    let imsi = format!("{:015}", 1_010_000_000_000 + n);
+    Ok(UeConfig::new(&imsi, 2, k, OperatorKey::Opc(opc))?)
 }
 
 /// Deregisters UEs and checks that no context of them is left.

@@ -30,7 +30,8 @@ pub struct UeQuery {
     #[serde(default)]
     #[param(inline, required = false)]
     order: Order,
-    /// Digits that the IMSI contains, the whole MSISDN, or an IP address of a session.
+    /// Part of the SUPI, such as digits of the IMSI or `nai-user@realm`, the whole MSISDN, or an IP
+    /// address of a session. Text with `@` is no address.
     search: Option<String>,
     /// `registered, connected`, `registered, idle`, `registering` or `deregistered`.
     state: Option<String>,
@@ -162,7 +163,8 @@ pub async fn list(
         return Err(Failure::field("search", "too long", "write digits or an IP address"));
     }
     let mut supis = Vec::new();
-    if search.contains('.') || search.contains(':') {
+    let is_nai = search.starts_with("nai-") || search.contains('@');
+    if !is_nai && (search.contains('.') || search.contains(':')) {
         supis = supis_of_address(&oam, &search).await?;
         search.clear();
     } else {
