@@ -132,7 +132,7 @@ pub enum Server {
     /// Here.
     Here,
     /// At another member with this name.
-    Other(String, ChfConvergedChargingClient),
+    Other(String, Box<ChfConvergedChargingClient>),
 }
 
 fn unavailable(why: impl fmt::Display) -> Problem {
@@ -237,7 +237,7 @@ impl Chf {
         let root = root.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
         Ok(root.map(|root| {
             let peer = self.context.peer_at(root);
-            Server::Other(owner, ChfConvergedChargingClient::new(peer))
+            Server::Other(owner, Box::new(ChfConvergedChargingClient::new(peer)))
         }))
     }
 
