@@ -64,8 +64,8 @@ pub fn hide(text: &str) -> Result<(String, Vec<Secret>), AccessError> {
 }
 
 /// The text with the secrets in place of their marks. A mark stands for a secret only where one of
-/// the same kind can be: elsewhere it is a text like any other, so that no secret moves to a value
-/// that is shown.
+/// the same kind can be. Elsewhere it is not replaced, so that no secret moves to a value that is
+/// shown.
 ///
 /// # Errors
 /// A mark has no secret. A text that is not YAML is returned as it is.

@@ -39,18 +39,7 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
             let text = Value::from(all.clone()).to_string();
             json!({"format": "martlet", "text": text, "dry_run": dry_run, "replace": true})
         };
-        let ended = |started: Value| -> Result<Value> {
-            let give_up = Instant::now() + Duration::from_secs(20);
-            loop {
-                let id = started["id"].as_str().context("a job")?;
-                let job = api.get(&format!("/jobs/{id}"))?;
-                if job["state"] != "running" {
-                    return Ok(job);
-                }
-                ensure!(Instant::now() < give_up, "{job}");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        };
+        let ended = |started: Value| ended(&api, &started, Duration::from_secs(20));
         let before = api.get("/subscribers")?["total"].clone();
         let dry = ended(api.post("/subscriber-imports", import(true))?.expect(202)?.body)?;
         ensure!(dry["result"]["new"] == 40, "{dry}");
