@@ -619,7 +619,7 @@ fn weight(affinity: &str, root: &ApiRoot) -> u64 {
 }
 
 /// Whether a call failed since its peer does not answer.
-pub(crate) fn is_absence(problem: &Problem) -> bool {
+pub fn is_absence(problem: &Problem) -> bool {
     problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
 }
 

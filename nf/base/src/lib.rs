@@ -29,7 +29,7 @@ pub mod traces;
 pub use binding::Binding;
 pub use config::CommonConfig;
 pub use context::NfContext;
-pub use discovery::Criteria;
+pub use discovery::{Criteria, is_absence};
 pub use error::StartError;
 pub use failover::refuse_while;
 pub use function::NetworkFunction;

@@ -102,11 +102,6 @@ fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
     })
 }
 
-/// Whether a member of the set did not answer.
-fn is_absent(problem: &Problem) -> bool {
-    problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
-}
-
 /// Serves a request here, or at the member of the set that has the account or record: `$here`, or
 /// the call `$call` of its client.
 macro_rules! at_owner {
@@ -117,7 +112,7 @@ macro_rules! at_owner {
             match $chf.server_of(&key).await? {
                 Server::Here => break $here,
                 Server::Other(owner, $client) => match $call.await {
-                    Err(problem) if is_absent(&problem) && attempts < 2 => {
+                    Err(problem) if martlet_nf::is_absence(&problem) && attempts < 2 => {
                         tracing::warn!(owner, %problem, "CHF of the set does not respond");
                         attempts += 1;
                         $chf.take_over(&owner).await?;
