@@ -23,10 +23,9 @@ workspace() {
     deploy/test/steady.py "$CARGO" test --workspace --locked --no-fail-fast "${runner[@]}"
 }
 # A binding of the SBI changes how messages are carried, a datapath how packets are: they are
-# independent, so one run can change both. `other` swaps the local and the HTTP binding of each
-# test, so that each test runs on all three.
+# independent, so one run can change both. `other` is one of the two bindings that a test does not
+# have, so that each test runs on two of three, and the tests of a procedure on all.
 xdp() { MARTLET_TEST_SBI=other MARTLET_TEST_DATAPATH=xdp "${call_flows[@]}"; }
-fabric() { MARTLET_TEST_SBI=fabric "${call_flows[@]}"; }
 # Two at a time, since each switch takes much memory.
 switch() {
     "$CARGO" build --workspace --bin martlet-switch --locked || return
@@ -54,8 +53,7 @@ stages=(
     "build:everything that the tests need"
     "packages:the Debian package is made, and its files and its SBOM checked"
     "workspace:all tests, with the kernel datapath"
-    "xdp:call flows again, with the other SBI binding of each and the XDP datapath"
-    "fabric:call flows again, with the fabric as SBI binding"
+    "xdp:call flows again, with another SBI binding of each and the XDP datapath"
     "switch:call flows of sessions, with a programmable switch"
     "switch_xdp:a part of them, with the switch's pipeline in XDP"
     "guest:positioning over the kernel's TLS and our kernel module, in a QEMU guest"
