@@ -13,6 +13,7 @@ mod lan;
 mod lossy_link;
 mod metric;
 mod namespace;
+mod openapi_validator;
 mod packet_filter;
 mod packets;
 mod raw_gnb;

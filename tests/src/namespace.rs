@@ -72,3 +72,22 @@ pub fn within_netns<T: Send + 'static>(
     });
     thread.join().map_err(|_| anyhow::anyhow!("the thread in the namespace panicked"))?
 }
+
+/// Runs a function on a thread of its own in the namespace of the program's start. A process
+/// that it starts keeps no namespace of a test.
+///
+/// # Errors
+/// The namespace cannot be entered, or the function fails.
+pub(crate) fn outside<T: Send + 'static>(
+    function: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let thread = std::thread::spawn(move || -> Result<T> {
+        // Of the first thread, which no test runs on.
+        let own = std::fs::read_link("/proc/thread-self/ns/net")?;
+        if own != std::fs::read_link("/proc/self/ns/net")? {
+            setns(File::open("/proc/self/ns/net")?, CloneFlags::CLONE_NEWNET)?;
+        }
+        function()
+    });
+    thread.join().map_err(|_| anyhow::anyhow!("the thread outside namespaces panicked"))?
+}

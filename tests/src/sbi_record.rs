@@ -1,5 +1,6 @@
 //! A record of the messages on the service-based interface, and their validation against 3GPP's
 //! OpenAPI files: JSON bodies, binary parts, query parameters, headers and statuses.
+use crate::openapi_validator;
 use anyhow::{Result, ensure};
 use http::HeaderMap;
 use martlet_sbi::{
@@ -8,9 +9,6 @@ use martlet_sbi::{
 };
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Records each exchange that a network function served.
@@ -248,53 +246,10 @@ async fn compliant(lines: Vec<Value>, operations: usize) -> Result<()> {
     let good = format!("{} messages of {operations} operations: 0 violations", lines.len());
     // The validator runs on another thread: SCTP associations need this one, and their shared
     // timer would count unread messages as lost.
-    let Some(output) = tokio::task::spawn_blocking(move || validate(&lines)).await? else {
-        return Ok(());
-    };
+    let checked = tokio::task::spawn_blocking(move || openapi_validator::check(&lines)).await?;
+    let Some(output) = checked? else { return Ok(()) };
     ensure!(output.lines().last() == Some(&good), "messages violate the OpenAPI files:\n{output}");
     Ok(())
-}
-
-/// The output of the validator. `None`, with a message on standard error, if the files or the
-/// validator are missing.
-fn validate(lines: &[Value]) -> Option<String> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let default = root.join("../shared/specs/openapi");
-    let specs = std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(default, PathBuf::from);
-    if !specs.is_dir() {
-        eprintln!(
-            "SKIPPED: SBI messages are not validated: no OpenAPI files; set MARTLET_3GPP_OPENAPI \
-             to their folder"
-        );
-        return None;
-    }
-    let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
-    let probe = Command::new(&python)
-        .args(["-c", "import yaml, openapi_schema_validator"])
-        .stderr(Stdio::null())
-        .status();
-    if !probe.is_ok_and(|status| status.success()) {
-        eprintln!(
-            "SKIPPED: SBI messages are not validated: {python} has no PyYAML and \
-             openapi-schema-validator; run `make oracles`"
-        );
-        return None;
-    }
-    let mut command = Command::new(&python);
-    command.arg(root.join("sbi/api/tests/openapi_validate.py")).arg("--specs").arg(specs);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("start the validator");
-    let mut stdin = child.stdin.take().expect("stdin is piped");
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    // Written on another thread: the output pipe may fill before all lines are written.
-    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
-    let output = child.wait_with_output().expect("wait for the validator");
-    let _ = writer.join();
-    Some(format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    ))
 }
 
 #[cfg(test)]
@@ -334,7 +289,7 @@ mod tests {
     }
 
     fn no_validator() -> bool {
-        validate(&[json!({})]).is_none()
+        openapi_validator::check(&[json!({})]).is_ok_and(|report| report.is_none())
     }
 
     #[test]
