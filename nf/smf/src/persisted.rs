@@ -214,7 +214,7 @@ pub fn session(
         slice: stored.slice,
         dnn: stored.dnn,
         plmn: stored.plmn,
-        amf: ServingAmf { client, status_uri: stored.status_uri },
+        amf: ServingAmf { client, status_uri: stored.status_uri, denies_session: false },
         parameters: SessionParameters {
             kind: stored.kind,
             addresses: stored.addresses,

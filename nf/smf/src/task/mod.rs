@@ -86,6 +86,9 @@ impl Session {
         match self.gsm {
             GsmState::InactivePending { .. } => Duration::from_millis(config.t3592_ms.into()),
             GsmState::ModificationPending(_) => Duration::from_millis(config.t3591_ms.into()),
+            GsmState::Active | GsmState::Inactive if self.amf.denies_session => {
+                config.audit_interval().min(orphaned_session_release::CONFIRMATION)
+            }
             GsmState::Active | GsmState::Inactive => config.audit_interval(),
         }
     }
@@ -95,7 +98,10 @@ impl Session {
         Origin::default().adopt();
         self.record_identities();
         let is_alive = match wakeup {
-            Wakeup::Event(event) => self.handle_event(event).await,
+            Wakeup::Event(event) => {
+                self.amf.denies_session = false;
+                self.handle_event(event).await
+            }
             Wakeup::Timeout => self.handle_timeout().await,
             Wakeup::Closed => false,
         };
