@@ -9,7 +9,7 @@ use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
 use crate::procedures::release::{orphaned_session_release, pdu_session_release};
 use crate::procedures::user_plane::{
-    downlink_data_notification, restoration, upf_failover, upf_return,
+    downlink_data_notification, restoration, upf_failover, upf_graceful_release, upf_return,
 };
 use crate::session::{GsmState, Session};
 use crate::session_event::SessionEvent;
@@ -147,13 +147,7 @@ impl Session {
             SessionEvent::SubscriptionChanged => {
                 return network_requested_modification::by_subscription(self).await;
             }
-            // The UE establishes the session again, at another UPF if there is one.
-            SessionEvent::UpfReleasing(upf) => {
-                if self.user_plane.path().is_some_and(|path| path.uses(*upf)) {
-                    let cause = GsmCause::ReactivationRequested;
-                    return pdu_session_release::by_network(self, cause).await;
-                }
-            }
+            SessionEvent::UpfReleasing(upf) => return upf_graceful_release::run(self, *upf).await,
             SessionEvent::PolicyTerminated => {
                 let cause = GsmCause::ReactivationRequested;
                 return pdu_session_release::by_network(self, cause).await;
