@@ -110,6 +110,16 @@ impl SeparateUpf {
         self.handle.finished().await.context("the UPF ended with an error")
     }
 
+    /// Drains the UPF, or ends that, as `martlet drain upf` does.
+    ///
+    /// # Errors
+    /// The UPF has ended.
+    pub fn drain(&self, draining: bool) -> Result<()> {
+        let question = if draining { "drain" } else { "undrain" };
+        let answer = self.handle.ask_source()(question).context("the UPF has ended")?;
+        answer.map(drop).map_err(|why| anyhow::anyhow!("{why}"))
+    }
+
     /// Waits until the UPF has this number of sessions.
     ///
     /// # Errors

@@ -123,7 +123,12 @@ async fn upf(config: &Config, environment: &Environment) -> Result<RunningNf> {
     let status = handle.status_source();
     let answers = handle.ask_source();
     let ask: AskSource = Arc::new(move |question: &str| {
-        let answer = answers(question.strip_prefix("upf/")?)?;
+        let question = match question {
+            "drain/upf" => "drain",
+            "undrain/upf" => "undrain",
+            other => other.strip_prefix("upf/")?,
+        };
+        let answer = answers(question)?;
         let answer =
             answer.map_err(|why| Problem::new(501, "NOT_IMPLEMENTED").detail(why.to_string()));
         Some(Box::pin(std::future::ready(answer)))

@@ -1,11 +1,11 @@
 //! A gNB with two AMFs of a set selects one for each UE by relative capacity, and returns UEs to
 //! the AMF of their 5G-S-TMSI (TS 23.501, 6.3.5). When that one is killed, its connected UEs are
 //! served by the other.
-use crate::nf_sets::{LIMIT, internet, second_amf, start_member};
+use crate::nf_sets::{internet, over_sqlite, second_amf, start_member, start_split};
 use crate::{MARTLET, Site, deregister_all, gnb_config, ue};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::{Gnb, Ue};
-use martlet_tests::{GATEWAY, in_namespace_within, reaches};
+use martlet_tests::{GATEWAY, reaches};
 use std::process::Command;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn served_by(ues: &[Ue], pointer: u8) -> Result<usize> {
 }
 
 async fn shared_ues(site: &Site) -> Result<()> {
-    let core = site.start(&["--split", "--sbi", "http"])?;
+    let core = start_split(site, "")?;
     let more = second_amf("", "  relative_capacity: 85\n");
     let other = start_member(site, &core, "amf", "AMF", &more).await?;
     let mut config = gnb_config(1, "127.0.0.5:38412")?;
@@ -70,9 +70,5 @@ async fn shared_ues(site: &Site) -> Result<()> {
 
 #[test]
 fn a_gnb_shares_ues_among_two_amfs_by_relative_capacity() {
-    in_namespace_within(LIMIT, || async {
-        let site = Site::new("amf-selection")?;
-        site.subscribe(3, 16)?;
-        shared_ues(&site).await
-    });
+    over_sqlite("amf-selection", 18, shared_ues);
 }

@@ -6,7 +6,7 @@
 //! Runs for some seconds; `make chaos-sets` runs longer, by `MARTLET_CHAOS_SECONDS` and
 //! `MARTLET_CHAOS_SEED`.
 use crate::chaos::{Gnbs, nft, number, random_procedures, recover};
-use crate::nf_sets::{ExtraFunction, second_amf, smf_member, start_member_in_group};
+use crate::nf_sets::{ExtraFunction, second_amf, smf_member, start_member_in_group, start_split};
 use crate::relay::Relay;
 use crate::{Site, gnb_config, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
@@ -140,24 +140,25 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// How many a member outside the core has, of what its status counts.
-    fn count(&self, n: usize, of: impl Fn(&serde_json::Value) -> u64) -> u64 {
+    /// How many both members have, of what their status counts. `None` while one of them does not
+    /// answer: it may have restored a context that the other one's UE has left.
+    fn count(&self, n: usize, of: impl Fn(&serde_json::Value) -> Option<u64>) -> Option<u64> {
         let name = NAMES[n].0;
         let socket = self.site.0.join(format!("other-{name}-{name}.sock"));
         let other = status_at(&socket).unwrap_or_default();
-        of(&status_of(&self.core, name)) + of(&other["nfs"][0]["status"])
+        Some(of(&status_of(&self.core, name))? + of(&other["nfs"][0]["status"])?)
     }
 
     async fn until_count(
         &self,
         n: usize,
         what: &str,
-        of: impl Fn(&serde_json::Value) -> u64,
+        of: impl Fn(&serde_json::Value) -> Option<u64>,
         wanted: u64,
     ) -> Result<()> {
         let give_up = Instant::now() + RECOVERY;
-        while self.count(n, &of) != wanted {
-            ensure!(Instant::now() < give_up, "{what}: {}, not {wanted}", self.count(n, &of));
+        while self.count(n, &of) != Some(wanted) {
+            ensure!(Instant::now() < give_up, "{what}: {:?}, not {wanted}", self.count(n, &of));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())
@@ -239,8 +240,7 @@ async fn run(site: &Site, server: &TestPostgres, seed: u64, length: Duration) ->
     let own = smf_member(1, "10.45.0.0/17", &format!("{smf} }}\n  audit_s: 2\n"))
         + "upf: { n4: { allow: [127.0.0.7/32, 127.0.0.28/32], retention_s: 5 } }\n"
         + "sbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
-    std::fs::write(site.config(), format!("{config}{common}{own}"))?;
-    let core = site.start(&["--split", "--sbi", "http"])?;
+    let core = start_split(site, &(common.to_string() + &own))?;
     let relay = |name: &str| Relay::to(server, &site.0.join(format!("relay-{name}")));
     let relay = [relay("amf")?, relay("smf")?];
     let store = |n: usize| {
@@ -255,8 +255,6 @@ async fn run(site: &Site, server: &TestPostgres, seed: u64, length: Duration) ->
         amf.replace("sbi: { ", rest),
         smf_member(2, "10.45.128.0/17", &more) + rest + "smf: \"127.0.0.26:7777\" }\n",
     ];
-    // Those of the core are in its file.
-    std::fs::write(site.config(), &config)?;
     let mut others = [None, None];
     for (n, (name, kind)) in NAMES.into_iter().enumerate() {
         let group = Some(GROUPS[n]);
@@ -264,6 +262,7 @@ async fn run(site: &Site, server: &TestPostgres, seed: u64, length: Duration) ->
         ensure!(other.has_group(GROUPS[n]), "the {name} has become another user");
         others[n] = Some(other);
     }
+    // For functions of the core that restart.
     std::fs::write(site.config(), format!("{config}{common}{own}"))?;
     let setup = Setup { site, core, relay, others: RefCell::new(others) };
 
@@ -302,8 +301,8 @@ async fn run(site: &Site, server: &TestPostgres, seed: u64, length: Duration) ->
             ue.register().await.context("after the faults")?;
             ue.establish_pdu_session(crate::nf_sets::internet()).await?;
         }
-        let registered = |amf: &serde_json::Value| amf["ues"]["registered"].as_u64().unwrap_or(0);
-        let sessions = |smf: &serde_json::Value| smf["sessions"].as_u64().unwrap_or(0);
+        let registered = |amf: &serde_json::Value| amf["ues"]["registered"].as_u64();
+        let sessions = |smf: &serde_json::Value| smf["sessions"].as_u64();
         setup.until_count(0, "registered UEs at both AMFs", registered, UES).await?;
         setup.until_count(1, "sessions at both SMFs", sessions, UES).await?;
         for ue in &ues {

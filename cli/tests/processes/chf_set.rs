@@ -1,13 +1,12 @@
 //! A CHF set of two over PostgreSQL: one is killed, and the other one takes its accounts and
 //! records over within the requests that meet the failure (TS 23.501, 5.21.3; TS 32.290, 5.3.2.3).
-use crate::nf_sets::{LIMIT, internet, start_member, with_sessions};
+use crate::nf_sets::{internet, over_postgresql, start_member, start_split, with_sessions};
 use crate::redundancy::PROMISE;
 use crate::rolling::martlet;
 use crate::{Site, gnb, ue};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::Ue;
-use martlet_store::testing::TestPostgres;
-use martlet_tests::{GATEWAY, in_namespace_within, reaches};
+use martlet_tests::{GATEWAY, reaches};
 use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -58,11 +57,8 @@ async fn is_charged(ue: &Ue) -> Result<()> {
 }
 
 async fn killed_chf(site: &Site) -> Result<()> {
-    let common = std::fs::read_to_string(site.config())?;
     let of_core = member(1) + "smf: { charging: { mode: online, on_failure: refuse } }\n";
-    std::fs::write(site.config(), format!("{common}{of_core}"))?;
-    let core = site.start(&["--split", "--sbi", "http"])?;
-    std::fs::write(site.config(), &common)?;
+    let core = start_split(site, &of_core)?;
     let more = member(2) + "sbi: { chf: \"127.0.0.37:7777\" }\n";
     let other = start_member(site, &core, "chf", "CHF", &more).await?;
     let own_socket = site.0.join("oam-chf.sock");
@@ -111,10 +107,5 @@ async fn killed_chf(site: &Site) -> Result<()> {
 
 #[test]
 fn the_accounts_of_a_killed_chf_are_taken_over_by_another_member() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("chf-set")? else { return Ok(()) };
-        let site = Site::on("chf-set", Some(&server.url()))?;
-        site.subscribe(3, UES - 2)?;
-        killed_chf(&site).await
-    });
+    over_postgresql("chf-set", UES, async |site, _| killed_chf(site).await);
 }

@@ -1,12 +1,14 @@
 //! An AMF of a set is cut off from the database: it sends its gNBs to the other AMF, and serves
 //! again when it can renew its lease (TS 23.501, 5.21.2.2; TS 38.413, 8.7.6).
-use crate::nf_sets::{LIMIT, TwoAmfs, second_amf, start_member, two_amfs, until_reached};
+use crate::nf_sets::{
+    TwoAmfs, over_postgresql, second_amf, start_member, start_split, two_amfs, until_reached,
+};
 use crate::relay::Relay;
 use crate::{Site, deregister_all, gnb_config, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::Gnb;
 use martlet_store::testing::TestPostgres;
-use martlet_tests::{GATEWAY, in_namespace_within, reaches};
+use martlet_tests::{GATEWAY, reaches};
 use std::time::{Duration, Instant};
 
 async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
@@ -55,23 +57,16 @@ async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
 
 #[test]
 fn an_amf_that_is_cut_off_from_the_database_sends_its_gnbs_to_the_other_member() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("cut-off")? else { return Ok(()) };
-        let site = Site::on("cut-off", Some(&server.url()))?;
-        site.subscribe(3, 1)?;
-        cut_off_amf(&site, &server).await
-    });
+    over_postgresql("cut-off", 3, async |site, server| cut_off_amf(site, server).await);
 }
 
 /// Without the database for all members, closing associations would help no UE.
 #[test]
 fn an_outage_of_the_database_for_the_whole_set_closes_no_association() {
-    in_namespace_within(LIMIT, || async {
-        let Some(mut server) = TestPostgres::start("outage-set")? else { return Ok(()) };
-        let site = Site::on("outage-set", Some(&server.url()))?;
-        let core = site.start(&["--split", "--sbi", "http"])?;
+    over_postgresql("outage-set", 2, async |site, server| {
+        let core = start_split(site, "")?;
         let config = second_amf(", cut_off_ms: 1500", "");
-        let other = start_member(&site, &core, "amf", "AMF", &config).await?;
+        let other = start_member(site, &core, "amf", "AMF", &config).await?;
         let first = Gnb::connect(gnb_config(1, "127.0.0.6:38412")?).await?;
         let ue = ue(&first, 1)?;
         ue.register().await?;

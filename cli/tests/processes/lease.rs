@@ -1,14 +1,13 @@
 //! A member of an NF set is suspended, taken over by another member, and resumed: it neither sends
 //! nor writes anything for the contexts that the other now owns (TS 23.501, 5.21.2 and 5.22).
 use crate::nf_sets::{
-    LIMIT, TwoAmfs, TwoSmfs, gnb_of_second_amf, second_amf, two_amfs, two_smfs, until_reached,
-    with_sessions,
+    TwoAmfs, TwoSmfs, gnb_of_second_amf, over_postgresql, over_sqlite, second_amf, two_amfs,
+    two_smfs, until_reached, with_sessions,
 };
 use crate::{Site, deregister_all, gnb_at, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_context_store::{ContextStoreConfig, PeerContexts};
-use martlet_store::testing::TestPostgres;
-use martlet_tests::{GATEWAY, in_namespace_within, reaches};
+use martlet_tests::{GATEWAY, reaches};
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use std::time::Duration;
 
@@ -118,20 +117,13 @@ async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
 
 #[test]
 fn a_suspended_amf_leaves_its_ues_to_the_amf_that_took_over() {
-    in_namespace_within(LIMIT, || async {
-        let site = Site::new("amf-fence")?;
-        site.subscribe(3, 1)?;
-        suspended_amf(&site, None).await
-    });
+    over_sqlite("amf-lease", 3, async |site| suspended_amf(site, None).await);
 }
 
 #[test]
 fn a_suspended_amf_leaves_its_ues_to_the_amf_that_took_over_on_postgresql() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("amf-fence")? else { return Ok(()) };
-        let site = Site::on("amf-fence-pg", Some(&server.url()))?;
-        site.subscribe(3, 1)?;
-        suspended_amf(&site, Some(&server.url())).await
+    over_postgresql("amf-lease-pg", 3, async |site, server| {
+        suspended_amf(site, Some(&server.url())).await
     });
 }
 
@@ -175,13 +167,12 @@ async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
 
 #[test]
 fn a_suspended_smf_leaves_its_sessions_to_the_smf_that_took_over() {
-    in_namespace_within(LIMIT, || async { suspended_smf(&Site::new("smf-fence")?, None).await });
+    over_sqlite("smf-lease", 2, async |site| suspended_smf(site, None).await);
 }
 
 #[test]
 fn a_suspended_smf_leaves_its_sessions_to_the_smf_that_took_over_on_postgresql() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("smf-fence")? else { return Ok(()) };
-        suspended_smf(&Site::on("smf-fence-pg", Some(&server.url()))?, Some(&server.url())).await
+    over_postgresql("smf-lease-pg", 2, async |site, server| {
+        suspended_smf(site, Some(&server.url())).await
     });
 }

@@ -16,6 +16,47 @@ use std::time::Duration;
 /// Time limit on a busy machine; an idle machine needs a tenth.
 pub const LIMIT: Duration = Duration::from_secs(150);
 
+/// Runs a test at a site with `ues` subscribers, over SQLite.
+pub fn over_sqlite<T>(name: &'static str, ues: u64, test: T)
+where
+    T: AsyncFnOnce(&Site) -> Result<()> + Send + 'static,
+{
+    in_namespace_within(LIMIT, move || async move {
+        let site = with_subscribers(Site::new(name)?, ues)?;
+        test(&site).await
+    });
+}
+
+/// The same over PostgreSQL. Skipped where there is none.
+pub fn over_postgresql<T>(name: &'static str, ues: u64, test: T)
+where
+    T: AsyncFnOnce(&Site, &mut TestPostgres) -> Result<()> + Send + 'static,
+{
+    in_namespace_within(LIMIT, move || async move {
+        let Some(mut server) = TestPostgres::start(name)? else { return Ok(()) };
+        let site = with_subscribers(Site::on(name, Some(&server.url()))?, ues)?;
+        test(&site, &mut server).await
+    });
+}
+
+/// Adds subscribers to the two of each site.
+fn with_subscribers(site: Site, ues: u64) -> Result<Site> {
+    if ues > 2 {
+        site.subscribe(3, ues - 2)?;
+    }
+    Ok(site)
+}
+
+/// Starts a core with one process for each function, over HTTP/2. `more` are further lines of the
+/// configuration, which functions that are started later do not have.
+pub fn start_split(site: &Site, more: &str) -> Result<CoreProcess> {
+    let common = std::fs::read_to_string(site.config())?;
+    std::fs::write(site.config(), format!("{common}{more}"))?;
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    std::fs::write(site.config(), common)?;
+    Ok(core)
+}
+
 /// A function in its own process beside the core, which is not restarted.
 pub struct ExtraFunction(Child);
 
@@ -230,7 +271,7 @@ pub async fn two_amfs(
     gnb: GnbConfig,
     sessions: usize,
 ) -> Result<TwoAmfs> {
-    let core = site.start(&["--split", "--sbi", "http"])?;
+    let core = start_split(site, "")?;
     let other = start_member(site, &core, "amf", "AMF", config).await?;
     let first = Gnb::connect(gnb).await?;
     let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
@@ -283,21 +324,12 @@ async fn amf_takeover(site: &Site) -> Result<()> {
 
 #[test]
 fn another_amf_of_the_set_takes_over_after_a_crash() {
-    in_namespace_within(LIMIT, || async {
-        let site = Site::new("amf-set")?;
-        site.subscribe(3, 1)?;
-        amf_takeover(&site).await
-    });
+    over_sqlite("amf-set", 3, amf_takeover);
 }
 
 #[test]
 fn another_amf_of_the_set_takes_over_after_a_crash_on_postgresql() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("amf-set")? else { return Ok(()) };
-        let site = Site::on("amf-set-pg", Some(&server.url()))?;
-        site.subscribe(3, 1)?;
-        amf_takeover(&site).await
-    });
+    over_postgresql("amf-set-pg", 3, async |site, _| amf_takeover(site).await);
 }
 
 /// A core and another SMF of its SMF's set, with one UPF. New sessions are established at the other
@@ -323,9 +355,7 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
     };
     let common = std::fs::read_to_string(site.config())?;
     let own = set(1, "10.45.0.0/17", 10) + "upf:\n  n4: { allow: [127.0.0.7/32, 127.0.0.28/32] }\n";
-    std::fs::write(site.config(), format!("{common}{own}"))?;
-    let core = site.start(&["--split", "--sbi", "http"])?;
-    std::fs::write(site.config(), &common)?;
+    let core = start_split(site, &own)?;
     let more = set(2, "10.45.128.0/17", 1)
         + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
     let other = start_member(site, &core, "smf", "SMF", &more).await?;
@@ -397,19 +427,10 @@ async fn smf_takeover(site: &Site) -> Result<()> {
 
 #[test]
 fn another_smf_of_the_set_takes_over_after_a_crash() {
-    in_namespace_within(LIMIT, || async {
-        let site = Site::new("smf-set")?;
-        site.subscribe(3, 1)?;
-        smf_takeover(&site).await
-    });
+    over_sqlite("smf-set", 3, smf_takeover);
 }
 
 #[test]
 fn another_smf_of_the_set_takes_over_after_a_crash_on_postgresql() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("smf-set")? else { return Ok(()) };
-        let site = Site::on("smf-set-pg", Some(&server.url()))?;
-        site.subscribe(3, 1)?;
-        smf_takeover(&site).await
-    });
+    over_postgresql("smf-set-pg", 3, async |site, _| smf_takeover(site).await);
 }

@@ -1,7 +1,8 @@
 //! A second instance of each function beside the core's, over PostgreSQL: when one of them is
 //! killed or suspended, UEs register within two seconds (TS 29.500, 6.10.3.3 and 6.12).
 use crate::nf_sets::{
-    ExtraFunction, LIMIT, SECOND_INSTANCES, internet, start_member, start_second,
+    ExtraFunction, SECOND_INSTANCES, internet, over_postgresql, over_sqlite, start_member,
+    start_second, start_split,
 };
 use crate::outages::{oam_at, oam_of};
 use crate::rolling::martlet;
@@ -9,8 +10,6 @@ use crate::{Site, gnb, kill, registration_cycle, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, Ue};
-use martlet_store::testing::TestPostgres;
-use martlet_tests::in_namespace_within;
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ async fn registers(ue: &Ue) -> Result<()> {
 }
 
 async fn kill_each(site: &Site) -> Result<()> {
-    let core = site.start(&["--split", "--sbi", "http"])?;
+    let core = start_split(site, "")?;
     let gnb = gnb().await?;
     let mut all: Vec<(&str, ExtraFunction)> = Vec::new();
     for second in SECOND_INSTANCES {
@@ -58,12 +57,7 @@ async fn kill_each(site: &Site) -> Result<()> {
 
 #[test]
 fn ues_register_when_a_second_udr_udm_ausf_pcf_or_nssf_is_killed() {
-    in_namespace_within(LIMIT, || async {
-        let Some(server) = TestPostgres::start("redundancy")? else { return Ok(()) };
-        let site = Site::on("redundancy", Some(&server.url()))?;
-        site.subscribe(3, 40)?;
-        kill_each(&site).await
-    });
+    over_postgresql("redundancy", 42, async |site, _| kill_each(site).await);
 }
 
 /// Locates each UE within the promise.
@@ -92,10 +86,7 @@ fn lmf(port: u16) -> String {
 
 async fn killed_lmf(site: &Site) -> Result<()> {
     const UES: u64 = 6;
-    let common = std::fs::read_to_string(site.config())?;
-    std::fs::write(site.config(), format!("{common}{}", lmf(9127)))?;
-    let core = site.start(&["--split", "--sbi", "http"])?;
-    std::fs::write(site.config(), common)?;
+    let core = start_split(site, &lmf(9127))?;
     let gnb = gnb().await?;
     let more = lmf(9128) + "sbi: { lmf: \"127.0.0.36:7777\" }\n";
     let second = start_member(site, &core, "lmf", "LMF", &more).await?;
@@ -116,11 +107,7 @@ async fn killed_lmf(site: &Site) -> Result<()> {
 
 #[test]
 fn ues_are_located_when_a_second_lmf_is_killed() {
-    in_namespace_within(LIMIT, || async {
-        let site = Site::new("two-lmfs")?;
-        site.subscribe(3, 4)?;
-        killed_lmf(&site).await
-    });
+    over_sqlite("two-lmfs", 6, killed_lmf);
 }
 
 fn suspend(core: &CoreProcess, name: &str, signal: nix::sys::signal::Signal) -> Result<()> {
@@ -128,7 +115,8 @@ fn suspend(core: &CoreProcess, name: &str, signal: nix::sys::signal::Signal) -> 
     Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), signal)?)
 }
 
-async fn two_nrfs(site: &Site, common: &str) -> Result<()> {
+async fn two_nrfs(site: &Site) -> Result<()> {
+    let common = std::fs::read_to_string(site.config())?;
     let other = site.0.join("other.nrf.db");
     let more = format!(
         "sbi: {{ nrf: [\"127.0.0.30:7777\", \"127.0.0.10:7777\"] }}\nnrf: {{ context_store: {{ \
@@ -175,10 +163,5 @@ async fn two_nrfs(site: &Site, common: &str) -> Result<()> {
 
 #[test]
 fn ues_register_while_one_of_two_nrfs_hangs_or_is_killed() {
-    in_namespace_within(LIMIT, || async {
-        let site = Site::new("two-nrfs")?;
-        site.subscribe(3, 8)?;
-        let common = std::fs::read_to_string(site.config())?;
-        two_nrfs(&site, &common).await
-    });
+    over_sqlite("two-nrfs", 10, two_nrfs);
 }

@@ -51,6 +51,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sctp::{Listener, SctpStack};
 use n2::Gnbs;
+use procedures::n2::planned_removal::{self, PlannedRemoval};
 use procedures::n2::{amf_configuration_update, overload_control};
 use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
@@ -80,6 +81,8 @@ pub struct Amf {
     contexts: ContextStore,
     /// Whether the AMF is cut off from the database of its set.
     cut_off: cut_off::CutOff,
+    /// What the AMF ends before it stops.
+    removal: PlannedRemoval,
     /// UE contexts of the other AMFs of the set.
     peers: takeover::PeerIndexes,
     /// Limits the restored UEs that call their SMFs at the same time.
@@ -131,6 +134,7 @@ impl Amf {
             congestion_rejects: AtomicU64::new(0),
             contexts,
             cut_off: cut_off::CutOff::default(),
+            removal: PlannedRemoval::default(),
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
@@ -245,14 +249,14 @@ impl NetworkFunction for Amf {
             "load rebalancing",
             amf_configuration_update::watch(self.clone(), shutdown.clone()),
         );
-        if let Some(listener) = listener {
+        if let Some(listener) = &listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}
                 ended = lease::watch(&self, &shutdown) => ended?,
             }
         }
         shutdown.wait().await;
-        services::unavailable(&self).await;
+        tokio::join!(planned_removal::run(&self), services::unavailable(&self));
         Ok(())
     }
 

@@ -138,6 +138,9 @@ pub(crate) fn owner_prefix(id: &AmfId) -> String {
 
 /// The identity of the entry that holds the NF instance ID of the AMF.
 const INSTANCE: &str = "instance";
+/// The identity of the entry with the API root of an AMF that is suspended at the NRF, while it
+/// still has its UEs.
+pub(crate) const CONTACT: &str = "contact";
 
 /// Opens the context store and returns what this AMF has stored, also under earlier GUAMIs.
 pub(crate) fn open(
@@ -157,7 +160,10 @@ pub(crate) fn open(
         stored.extend(former.map_err(failed)?);
         store.put(INSTANCE, instance_id.as_bytes().to_vec());
     }
-    stored.retain(|(id, _)| id != INSTANCE);
+    if stored.iter().any(|(id, _)| id == CONTACT) {
+        store.remove(CONTACT);
+    }
+    stored.retain(|(id, _)| id != INSTANCE && id != CONTACT);
     Ok((store, stored))
 }
 

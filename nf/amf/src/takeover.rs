@@ -2,11 +2,14 @@
 //! share one database (`amf.context_store.database`). The AMF that a UE reaches takes the UE's
 //! context over; only one AMF succeeds.
 use crate::Amf;
-use crate::persisted::{PersistedUe, identities, owner_of, owner_prefix};
+use crate::persisted::{CONTACT, PersistedUe, identities, owner_of, owner_prefix};
 use martlet_context_store::{ContextStoreConfig, PeerContexts, SetContexts, StoreError};
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
-use martlet_nf::Shutdown;
+use martlet_nf::{Criteria, Shutdown};
+use martlet_sbi::{ApiRoot, Peer, Problem};
+use martlet_sbi_api::common::{self, Guami};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
@@ -18,6 +21,8 @@ const INDEX_LIFETIME: Duration = Duration::from_secs(30);
 /// not load the database.
 const MIN_READ_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Time for an AMF that is not at the NRF to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval between two readings of the database's clock, which a takeover needs.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval between two looks for other members, while there is none.
@@ -86,7 +91,52 @@ enum Wanted {
     Supi(String),
 }
 
+/// An AMF that may have a UE.
+pub(crate) struct FormerAmf {
+    pub peer: Peer,
+    /// It is drained or stops: the NRF does not name it.
+    pub is_leaving: bool,
+}
+
 impl Amf {
+    /// The AMF with this identity, which has or had the UE with this 5G-GUTI: the NRF names it, or
+    /// it has stored where it is.
+    ///
+    /// # Errors
+    /// The answer of the NRF, if the AMF has not stored it.
+    pub(crate) async fn former_amf(
+        self: &Arc<Self>,
+        id: &AmfId,
+        guti: &Guti,
+    ) -> Result<FormerAmf, Problem> {
+        let amf_id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
+        let guami = Guami::new(crate::served::plmn_to_sbi(guti.plmn()), amf_id);
+        let criteria = Criteria { guami: Some(guami), ..Default::default() };
+        let problem = match self.context.discover(NfType::Amf, "namf-comm", &criteria).await {
+            Ok(peer) => return Ok(FormerAmf { peer, is_leaving: false }),
+            Err(problem) => problem,
+        };
+        if !self.config.context_store.is_enabled() || !self.served.is_of_set(guti) {
+            return Err(problem);
+        }
+        let (amf, owner) = (self.clone(), owner_of(id));
+        let read = move || amf.peers.set(&amf.config.context_store)?.peer(&owner).context(CONTACT);
+        let read = tokio::task::spawn_blocking(read).await.ok();
+        let stored = read.and_then(|read| read.inspect_err(log_failed_read).ok()).flatten();
+        let root = stored.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
+        let peer = root.map(|root| self.context.peer_at(root).within(ANSWER_TIMEOUT));
+        peer.map(|peer| FormerAmf { peer, is_leaving: true }).ok_or(problem)
+    }
+
+    /// Stores where other AMFs of the set ask for contexts while this one is suspended at the NRF,
+    /// or removes it.
+    pub(crate) fn store_contact(&self, is_suspended: bool) {
+        match serde_json::to_vec(self.context.api_root()) {
+            Ok(root) if is_suspended => self.contexts.put(CONTACT, root),
+            _ => self.contexts.remove(CONTACT),
+        }
+    }
+
     /// The stored context of the UE with this 5G-GUTI, from the AMF of this set that assigned it.
     pub(crate) async fn peer_ue_of_guti(self: &Arc<Self>, guti: &Guti) -> Option<PeerUe> {
         if !self.config.context_store.is_enabled() || !self.served.is_of_set(guti) {

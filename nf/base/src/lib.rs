@@ -16,6 +16,7 @@ mod function;
 mod liveness_probe;
 mod metrics;
 mod network;
+pub mod nf_set;
 mod nrfs;
 pub mod oam;
 mod profiles;
@@ -36,6 +37,7 @@ pub use function::NetworkFunction;
 pub use martlet_outage::NotReady;
 pub use martlet_sbi_http::{PeerCertificate, peer_certificate};
 pub use martlet_tasks::{Tasks, spawn, spawn_essential};
+pub use nf_set::SetMember;
 pub use shutdown::{Shutdown, ShutdownTrigger};
 pub use start::{
     AskSource, Environment, NfHandle, NfIdentity, Ready, Reload, RunningNf, StatusSource, start,

@@ -216,8 +216,10 @@ async fn start_within<F: NetworkFunction>(
     }
 
     let shutdown = environment.shutdown.clone();
-    let (run, task_context) = (function.clone().run(shutdown.clone()), context.clone());
-    let registered = registration::maintain(task_context, profile, shutdown);
+    let (run, task_context) = (function.clone().run(shutdown), context.clone());
+    // The profile stays at the NRF while the function ends what it has begun.
+    let (end, ended) = Shutdown::new();
+    let registered = registration::maintain(task_context, profile, ended);
     let is_nrf = name == "nrf";
     let work = tasks.spawn_essential(
         "main loop",
@@ -228,6 +230,7 @@ async fn start_within<F: NetworkFunction>(
             let registered = registered.in_current_span();
             let registered = martlet_tasks::spawn_essential("registration", registered);
             let outcome = run.await;
+            end.trigger();
             // With a time limit: the NRF may have ended.
             let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
             outcome

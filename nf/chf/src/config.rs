@@ -63,7 +63,7 @@ impl ChfConfig {
         if self.max_records == 0 {
             wrong("max_records", "with 0 no record is stored: write 100000");
         }
-        let set = self.set.iter().flat_map(SetConfig::check);
+        let set = self.set.iter().flat_map(|set| set.member().check());
         findings.extend(set.map(|finding| finding.within("set")));
         findings
     }

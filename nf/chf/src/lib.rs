@@ -128,7 +128,7 @@ impl NetworkFunction for Chf {
             config.grant,
             config.max_sessions,
             config.max_records,
-            set::first_id(set),
+            set::last_number(set),
         );
         set::restore(&mut accounts, stored);
         let set = Set::open(set, &config.context_store).map_err(failed)?;
@@ -149,7 +149,7 @@ impl NetworkFunction for Chf {
     }
 
     fn profile(&self, profile: &mut NfProfile) {
-        profile.nf_set_id_list = self.config.set.as_ref().map(|set| vec![set.name()]);
+        profile.nf_set_id_list = self.config.set.as_ref().map(|set| vec![set.member().set_name()]);
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {

@@ -12,8 +12,8 @@
 //!  |<-- 201 --------|
 //! ```
 use crate::{Accounts, Chf, Key, Record};
-use martlet_config::Finding;
 use martlet_context_store::{ContextStoreConfig, SetContexts, StoreError, StoredContexts};
+use martlet_nf::{SetMember, nf_set};
 use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::nchf_converged_charging::ChfConvergedChargingClient;
 use serde::{Deserialize, Serialize};
@@ -40,58 +40,24 @@ pub struct SetConfig {
     /// Number of this CHF in the set, 0 to 127.
     pub member: u8,
     /// MCC and MNC without a separator, such as `00101`.
-    #[serde(default = "default_plmn")]
+    #[serde(default = "nf_set::default_plmn")]
     pub plmn: String,
 }
 
-fn default_plmn() -> String {
-    "00101".into()
-}
-
 impl SetConfig {
-    /// NF set identity (TS 23.003, 28.12).
-    pub fn name(&self) -> String {
-        let (mcc, mnc) = self.plmn.split_at(self.plmn.len().min(3));
-        format!("set{}.chfset.5gc.mnc{mnc:0>3}.mcc{mcc}", self.id)
-    }
-
-    pub(crate) fn check(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let mut wrong = |path: &str, message: &str| findings.push(Finding::new(path, message));
-        let is_identity = |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric());
-        if !(1..=32).contains(&self.id.len()) || !is_identity(&self.id) {
-            wrong("id", "not an identity of a set: write 1 to 32 letters and digits");
-        }
-        if self.member > 127 {
-            wrong("member", "not a member number: write 0 to 127");
-        }
-        if !matches!(self.plmn.len(), 5 | 6) || !self.plmn.chars().all(|c| c.is_ascii_digit()) {
-            wrong("plmn", "write MCC and MNC in five or six digits, such as \"00101\"");
-        }
-        findings
-    }
-
-    fn owner_prefix(&self) -> String {
-        format!("chf-{}-", self.id)
-    }
-
-    /// The number before that of the first session of this process: the numbers of all members and
-    /// of their former processes differ.
-    fn first_id(&self) -> u64 {
-        let epoch =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        u64::from(self.member & 0x7f) << 56 | (epoch.as_secs() & 0xffff_ffff) << 24
+    /// This CHF in its set.
+    pub(crate) fn member(&self) -> SetMember<'_> {
+        SetMember { nf: "chf", id: &self.id, member: self.member, plmn: &self.plmn }
     }
 }
-
 /// The name under which a CHF stores its accounts and records.
 pub fn owner(set: Option<&SetConfig>) -> String {
-    set.map_or_else(|| MEMBER.into(), |set| format!("{}{}", set.owner_prefix(), set.member))
+    set.map_or_else(|| MEMBER.into(), |set| set.member().owner())
 }
 
-/// See [`SetConfig::first_id`]; 0 without a set.
-pub fn first_id(set: Option<&SetConfig>) -> u64 {
-    set.map_or(0, SetConfig::first_id)
+/// The number before that of the first session of this process; 0 without a set.
+pub fn last_number(set: Option<&SetConfig>) -> u64 {
+    set.map_or(0, |set| nf_set::last_number(set.member))
 }
 
 /// The set of a CHF.
@@ -115,7 +81,7 @@ impl Set {
         let Some(config) = config.filter(|_| store.is_enabled()) else { return Ok(None) };
         let own = owner(Some(config));
         let contexts = SetContexts::open(store, Some(&own))?;
-        let prefix = config.owner_prefix();
+        let prefix = config.member().owner_prefix();
         Ok(Some(Set { prefix, own, contexts, taking_over: tokio::sync::Mutex::default() }))
     }
 }
@@ -123,7 +89,7 @@ impl Set {
 impl Set {
     /// The member that gave a session its number.
     fn member_of(&self, id: u64) -> String {
-        format!("{}{}", self.prefix, id >> 56)
+        format!("{}{}", self.prefix, nf_set::member_of(id))
     }
 }
 
@@ -295,22 +261,5 @@ impl Chf {
         let ms = started.elapsed().as_millis() as u64;
         tracing::warn!(owner, contexts = count, ms, "accounts taken over from another CHF");
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_set_has_a_name_and_members_have_numbers_of_their_own() {
-        let of = |member| SetConfig { id: "1".into(), member, plmn: default_plmn() };
-        assert_eq!(of(3).name(), "set1.chfset.5gc.mnc001.mcc001");
-        assert_eq!((owner(Some(&of(3))), owner(None)), ("chf-1-3".into(), "chf".into()));
-        assert_eq!(of(3).first_id() >> 56, 3);
-        assert_eq!((of(127).check(), first_id(None)), (vec![], 0));
-        let wrong = SetConfig { id: "a-b".into(), member: 128, plmn: "1".into() };
-        let paths: Vec<_> = wrong.check().into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["id", "member", "plmn"]);
     }
 }

@@ -2,6 +2,7 @@
 use crate::packet_filter::PacketFilter;
 use martlet_config::Finding;
 use martlet_context_store::ContextStoreConfig;
+use martlet_nf::{SetMember, nf_set};
 use martlet_sbi_api::common::Snssai;
 use martlet_store::{Secret, Subscriber, UpSecurityPolicy};
 use serde::{Deserialize, Serialize};
@@ -359,7 +360,7 @@ pub struct SetConfig {
     /// Number of this SMF in the set, 0 to 127.
     pub member: u8,
     /// MCC and MNC without a separator, such as `00101`.
-    #[serde(default = "default_plmn")]
+    #[serde(default = "nf_set::default_plmn")]
     pub plmn: String,
     /// Priority of this SMF in the NRF; the lowest value is preferred.
     #[serde(default)]
@@ -370,42 +371,14 @@ pub struct SetConfig {
     pub health_check_ms: u32,
 }
 
-fn default_plmn() -> String {
-    "00101".into()
-}
-
 fn default_health_check_ms() -> u32 {
     1000
 }
 
 impl SetConfig {
-    /// NF set identity (TS 23.003, 28.12).
-    pub fn name(&self) -> String {
-        let (mcc, mnc) = self.plmn.split_at(self.plmn.len().min(3));
-        format!("set{}.smfset.5gc.mnc{mnc:0>3}.mcc{mcc}", self.id)
-    }
-
-    fn check(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        if self.id.is_empty()
-            || self.id.len() > 32
-            || !self.id.chars().all(|c| c.is_ascii_alphanumeric())
-        {
-            findings.push(Finding::new(
-                "id",
-                "not an identity of a set: write 1 to 32 letters and digits",
-            ));
-        }
-        if self.member > 127 {
-            findings.push(Finding::new("member", "not a member number: write 0 to 127"));
-        }
-        if !matches!(self.plmn.len(), 5 | 6) || !self.plmn.chars().all(|c| c.is_ascii_digit()) {
-            findings.push(Finding::new(
-                "plmn",
-                "write MCC and MNC in five or six digits, such as \"00101\"",
-            ));
-        }
-        findings
+    /// This SMF in its set.
+    pub fn member(&self) -> SetMember<'_> {
+        SetMember { nf: "smf", id: &self.id, member: self.member, plmn: &self.plmn }
     }
 }
 
@@ -560,7 +533,10 @@ impl SmfConfig {
             }
         }
         findings.extend(
-            self.set.iter().flat_map(SetConfig::check).map(|finding| finding.within("set")),
+            self.set
+                .iter()
+                .flat_map(|set| set.member().check())
+                .map(|finding| finding.within("set")),
         );
         let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
         for (n, limit) in self.limits.iter().enumerate() {

@@ -113,7 +113,7 @@ impl NetworkFunction for Smf {
             Some(self.config.slices.iter().map(|slice| slice.snssai().into()).collect());
         let list = self.config.slices.iter().map(item).collect();
         if let Some(set) = &self.config.set {
-            profile.nf_set_id_list = Some(vec![set.name()]);
+            profile.nf_set_id_list = Some(vec![set.member().set_name()]);
             profile.priority = Some(set.priority);
         }
         profile.smf_info = Some(SmfInfo { s_nssai_smf_info_list: list, ..Default::default() });

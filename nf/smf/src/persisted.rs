@@ -30,15 +30,7 @@ pub const SMF: &str = "smf";
 
 /// The name under which this SMF stores its sessions.
 pub fn owner(config: &SmfConfig) -> String {
-    config
-        .set
-        .as_ref()
-        .map_or_else(|| SMF.into(), |set| format!("{}{}", owner_prefix(&set.id), set.member))
-}
-
-/// The common prefix of the owner names of an SMF set.
-pub fn owner_prefix(set: &str) -> String {
-    format!("smf-{set}-")
+    config.set.as_ref().map_or_else(|| SMF.into(), |set| set.member().owner())
 }
 
 /// The SMF's own entry. Field names are part of the stored format.
@@ -222,7 +214,7 @@ pub fn session(
         slice: stored.slice,
         dnn: stored.dnn,
         plmn: stored.plmn,
-        amf: ServingAmf { client, status_uri: stored.status_uri },
+        amf: ServingAmf { client, status_uri: stored.status_uri, denies_session: false },
         parameters: SessionParameters {
             kind: stored.kind,
             addresses: stored.addresses,

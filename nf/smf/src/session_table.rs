@@ -5,6 +5,7 @@ use crate::n4::SessionLayer;
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
 use martlet_event_queue::{Receiver, Sender};
+use martlet_nf::nf_set;
 use martlet_pfcp::SessionReportRequest;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -71,27 +72,18 @@ impl Tables {
 pub struct SessionTable {
     tables: Mutex<Tables>,
     max_sessions: usize,
-    /// The set member bits in the references of sessions that this SMF establishes.
-    member_bits: u64,
+    /// The number of this SMF in its set, which the references of its sessions have.
+    member: u8,
 }
-
-/// The bits of a reference that name the member of the SMF set that established the session.
-const MEMBER_MASK: u64 = 0x7f << 56;
 
 impl SessionTable {
     /// An empty table for a member of the set, 0 to 127.
     pub fn new(max_sessions: usize, member: u8) -> Self {
         // References differ from those of the process before.
-        let epoch =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let member_bits = u64::from(member & 0x7f) << 56;
-        let tables = Tables {
-            last: member_bits | (epoch.as_secs() & 0xffff_ffff) << 24,
-            ..Tables::default()
-        };
+        let tables = Tables { last: nf_set::last_number(member), ..Tables::default() };
         // A former SMF of this process may have ended with sessions.
         metrics::SESSIONS.set(0);
-        SessionTable { tables: Mutex::new(tables), max_sessions, member_bits }
+        SessionTable { tables: Mutex::new(tables), max_sessions, member }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -132,7 +124,7 @@ impl SessionTable {
 
     /// Whether this SMF established a session, and not another one of its set.
     pub fn is_own(&self, reference: u64) -> bool {
-        reference & MEMBER_MASK == self.member_bits
+        nf_set::member_of(reference) == self.member
     }
 
     /// Removes a session.

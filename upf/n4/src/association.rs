@@ -82,11 +82,11 @@ impl N4 {
             tracing::info!(smf = %from.ip(), "association replaced");
             self.end_association(old);
         }
-        if self.releasing.is_some() {
+        if self.is_leaving() {
             if let Some(suppressed) = martlet_log_limit::line("association_stopping", from.ip()) {
                 tracing::info!(
                     smf = %from.ip(), suppressed,
-                    "association rejected: UPF stopping"
+                    "association rejected: UPF drained or stopping"
                 );
             }
             return self.setup_response(Cause::REJECTED).into();

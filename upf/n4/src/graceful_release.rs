@@ -1,15 +1,17 @@
 //! Graceful release of an association (TS 29.244, 6.2.8 and 5.18): requested by the UP function at
-//! its shutdown, or by the CP function, after all usage is reported.
+//! its shutdown or when it is drained, or by the CP function, after all usage is reported.
 use super::report::{Pending, report};
 use super::{Moment, N4};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{AssociationUpdateRequest, SessionReportRequest};
 use martlet_upf_rules::Urr;
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Reports that wait for their answers at a time.
 const WINDOW: usize = 64;
+/// Time for SMFs to move sessions away from a drained UPF, unless `graceful_release_s` is longer.
+const DRAINING_PERIOD: Duration = Duration::from_secs(60);
 /// Flags (8.2.77).
 const SARR: u8 = 1;
 const URSS: u8 = 2;
@@ -29,15 +31,31 @@ impl N4 {
             return false;
         }
         self.releasing = Some(now.instant + self.settings.release);
-        for id in ids {
-            self.request_release(
-                id,
-                SARR,
-                Some(GracefulReleasePeriod::of(self.settings.release)),
-                now,
-            );
-        }
+        self.request_releases(ids, self.settings.release, now);
         true
+    }
+
+    /// Drains the UPF, or ends that: SMFs move their sessions to other UPFs, and their associations
+    /// are rejected. Traffic is forwarded meanwhile. Returns whether it was drained before.
+    pub fn drain(&mut self, draining: bool, now: Moment) -> bool {
+        let before = std::mem::replace(&mut self.draining, draining);
+        if draining && !before {
+            tracing::info!(associations = self.associations.len(), "UPF drained");
+            let ids = self.associations.keys().copied().collect();
+            self.request_releases(ids, self.settings.release.max(DRAINING_PERIOD), now);
+        }
+        before
+    }
+
+    fn request_releases(&mut self, associations: Vec<u64>, period: Duration, now: Moment) {
+        for id in associations {
+            self.request_release(id, SARR, Some(GracefulReleasePeriod::of(period)), now);
+        }
+    }
+
+    /// Whether new associations are rejected.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.releasing.is_some() || self.draining
     }
 
     /// The time by which it stops waiting for releases; now if no association is left.

@@ -91,6 +91,9 @@ pub struct N4 {
     last_load: u32,
     /// It ends, at this time at the latest.
     releasing: Option<Instant>,
+    /// It is drained: it rejects new associations. Sessions are accepted, as an SMF may not have
+    /// received the request for the release yet.
+    draining: bool,
     deadlines: Deadlines,
     pending: HashMap<u32, Pending>,
     /// Peers of N3 that the datapath knows.
@@ -128,6 +131,7 @@ impl N4 {
             // Above the sequence numbers used before a restart, up to 1,000 messages per second.
             last_load: ntp_seconds(start.wall).wrapping_mul(1000),
             releasing: None,
+            draining: false,
             deadlines: Deadlines::default(),
             pending: HashMap::new(),
             known_peers: HashSet::new(),

@@ -63,7 +63,7 @@ impl N4 {
     /// The requested reduction of new sessions in per cent.
     pub(super) fn reduction(&self, load: u8) -> u8 {
         let from = self.settings.overload_percent.min(100);
-        if self.releasing.is_some() {
+        if self.is_leaving() {
             return 100;
         }
         if load < from || load == 0 {

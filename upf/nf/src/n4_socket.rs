@@ -6,6 +6,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
 
@@ -17,12 +18,14 @@ const EVENTS_AT_A_TIME: usize = 64;
 /// Datagrams processed at a time, so that events do not wait behind them.
 const DATAGRAMS_AT_A_TIME: usize = 64;
 
-/// Serves N4 until `shutdown`, then until the SMFs have moved their sessions or the time limit. The
+/// Serves N4 until `shutdown`, then until the SMFs have moved their sessions or the time limit.
+/// `wake` has messages sent that others have added. The
 /// lock on `n4` is held for a few messages at a time, never over an await.
 pub async fn run(
     n4: Arc<Mutex<N4>>,
     socket: UdpSocket,
     mut events: Receiver<Event>,
+    wake: Arc<Notify>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut shutdown = pin!(shutdown);
@@ -82,6 +85,8 @@ pub async fn run(
                 }
                 with(&mut |n4| batch.drain(..).for_each(|event| n4.event(event, Moment::now())))
             }
+            // A question has left messages to be sent.
+            () = wake.notified() => with(&mut |_| {}),
             () = due => with(&mut |n4| n4.poll(Moment::now())),
         };
         (timeout, end) = (next, release_deadline);

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 /// Why a UPF does not start, or ends.
@@ -46,8 +46,8 @@ pub enum UpfError {
 /// Provides the UPF's status on request.
 pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// Answers the queries `top`, `trace` and `trace/all`; `None` for an unknown query. An error states
-/// why the query failed.
+/// Answers queries, such as `top`, `trace/all` and `drain`; `None` for an unknown query. An error
+/// states why the query failed.
 pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, CommandError>> + Send + Sync>;
 
 /// A UPF at work.
@@ -55,6 +55,8 @@ pub struct UpfHandle {
     n4: Arc<Mutex<N4>>,
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
+    /// Wakes the task for messages that a question has left to be sent.
+    wake: Arc<Notify>,
     /// Registers the metrics until dropped.
     _watched: Arc<dyn Fn() -> Option<Snapshot> + Send + Sync>,
     /// The board and its thermal governor.
@@ -104,7 +106,8 @@ pub async fn start(
         Some(snapshot.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).snapshot())
     }));
     let (alive, dropped) = oneshot::channel::<()>();
-    let served = n4.clone();
+    let (served, wake) = (n4.clone(), Arc::new(Notify::new()));
+    let woken = wake.clone();
     let task = martlet_tasks::spawn_essential("N4", async move {
         let ended = async move {
             tokio::select! {
@@ -113,7 +116,7 @@ pub async fn start(
             }
         };
         let outcome = tokio::select! {
-            outcome = n4_socket::run(served, socket, signals.events, ended) => {
+            outcome = n4_socket::run(served, socket, signals.events, woken, ended) => {
                 outcome.map_err(|error| UpfError::Failed(error.to_string()))
             }
             Some(failure) = signals.failures.recv() => Err(UpfError::Datapath(failure)),
@@ -122,7 +125,16 @@ pub async fn start(
         outcome
     });
     tracing::info!(n4 = %address, "UPF ready");
-    Ok(UpfHandle { n4, address, task, _watched: snapshot, thermal, _thermal: tasks, _alive: alive })
+    Ok(UpfHandle {
+        n4,
+        address,
+        task,
+        wake,
+        _watched: snapshot,
+        thermal,
+        _thermal: tasks,
+        _alive: alive,
+    })
 }
 
 impl UpfHandle {
@@ -143,10 +155,10 @@ impl UpfHandle {
     /// Answers questions; none any more once the UPF has ended.
     pub fn ask_source(&self) -> AskSource {
         let n4 = Arc::downgrade(&self.n4);
-        let thermal = self.thermal.clone();
+        let (thermal, wake) = (self.thermal.clone(), self.wake.clone());
         Arc::new(move |question| {
             let n4 = n4.upgrade()?;
-            let n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
             match question {
                 "top" => {
                     let mut top = n4.top();
@@ -155,6 +167,14 @@ impl UpfHandle {
                 }
                 "trace" => Some(n4.trace(TraceRequest { forwarded: false })),
                 "trace/all" => Some(n4.trace(TraceRequest { forwarded: true })),
+                "drain" | "undrain" => {
+                    let draining = question == "drain";
+                    let before = n4.drain(draining, Moment::now());
+                    wake.notify_one();
+                    Some(Ok(serde_json::json!({
+                        "function": "upf", "draining": draining, "draining_before": before,
+                    })))
+                }
                 "renew" => Some(n4.renew(None)),
                 "capture" => Some(n4.capture(false)),
                 "capture/end" => Some(n4.capture(true)),

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// Time for a gNB to confirm the end of its association.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
-/// Serves each gNB in a task of its own until the shutdown.
-pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown) {
+/// Accepts gNBs until the shutdown, and serves each in a task of its own.
+pub(crate) async fn accept(amf: Arc<Amf>, listener: &Listener, shutdown: Shutdown) {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -55,7 +55,6 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     }
     let gnb = add_gnb(&amf, Link::Sctp(association.clone()), address);
     let _ended = EndedByPanic { amf: &amf, gnb: &gnb };
-    let shutdown = amf.context.shutdown();
     let mut deadline = tokio::time::Instant::now() + amf.config.n2.setup_timeout();
     let mut timed = true;
     let mut is_stored = false;
@@ -127,8 +126,8 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 }
                 break;
             }
-            () = shutdown.wait() => {
-                amf_status_indication::unavailable(&amf, &gnb).await;
+            // After the AMF STATUS INDICATION.
+            () = amf.removal.is_over() => {
                 association.shutdown().await;
                 break;
             }

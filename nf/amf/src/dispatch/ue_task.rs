@@ -7,6 +7,7 @@ use crate::procedures::connection::{
     ul_nas_transport,
 };
 use crate::procedures::handover::{handover_cancel, inter_amf_target, n2_handover, xn_handover};
+use crate::procedures::n2::planned_removal;
 use crate::procedures::positioning::{event_exposure, location_reporting, positioning_transport};
 use crate::procedures::registration::{
     amf_reallocation, deregistration, general_registration, implicit_deregistration, nas_rekeying,
@@ -167,6 +168,7 @@ impl Ue {
                     let _ = answer.send(done);
                 }
             }
+            Work::Event(Event::PlannedRemoval) => planned_removal::of_ue(self).await,
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
                     self.idle = Some(Idle::Deregistered(Instant::now()));

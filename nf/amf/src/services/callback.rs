@@ -10,7 +10,7 @@ use martlet_sbi_api::namf_communication::{
 use martlet_sbi_api::npcf_am_policy_control::{
     AmRequestedValueRep, PolicyUpdate, TerminationNotification,
 };
-use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
+use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification};
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationData;
 use tokio::sync::oneshot;
@@ -29,10 +29,16 @@ impl AmfCallback for Amf {
         let psi =
             pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
         let number = number.parse().map_err(|_| unknown("number of a session context", number))?;
-        self.send_event(
-            &self.find(supi)?,
-            Event::SessionStatus { psi, number, notification: body.into() },
-        )
+        let ue = self.find(supi)?;
+        let is_known = body.status_info.resource_status == ResourceStatus::Released
+            || self.tables.summary(ue.number).is_some_and(|ue| ue.sessions.contains(&psi));
+        self.send_event(&ue, Event::SessionStatus { psi, number, notification: body.into() })?;
+        // The SMF may have a session that this AMF has lost, or never known.
+        match is_known {
+            true => Ok(()),
+            false => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
+                .detail(format!("{supi} has no PDU session {psi}"))),
+        }
     }
 
     async fn am_policy_update_notify(

@@ -151,6 +151,8 @@ pub(crate) enum Event {
     Taken,
     /// The context limit is reached: release this deregistered context.
     Evicted,
+    /// The AMF stops: release the connection when the UE is quiet.
+    PlannedRemoval,
     /// A request of the operator.
     Operator(OperatorRequest, oneshot::Sender<Result<serde_json::Value, Problem>>),
 }

@@ -299,6 +299,13 @@ impl Tables {
         self.state().connections.get(&amf_id).map(|connected| connected.handle.clone())
     }
 
+    /// The connections, each with the task that gets its messages.
+    pub fn connected_ues(&self) -> Vec<(u64, UeHandle)> {
+        let state = self.state();
+        let connections = state.connections.iter();
+        connections.map(|(amf_id, connected)| (*amf_id, connected.handle.clone())).collect()
+    }
+
     /// The number of the UE of a connection.
     pub fn owner_of(&self, amf_id: u64) -> Option<u64> {
         self.state().connections.get(&amf_id).map(|connected| connected.handle.number)

@@ -23,6 +23,8 @@ const SARR: u8 = 1;
 const MAX_RELEASE_PERIOD: Duration = Duration::from_secs(3600);
 /// Interval for checking whether a releasing UPF has sessions left.
 const RELEASE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval between two notifications of the sessions at a releasing UPF.
+const NOTIFICATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// State of an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,8 +270,13 @@ impl N4 {
         due: Instant,
         sessions: &impl SessionLayer,
     ) {
-        sessions.upf_releasing(upf);
+        let mut notified: Option<Instant> = None;
         while sessions.sessions_at(upf) > 0 && Instant::now() < due {
+            // Again for sessions that were being established.
+            if notified.is_none_or(|at| at.elapsed() >= NOTIFICATION_INTERVAL) {
+                sessions.upf_releasing(upf);
+                notified = Some(Instant::now());
+            }
             tokio::time::sleep(RELEASE_CHECK_INTERVAL).await;
         }
         let sessions = sessions.sessions_at(upf);

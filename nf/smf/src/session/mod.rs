@@ -64,6 +64,8 @@ pub struct ServingAmf {
     pub client: AmfCommunicationClient,
     /// Where the AMF receives notifications about the SM context.
     pub status_uri: String,
+    /// The AMF did not know the session at the last audit, the last event.
+    pub denies_session: bool,
 }
 
 /// Parameters of a session that stay the same during its lifetime.

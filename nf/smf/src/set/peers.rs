@@ -1,6 +1,6 @@
 //! The stored sessions of the other members of the set, over one connection.
 use crate::config::SmfConfig;
-use crate::persisted::{self, SMF, owner, owner_prefix};
+use crate::persisted::{self, SMF, owner};
 use martlet_context_store::{PeerContexts, SetContexts, StoreError};
 use martlet_sbi::ApiRoot;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub fn open(config: &SmfConfig) -> Result<Option<Arc<SetContexts>>, StoreError> 
 
 /// The prefix of the members' names, and this member's own.
 fn names(config: &SmfConfig) -> Option<(String, String)> {
-    Some((owner_prefix(&config.set.as_ref()?.id), owner(config)))
+    Some((config.set.as_ref()?.member().owner_prefix(), owner(config)))
 }
 
 /// The owner names of the other members, and the API roots of their services.

@@ -9,7 +9,7 @@ use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
 use crate::procedures::release::{orphaned_session_release, pdu_session_release};
 use crate::procedures::user_plane::{
-    downlink_data_notification, restoration, upf_failover, upf_return,
+    downlink_data_notification, restoration, upf_failover, upf_graceful_release, upf_return,
 };
 use crate::session::{GsmState, Session};
 use crate::session_event::SessionEvent;
@@ -86,6 +86,9 @@ impl Session {
         match self.gsm {
             GsmState::InactivePending { .. } => Duration::from_millis(config.t3592_ms.into()),
             GsmState::ModificationPending(_) => Duration::from_millis(config.t3591_ms.into()),
+            GsmState::Active | GsmState::Inactive if self.amf.denies_session => {
+                config.audit_interval().min(orphaned_session_release::CONFIRMATION)
+            }
             GsmState::Active | GsmState::Inactive => config.audit_interval(),
         }
     }
@@ -95,7 +98,10 @@ impl Session {
         Origin::default().adopt();
         self.record_identities();
         let is_alive = match wakeup {
-            Wakeup::Event(event) => self.handle_event(event).await,
+            Wakeup::Event(event) => {
+                self.amf.denies_session = false;
+                self.handle_event(event).await
+            }
             Wakeup::Timeout => self.handle_timeout().await,
             Wakeup::Closed => false,
         };
@@ -141,13 +147,7 @@ impl Session {
             SessionEvent::SubscriptionChanged => {
                 return network_requested_modification::by_subscription(self).await;
             }
-            // The UE establishes the session again, at another UPF if there is one.
-            SessionEvent::UpfReleasing(upf) => {
-                if self.user_plane.path().is_some_and(|path| path.uses(*upf)) {
-                    let cause = GsmCause::ReactivationRequested;
-                    return pdu_session_release::by_network(self, cause).await;
-                }
-            }
+            SessionEvent::UpfReleasing(upf) => return upf_graceful_release::run(self, *upf).await,
             SessionEvent::PolicyTerminated => {
                 let cause = GsmCause::ReactivationRequested;
                 return pdu_session_release::by_network(self, cause).await;

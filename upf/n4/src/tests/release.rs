@@ -56,6 +56,32 @@ fn a_stopping_upf_without_associations_does_not_wait() {
 }
 
 #[test]
+fn a_drained_upf_rejects_associations_until_the_draining_ends() {
+    let mut smf = Smf::without_heartbeats();
+    let (seid, _) = smf.establish(establishment());
+    assert!(!smf.n4.drain(true, smf.now));
+    let sent = smf.sent();
+    let request = update_of(&sent[0]);
+    assert_eq!(request.release_request, Some(ie::AssociationReleaseRequest(1)));
+    assert_eq!(request.release_period.unwrap().span(), Some(Duration::from_secs(60)));
+    let answer = AssociationUpdateResponse { node_id: NodeId::Ip(SMF), cause: Cause::ACCEPTED };
+    assert_eq!(smf.receive(&Packet::node(sent[0].sequence, answer).encode()), []);
+    // A session whose establishment began before the SMF knew of it.
+    let mut late = establishment();
+    late.cp_fseid.seid = 2;
+    late.create_pdrs[0].pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, 77].into());
+    let (late, _) = smf.establish(late);
+    smf.delete(seid);
+    smf.delete(late);
+    smf.node(release());
+    assert_eq!(smf.associate(2).cause, Cause::REJECTED);
+    // It does not end.
+    assert_eq!(smf.n4.release_deadline(smf.now), None);
+    assert!(smf.n4.drain(false, smf.now));
+    assert_eq!(smf.associate(3).cause, Cause::ACCEPTED);
+}
+
+#[test]
 fn usage_is_reported_before_an_association_is_released() {
     let mut smf = Smf::without_heartbeats();
     let mut teids = Vec::new();

@@ -29,6 +29,7 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
             changed = draining.changed() => if changed.is_err() { return },
             () = shutdown.wait() => return,
         }
+        amf.store_contact(*draining.borrow_and_update());
         let capacity = amf.relative_capacity();
         let message = match downlink::relative_capacity(capacity) {
             Ok(message) => message,

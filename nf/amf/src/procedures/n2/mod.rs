@@ -5,4 +5,5 @@ pub(crate) mod error_indication;
 pub(crate) mod ng_reset;
 pub(crate) mod ng_setup;
 pub(crate) mod overload_control;
+pub(crate) mod planned_removal;
 pub(crate) mod ran_configuration_update;

@@ -13,23 +13,25 @@ use crate::Amf;
 use crate::metrics::Procedure;
 use crate::persisted::PersistedUe;
 use crate::procedures::session::serving_amf_change;
+use crate::takeover::FormerAmf;
 use crate::ue::{Security, Ue, UeHandle};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
-use martlet_nf::Criteria;
 use martlet_sbi::Multipart;
-use martlet_sbi_api::common::{self, AccessType, Guami};
+use martlet_sbi_api::common::AccessType;
 use martlet_sbi_api::namf_communication::{
     AmfCommunicationClient, TransferReason, UeContextTransferReqData,
 };
-use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time for the other AMF to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a UE of an AMF that stops waits for its end, and the interval between two looks.
+const STOP_TIMEOUT: Duration = Duration::from_secs(4);
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Takes over the context of the 5G-GUTI in the message and returns the verified message. `None` if
 /// there is no such context, or if its keys do not verify the message.
@@ -39,7 +41,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     let peer_ue = amf.peer_ue_of_guti(&guti).await?;
     verify(&peer_ue.ue, nas)?;
     let procedure = Procedure::start("set_takeover");
-    if is_alive(&amf, &peer_ue.owner, &guti.to_string(), &guti).await {
+    if former_after_stop(&amf, &peer_ue.owner, &guti).await != Former::Absent {
         procedure.failed("alive");
         return None;
     }
@@ -91,27 +93,51 @@ fn guti_of(ue: &Ue, nas: &Bytes) -> Option<Guti> {
     }
 }
 
+/// The AMF that had a UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Former {
+    /// It has failed, or does not have the UE.
+    Absent,
+    /// It is drained or stops, and still has the UE.
+    Leaving,
+    /// It serves the UE.
+    Serving,
+}
+
 /// Whether the AMF that had the UE is alive and still has it.
-async fn is_alive(amf: &Amf, of: &AmfId, ue_context_id: &str, guti: &Guti) -> bool {
-    let amf_id = common::AmfId::from_parts(of.region(), of.set(), of.pointer());
-    let guami = Guami::new(crate::served::plmn_to_sbi(guti.plmn()), amf_id);
-    let criteria = Criteria { guami: Some(guami), ..Default::default() };
-    let asked = async {
-        let peer = amf.context.discover(NfType::Amf, "namf-comm", &criteria).await?;
-        // Without a request, it answers 403 if it has the UE.
-        let question =
-            UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
-        let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
-        client.ue_context_transfer(ue_context_id, Multipart::new(question)).await.map(|_| ())
+async fn former(amf: &Arc<Amf>, of: &AmfId, ue_context_id: &str, guti: &Guti) -> Former {
+    let Ok(FormerAmf { peer, is_leaving }) = amf.former_amf(of, guti).await else {
+        return Former::Absent;
     };
-    asked.await.map_or_else(|problem| problem.status() == 403, |()| true)
+    // Without a request, it answers 403 if it has the UE.
+    let question =
+        UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
+    let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
+    match client.ue_context_transfer(ue_context_id, Multipart::new(question)).await {
+        Err(problem) if problem.status() != 403 => Former::Absent,
+        _ if is_leaving => Former::Leaving,
+        _ => Former::Serving,
+    }
+}
+
+/// The same, after an AMF that is about to stop has stopped: its contexts can be taken over then.
+async fn former_after_stop(amf: &Arc<Amf>, of: &AmfId, guti: &Guti) -> Former {
+    let ue_context_id = guti.to_string();
+    let give_up = Instant::now() + STOP_TIMEOUT;
+    loop {
+        let former = former(amf, of, &ue_context_id, guti).await;
+        if former != Former::Leaving || Instant::now() >= give_up {
+            return former;
+        }
+        tokio::time::sleep(STOP_INTERVAL).await;
+    }
 }
 
 /// Takes over a UE for a service request of another NF.
 pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let peer_ue = amf.peer_ue_of_supi(supi).await?;
     let guti = peer_ue.ue.guti().filter(|_| amf.tables.len() < amf.config.limits.max_ues)?;
-    if is_alive(amf, &peer_ue.owner, supi, &guti).await {
+    if former(amf, &peer_ue.owner, supi, &guti).await != Former::Absent {
         return amf.tables.by_supi(supi);
     }
     let Some(persisted) = peer_ue.take_over().await else { return amf.tables.by_supi(supi) };

@@ -22,14 +22,10 @@ use martlet_nas::{
     Guti, KAmf, Nas5gmmMessage, Nas5gsMessage, NasCount, NasRegistrationRequest,
     NasUeSecurityCapability,
 };
-use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi::{ApiRoot, Multipart, Problem, content_type};
-use martlet_sbi_api::common::{
-    self, AccessType, Base64, Guami, Pei, RefToBinaryData, SecretText, Supi,
-};
+use martlet_sbi_api::common::{AccessType, Base64, Pei, RefToBinaryData, SecretText, Supi};
 use martlet_sbi_api::namf_communication::*;
-use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nsmf_pdusession;
 use martlet_security::Zeroizing;
 use std::time::{Duration, Instant};
@@ -143,11 +139,7 @@ async fn ask(
     nas: Bytes,
     initial: bool,
 ) -> Result<ReceivedContext, Problem> {
-    let id = AmfId::of_guti(guti);
-    let amf_id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
-    let guami = Guami::new(crate::served::plmn_to_sbi(guti.plmn()), amf_id);
-    let criteria = Criteria { guami: Some(guami), ..Default::default() };
-    let peer = ue.amf.context.discover(NfType::Amf, "namf-comm", &criteria).await?;
+    let peer = ue.amf.former_amf(&AmfId::of_guti(guti), guti).await?.peer;
     let old = AmfCommunicationClient::new(peer.about(&ue.label()));
     let reason = if initial { TransferReason::InitReg } else { TransferReason::MobiReg };
     let mut body = UeContextTransferReqData::new(reason, AccessType::ThreeGppAccess);

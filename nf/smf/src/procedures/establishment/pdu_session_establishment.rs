@@ -202,7 +202,11 @@ async fn accept(
         id: request.id,
         slice,
         plmn,
-        amf: ServingAmf { client: amf, status_uri: data.sm_context_status_uri.clone() },
+        amf: ServingAmf {
+            client: amf,
+            status_uri: data.sm_context_status_uri.clone(),
+            denies_session: false,
+        },
         parameters: SessionParameters {
             kind,
             addresses,

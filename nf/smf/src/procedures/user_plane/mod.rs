@@ -13,4 +13,5 @@ pub mod up_connection_activation;
 pub mod up_connection_deactivation;
 pub mod up_security_enforcement;
 pub mod upf_failover;
+pub mod upf_graceful_release;
 pub mod upf_return;

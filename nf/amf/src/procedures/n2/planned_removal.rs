@@ -1,0 +1,126 @@
+//! AMF planned removal (TS 23.501, 5.21.2.2.1): before an AMF of a set stops, new messages of UEs
+//! go to other members, and the procedures that it has begun end.
+//!
+//! ```text
+//! AMF -> store  where it is asked for contexts, also while it is suspended at the NRF
+//! AMF -> gNBs   AMF STATUS INDICATION          first messages of UEs go to another AMF
+//! AMF <-> UEs   the running procedures end
+//! AMF -> gNB    UE CONTEXT RELEASE COMMAND     for a UE that has been quiet for QUIET
+//! AMF -> gNBs   end of the associations        without connections, or after LIMIT
+//! ```
+//!
+//! An AMF without another member in its set ends its associations at once: no other AMF could serve
+//! the UEs.
+use super::amf_status_indication;
+use crate::Amf;
+use crate::procedures::connection::an_release;
+use crate::ue::{Awaited, Event, Ue, Work};
+use futures_util::future::join_all;
+use martlet_ngap::ngap::{Cause, CauseMisc};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The connection of a UE is released when no message about it has arrived for this time: it may be
+/// between two procedures, or its session between SMF and gNB.
+const QUIET: Duration = Duration::from_millis(500);
+/// Time for all of this, without the associations. A supervisor kills a function after 3 s.
+const LIMIT: Duration = Duration::from_secs(2);
+/// Time for gNBs to take the indication.
+const INDICATION_LIMIT: Duration = Duration::from_millis(500);
+/// Time for the associations to end.
+const ASSOCIATION_LIMIT: Duration = Duration::from_millis(500);
+/// Time for the store to write where the AMF is asked for contexts.
+const WRITE_LIMIT: Duration = Duration::from_millis(300);
+/// Interval between two looks at connections.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Whether the AMF has ended what it had begun.
+pub(crate) struct PlannedRemoval(watch::Sender<bool>);
+
+impl Default for PlannedRemoval {
+    fn default() -> Self {
+        PlannedRemoval(watch::Sender::new(false))
+    }
+}
+
+impl PlannedRemoval {
+    /// Returns when the associations are to end.
+    pub async fn is_over(&self) {
+        let mut state = self.0.subscribe();
+        // The sender lives as long as this.
+        let _ = state.wait_for(|is_over| *is_over).await;
+    }
+}
+
+/// Ends what the AMF has begun, and then its associations.
+pub(crate) async fn run(amf: &Arc<Amf>) {
+    let started = Instant::now();
+    let has_others = amf.contexts.has_other_members();
+    if has_others {
+        amf.context.set_draining(true);
+        amf.store_contact(true);
+        let store = amf.clone();
+        let write = move || store.contexts.flush(WRITE_LIMIT);
+        let _ = tokio::task::spawn_blocking(write).await;
+    }
+    let all = amf.gnbs.all();
+    let gnbs = join_all(all.iter().map(|gnb| amf_status_indication::unavailable(amf, gnb)));
+    let _ = tokio::time::timeout(INDICATION_LIMIT, gnbs).await;
+    if has_others {
+        let left = LIMIT.saturating_sub(started.elapsed());
+        let in_time = tokio::time::timeout(left, connections_end(amf)).await.is_ok();
+        let (left, ms) = (amf.tables.connected_ues().len(), started.elapsed().as_millis() as u64);
+        tracing::info!(in_time, left, ms, "procedures ended before the stop");
+        amf.store_contact(false);
+    }
+    amf.removal.0.send_replace(true);
+    let ended = async {
+        while !amf.gnbs.all().is_empty() {
+            tokio::time::sleep(INTERVAL).await;
+        }
+    };
+    let _ = tokio::time::timeout(ASSOCIATION_LIMIT, ended).await;
+}
+
+/// Releases the connections of all UEs, each when it is quiet. Returns when none is left.
+async fn connections_end(amf: &Amf) {
+    let mut requested = HashSet::new();
+    loop {
+        let connected = amf.tables.connected_ues();
+        if connected.is_empty() {
+            return;
+        }
+        for (amf_id, ue) in connected {
+            if !requested.contains(&amf_id) && ue.sender.try_send(Event::PlannedRemoval).is_ok() {
+                requested.insert(amf_id);
+            }
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Releases the connection of a UE that is quiet; else once more after what it has sent.
+pub(crate) async fn of_ue(ue: &mut Ue) {
+    let is_removal = |work: &Work| matches!(work, Work::Event(Event::PlannedRemoval));
+    if ue.connection.is_none() || ue.task.deferred.iter().any(is_removal) {
+        return;
+    }
+    if ue.task.deferred.is_empty() {
+        let next = match ue.nas_queues.received.pop_front() {
+            Some(nas) => ue.open(&nas).await.map(|inbound| Work::Nas(inbound.into())),
+            None => match ue.next(Some(Instant::now() + QUIET)).await {
+                Awaited::Event(event) => Some(Work::Event(event)),
+                Awaited::Lost => Some(Work::ConnectionLost),
+                Awaited::TargetLost => None,
+                Awaited::Nothing => {
+                    let cause = Cause::misc(CauseMisc::om_intervention);
+                    return an_release::run(ue, cause, Vec::new()).await;
+                }
+            },
+        };
+        ue.task.deferred.extend(next);
+    }
+    ue.task.deferred.push_back(Work::Event(Event::PlannedRemoval));
+}
