@@ -117,6 +117,9 @@ export function rate(bits) {
   return `${n < 10 ? n.toFixed(1) : Math.round(n)} ${units[unit]}`;
 }
 
+// The same in few characters, where the unit is known.
+export const shortRate = (bits) => rate(bits).replace(/ ?bit\/s$/, "").replace(/ ([kMG])$/, "\u00a0$1");
+
 // What may be wider than the window scrolls by itself, also by the keyboard.
 export const scrolling = (label, content) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
 

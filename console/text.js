@@ -111,6 +111,10 @@ export const T = {
   alarmEvent: ({ raised, alarm }) => `${raised ? "Alarm" : "Cleared"}: ${alarm.what}`,
   noGnb: "no gNB", sparkOf: (label, now, most) => `${label}: now ${now}, at most ${most} in the last minutes`,
   pictureOf: (o, up, down) => `${o.gnbs} gNBs, ${o.functions.length} functions, ${o.upfs.length} UPFs, ${o.data_networks.length} data networks; uplink ${up}, downlink ${down}`,
+  gnbState: { deviates: "deviates", lost: "lost" },
+  linesAsText: "Throughput of each line", linesOfNetwork: "Lines of the network", noLines: "no UPF reports figures",
+  lineFrom: "From", lineTo: "To",
+  noFiguresOf: (upfs) => `No figures of the UPF ${upfs}: it does not report them to this core.`,
   // Groups, and changes of many.
   dataNetworksAndGroups: "Data networks · groups",
   group: "Group", groups: "Groups", anyGroup: "any", groupNames: "Groups", groupHint: "Its name, as the table shows it",
@@ -148,7 +152,7 @@ export const T = {
   qosFlows: "QoS flows", maximum: "Maximum", liveThroughput: "Throughput now", dropped: "Dropped",
   packetsBytes: (v) => `${v.packets} packets, ${v.bytes} bytes`, onMap: "Show on the map",
   captureN6: "Capture N6", startCapture: "Start the capture", captureHint: "The file is in the folder upf.telemetry.captures of the UPF.",
-  switch: "Switch", n2: "N2", n3: "N3", n4: "N4", n6: "N6", controlPlane: "Control plane",
+  switch: "Switch", n2: "N2", n3: "N3", n4: "N4", n6: "N6", n9: "N9", controlPlane: "Control plane",
   // Lab.
   quickRun: "Start a quick run", quickHint: "It runs with the lowest priority, in a network namespace of its own, for about a minute.",
   startRun: "Start the run", runs: (name) => `${name} runs`, runEnded: "The run has ended. Its report:",

@@ -530,10 +530,12 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByText("gNBs: none").waitFor();
   await go("Overview");
   await page.locator(".picture .node.bad").waitFor();
-  await page.getByText("no gNB", { exact: true }).waitFor();
+  await page.locator(".picture").getByText(": lost").waitFor();
   await checkBoth("overview-fault");
   await page.getByRole("button", { name: "Acknowledge" }).click();
   await page.getByText("acknowledged by admin").waitFor();
+  // Who acknowledges the loss of a gNB has it forgotten.
+  await page.locator(".picture").getByText("no gNB", { exact: true }).waitFor();
   const ofAlarms = page.locator("section", { has: page.getByRole("heading", { name: "Alarms" }) });
   assert.ok(await ofAlarms.evaluate((section) => section.contains(document.activeElement)), "the focus of what is gone");
 

@@ -21,6 +21,9 @@ pub const API_FUNCTION: &str = "oam";
 pub const PROCESSES: [&str; 12] =
     ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf", API_FUNCTION];
 
+/// Endpoints of further UPFs.
+const MAX_UPFS: usize = 64;
+
 /// Section `oam`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -43,6 +46,10 @@ pub struct OamSection {
     pub traces: TracesConfig,
     /// The northbound API and the console: the function `oam`.
     pub api: ApiConfig,
+    /// OAM endpoints of UPFs of this core's SMF that run with configurations of their own, so that
+    /// the overview has their figures: the path of a socket, or an address, which needs the token
+    /// of `token_file`.
+    pub upfs: Vec<String>,
     /// The watchdog of a core in one process.
     pub watchdog: WatchdogSection,
 }
@@ -73,6 +80,9 @@ impl OamSection {
         let wrong =
             |error: martlet_oam::ConfigError| Finding::new(error.key, error.message).within("api");
         findings.extend(self.api.check().into_iter().map(wrong));
+        if self.upfs.len() > MAX_UPFS {
+            findings.push(Finding::new("upfs", format!("at most {MAX_UPFS} endpoints are read")));
+        }
         // Maximum length of sun_path, unix(7).
         let is_too_long =
             |name: &&str| self.endpoint(fabric, Some(name)).socket.as_os_str().len() > 107;

@@ -2,6 +2,7 @@
 //! processes.
 use super::configuration;
 use super::event_tail::EventTail;
+use super::further_upfs;
 use crate::command::backup;
 use crate::oam_client::{self, Endpoint};
 use crate::reload::{self, Reloader};
@@ -135,7 +136,11 @@ impl CoreAccess for LocalAccess {
     fn status(&self) -> CoreFuture<'_, Value> {
         let status = self.status.clone();
         let task = self.core.spawn(async move { status() });
-        Box::pin(async move { task.await.unwrap_or_default() })
+        Box::pin(async move {
+            let mut status = task.await.unwrap_or_default();
+            further_upfs::add(&self.files.config, &mut status).await;
+            status
+        })
     }
 
     fn ask<'a>(
@@ -260,10 +265,12 @@ impl CoreAccess for SplitAccess {
                 nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
             }
             let database = database_name(&self.files.config.database());
-            json!({
+            let mut status = json!({
                 "mode": "one process each", "database": database, "nfs": nfs,
                 "processes": processes,
-            })
+            });
+            further_upfs::add(&self.files.config, &mut status).await;
+            status
         })
     }
 

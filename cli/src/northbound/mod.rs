@@ -4,6 +4,7 @@ mod access;
 mod configuration;
 mod edit;
 mod event_tail;
+mod further_upfs;
 mod secrets;
 
 pub use access::{LocalAccess, SplitAccess};

@@ -273,7 +273,13 @@ impl NetworkFunction for Amf {
 
     fn status(&self) -> serde_json::Value {
         let (contexts, registered, connected, first) = self.tables.overview(self.config.status_ues);
-        let gnbs: Vec<_> = self.gnbs.all().iter().filter_map(|gnb| gnb.status()).collect();
+        let connections = self.tables.connections_by_gnb();
+        let gnb = |gnb: &Arc<n2::Gnb>| {
+            let mut status = gnb.status()?;
+            status["connectedUes"] = connections.get(&gnb.number).copied().unwrap_or(0).into();
+            Some(status)
+        };
+        let gnbs: Vec<_> = self.gnbs.all().iter().filter_map(gnb).collect();
         let ues: Vec<_> = first.iter().filter_map(Summary::status).collect();
         serde_json::json!({
             "gnbs": gnbs,

@@ -34,6 +34,7 @@ const ASSETS: &[Asset] = assets! {
     "causes.js" "text/javascript; charset=utf-8",
     "chart.js" "text/javascript; charset=utf-8",
     "supi.js" "text/javascript; charset=utf-8",
+    "picture.js" "text/javascript; charset=utf-8",
     "list.js" "text/javascript; charset=utf-8",
     "table.js" "text/javascript; charset=utf-8",
     "pages/overview.js" "text/javascript; charset=utf-8",

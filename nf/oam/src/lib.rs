@@ -15,6 +15,8 @@
 //! | [`caller`] | how a request arrived, and who sent it |
 //! | [`poll`] | the task that polls the core |
 //! | [`monitor`] | figures of the core, alarms, and events from their differences |
+//! | [`core_status`] | the parts of a core's status |
+//! | [`traffic`] | rates by UPF, gNB and data network |
 //! | [`server`] | the unix socket, and TCP with or without TLS |
 //!
 //! # Errors
@@ -34,6 +36,7 @@ mod config;
 mod config_error;
 mod console;
 mod core_access;
+pub mod core_status;
 mod difference;
 mod event_stream;
 pub mod events;
@@ -55,6 +58,7 @@ mod signalling;
 mod state;
 mod subscriber_groups;
 mod throttle;
+pub mod traffic;
 
 pub use config::ApiConfig;
 pub use config_error::ConfigError;

@@ -1,5 +1,7 @@
 //! Figures of the core, alarms, and events from their differences. One poll serves all viewers.
 use crate::accounts;
+use crate::core_status::of;
+use crate::traffic::{LineFigures, LineInterface, Sampler, Traffic, ip_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -55,6 +57,12 @@ pub struct DataNetworkFigures {
     pub used: u64,
     /// Addresses of the pool.
     pub of: u64,
+    /// Bits per second from UEs. Null if no UPF of it reports figures.
+    #[serde(default)]
+    pub uplink_bps: Option<f64>,
+    /// Bits per second to UEs. Null if no UPF of it reports figures.
+    #[serde(default)]
+    pub downlink_bps: Option<f64>,
 }
 
 /// A UPF in the overview.
@@ -64,6 +72,56 @@ pub struct UpfFigures {
     pub n4: String,
     /// Whether it is associated.
     pub associated: bool,
+    /// Bits per second from UEs, without tunnel headers. Null, like all rates here, if the UPF does
+    /// not report figures to this core, as one of another maker.
+    #[serde(default)]
+    pub uplink_bps: Option<f64>,
+    /// Bits per second to UEs.
+    #[serde(default)]
+    pub downlink_bps: Option<f64>,
+    /// Packets per second from UEs.
+    #[serde(default)]
+    pub uplink_pps: Option<f64>,
+    /// Packets per second to UEs.
+    #[serde(default)]
+    pub downlink_pps: Option<f64>,
+    /// Dropped packets per second.
+    #[serde(default)]
+    pub drops_per_s: Option<f64>,
+    /// Sessions.
+    #[serde(default)]
+    pub sessions: Option<u64>,
+}
+
+/// Whether a gNB is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GnbState {
+    /// Associated with the AMF.
+    #[default]
+    Connected,
+    /// Associated; its messages deviate from the specification.
+    Deviates,
+    /// It was associated, and is not any more.
+    Lost,
+}
+
+/// A gNB in the overview.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+pub struct GnbFigures {
+    /// Name, or identity if it has none.
+    pub name: String,
+    /// Global RAN node ID.
+    #[schema(example = "00101-000001")]
+    pub id: String,
+    /// Whether it is there.
+    pub state: GnbState,
+    /// Connected UEs.
+    pub ues_connected: u64,
+    /// Bits per second from UEs, at the UPFs that report figures. Null if there is none.
+    pub uplink_bps: Option<f64>,
+    /// Bits per second to UEs, at the UPFs that report figures. Null if there is none.
+    pub downlink_bps: Option<f64>,
 }
 
 /// The switch of a UPF that offloads sessions to one.
@@ -127,8 +185,15 @@ pub struct Overview {
     pub upfs: Vec<UpfFigures>,
     /// Data networks.
     pub data_networks: Vec<DataNetworkFigures>,
-    /// Names and identities of the gNBs.
+    /// Names and identities of the first 64 gNBs.
     pub gnb_names: Vec<String>,
+    /// The first gNBs, at most 256, with those that were lost.
+    #[serde(default)]
+    pub gnb_figures: Vec<GnbFigures>,
+    /// Throughput of the lines between gNBs, UPFs and data networks. Lines of a UPF that does not
+    /// report figures are left out.
+    #[serde(default)]
+    pub lines: Vec<LineFigures>,
     /// Subscribers.
     pub subscribers: u64,
     /// Raised alarms.
@@ -161,7 +226,7 @@ struct State {
     alarms: BTreeMap<String, Alarm>,
     /// gNBs that were there once, by identity.
     known_gnbs: BTreeMap<String, String>,
-    bytes: Option<(std::time::Instant, u64, u64, u64)>,
+    sampler: Sampler,
 }
 
 /// Figures and alarms.
@@ -209,8 +274,10 @@ impl Monitor {
         let mut events = Vec::new();
         let before = std::mem::take(&mut state.overview);
         let mut now = figures(status);
-        rates(&mut state, status, &mut now);
+        let traffic = state.sampler.take(status);
         gnb_events(&mut state, status, &mut events);
+        now.gnb_figures = gnb_figures(&state, status);
+        rates(&traffic, &mut now);
         for function in &now.functions {
             let was = before.functions.iter().find(|f| f.name == function.name);
             if was.is_some_and(|was| was.running != function.running) {
@@ -255,17 +322,16 @@ impl Monitor {
     }
 }
 
-/// The status of a function.
-pub fn of<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
-    let nfs = status["nfs"].as_array()?;
-    nfs.iter().find(|nf| nf["name"] == name).map(|nf| &nf["status"])
-}
-
 fn figures(status: &Value) -> Overview {
     let mut now = Overview { at: accounts::now(), ..Overview::default() };
     for nf in status["nfs"].as_array().into_iter().flatten() {
+        let name = nf["name"].as_str().unwrap_or_default();
+        // Further UPFs are not functions of this core.
+        if now.functions.iter().any(|function| function.name == name) {
+            continue;
+        }
         now.functions.push(FunctionFigures {
-            name: nf["name"].as_str().unwrap_or_default().into(),
+            name: name.into(),
             running: true,
             restarts: 0,
             authority: nf["authority"].as_str().unwrap_or_default().into(),
@@ -298,12 +364,14 @@ fn figures(status: &Value) -> Overview {
         let upf = |upf: &Value| UpfFigures {
             n4: upf["n4"].as_str().unwrap_or_default().into(),
             associated: upf["associated"] == true,
+            ..UpfFigures::default()
         };
         now.upfs = smf["upfs"].as_array().into_iter().flatten().map(upf).collect();
         let network = |(name, usage): (&String, &Value)| DataNetworkFigures {
             name: name.clone(),
             used: usage["used"].as_u64().unwrap_or(0),
             of: usage["of"].as_u64().unwrap_or(0),
+            ..DataNetworkFigures::default()
         };
         now.data_networks =
             smf["addresses"].as_object().into_iter().flatten().map(network).collect();
@@ -330,19 +398,59 @@ fn gnb_name(gnb: &Value) -> String {
     gnb["name"].as_str().or(gnb["id"].as_str()).unwrap_or_default().to_string()
 }
 
-fn rates(state: &mut State, status: &Value, now: &mut Overview) {
-    let Some(upf) = of(status, "upf") else { return };
-    let counter = |name: &str| upf["counters"][name].as_u64().unwrap_or(0);
-    let (up, down) = (counter("uplink_bytes"), counter("downlink_bytes"));
-    let drops = now.drops.values().sum::<u64>();
-    let at = std::time::Instant::now();
-    if let Some((before, b_up, b_down, b_drops)) = state.bytes {
-        let seconds = at.duration_since(before).as_secs_f64().max(0.001);
-        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-        (now.uplink_bps, now.downlink_bps) = (8.0 * rate(up, b_up), 8.0 * rate(down, b_down));
-        now.drops_per_s = rate(drops, b_drops);
+/// gNBs whose figures are shown.
+const MAX_GNBS: usize = 256;
+
+/// The gNBs, those that were lost first.
+fn gnb_figures(state: &State, status: &Value) -> Vec<GnbFigures> {
+    let empty = Vec::new();
+    let amf = of(status, "amf");
+    let connected = amf.and_then(|amf| amf["gnbs"].as_array()).unwrap_or(&empty);
+    let is_lost = |id: &&String| !connected.iter().any(|gnb| gnb["id"] == id.as_str());
+    let lost = state.known_gnbs.keys().filter(is_lost).map(|id| GnbFigures {
+        name: state.known_gnbs.get(id).cloned().unwrap_or_default(),
+        id: id.clone(),
+        state: GnbState::Lost,
+        ..GnbFigures::default()
+    });
+    let present = connected.iter().map(|gnb| GnbFigures {
+        name: gnb_name(gnb),
+        id: gnb["id"].as_str().unwrap_or_default().into(),
+        state: if gnb["deviates"] == true { GnbState::Deviates } else { GnbState::Connected },
+        ues_connected: gnb["connectedUes"].as_u64().unwrap_or(0),
+        ..GnbFigures::default()
+    });
+    lost.chain(present).take(MAX_GNBS).collect()
+}
+
+/// The rates of all parts.
+fn rates(traffic: &Traffic, now: &mut Overview) {
+    [now.uplink_bps, now.downlink_bps] = traffic.bps;
+    now.drops_per_s = traffic.drops_per_s;
+    for upf in &mut now.upfs {
+        let Some(rates) = traffic.upfs.get(&ip_of(&upf.n4)) else { continue };
+        (upf.uplink_bps, upf.downlink_bps) = (Some(rates.bps[0]), Some(rates.bps[1]));
+        (upf.uplink_pps, upf.downlink_pps) = (Some(rates.pps[0]), Some(rates.pps[1]));
+        (upf.drops_per_s, upf.sessions) = (Some(rates.drops_per_s), Some(rates.sessions));
     }
-    state.bytes = Some((at, up, down, drops));
+    // Without a UPF that reports figures nothing is known, rather than nothing forwarded.
+    let of_peer = |interface: LineInterface, peer: &str| {
+        let of_it = |line: &&LineFigures| line.interface == interface && line.peer == peer;
+        let lines = traffic.lines.iter().filter(of_it);
+        let sum = lines.fold([0.0; 2], |sum: [f64; 2], line| {
+            [sum[0] + line.uplink_bps, sum[1] + line.downlink_bps]
+        });
+        (!traffic.upfs.is_empty()).then_some(sum)
+    };
+    for gnb in &mut now.gnb_figures {
+        let bps = of_peer(LineInterface::N3, &gnb.id);
+        (gnb.uplink_bps, gnb.downlink_bps) = (bps.map(|bps| bps[0]), bps.map(|bps| bps[1]));
+    }
+    for network in &mut now.data_networks {
+        let bps = of_peer(LineInterface::N6, &network.name);
+        (network.uplink_bps, network.downlink_bps) = (bps.map(|bps| bps[0]), bps.map(|bps| bps[1]));
+    }
+    now.lines.clone_from(&traffic.lines);
 }
 
 /// Which gNBs came and which were lost.

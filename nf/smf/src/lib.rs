@@ -13,6 +13,7 @@
 
 mod addresses;
 mod config;
+mod gtpu_peers;
 mod limits;
 mod metrics;
 mod n1;
@@ -40,6 +41,7 @@ pub use config::{
 };
 
 use addresses::Pools;
+use gtpu_peers::GtpuPeers;
 use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
@@ -85,6 +87,7 @@ impl NetworkFunction for Smf {
                 sessions,
                 limits,
                 n4,
+                gtpu_peers: GtpuPeers::default(),
                 contexts,
                 set,
                 restorations,
@@ -166,6 +169,7 @@ impl NetworkFunction for Smf {
             "sessions": self.sessions.len(),
             "addresses": self.pools.status(),
             "upfs": self.n4.status(),
+            "gtpuPeers": self.gtpu_peers.status(),
             "context_store": self.contexts.status(),
         })
     }

@@ -1,6 +1,7 @@
 //! What all parts of the SMF share: configuration, pools, tables and connections.
 use crate::addresses::Pools;
 use crate::config::SmfConfig;
+use crate::gtpu_peers::GtpuPeers;
 use crate::limits::SessionLimits;
 use crate::n4::N4;
 use crate::return_pace::ReturnPace;
@@ -20,6 +21,7 @@ pub struct Smf {
     pub(crate) sessions: SessionTable,
     pub(crate) limits: SessionLimits,
     pub(crate) n4: N4,
+    pub(crate) gtpu_peers: GtpuPeers,
     /// The stored sessions.
     pub(crate) contexts: ContextStore,
     /// The contexts of the other members of the set.

@@ -74,6 +74,12 @@ pub trait Datapath: Send + 'static {
     /// for accounting.
     fn forwarded(&self, seid: u64) -> [u64; 2];
 
+    /// Bytes forwarded since each session began, uplink and downlink, by all engines, in the order
+    /// of `seids`.
+    fn forwarded_by(&self, seids: &[u64]) -> Vec<[u64; 2]> {
+        seids.iter().map(|seid| self.forwarded(*seid)).collect()
+    }
+
     /// When a session last had a packet forwarded; `None` if never.
     fn last_activity(&self, seid: u64) -> Option<Instant>;
 

@@ -1,6 +1,7 @@
 //! State of a session in N4 in addition to its rules.
 use super::Moment;
 use super::ue_address::Lease;
+use super::volumes::SessionLines;
 use martlet_pfcp::ie::*;
 use martlet_upf_datapath::Usage;
 use martlet_upf_rules::{ById, Session, StoredSession, Urr, VolumeLimit};
@@ -30,6 +31,8 @@ pub(super) struct Context {
     progress: Option<Box<ById<u32, Progress>>>,
     /// Connection sets to which it belongs.
     csids: Box<[(CsidNode, u16)]>,
+    /// The lines on which its bytes count.
+    pub lines: SessionLines,
 }
 
 /// What a usage reporting rule measures beyond volume and plain duration.
@@ -127,6 +130,7 @@ impl Context {
             silent_reports: 0,
             progress: None,
             csids: Box::default(),
+            lines: SessionLines::default(),
         }
     }
 

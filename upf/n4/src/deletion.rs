@@ -24,6 +24,7 @@ impl N4 {
             .map(|(_, seid)| seid)
             .collect();
         let seids: Vec<u64> = seids.into_iter().collect();
+        self.count_volumes(&seids);
         let usage = self.datapath.remove_all(&seids);
         seids.into_iter().zip(usage).collect()
     }
@@ -45,7 +46,10 @@ impl N4 {
         };
         let cp = context.cp();
         let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();
-        let usage = removed.remove(&seid).unwrap_or_else(|| self.datapath.remove(seid));
+        let usage = removed.remove(&seid).unwrap_or_else(|| {
+            self.count_volumes(&[seid]);
+            self.datapath.remove(seid)
+        });
         let reports = self.reports(seid, &usage, &urrs, UsageReportTrigger::TERMR, now);
         self.forget_removed(seid);
         let answer = SessionDeletionResponse {
@@ -59,6 +63,7 @@ impl N4 {
 
     /// Removes sessions and all references to them, without usage reports.
     pub(super) fn forget_sessions(&mut self, seids: &[u64]) {
+        self.count_volumes(seids);
         self.datapath.remove_all(seids);
         seids.iter().for_each(|seid| self.forget_removed(*seid));
     }
@@ -66,6 +71,7 @@ impl N4 {
     /// Removes all references to a session that the datapath has removed.
     fn forget_removed(&mut self, seid: u64) {
         let Some(context) = self.sessions.remove(&seid) else { return };
+        self.volumes.leave(&context.lines);
         let session = context.session();
         self.unindex_remote(&session);
         self.teids.release(session.allocated_teids());

@@ -117,7 +117,9 @@ impl N4 {
         );
         self.index_remote(&session);
         self.by_cp.insert(peer, session.cp.seid, seid);
+        let lines = self.volumes.begin(&session);
         let mut context = Box::new(Context::new(session, association, leases, now));
+        context.lines = lines;
         context.join(&request.fq_csids);
         self.sessions.insert(seid, context);
         if let Some(association) = self.associations.get_mut(&association) {

@@ -35,10 +35,12 @@ mod traffic;
 mod ue_address;
 mod unsupported;
 mod usage;
+mod volumes;
 
 pub use clock::Moment;
 pub use settings::Settings;
 pub use top::{SessionTraffic, Snapshot};
+pub use volumes::{Bytes, LineVolumes};
 
 use association::Association;
 use by_peer::ByPeer;
@@ -58,6 +60,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 use teid::Teids;
 use ue_address::Addresses;
+use volumes::Volumes;
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +78,8 @@ pub struct Outgoing {
 pub struct N4 {
     settings: Settings,
     recovery: RecoveryTimeStamp,
+    started: Instant,
+    volumes: Volumes,
     datapath: Box<dyn Datapath>,
     associations: HashMap<u64, Association>,
     last_association: u64,
@@ -117,6 +122,8 @@ impl N4 {
         N4 {
             settings,
             recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
+            started: start.instant,
+            volumes: Volumes::default(),
             datapath,
             associations: HashMap::new(),
             last_association: 0,

@@ -97,6 +97,8 @@ impl N4 {
         request: SessionModificationRequest,
         now: Moment,
     ) -> Result<(Updated, Vec<UsageReportInModification>), Rejection> {
+        // Counters of PDRs that the change removes end with it.
+        self.count_volumes(&[seid]);
         let context =
             self.sessions.get(&seid).ok_or(Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
         let old = context.session();
@@ -156,6 +158,7 @@ impl N4 {
         let leases = choice.keep(&session.allocated_teids());
         self.unindex_remote(&old);
         self.index_remote(&session);
+        self.change_lines(seid, &session);
         if let Some(context) = self.sessions.get_mut(&seid) {
             if old.cp != session.cp {
                 self.by_cp.remove(cp_address(&old.cp), &old.cp.seid);

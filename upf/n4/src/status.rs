@@ -7,6 +7,7 @@ use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::telemetry::{CaptureRequest, TraceRequest, Volume};
 use martlet_upf_rules::{Action, Direction, Pdr, Session, UeAddress};
 use serde_json::{Map, Value, json};
+use std::net::IpAddr;
 use std::time::UNIX_EPOCH;
 
 /// Sessions that a status lists; it counts all of them.
@@ -74,7 +75,13 @@ impl N4 {
             json!({"interface": interface, "quirk": name, "peer": peer, "count": packets})
         });
         let quirks: Vec<Value> = met.into_iter().chain(unmarked_quirks).collect();
+        let own = [self.settings.n3_ipv4.map(IpAddr::V4), self.settings.n3_ipv6.map(IpAddr::V6)];
+        let own: Vec<String> = own.into_iter().flatten().map(|ip| ip.to_string()).collect();
         let mut status = json!({
+            "n4": self.settings.address.to_string(),
+            "n3": own,
+            "recovery": self.recovery.0,
+            "volumes": self.volumes().status(),
             "datapath": self.datapath.name(),
             "datapathDetails": self.datapath.details(),
             "associations": associations,
@@ -115,6 +122,7 @@ impl N4 {
             counters: self.datapath.counters(),
             sessions: self.traffic(max),
             tables: self.datapath.tables(),
+            volumes: self.volumes(),
         }
     }
 
@@ -140,7 +148,7 @@ impl N4 {
 
     /// The data of `martlet top`.
     pub fn top(&self) -> Value {
-        let Snapshot { counters, sessions, tables } = self.snapshot();
+        let Snapshot { counters, sessions, tables, .. } = self.snapshot();
         top(self.datapath.name(), &counters, &sessions, self.sessions.len(), &tables)
     }
 

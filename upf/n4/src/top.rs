@@ -1,4 +1,5 @@
 //! The snapshot as JSON for `martlet top`.
+use crate::volumes::LineVolumes;
 use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume, balance};
 use serde_json::{Map, Value, json};
@@ -26,6 +27,8 @@ pub struct Snapshot {
     pub sessions: Vec<SessionTraffic>,
     /// How full its tables are.
     pub tables: Vec<TableUsage>,
+    /// Bytes of its lines.
+    pub volumes: LineVolumes,
 }
 
 /// Nonzero drop counters by reason.

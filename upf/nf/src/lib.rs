@@ -17,6 +17,7 @@ mod metrics;
 mod n4_socket;
 mod start;
 mod thermal;
+mod volumes;
 
 #[cfg(test)]
 mod tests;

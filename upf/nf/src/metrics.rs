@@ -29,6 +29,8 @@ pub(crate) fn watch(source: Arc<Source>) -> Arc<Source> {
 struct Export {
     packets: IntCounterVec,
     bytes: IntCounterVec,
+    peer_bytes: IntCounterVec,
+    network_bytes: IntCounterVec,
     session_packets: IntCounterVec,
     session_bytes: IntCounterVec,
     session_drops: IntCounterVec,
@@ -37,6 +39,8 @@ struct Export {
     max: IntGaugeVec,
     latency: Desc,
 }
+
+const DIRECTIONS: [&str; 2] = ["uplink", "downlink"];
 
 const LATENCY: &str = "martlet_upf_packet_seconds";
 const LATENCY_HELP: &str =
@@ -61,6 +65,17 @@ impl Export {
                 "martlet_upf_bytes_total",
                 "Forwarded bytes of UEs without tunnel headers",
                 &["direction"],
+            ),
+            peer_bytes: counters(
+                "martlet_upf_peer_bytes_total",
+                "Forwarded bytes of UEs by peer, without tunnel headers: side is access for gNBs \
+                 and UPFs before this one, core for UPFs behind it",
+                &["side", "peer", "direction"],
+            ),
+            network_bytes: counters(
+                "martlet_upf_network_bytes_total",
+                "Forwarded bytes of UEs by data network, without tunnel headers",
+                &["network", "direction"],
             ),
             session_packets: counters(
                 "martlet_upf_session_packets_total",
@@ -97,10 +112,12 @@ impl Export {
         }
     }
 
-    fn counters(&self) -> [&IntCounterVec; 5] {
+    fn counters(&self) -> [&IntCounterVec; 7] {
         [
             &self.packets,
             &self.bytes,
+            &self.peer_bytes,
+            &self.network_bytes,
             &self.session_packets,
             &self.session_bytes,
             &self.session_drops,
@@ -119,6 +136,20 @@ impl Export {
         ] {
             self.packets.with_label_values(&[direction]).inc_by(packets.get());
             self.bytes.with_label_values(&[direction]).inc_by(bytes.get());
+        }
+        let volumes = &snapshot.volumes;
+        for (side, peers) in [("access", &volumes.access), ("core", &volumes.upfs)] {
+            for (peer, bytes) in peers {
+                let peer = peer.to_string();
+                for (direction, bytes) in DIRECTIONS.into_iter().zip(bytes) {
+                    self.peer_bytes.with_label_values(&[side, &peer, direction]).inc_by(*bytes);
+                }
+            }
+        }
+        for (network, bytes) in &volumes.networks {
+            for (direction, bytes) in DIRECTIONS.into_iter().zip(bytes) {
+                self.network_bytes.with_label_values(&[network, direction]).inc_by(*bytes);
+            }
         }
         for session in &snapshot.sessions {
             let (seid, ue) = (format!("{:#018x}", session.seid), session.ue.as_str());

@@ -1,5 +1,5 @@
 //! The UPF put together: datapath, N4, status.
-use crate::{metrics, n4_socket, thermal};
+use crate::{metrics, n4_socket, thermal, volumes};
 use martlet_upf_config::{DatapathChoice, UpfConfig};
 use martlet_upf_datapath::telemetry::TraceRequest;
 use martlet_upf_datapath::{CommandError, Datapath, OpenError, Signals};
@@ -103,7 +103,9 @@ pub async fn start(
     let (thermal, tasks) = thermal::run(&config, &n4);
     let snapshot = Arc::downgrade(&n4);
     let snapshot = metrics::watch(Arc::new(move || {
-        Some(snapshot.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).snapshot())
+        let n4 = snapshot.upgrade()?;
+        volumes::count(&n4);
+        Some(n4.lock().unwrap_or_else(PoisonError::into_inner).snapshot())
     }));
     let (alive, dropped) = oneshot::channel::<()>();
     let (served, wake) = (n4.clone(), Arc::new(Notify::new()));
@@ -147,7 +149,10 @@ impl UpfHandle {
     pub fn status_source(&self) -> StatusSource {
         let n4 = Arc::downgrade(&self.n4);
         Arc::new(move || match n4.upgrade() {
-            Some(n4) => n4.lock().unwrap_or_else(PoisonError::into_inner).status(),
+            Some(n4) => {
+                volumes::count(&n4);
+                n4.lock().unwrap_or_else(PoisonError::into_inner).status()
+            }
             None => Value::Null,
         })
     }
@@ -196,6 +201,7 @@ impl UpfHandle {
 
     /// The UPF's status.
     pub fn status(&self) -> Value {
+        volumes::count(&self.n4);
         self.n4.lock().unwrap_or_else(PoisonError::into_inner).status()
     }
 

@@ -1,5 +1,7 @@
 //! Figures and rates from two readings of the core.
 use super::Order;
+use martlet_oam::core_status::of_all;
+use martlet_oam::traffic::{LineInterface, Sampler, Traffic, ip_of};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -28,6 +30,9 @@ pub struct Figures {
     gnbs_before: Value,
     at: Option<Instant>,
     seconds: f64,
+    sampler: Sampler,
+    /// Rates of UPFs, and of their lines.
+    traffic: Traffic,
     /// Bits per second, uplink and downlink, and drops per second.
     history: VecDeque<[f64; 3]>,
 }
@@ -53,6 +58,28 @@ pub struct Gnb {
     /// NGAP messages per second.
     pub messages: f64,
     pub deviates: bool,
+    /// Bits per second, uplink and downlink. `None` if no UPF reports figures.
+    pub bits: Option<[f64; 2]>,
+}
+
+/// A UPF of the SMF.
+pub struct Upf {
+    pub n4: String,
+    pub is_associated: bool,
+    /// `None` if it does not report figures.
+    pub traffic: Option<UpfTraffic>,
+}
+
+/// What a UPF forwards.
+pub struct UpfTraffic {
+    pub sessions: u64,
+    /// Bits per second, uplink and downlink.
+    pub bits: [f64; 2],
+    /// Packets per second, uplink and downlink.
+    pub packets: [f64; 2],
+    pub drops: f64,
+    /// Its data networks with their bits per second.
+    pub networks: String,
 }
 
 /// The figures of a UE.
@@ -99,6 +126,7 @@ impl Figures {
         self.before = std::mem::replace(&mut self.now, reading.user_plane);
         self.gnbs_before = std::mem::replace(&mut self.gnbs, reading.gnbs);
         self.status = reading.status;
+        self.traffic = self.sampler.take(&self.status);
         self.at = Some(at);
         let bits =
             |name: &'static str| self.rate(|value: &Value| number(&value["counters"][name])) * 8.0;
@@ -197,6 +225,7 @@ impl Figures {
                 .map(|area| format!("{}-{}", area["plmn"].as_str().unwrap_or("?"), area["tac"]))
                 .collect();
             Gnb {
+                bits: self.bits_of_gnb(&id),
                 name: text(&gnb["name"]),
                 address: text(&gnb["address"]),
                 tracking_areas: areas.join(", "),
@@ -208,6 +237,52 @@ impl Figures {
             }
         };
         list(&self.gnbs).iter().map(gnb).collect()
+    }
+
+    /// What a gNB exchanges with all UPFs that report figures.
+    fn bits_of_gnb(&self, id: &str) -> Option<[f64; 2]> {
+        let lines = self.traffic.lines.iter();
+        let lines = lines.filter(|line| line.interface == LineInterface::N3 && line.peer == id);
+        let sum = lines.fold([0.0; 2], |sum: [f64; 2], line| {
+            [sum[0] + line.uplink_bps, sum[1] + line.downlink_bps]
+        });
+        (!self.traffic.upfs.is_empty()).then_some(sum)
+    }
+
+    /// The UPFs of the SMF. A core without one has its own UPF.
+    pub fn upfs(&self) -> Vec<Upf> {
+        let mut known: Vec<(String, bool)> = of_all(&self.status, "smf")
+            .flat_map(|smf| smf["upfs"].as_array().into_iter().flatten())
+            .map(|upf| (upf["n4"].as_str().unwrap_or_default().into(), upf["associated"] == true))
+            .collect();
+        for n4 in self.traffic.upfs.keys() {
+            if known.iter().all(|(address, _)| ip_of(address) != *n4) {
+                known.push((n4.clone(), false));
+            }
+        }
+        let upf = |(n4, is_associated): (String, bool)| {
+            let rates = self.traffic.upfs.get(&ip_of(&n4));
+            let traffic = rates.map(|rates| UpfTraffic {
+                sessions: rates.sessions,
+                bits: rates.bps,
+                packets: rates.pps,
+                drops: rates.drops_per_s,
+                networks: self.networks_of(&n4),
+            });
+            Upf { n4, is_associated, traffic }
+        };
+        known.into_iter().map(upf).collect()
+    }
+
+    /// The data networks of a UPF with their throughput, in words.
+    fn networks_of(&self, n4: &str) -> String {
+        let lines = self.traffic.lines.iter();
+        let lines = lines.filter(|line| line.interface == LineInterface::N6 && line.upf == n4);
+        let network = |line: &martlet_oam::traffic::LineFigures| {
+            let (up, down) = (short(line.uplink_bps), short(line.downlink_bps));
+            format!("{} ↑ {} ↓ {}", line.peer, up.trim_end(), down.trim_end())
+        };
+        lines.map(network).collect::<Vec<_>>().join(", ")
     }
 
     /// The tables of the datapath that are in use: name, used, capacity.
@@ -528,6 +603,32 @@ mod tests {
         );
         assert_eq!(figures.counts(), [1, 2, 1, 2]);
         assert_eq!(figures.history().last(), Some(&[4e6, 0.0, 10.0]));
+    }
+
+    #[test]
+    fn gnbs_and_upfs_have_the_throughput_of_their_lines() {
+        let reading = |ms: u64, megabytes: u64| {
+            let both = serde_json::json!({"uplink": megabytes * 1_000_000, "downlink": 0});
+            let mut reading = reading(0, 0);
+            reading.status["nfs"] = serde_json::json!([
+                {"name": "amf", "status": {"gnbs": [{"id": "00101-000001", "idBits": 24}]}},
+                {"name": "smf", "status": {"upfs": [{"n4": "127.0.0.8:8805", "associated": true},
+                    {"n4": "10.9.9.9:8805", "associated": true}], "gtpuPeers": {"cells":
+                        {"10.0.0.1": {"plmn": "00101", "cell": "000001010"}}}}},
+                {"name": "upf", "status": {"n4": "127.0.0.8", "sessionCount": 3, "counters": {},
+                    "volumes": {"atMs": ms, "access": {"10.0.0.1": both},
+                        "networks": {"internet": both}}}},
+            ]);
+            reading
+        };
+        let (start, mut figures) = (Instant::now(), Figures::default());
+        figures.update(reading(1000, 1), start);
+        figures.update(reading(3000, 3), start + Duration::from_secs(2));
+        assert_eq!(figures.gnbs()[0].bits, Some([8e6, 0.0]));
+        let upfs = figures.upfs();
+        let own = upfs[0].traffic.as_ref().expect("figures");
+        assert_eq!((own.sessions, own.networks.as_str()), (3, "internet ↑ 8.0 M ↓ 0"));
+        assert!(upfs[1].is_associated && upfs[1].traffic.is_none(), "of another maker");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `martlet top`: shows the core live, a page each for functions, gNBs, UEs and drops.
+//! `martlet top`: shows the core live, a page each for functions, gNBs, UEs, drops and UPFs.
 mod figures;
 mod page;
 mod screen;

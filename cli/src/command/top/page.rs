@@ -21,12 +21,14 @@ pub enum Page {
     Ues,
     /// Dropped packets by reason
     Drops,
+    /// UPFs
+    Upfs,
 }
 
 impl Page {
     /// All pages, in the order of their keys.
-    pub const ALL: [Page; 5] =
-        [Page::Overview, Page::Functions, Page::Gnbs, Page::Ues, Page::Drops];
+    pub const ALL: [Page; 6] =
+        [Page::Overview, Page::Functions, Page::Gnbs, Page::Ues, Page::Drops, Page::Upfs];
 
     /// The title.
     pub fn title(self) -> &'static str {
@@ -36,6 +38,7 @@ impl Page {
             Page::Gnbs => "gNBs",
             Page::Ues => "UEs",
             Page::Drops => "Drops",
+            Page::Upfs => "UPFs",
         }
     }
 
@@ -64,6 +67,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, page: Page, view: View<'_>) {
         Page::Gnbs => gnbs(frame, area, view),
         Page::Ues => ues(frame, area, view),
         Page::Drops => drops(frame, area, view),
+        Page::Upfs => upfs(frame, area, view),
     }
 }
 
@@ -112,6 +116,11 @@ fn marked(theme: Theme, meaning: Meaning, text: &str) -> Cell<'static> {
 fn rate(theme: Theme, meaning: Meaning, value: f64) -> Cell<'static> {
     let cell = Cell::from(short(value).trim_end().to_string());
     if value > 0.0 { cell.style(theme.of(meaning)) } else { cell }
+}
+
+/// A rate; `-` where it is not known.
+fn rate_if_known(theme: Theme, meaning: Meaning, value: Option<f64>) -> Cell<'static> {
+    value.map_or_else(|| Cell::from("-"), |value| rate(theme, meaning, value))
 }
 
 fn number(theme: Theme, meaning: Meaning, value: u64) -> Cell<'static> {
@@ -236,6 +245,8 @@ fn gnbs(frame: &mut Frame<'_>, area: Rect, view: View<'_>) {
             Cell::from(if gnb.name.is_empty() { gnb.id.clone() } else { gnb.name }),
             state,
             Cell::from(gnb.ues.to_string()),
+            rate_if_known(theme, Meaning::Uplink, gnb.bits.map(|bits| bits[0])),
+            rate_if_known(theme, Meaning::Downlink, gnb.bits.map(|bits| bits[1])),
             number(theme, Meaning::Warning, gnb.unverified),
             Cell::from(short(gnb.messages).trim_end().to_string()),
             Cell::from(gnb.id),
@@ -247,13 +258,52 @@ fn gnbs(frame: &mut Frame<'_>, area: Rect, view: View<'_>) {
         Column("gNB", 16, 0),
         Column("state", 10, 0),
         Column("UEs", 6, 0),
-        Column("unverified", 10, 64),
-        Column("NGAP/s", 7, 50),
-        Column("identity", 14, 80),
-        Column("address", 21, 96),
-        Column("PLMN-TAC", 10, 110),
+        Column("↑ bit/s", 8, 46),
+        Column("↓ bit/s", 8, 56),
+        Column("unverified", 10, 86),
+        Column("NGAP/s", 7, 66),
+        Column("identity", 14, 98),
+        Column("address", 21, 116),
+        Column("PLMN-TAC", 10, 130),
     ];
     table(frame, area, "gNBs".into(), &columns, rows.collect(), view);
+}
+
+fn upfs(frame: &mut Frame<'_>, area: Rect, view: View<'_>) {
+    let theme = view.theme;
+    let rows = view.figures.upfs().into_iter().map(|upf| {
+        let state = match upf.is_associated {
+            true => marked(theme, Meaning::Good, "associated"),
+            false => marked(theme, Meaning::Fault, "lost"),
+        };
+        let traffic = upf.traffic.as_ref();
+        let bits = |n: usize| traffic.map(|traffic| traffic.bits[n]);
+        let packets = |n: usize| traffic.map(|traffic| traffic.packets[n]);
+        let sessions = traffic.map(|traffic| traffic.sessions.to_string());
+        vec![
+            Cell::from(upf.n4),
+            state,
+            rate_if_known(theme, Meaning::Uplink, bits(0)),
+            rate_if_known(theme, Meaning::Downlink, bits(1)),
+            Cell::from(sessions.unwrap_or_else(|| "-".into())),
+            rate_if_known(theme, Meaning::Fault, traffic.map(|traffic| traffic.drops)),
+            rate_if_known(theme, Meaning::Uplink, packets(0)),
+            rate_if_known(theme, Meaning::Downlink, packets(1)),
+            Cell::from(traffic.map_or_else(String::new, |traffic| traffic.networks.clone())),
+        ]
+    });
+    let columns = [
+        Column("N4", 21, 0),
+        Column("state", 12, 0),
+        Column("↑ bit/s", 8, 44),
+        Column("↓ bit/s", 8, 54),
+        Column("sessions", 8, 64),
+        Column("drops/s", 8, 74),
+        Column("↑ pkt/s", 8, 96),
+        Column("↓ pkt/s", 8, 96),
+        Column("data networks, bit/s", 30, 110),
+    ];
+    table(frame, area, "UPFs".into(), &columns, rows.collect(), view);
 }
 
 fn ues(frame: &mut Frame<'_>, area: Rect, view: View<'_>) {

@@ -93,7 +93,7 @@ impl Screen {
             KeyCode::Esc if !self.has_legend => return false,
             KeyCode::Char('?' | 'h') => self.has_legend = !self.has_legend,
             KeyCode::Esc => self.has_legend = false,
-            KeyCode::Char(digit @ '1'..='5') => {
+            KeyCode::Char(digit @ '1'..='6') => {
                 self.page = Page::ALL[digit as usize - '1' as usize];
             }
             KeyCode::Tab | KeyCode::Right => self.page = self.page.further(1),
@@ -145,11 +145,11 @@ impl Screen {
         let view = View { figures, order: *order, offset: *offset, theme: *theme };
         page::draw(frame, middle, self.page, view);
         let keys = match (is_narrow, self.page) {
-            (true, _) => "q quit  1-5 page  ? help",
+            (true, _) => "q quit  1-6 page  ? help",
             (false, Page::Ues) => {
-                "q quit  1-5 page  r rate  d drops  u address  i IMSI  ↑↓ scroll  ? legend"
+                "q quit  1-6 page  r rate  d drops  u address  i IMSI  ↑↓ scroll  ? legend"
             }
-            (false, _) => "q quit  1-5, Tab page  ↑↓ scroll  ? legend",
+            (false, _) => "q quit  1-6, Tab page  ↑↓ scroll  ? legend",
         };
         frame.render_widget(Line::from(keys), foot);
         if self.has_legend {
@@ -188,7 +188,9 @@ mod tests {
             "sessions": [{"seid": "0x1", "ue": "10.45.0.2", "supi": "imsi-001010000000001",
                 "drops": {"rate": 3}}]});
         let status = serde_json::json!({"nfs": [{"name": "amf", "status": {"ues": {"first": [
-                {"supi": "imsi-001010000000001", "state": "registered, connected"}]}}}],
+                {"supi": "imsi-001010000000001", "state": "registered, connected"}]}}},
+                {"name": "smf", "status": {"upfs": [{"n4": "127.0.0.8:8805"},
+                    {"n4": "127.0.0.9:8805", "associated": true}]}}],
             "processes": [{"name": "lmf", "state": "restarting", "restarts": 2}]});
         let gnbs = serde_json::json!([{"id": "00101-000001", "name": "gnb-1"}]);
         figures.update(Reading { user_plane, status, gnbs }, Instant::now());
@@ -207,11 +209,12 @@ mod tests {
     #[test]
     fn each_page_shows_its_figures_on_wide_and_narrow_terminals() {
         for (page, wanted) in [
-            (Page::Overview, &["1 of 2 functions do not run", "uplink"][..]),
+            (Page::Overview, &["1 of 3 functions do not run", "uplink"][..]),
             (Page::Functions, &["LMF", "✖ restarts", "AMF"]),
             (Page::Gnbs, &["gnb-1", "● set up"]),
             (Page::Ues, &["001010000000001", "● connected"]),
             (Page::Drops, &["○ rate", "3"]),
+            (Page::Upfs, &["127.0.0.9:8805", "● associated", "✖ lost"]),
         ] {
             for width in [120, 40] {
                 let text = drawn(&screen(page, true), width).to_string();
@@ -257,6 +260,7 @@ mod tests {
         assert!(press(&mut screen, KeyCode::Char('i')) && screen.order == Order::Imsi);
         assert!(press(&mut screen, KeyCode::Tab) && screen.page == Page::Drops);
         assert_eq!(screen.offset, 0);
+        assert!(press(&mut screen, KeyCode::Tab) && screen.page == Page::Upfs);
         assert!(press(&mut screen, KeyCode::Tab) && screen.page == Page::Overview);
         assert!(press(&mut screen, KeyCode::Char('?')) && screen.has_legend);
         assert!(press(&mut screen, KeyCode::Esc) && !screen.has_legend);

@@ -139,8 +139,10 @@ impl Gnb {
             serde_json::json!({"plmn": plmn, "tac": area.tai.tac, "slices": slices})
         };
         let areas: Vec<_> = setup.areas.iter().map(area).collect();
+        let id_bits = setup.global.g_nb_id.as_ref().map(|id| id.bit_length);
         Some(serde_json::json!({
-            "id": setup.id, "name": setup.name, "address": self.address.to_string(),
+            "id": setup.id, "idBits": id_bits, "name": setup.name,
+            "address": self.address.to_string(),
             "trackingAreas": areas, "unverifiedUes": self.unverified(),
             "deviates": martlet_interop::deviates("amf", &self.label())
                 || martlet_interop::deviates("amf", &self.address.ip().to_string()),

@@ -210,6 +210,15 @@ impl Tables {
         (state.ues.len(), registered, state.connections.len(), first)
     }
 
+    /// UE-associated connections by the number of their gNB.
+    pub fn connections_by_gnb(&self) -> HashMap<u64, u64> {
+        let mut all = HashMap::new();
+        for connected in self.state().connections.values() {
+            *all.entry(connected.gnb).or_default() += 1;
+        }
+        all
+    }
+
     /// Maps a SUPI to this task. Returns the task that it was mapped to before.
     pub fn claim_supi(&self, supi: &Supi, handle: &UeHandle) -> Option<UeHandle> {
         let before = self.state().by_supi.insert(supi.clone(), handle.clone());

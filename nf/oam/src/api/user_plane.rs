@@ -100,7 +100,7 @@ pub struct Quota {
 pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
     let mut top = oam.core.ask("upf", "upf/top".into()).await?;
     let status = oam.core.status().await;
-    let upf = crate::monitor::of(&status, "upf").cloned().unwrap_or_default();
+    let upf = crate::core_status::of(&status, "upf").cloned().unwrap_or_default();
     top["details"] = upf["datapathDetails"].clone();
     owners(&oam, &mut top).await;
     top["associations"] = upf["associations"].clone();

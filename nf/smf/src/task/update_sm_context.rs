@@ -23,6 +23,23 @@ pub async fn run(
     session: &mut Session,
     body: Multipart<SmContextUpdateData>,
 ) -> (UpdateResponse, bool) {
+    let location = body.json.ue_location.clone();
+    let outcome = dispatch(session, body).await;
+    // The location is where the UE is after the procedure, which has set the tunnel.
+    let location = location.and_then(|location| location.nr_location);
+    let user_plane = &session.user_plane;
+    if let (Some((_, gnb)), Some(location), Some(path)) =
+        (user_plane.connection.gnb(), location, user_plane.path())
+    {
+        session.smf.gtpu_peers.seen(gnb, &location.ncgi, path);
+    }
+    outcome
+}
+
+async fn dispatch(
+    session: &mut Session,
+    body: Multipart<SmContextUpdateData>,
+) -> (UpdateResponse, bool) {
     let data = &body.json;
     anchor_relocation::update_location(session, data.ue_location.as_ref());
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();

@@ -9,3 +9,4 @@ mod release;
 mod reports;
 mod sessions;
 mod usage;
+mod volumes;

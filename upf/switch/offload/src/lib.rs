@@ -165,6 +165,10 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.forwarded(seid)
     }
 
+    fn forwarded_by(&self, seids: &[u64]) -> Vec<[u64; 2]> {
+        lock(&self.state).forwarded_by(seids)
+    }
+
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         lock(&self.state).last_activity(seid)
     }

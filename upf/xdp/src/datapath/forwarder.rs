@@ -161,6 +161,16 @@ impl Forwarder {
             .map_or([0; 2], |entry| entry.forwarded(&self.programs).map(|[bytes, _]| bytes))
     }
 
+    /// See [`Datapath::forwarded_by`](martlet_upf_datapath::Datapath::forwarded_by).
+    pub fn forwarded_by(&self, seids: &[u64]) -> Vec<[u64; 2]> {
+        let state = self.lock();
+        let of = |seid: &u64| {
+            let entry = state.sessions.get(seid)?;
+            Some(entry.forwarded(&self.programs).map(|[bytes, _]| bytes))
+        };
+        seids.iter().map(|seid| of(seid).unwrap_or_default()).collect()
+    }
+
     /// See [`Datapath::last_activity`](martlet_upf_datapath::Datapath::last_activity).
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.lock().sessions.get(&seid)?.last_activity(&self.programs)

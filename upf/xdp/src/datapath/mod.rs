@@ -524,6 +524,17 @@ impl Datapath for XdpDatapath {
             .unwrap_or_else(|| self.forwarder.forwarded(seid))
     }
 
+    fn forwarded_by(&self, seids: &[u64]) -> Vec<[u64; 2]> {
+        let frames = lock(&self.frames);
+        let mut all = self.forwarder.forwarded_by(seids);
+        for (bytes, seid) in all.iter_mut().zip(seids) {
+            if let Some(non_ip) = frames.of(*seid) {
+                *bytes = non_ip.forwarded(*seid);
+            }
+        }
+        all
+    }
+
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.of_frames(seid, |non_ip| non_ip.last_activity(seid))
             .unwrap_or_else(|| self.forwarder.last_activity(seid))

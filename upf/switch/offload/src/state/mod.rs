@@ -265,6 +265,18 @@ impl State {
         all
     }
 
+    /// See [`Datapath::forwarded_by`]. Excludes what the switch has counted since the last sample.
+    pub fn forwarded_by(&self, seids: &[u64]) -> Vec<[u64; 2]> {
+        let mut all = self.native.forwarded_by(seids);
+        for (bytes, seid) in all.iter_mut().zip(seids) {
+            let Some(known) = self.known.get(seid) else { continue };
+            for (sum, more) in bytes.iter_mut().zip(known.volumes) {
+                *sum += more.bytes;
+            }
+        }
+        all
+    }
+
     /// See [`Datapath::pdr_traffic`]. Excludes what the switch has counted since the last sample.
     pub fn pdr_traffic(&self, seid: u64) -> Vec<PdrTraffic> {
         let mut all = self.native.pdr_traffic(seid);
