@@ -276,6 +276,15 @@ impl From<StoreError> for Refusal {
     }
 }
 
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Store(error) => error.into(),
+            Refusal::Failure(failure) => *failure,
+        }
+    }
+}
+
 /// Changes a subscriber if its entity tag is that of `If-Match`.
 async fn change_with(
     oam: &Arc<Oam>,
@@ -309,11 +318,7 @@ async fn change_with(
                 *subscriber = made;
                 Ok(())
             });
-            let changed = changed.map_err(|refusal| match refusal {
-                Refusal::Store(error) => error.into(),
-                Refusal::Failure(failure) => *failure,
-            })?;
-            let changed = changed.ok_or_else(|| unknown(&name))?;
+            let changed = changed.map_err(Failure::from)?.ok_or_else(|| unknown(&name))?;
             Ok((before, changed))
         })
         .await?;
@@ -420,12 +425,13 @@ pub async fn remove(
     let (shared, name) = (oam.clone(), supi.clone());
     let removed = oam
         .store(move |store| {
-            let subscriber = store.subscriber(&name)?.ok_or_else(|| unknown(&name))?;
-            if !page::matches(&wanted, &shared.tag(&tagged(&subscriber))) {
-                return Err(Failure::stale());
-            }
-            store.remove(&name)?;
-            Ok(subscriber)
+            let removed = store.remove_if(&name, |subscriber| {
+                match page::matches(&wanted, &shared.tag(&tagged(subscriber))) {
+                    true => Ok(()),
+                    false => Err(Refusal::Failure(Failure::stale().into())),
+                }
+            });
+            removed.map_err(Failure::from)?.ok_or_else(|| unknown(&name))
         })
         .await?;
     oam.record(&caller, "subscriber.remove", &supi, json!(view(&removed)?), Value::Null).await?;
