@@ -18,6 +18,8 @@ use utoipa::ToSchema;
 pub const MAX_LIMIT: usize = 1000;
 /// Longest time until a body has arrived: who sends none must not keep a connection.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum length of a cursor: a SUPI and a character behind it, in base64.
+const MAX_CURSOR: usize = (martlet_store::MAX_SUPI + char::MAX.len_utf8()).div_ceil(3) * 4;
 /// Number of items on a page if the request has none.
 pub const DEFAULT_LIMIT: usize = 100;
 
@@ -50,12 +52,13 @@ pub fn write_cursor(position: &str) -> String {
 pub fn read_cursor(cursor: Option<&str>) -> Result<String, Failure> {
     let Some(cursor) = cursor else { return Ok(String::new()) };
     let wrong = || Failure::field("cursor", "not a cursor", "send `next` of the page before");
-    if cursor.len() > 256 {
+    if cursor.len() > MAX_CURSOR {
         return Err(wrong());
     }
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     let text = String::from_utf8(bytes).map_err(|_| wrong())?;
-    match text.chars().all(|c| c.is_ascii_graphic()) {
+    // The realm of an NAI may have characters beyond ASCII.
+    match !text.chars().any(char::is_control) {
         true => Ok(text),
         false => Err(wrong()),
     }
@@ -199,7 +202,14 @@ mod tests {
         let cursor = write_cursor("imsi-001010000000001");
         assert_eq!(read_cursor(Some(&cursor)).unwrap(), "imsi-001010000000001");
         assert_eq!(read_cursor(None).unwrap(), "");
-        for wrong in ["%", "a b", &"A".repeat(300), &write_cursor("\n")] {
+        for user in ["u".repeat(martlet_store::MAX_SUPI - "nai-@bücher.example".len()), "u".into()]
+        {
+            for end in ["", "\u{10ffff}"] {
+                let longest = format!("nai-{user}@bücher.example{end}");
+                assert_eq!(read_cursor(Some(&write_cursor(&longest))).unwrap(), longest);
+            }
+        }
+        for wrong in ["%", "a b", &"A".repeat(400), &write_cursor("\n")] {
             assert!(read_cursor(Some(wrong)).is_err(), "{wrong}");
         }
     }

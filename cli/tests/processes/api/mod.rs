@@ -8,6 +8,7 @@ mod http_security;
 mod lab_runs;
 mod location;
 mod memory;
+mod nai;
 mod scopes;
 mod subscribers;
 mod ues;

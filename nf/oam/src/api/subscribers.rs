@@ -33,7 +33,7 @@ pub struct ListQuery {
     #[serde(default)]
     #[param(inline, required = false)]
     order: Order,
-    /// First digits of the IMSI, or the whole MSISDN.
+    /// First digits of the IMSI, the whole MSISDN, or `nai-` and the beginning of an NAI.
     search: Option<String>,
     /// Only with this data network.
     dnn: Option<String>,
@@ -132,9 +132,8 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
         }
     }
     if is_descending && after.is_empty() {
-        // The last printable character of ASCII: this sorts behind all SUPIs with the prefix, and
-        // may be in a cursor.
-        after = format!("{prefix}{}", "~".repeat(16));
+        // The last character of all: this sorts behind all SUPIs with the prefix.
+        after = format!("{prefix}{}", char::MAX);
     }
     let is_filtered = !filter.is_empty();
     let mut scanned = 0;
@@ -504,5 +503,11 @@ mod tests {
         assert_eq!(found(r#"{"dnn": "ims"}"#), ["imsi-001010000000010"]);
         assert_eq!(found(r#"{"group": "sensors"}"#), ["imsi-001010000000012"]);
         assert!(page(&store, &query(r#"{"search": "x"}"#)).is_err());
+        // Text of an NAI is a value of the statement, not a part of it.
+        for text in ["nai-' OR '1'='1", "nai-%", "nai-_", "nai-\"; DROP TABLE subscriber; --"] {
+            let found = found(&json!({"search": text, "limit": 10}).to_string());
+            assert!(found.is_empty(), "{text}: {found:?}");
+        }
+        assert_eq!(store.count().unwrap(), 25);
     }
 }
