@@ -70,15 +70,31 @@ pub fn if_match(headers: &HeaderMap) -> Result<String, Failure> {
     value.map(str::to_string).ok_or_else(Failure::precondition_required)
 }
 
-/// Refuses a change if the caller sends `If-Match` without the current entity tag. The header may
-/// be left out.
-pub fn check_if_match(headers: &HeaderMap, current: &str) -> Result<(), Failure> {
+/// Refuses a change if the caller sends `If-Match` without the current entity tag, or if there is
+/// no version: `current` is `None`. The header may be left out.
+pub fn check_if_match(headers: &HeaderMap, current: Option<&str>) -> Result<(), Failure> {
     if !headers.contains_key(header::IF_MATCH) {
         return Ok(());
     }
-    match matches(&if_match(headers)?, current) {
+    let wanted = if_match(headers)?;
+    match current.is_some_and(|current| matches(&wanted, current)) {
         true => Ok(()),
         false => Err(Failure::stale()),
+    }
+}
+
+/// Refuses a change if the caller sends `If-None-Match` and that is met by the current version: `*`
+/// by any, so that the caller replaces nothing that it does not know (RFC 9110, 13.1.2). `current`
+/// is the entity tag, or `None` if there is no version. The header may be left out.
+pub fn check_if_none_match(headers: &HeaderMap, current: Option<&str>) -> Result<(), Failure> {
+    let Some(value) = headers.get(header::IF_NONE_MATCH) else { return Ok(()) };
+    let wanted = value.to_str().map_err(|_| {
+        let remedy = "write *, or an ETag that was read";
+        Failure::field("If-None-Match", "it has characters beyond ASCII", remedy)
+    })?;
+    match current.is_some_and(|current| matches(wanted, current)) {
+        true => Err(Failure::exists()),
+        false => Ok(()),
     }
 }
 
@@ -226,5 +242,17 @@ mod tests {
     fn an_entity_tag_of_a_list_matches() {
         assert!(matches("\"a\", \"b\"", "\"b\"") && matches("*", "\"c\""));
         assert!(!matches("\"a\"", "\"b\""));
+    }
+
+    #[test]
+    fn what_exists_is_not_created_again() {
+        let check = |wanted: &'static str, current| {
+            let headers =
+                HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_static(wanted))]);
+            check_if_none_match(&headers, current).is_ok()
+        };
+        assert!(check("*", None) && !check("*", Some("\"a\"")));
+        assert!(check("\"a\"", Some("\"b\"")) && !check("\"a\", \"b\"", Some("\"b\"")));
+        assert!(check_if_none_match(&HeaderMap::new(), Some("\"a\"")).is_ok());
     }
 }

@@ -295,7 +295,12 @@ fn of_configuration(walk: &Walk) -> Result<()> {
         json!({"name": name, "image": "data:image/png;base64,AAAA",
             "references": [reference(1.0), reference(20.0)]})
     };
-    walk.api.request("PUT", "/plan", Some(plan("first")))?.expect(204)?;
+    let first = walk.api.with("if-none-match", "*");
+    let stale = walk.api.with("if-match", "*");
+    stale.request("PUT", "/plan", Some(plan("first")))?.expect(412).context("there is no plan")?;
+    first.request("PUT", "/plan", Some(plan("first")))?.expect(204)?;
+    first.request("PUT", "/plan", Some(plan("second")))?.expect(412).context("a plan")?;
+    ensure!(walk.api.get("/plan")?["name"] == "first", "another plan was overwritten");
     walk.last.set(walk.api.get("/audit?limit=1")?["items"][0]["number"].as_u64().unwrap_or(0));
     walk.change("PUT", "/plan", plan("second"), "/plan")?;
     Ok(())
