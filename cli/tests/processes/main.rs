@@ -38,6 +38,7 @@ mod remote_call;
 mod rolling;
 mod sandbox;
 mod sbi_sockets;
+mod scenario;
 mod service;
 mod several_machines;
 mod shutdown;
