@@ -17,7 +17,7 @@ const open5gs = (imsi, msisdn) => ({ imsi, msisdn: [msisdn], security: { k: "465
   slice: [{ sst: 1, default_indicator: true, session: [{ name: "internet", type: 1, pcc_rule: [{ qos: { index: 1 } }],
     qos: { index: 9, arp: { priority_level: 8, pre_emption_capability: 1, pre_emption_vulnerability: 1 } } }] }] });
 
-await inBrowser(async ({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, go }) => {
+await inBrowser(async ({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, go, confirm }) => {
   const foreign = [];
   page.on("request", (request) => { if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) foreign.push(request.url()); });
 
@@ -176,6 +176,15 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByLabel("UE AMBR uplink").fill("10 Mbps");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("link", { name: "imsi-001010000001000" }).waitFor();
+
+  step("a subscriber is removed");
+  await page.getByRole("link", { name: "imsi-001010000001004" }).click();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByRole("dialog").getByText("Remove the subscriber imsi-001010000001004 with its keys?", { exact: false }).waitFor();
+  await check("confirm-subscriber");
+  await confirm("Remove");
+  await page.getByRole("link", { name: "imsi-001010000001003" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "imsi-001010000001004" }).count(), 0);
 
   step("a UE registers and appears without a reload");
   await go("UEs");
@@ -456,6 +465,14 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   assert.equal(await role.inputValue(), "operator", "the change of another administrator");
   await Promise.all([reads("/users", 1), role.selectOption("viewer")]);
   assert.equal(await role.inputValue(), "viewer");
+  await users.getByLabel("Name").fill("otto");
+  await users.getByLabel("First password").fill("first passphrase");
+  await users.getByRole("button", { name: "Add a user" }).click();
+  await users.getByRole("button", { name: "Remove: otto" }).click();
+  await page.getByRole("dialog").getByText("Remove the user otto? Sessions and tokens of otto end.").waitFor();
+  await check("confirm-user");
+  await confirm("Remove the user");
+  await users.getByRole("cell", { name: "otto", exact: true }).waitFor({ state: "detached" });
   const tokens = page.locator("section", { has: page.getByRole("heading", { name: "API tokens" }) });
   await tokens.getByLabel("Name").fill("grafana");
   await tokens.getByRole("button", { name: "Make a token" }).click();
@@ -527,6 +544,7 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   assert.equal(await page.locator(".picture .node.bad").count(), 0);
   await go("Radio");
   await page.getByRole("button", { name: "Abort the association" }).click();
+  await confirm("Abort the association");
   await page.getByText("gNBs: none").waitFor();
   await go("Overview");
   await page.locator(".picture .node.bad").waitFor();
