@@ -132,6 +132,7 @@ export const T = {
   packet: "Packet",
   // Map.
   gridSquare: (metres) => `One square is ${metres} m wide.`,
+  withoutName: (names) => `No room for ${names.length === 1 ? "the name" : `${names.length} names`}: ${names.join(", ")}`,
   isAt: (supi, latitude, longitude) => `${supi} at ${latitude}, ${longitude}`,
   periodic: "Locate periodically", interval: "Interval in seconds", duration: "Duration in seconds",
   startPeriodic: "Start", stop: "Stop", requests: "Periodic requests", positions: "Positions", failures: "Failures",

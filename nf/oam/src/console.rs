@@ -29,6 +29,7 @@ const ASSETS: &[Asset] = assets! {
     "api.js" "text/javascript; charset=utf-8",
     "dom.js" "text/javascript; charset=utf-8",
     "update.js" "text/javascript; charset=utf-8",
+    "labels.js" "text/javascript; charset=utf-8",
     "confirm.js" "text/javascript; charset=utf-8",
     "form.js" "text/javascript; charset=utf-8",
     "text.js" "text/javascript; charset=utf-8",
