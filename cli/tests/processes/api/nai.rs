@@ -3,7 +3,7 @@
 use super::*;
 use martlet_tests::in_namespace;
 
-/// An NAI of 253 octets.
+/// An NAI of 253 bytes.
 fn longest_nai(user: &str) -> String {
     let realm = "plant.example.com";
     format!("{user}{}@{realm}", "u".repeat(253 - user.len() - 1 - realm.len()))
