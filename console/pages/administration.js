@@ -1,5 +1,6 @@
 // Users, API tokens, the audit log, backup, certificates and version.
 import { call, get, job, post } from "../api.js";
+import { confirmed } from "../confirm.js";
 import { conflict, field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
@@ -30,7 +31,7 @@ async function users() {
         await change("PATCH", user, { role: event.target.value });
       } }, ROLES.map((role) => h("option", { value: role, selected: role === user.role }, role))),
       h("button", { class: "danger", "aria-label": `${T.remove}: ${user.name}`, onclick: async () => {
-        if (!confirm(`${T.remove}: ${user.name}?`)) return;
+        if (!await confirmed(T.removeUser, T.confirmUser(user.name))) return;
         await change("DELETE", user);
       } }, T.remove)]), T.nothing, all.map((user) => user.name)));
   }

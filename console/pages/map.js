@@ -3,6 +3,7 @@
 import { call, get, post } from "../api.js";
 import { plot } from "../chart.js";
 import { conflict, field, fill, h, say, showProblem, table } from "../dom.js";
+import { placeLabels } from "../labels.js";
 import { position } from "./ues.js";
 import { inPath, shortOf, supiOf } from "../supi.js";
 import { T } from "../text.js";
@@ -81,21 +82,28 @@ export async function map(at, [given], context) {
     // Units of the picture for a pixel of the screen: marks and text have the same size in each plan.
     const [width, height] = view.size;
     const unit = Math.max(width / (picture.clientWidth || width), height / HIGHEST);
-    const marks = all.map(([name, track, isChosen]) => {
+    const marks = all.map(([, track, isChosen]) => {
       const last = track.at(-1); const line = track.map(view.place); const [x, y] = line.at(-1);
       const major = Math.max(view.scale * last.semi_major, 3 * unit); const minor = Math.max(view.scale * last.semi_minor, 3 * unit);
       return [line.length > 1 && h("polyline", { class: `track${isChosen ? " chosen" : ""}`, points: line.map((p) => p.join(",")).join(" ") }),
         line.slice(0, -1).map(([px, py]) => h("circle", { class: "past", cx: px, cy: py, r: 2.5 * unit })),
         h("ellipse", { class: "ellipse", cx: x, cy: y, rx: minor, ry: major, transform: `rotate(${last.orientation + view.turn} ${x} ${y})` }),
-        h("circle", { class: "node", cx: x, cy: y, r: 4 * unit }), h("text", { x: x + 8 * unit, y: y - 8 * unit }, name)];
+        h("circle", { class: "node", cx: x, cy: y, r: 4 * unit })];
     });
     const masts = points.map((point) => {
       const [x, y] = view.place(point);
-      return [h("path", { class: "mast", d: `M${x} ${y - 8 * unit} l${7 * unit} ${13 * unit} h${-14 * unit} z` }), h("text", { class: "mast-name", x: x + 10 * unit, y: y + 14 * unit }, point.name)];
+      return h("path", { class: "mast", d: `M${x} ${y - 8 * unit} l${7 * unit} ${13 * unit} h${-14 * unit} z` });
     });
+    const named = [...all.map(([name, track]) => ({ name, at: track.at(-1), reach: 5, kind: null })), ...points.map((point) => ({ name: point.name, at: point, reach: 9, kind: "mast-name" }))]
+      .map(({ name, at: where, reach, kind }) => { const [x, y] = view.place(where); return { name, x, y, reach: reach * unit, kind }; });
+    const labels = placeLabels(named, view.size, unit);
+    const without = named.filter((_, n) => !labels[n]).map(({ name }) => name);
+    const lines = labels.map((label) => label?.line && h("line", { class: "leader", ...label.line }));
+    const names = labels.map((label, n) => label && h("text", { class: named[n].kind, x: label.x, y: label.y }, label.text));
     const where = all.map(([name, track]) => T.isAt(name, track.at(-1).latitude.toFixed(5), track.at(-1).longitude.toFixed(5))).join("; ");
     update(picture, !all.length && h("p", { class: "soft" }, T.noPosition),
-      h("svg", { class: "picture map", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": all.length ? `${T.mapLabel}: ${where}` : T.noPosition }, view.back, masts.map(([mast]) => mast), marks, masts.map(([, name]) => name)),
+      h("svg", { class: "picture map", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": all.length ? `${T.mapLabel}: ${where}` : T.noPosition }, view.back, lines, masts, marks, names),
+      without.length > 0 && h("p", { class: "soft" }, T.withoutName(without)),
       view.note && h("p", { class: "soft" }, view.note));
     picture.querySelector("svg").style.setProperty("--unit", unit);
     const track = tracks.get(chosen);
@@ -108,6 +116,8 @@ export async function map(at, [given], context) {
     table(T.points, [T.name, T.source, "PCI", T.latitude, T.longitude], points.map((p) => [p.name, p.source, p.pci, p.latitude.toFixed(6), p.longitude.toFixed(6)]), T.nothing),
     context.may("administration") && planForm());
   draw();
+  window.addEventListener("resize", draw);
+  context.onLeave(() => window.removeEventListener("resize", draw));
   if (may) {
     await load();
     let due = null;
@@ -124,7 +134,8 @@ export async function map(at, [given], context) {
       const point = (n) => Object.fromEntries(["x", "y", "latitude", "longitude"].map((name) => [name, Number(form2.elements[`${name}${n}`].value)]));
       try {
         const made = { name: form2.elements.name.value, image: image ?? "", references: [point(1), point(2)] };
-        await call("PUT", "/plan", made, tag ? { "if-match": tag } : {});
+        // The first plan replaces none that was saved since.
+        await call("PUT", "/plan", made, tag ? { "if-match": tag } : { "if-none-match": "*" });
         await loadPlan(); say(T.done); showProblem(form2, {}, at2); fill(at2); draw();
       } catch (error) {
         if (error.status === 412) fill(at2, conflict(theirs)); else showProblem(form2, error, at2);

@@ -1,5 +1,6 @@
 // gNBs with their tracking areas and cells, the state of interfaces, and quirks.
 import { get, post } from "../api.js";
+import { confirmed } from "../confirm.js";
 import { fill, h, say, table } from "../dom.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
@@ -15,9 +16,9 @@ export async function radio(at, _, context) {
         gnb.address,
         gnb.tracking_areas.map((area) => h("div", {}, `${area.plmn} TAC ${area.tac}: ${area.slices.join(", ")}`)),
         gnb.connected_ues, gnb.unverified_ues, gnb.received_messages,
-        context.may("network") ? h("button", { class: "danger", onclick: async () => {
+        context.may("network") ? h("button", { class: "danger", "aria-label": `${T.releaseGnb}: ${gnb.name ?? gnb.id}`, onclick: async () => {
           const name = gnb.name ?? gnb.id;
-          if (!confirm(T.confirmGnb(name))) return;
+          if (!await confirmed(T.releaseGnb, T.confirmGnb(name))) return;
           try { say((await post(`/gnbs/${gnb.id}/release`)).done); } catch (problem) { say(problem.detail); }
           load();
         } }, T.releaseGnb) : "",

@@ -1,5 +1,6 @@
 // Subscribers: edit, groups, bulk import with a preview, SIM batches.
 import { call, get, job, key, post } from "../api.js";
+import { confirmed } from "../confirm.js";
 import { conflict, field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { typed } from "../form.js";
 import { rows } from "../table.js";
@@ -175,7 +176,7 @@ async function edit(at, supi) {
     } catch (error) { fail(error); }
   }
   async function remove() {
-    if (!confirm(T.confirmRemove(supi))) return;
+    if (!await confirmed(T.removeSubscriber, T.confirmRemove(supi))) return;
     try { await call("DELETE", `/subscribers/${inPath(supi)}`, undefined, { "if-match": tag }); say(T.done); location.hash = "#/subscribers"; }
     catch (error) { fail(error); }
   }

@@ -2,6 +2,7 @@
 import { get, post } from "../api.js";
 import { cause } from "../causes.js";
 import { spark } from "../chart.js";
+import { confirmed } from "../confirm.js";
 import { field, fill, h, rate, say, table } from "../dom.js";
 import { rows } from "../table.js";
 import { recorder } from "./ladder.js";
@@ -60,7 +61,7 @@ async function one(at, supi, context) {
     h("h2", {}, T.messages), context.may("network") ? recorder(supi, context) : h("p", { class: "soft" }, T.noMessages),
     h("h2", {}, T.history), history, h("h2", {}, T.ladder), ladder);
   const act = (name, label, danger) => h("button", { class: danger ? "danger" : null, onclick: async () => {
-    if (danger && !confirm(T.confirmDeregister(supi))) return;
+    if (danger && !await confirmed(label, T.confirmDeregister(supi))) return;
     fill(outcome, T.done.slice(0, 0));
     try {
       const done = await post(`/ues/${inPath(supi)}/${name}`);

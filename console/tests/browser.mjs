@@ -29,7 +29,8 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
     const isOurs = !url || url.startsWith(base);
     if (message.type() === "error" && isOurs && !expected.test(message.text())) errors.push(message.text());
   });
-  page.on("dialog", (dialog) => dialog.accept());
+  // The console asks by itself.
+  page.on("dialog", (dialog) => { errors.push(`a dialog of the browser: ${dialog.message()}`); dialog.dismiss(); });
 
   async function check(name) {
     // The policy of the page allows no script of another origin; Playwright evaluates this one.
@@ -93,8 +94,15 @@ export async function inBrowser(script, expected = /status of (4\d\d|502|504)/) 
     await page.getByRole("heading", { level: 1, name }).waitFor();
   }
 
+  // Confirms what the console asks.
+  async function confirm(action) {
+    const dialog = page.getByRole("dialog", { name: action, exact: true });
+    await dialog.getByRole("button", { name: action, exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+  }
+
   try {
-    await script({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, firstStart, go });
+    await script({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, firstStart, go, confirm });
     assert.deepEqual(errors, [], "errors of the page");
     console.log("passed");
   } catch (error) {

@@ -5,11 +5,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { inBrowser } from "./browser.mjs";
+import { labelsAreApart, manyLabelsAreApart } from "./labels.mjs";
+import { reflows } from "./wcag.mjs";
 
 // A picture of some rooms.
 const plan = () => readFileSync(new URL("./plan.png", import.meta.url));
 
 const PAGES = ["Overview", "UEs", "Subscribers", "Radio", "User plane", "Map", "Services and policies", "Lab", "Administration"];
+// A name with markup, which would run a script if it became one.
+const MARKUP = "<img src=x onerror=\"document.title='run'\"> <b>spring</b>";
 const fileOf = (name) => name.toLowerCase().replaceAll(" ", "-");
 
 // A subscriber as Open5GS exports it, with a rule that Martlet does not have in a subscriber.
@@ -17,7 +21,7 @@ const open5gs = (imsi, msisdn) => ({ imsi, msisdn: [msisdn], security: { k: "465
   slice: [{ sst: 1, default_indicator: true, session: [{ name: "internet", type: 1, pcc_rule: [{ qos: { index: 1 } }],
     qos: { index: 9, arp: { priority_level: 8, pre_emption_capability: 1, pre_emption_vulnerability: 1 } } }] }] });
 
-await inBrowser(async ({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, go }) => {
+await inBrowser(async ({ page, base, read, please, step, check, checkBoth, checkDark, inDark, keepsFocus, reads, signIn, changePassword, go, confirm }) => {
   const foreign = [];
   page.on("request", (request) => { if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) foreign.push(request.url()); });
 
@@ -64,12 +68,15 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   step("a SIM batch");
   await go("Subscribers");
   const batch = page.locator("section", { has: page.getByRole("heading", { name: "SIM batch", exact: true }) });
-  await batch.getByLabel("Name").fill("spring order");
+  await batch.getByLabel("Name").fill(MARKUP);
   await batch.getByLabel("Number of SIMs").fill("5");
   await batch.getByLabel("First IMSI").fill("001010000001000");
   await batch.getByRole("button", { name: "Make the batch" }).click();
   await batch.getByRole("link", { name: "Save the keys (CSV)" }).waitFor();
   await page.getByRole("link", { name: "imsi-001010000001004" }).waitFor();
+  // Text is never markup.
+  await page.getByRole("region", { name: "SIM batches" }).getByRole("cell", { name: MARKUP, exact: true }).waitFor();
+  assert.equal(await page.locator("main img, main b").count(), 0, "text became elements");
   await checkBoth("subscribers");
 
   step("a bulk import with a preview of what changes and what is lost");
@@ -177,6 +184,15 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("link", { name: "imsi-001010000001000" }).waitFor();
 
+  step("a subscriber is removed");
+  await page.getByRole("link", { name: "imsi-001010000001004" }).click();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByRole("dialog").getByText("Remove the subscriber imsi-001010000001004 with its keys?", { exact: false }).waitFor();
+  await check("confirm-subscriber");
+  await confirm("Remove");
+  await page.getByRole("link", { name: "imsi-001010000001003" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "imsi-001010000001004" }).count(), 0);
+
   step("a UE registers and appears without a reload");
   await go("UEs");
   await please("register");
@@ -200,12 +216,15 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   step("the page of a UE changes in place");
   const title = page.getByRole("heading", { name: /^PDU session 1/ });
   const details = page.locator("details", { has: page.locator("summary", { hasText: "Rules in the datapath" }) });
-  const countedBefore = await counted.first().innerText();
+  const countOf = async (row) => Number((await row.first().getByRole("cell").nth(3).innerText()));
+  const countedBefore = await countOf(counted);
   await keepsFocus(page.locator("summary", { hasText: "Rules in the datapath" }), title, async () => {
     await please("traffic");
     await reads("/sessions", 2);
   });
-  assert.notEqual(await counted.first().innerText(), countedBefore, "the counters are old");
+  const countedAfter = await countOf(counted);
+  // Five packets.
+  assert.ok(countedAfter >= countedBefore + 5, `the counter of the PDR went from ${countedBefore} to ${countedAfter}`);
   assert.ok(await details.evaluate((element) => element.open), "the rules are closed");
   await keepsFocus(page.getByRole("region", { name: "QoS flows" }), title, () => reads("/sessions", 2));
 
@@ -273,10 +292,25 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   assert.doesNotMatch(packets, /^0 /, packets);
   await page.locator("#f-session option", { hasText: "10.45." }).waitFor({ state: "attached" });
   await page.getByRole("link", { name: "imsi-001010000000001" }).waitFor();
+  await counted.first().waitFor();
+  const ruleBefore = await countOf(counted);
   const flowSeenHere = flowNow();
   await please("traffic");
   await flowSeenHere;
-  await counted.first().waitFor();
+  await reads("/user-plane", 2);
+  const ruleAfter = await countOf(counted);
+  assert.ok(ruleAfter >= ruleBefore + 5, `the counter of the PDR went from ${ruleBefore} to ${ruleAfter}`);
+
+  step("drops by reason");
+  const dropped = (reason) => page.getByRole("region", { name: "Drops by reason" }).getByRole("row", { name: new RegExp(`^${reason} \\d+$`) });
+  const dropsOf = async (reason) => ((await dropped(reason).count()) ? Number((await dropped(reason).innerText()).match(/\d+$/)[0]) : 0);
+  const reasons = ["foreign source", "n6 isolation"];
+  const dropsBefore = await Promise.all(reasons.map(dropsOf));
+  await please("send packets that are dropped");
+  await reads("/user-plane", 2);
+  const dropsAfter = await Promise.all(reasons.map(dropsOf));
+  // Seven of the one, and four of the other.
+  assert.deepEqual(dropsAfter.map((count, n) => count - dropsBefore[n]), [7, 4], `${dropsBefore} ${dropsAfter}`);
   const board = page.getByRole("region", { name: "Temperature and governor" });
   await board.getByRole("row", { name: /^temperature [1-9]\d*(\.\d+)?$/ }).waitFor();
   await board.getByRole("row", { name: /^state rests, .* set point 75\.0 °C$/ }).waitFor();
@@ -300,15 +334,27 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByLabel("Locate a UE").fill("001010000000001");
   await page.getByRole("button", { name: "Locate", exact: true }).click();
   await page.locator("ellipse").waitFor();
-  await page.getByLabel("Image (PNG or JPEG)").setInputFiles({ name: "plan.png", mimeType: "image/png", buffer: plan() });
-  await page.getByLabel("Name of the plan").fill("ground floor");
-  for (const [name, value] of [["x1", 40], ["y1", 360], ["latitude1", 54.082], ["longitude1", 12.08], ["x2", 600], ["y2", 40], ["latitude2", 54.102], ["longitude2", 12.12]]) {
-    await page.locator(`#f-${name}`).fill(String(value));
-  }
-  await page.getByRole("button", { name: "Save the plan" }).click();
-  await page.locator("svg.map image").waitFor({ state: "attached" });
-  await please("change the plan");
+  const writePlan = async () => {
+    await page.getByLabel("Image (PNG or JPEG)").setInputFiles({ name: "plan.png", mimeType: "image/png", buffer: plan() });
+    await page.getByLabel("Name of the plan").fill("ground floor");
+    for (const [name, value] of [["x1", 40], ["y1", 360], ["latitude1", 54.082], ["longitude1", 12.08], ["x2", 600], ["y2", 40], ["latitude2", 54.102], ["longitude2", 12.12]]) {
+      await page.locator(`#f-${name}`).fill(String(value));
+    }
+  };
+  await writePlan();
+  // Another user saves the first plan meanwhile.
+  await please("save a plan");
   const ofPlan = page.locator("section", { has: page.getByRole("heading", { name: "Plan", exact: true }) });
+  await page.getByRole("button", { name: "Save the plan" }).click();
+  await ofPlan.getByText("Someone else changed this meanwhile").waitFor();
+  assert.equal(await page.locator("svg.map image").count(), 0);
+  await ofPlan.getByRole("button", { name: "Load the current version" }).click();
+  await page.locator("svg.map image").waitFor({ state: "attached" });
+  assert.equal(await ofPlan.getByLabel("Name of the plan").inputValue(), "cellar");
+  await writePlan();
+  await Promise.all([reads("/plan", 2), page.getByRole("button", { name: "Save the plan" }).click()]);
+  assert.equal(await ofPlan.getByRole("alert").count(), 0);
+  await please("change the plan");
   await ofPlan.getByLabel("Name of the plan").fill("second floor");
   await ofPlan.getByRole("button", { name: "Save the plan" }).click();
   await ofPlan.getByText("Someone else changed this meanwhile").waitFor();
@@ -348,6 +394,15 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   for (const name of ["TRP 1", "TRP 2", "TRP 3"]) await page.locator("svg.map text.mast-name", { hasText: name }).waitFor();
   assert.equal(await page.locator("svg.map path.mast").count(), 4, "a cell and three TRPs");
   await checkBoth("map-trps");
+  // Two UEs, one of them with a track, too, and four masts; some at the same place.
+  for (const [name, width, height] of [["phone", 375, 700], ["wall", 2560, 1440], ["", 1280, 900]]) {
+    await page.setViewportSize({ width, height });
+    await page.waitForTimeout(200);
+    await page.locator("svg.map").evaluate((picture) => picture.scrollIntoView());
+    await labelsAreApart(page, 7);
+    if (name) await check(`map-trps-${name}`);
+  }
+  await manyLabelsAreApart(page);
   const ofLocation = page.waitForResponse((response) => new URL(response.url()).pathname === "/api/v1/ues/nai-sensor%40plant.example/location");
   await page.getByLabel("Locate a UE").fill("sensor@plant.example");
   await page.getByRole("button", { name: "Locate", exact: true }).click();
@@ -456,6 +511,14 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   assert.equal(await role.inputValue(), "operator", "the change of another administrator");
   await Promise.all([reads("/users", 1), role.selectOption("viewer")]);
   assert.equal(await role.inputValue(), "viewer");
+  await users.getByLabel("Name").fill("otto");
+  await users.getByLabel("First password").fill("first passphrase");
+  await users.getByRole("button", { name: "Add a user" }).click();
+  await users.getByRole("button", { name: "Remove: otto" }).click();
+  await page.getByRole("dialog").getByText("Remove the user otto? Sessions and tokens of otto end.").waitFor();
+  await check("confirm-user");
+  await confirm("Remove the user");
+  await users.getByRole("cell", { name: "otto", exact: true }).waitFor({ state: "detached" });
   const tokens = page.locator("section", { has: page.getByRole("heading", { name: "API tokens" }) });
   await tokens.getByLabel("Name").fill("grafana");
   await tokens.getByRole("button", { name: "Make a token" }).click();
@@ -510,10 +573,7 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
     await go(name);
     await page.waitForTimeout(300);
     await checkBoth(`${fileOf(name)}-phone`);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    const beyond = () => [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > 376 && !e.closest(".scroll, .rows"))
-      .slice(0, 4).map((e) => `${e.tagName} ${e.id} ${e.className?.baseVal ?? e.className}`);
-    assert.ok(wide <= 376, `the page ${name} is ${wide} pixels wide on a phone: ${await page.evaluate(beyond)}`);
+    await reflows(page, name);
   }
   await page.setViewportSize({ width: 2560, height: 1440 });
   for (const name of PAGES) {
@@ -527,6 +587,7 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   assert.equal(await page.locator(".picture .node.bad").count(), 0);
   await go("Radio");
   await page.getByRole("button", { name: "Abort the association" }).click();
+  await confirm("Abort the association");
   await page.getByText("gNBs: none").waitFor();
   await go("Overview");
   await page.locator(".picture .node.bad").waitFor();

@@ -56,8 +56,9 @@ pub(crate) trait Database: Send + Sync {
     ) -> Result<(), StoreError>;
     /// Replaces a row's profile if it still is `from`.
     fn reseal(&self, supi: &str, from: &str, to: &str) -> Result<(), StoreError>;
-    /// Removes a subscriber and its contexts. Returns whether it existed.
-    fn remove(&self, supi: &str) -> Result<bool, StoreError>;
+    /// Removes a subscriber and its contexts. Returns whether it existed. With a `profile`, nothing
+    /// is removed unless the row still has it.
+    fn remove(&self, supi: &str, profile: Option<&str>) -> Result<bool, StoreError>;
     /// Returns a row.
     fn row(&self, supi: &str) -> Result<Option<Row>, StoreError>;
     /// Returns the SUPI of a GPSI.

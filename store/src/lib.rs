@@ -62,8 +62,8 @@ pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::{InvalidSecret, Secret};
 pub use store::Store;
 pub use subscriber::{
-    AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, ServiceArea, SessionType, SubscribedDnn,
-    SubscribedSlice, Subscriber, Tuak, UpProtection, UpSecurityPolicy, is_supi,
+    AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, MAX_SUPI, ServiceArea, SessionType,
+    SubscribedDnn, SubscribedSlice, Subscriber, Tuak, UpProtection, UpSecurityPolicy, is_supi,
 };
 pub use subscriber_data::SubscriberData;
 pub use write_behind::Urgency;

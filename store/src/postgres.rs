@@ -233,17 +233,21 @@ impl Database for Postgres {
         })
     }
 
-    fn remove(&self, supi: &str) -> Result<bool, StoreError> {
-        let supi = supi.to_string();
+    fn remove(&self, supi: &str, profile: Option<&str>) -> Result<bool, StoreError> {
+        let (supi, profile) = (supi.to_string(), profile.map(str::to_string));
         self.run(move |client| {
             let mut transaction = client.long_transaction()?;
             transaction.execute(ORDER_CHANGES, &[])?;
+            let sql = "DELETE FROM subscriber WHERE supi = $1 \
+                       AND ($2::text IS NULL OR profile = $2)";
+            let removed = transaction.execute(sql, &[&supi, &profile])? > 0;
+            if !removed && profile.is_some() {
+                return Ok(false);
+            }
             transaction.execute(
                 "DELETE FROM context WHERE supi = $1 AND kind <> $2",
                 &[&supi, &SDM_SUBSCRIPTION],
             )?;
-            let removed =
-                transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
             if removed {
                 transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;
                 notify(&mut transaction)?;

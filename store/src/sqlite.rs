@@ -344,14 +344,18 @@ impl Database for Sqlite {
         Ok(())
     }
 
-    fn remove(&self, supi: &str) -> Result<bool, StoreError> {
+    fn remove(&self, supi: &str, profile: Option<&str>) -> Result<bool, StoreError> {
         let mut file = self.ungrouped()?;
         let transaction = file.connection.transaction()?;
+        let sql = "DELETE FROM subscriber WHERE supi = ?1 AND (?2 IS NULL OR profile = ?2)";
+        let removed = transaction.execute(sql, params![supi, profile])? > 0;
+        if !removed && profile.is_some() {
+            return Ok(false);
+        }
         transaction.execute(
             "DELETE FROM context WHERE supi = ?1 AND kind <> ?2",
             [supi, SDM_SUBSCRIPTION],
         )?;
-        let removed = transaction.execute("DELETE FROM subscriber WHERE supi = ?1", [supi])? > 0;
         if removed {
             record_change(&transaction, supi)?;
         }

@@ -172,9 +172,31 @@ impl Store {
     /// Removes a subscriber and its contexts, except the subscriptions to changes of its data.
     /// Returns whether it existed.
     pub fn remove(&self, supi: &str) -> Result<bool, StoreError> {
-        let removed = self.database.remove(supi)?;
+        let removed = self.database.remove(supi, None)?;
         self.cache().subscribers.remove(supi);
         Ok(removed)
+    }
+
+    /// Removes a subscriber as [`Store::remove`] does, if `check` admits it, and returns it. What
+    /// is removed is what `check` has seen.
+    ///
+    /// # Errors
+    /// An error of `check`, which then removes nothing; or [`StoreError::Concurrent`]: it was
+    /// changed or removed after `check` had seen it.
+    pub fn remove_if<E: From<StoreError>>(
+        &self,
+        supi: &str,
+        check: impl FnOnce(&Subscriber) -> Result<(), E>,
+    ) -> Result<Option<Subscriber>, E> {
+        let Some(row) = self.database.row(supi)? else { return Ok(None) };
+        let subscriber = self.parsed(&row)?;
+        check(&subscriber)?;
+        let removed = self.database.remove(supi, Some(&row.profile))?;
+        self.cache().subscribers.remove(supi);
+        match removed {
+            true => Ok(Some(subscriber)),
+            false => Err(StoreError::Concurrent(supi.into()).into()),
+        }
     }
 
     /// Returns a subscriber by SUPI.

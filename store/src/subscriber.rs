@@ -239,6 +239,11 @@ pub struct Subscriber {
     pub groups: Vec<String>,
 }
 
+/// Maximum length of an NAI in bytes (RFC 7542, 2.3, to which TS 23.003, 28.7.2 refers).
+const MAX_NAI: usize = 253;
+/// Maximum length of a SUPI in bytes: `nai-` and an NAI.
+pub const MAX_SUPI: usize = "nai-".len() + MAX_NAI;
+
 /// Whether a text is the SUPI of a subscriber: `imsi-` and 14 or 15 digits, or `nai-` and a
 /// network-specific identifier with a user name (TS 23.003, 2.2A and 28.7.2).
 pub fn is_supi(text: &str) -> bool {
@@ -247,7 +252,9 @@ pub fn is_supi(text: &str) -> bool {
     }
     let nai = text.strip_prefix("nai-").and_then(|nai| nai.split_once('@'));
     nai.is_some_and(|(user, realm)| {
-        nai::check_username(user).is_ok() && nai::check_realm(realm).is_ok()
+        text.len() <= MAX_SUPI
+            && nai::check_username(user).is_ok()
+            && nai::check_realm(realm).is_ok()
     })
 }
 
@@ -538,7 +545,10 @@ mod tests {
 
     #[test]
     fn a_supi_is_an_imsi_or_a_network_specific_identifier() {
-        for supi in ["imsi-00101000000001", "imsi-001010000000001", "nai-a-b.c@x-1.example.org"] {
+        let longest = format!("nai-{}@plant.example.com", "u".repeat(253 - 18));
+        assert_eq!(longest.len(), MAX_SUPI);
+        let short = ["imsi-00101000000001", "imsi-001010000000001", "nai-a-b.c@x-1.example.org"];
+        for supi in short.into_iter().chain([longest.as_str()]) {
             let subscriber = Subscriber { supi: supi.into(), ..valid() };
             assert_eq!(subscriber.check(), Ok(()), "{supi}");
             assert_eq!(subscriber.nth(0), Some(subscriber));
@@ -557,6 +567,7 @@ mod tests {
             "nai-user@example",
             "nai-a b@example.org",
             "gci-user@example.org",
+            &format!("{longest}n"),
         ] {
             assert!(!is_supi(wrong), "{wrong}");
         }

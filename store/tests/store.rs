@@ -141,6 +141,39 @@ fn concurrent_processes_never_get_the_same_sequence_number() {
 }
 
 #[test]
+fn a_subscriber_is_removed_in_the_version_that_was_checked() {
+    TestDatabase::each("remove-if", |database| {
+        let (store, other) = (database.open(), database.open());
+        store.add(&[subscriber()], false).unwrap();
+        store.put_context(SUPI, "smf", "1", "{}").unwrap();
+        let change = |to: &str| {
+            let changed = other.change(SUPI, |subscriber| {
+                subscriber.ambr_uplink = to.into();
+                Ok::<_, StoreError>(())
+            });
+            changed.unwrap().unwrap()
+        };
+        // Another process changes it between the check and the removal.
+        let removed = store.remove_if(SUPI, |subscriber| {
+            assert_eq!(subscriber.ambr_uplink, "1 Gbps");
+            change("1 Mbps");
+            Ok::<_, StoreError>(())
+        });
+        assert!(matches!(removed, Err(StoreError::Concurrent(_))), "{removed:?}");
+        assert_eq!(store.subscriber(SUPI).unwrap().unwrap().ambr_uplink, "1 Mbps");
+        assert_eq!(store.contexts(SUPI, "smf").unwrap().len(), 1);
+        let refused = store.remove_if(SUPI, |_| Err(StoreError::Ended));
+        assert!(matches!(refused, Err(StoreError::Ended)), "{refused:?}");
+        let before = store.last_change().unwrap();
+        let removed = store.remove_if(SUPI, |_| Ok::<_, StoreError>(())).unwrap().unwrap();
+        assert_eq!(removed.ambr_uplink, "1 Mbps");
+        assert!(store.contexts(SUPI, "smf").unwrap().is_empty());
+        assert_eq!(store.changes(before, 10).unwrap().len(), 1);
+        assert!(store.remove_if(SUPI, |_| Ok::<_, StoreError>(())).unwrap().is_none());
+    });
+}
+
+#[test]
 fn contexts_are_removed_with_their_subscriber() {
     TestDatabase::each("contexts", |database| {
         let store = database.open();

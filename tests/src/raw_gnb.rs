@@ -119,6 +119,20 @@ impl RawGnb {
         ))
     }
 
+    /// INITIAL UE MESSAGE with its elements in another order than TS 38.413, 9.2.5.1, has, as
+    /// PacketRusher sends it.
+    pub fn disordered_initial_ue_message(&self, ran_id: u32, nas: &[u8]) -> Bytes {
+        encoded(build_ngap!(
+            InitiatingMessage,
+            InitialUEMessage,
+            InitialUEMessage,
+            RRCEstablishmentCause(RRCEstablishmentCause::mo_Signalling),
+            UserLocationInformation(self.user_location()),
+            NAS_PDU(nas.to_vec()),
+            RAN_UE_NGAP_ID(ran_id),
+        ))
+    }
+
     /// UPLINK NAS TRANSPORT.
     pub fn uplink_nas_transport(&self, amf_id: u64, ran_id: u32, nas: &[u8]) -> Bytes {
         encoded(build_ngap!(

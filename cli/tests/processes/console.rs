@@ -9,8 +9,9 @@ use martlet_ran::{
     Gnb, GnbConfig, PduSessionRequest, Positioning, PositioningConfig, RadioEnvironment, Trp, Ue,
 };
 use martlet_security::Plmn;
-use martlet_tests::{GATEWAY, in_namespace_within, reaches, skip};
+use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, skip};
 use serde_json::json;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(400);
+const LONGEST: Duration = Duration::from_secs(500);
 
 /// The folder with playwright-core and axe-core, which `make console-tools` fills.
 pub fn tools() -> PathBuf {
@@ -144,6 +145,23 @@ async fn ue_with_multi_rtt(gnb: &Gnb) -> Result<(Ue, Positioning)> {
     Ok((ue, positioning))
 }
 
+/// Sends seven packets with the address of another UE, and four to an address of the core.
+async fn send_dropped(ue: &Ue) -> Result<()> {
+    let status = ue.status().await?;
+    let own = status.sessions.first().and_then(|session| session.ipv4).context("an address")?;
+    for sequence in 0..7 {
+        ue.send_ip(1, ping(Ipv4Addr::new(10, 45, 200, 200), GATEWAY, sequence)).await?;
+    }
+    for sequence in 0..4 {
+        ue.send_ip(1, ping(own, Ipv4Addr::new(127, 0, 0, 5), sequence)).await?;
+    }
+    Ok(())
+}
+
+/// An image of one pixel.
+const PIXEL: &str = "data:image/png;base64,\
+    iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg\
+    gg==";
 /// A report of martlet-lab.
 const SUMMARY: &str = r#"{"lab": "sbi", "machine": {"cores": 2}, "figures": [{"id": "a.b",
     "value": 12.3456, "unit": "us", "low": 12.0, "high": 13.0, "n": 100}]}"#;
@@ -227,6 +245,15 @@ fn main_ways_of_an_operator_in_chromium() {
                     let role = Some(json!({"role": "operator"}));
                     api.request("PATCH", "/users/vera", role)?.expect(200)?;
                 }
+                "save a plan" => {
+                    let reference = |n: f64| {
+                        let latitude = 54.0 + n / 1e4;
+                        json!({"x": n, "y": n, "latitude": latitude, "longitude": 12.0})
+                    };
+                    let plan = json!({"name": "cellar", "image": PIXEL,
+                        "references": [reference(1.0), reference(20.0)]});
+                    api.request("PUT", "/plan", Some(plan))?.expect(204)?;
+                }
                 "change the plan" => {
                     let mut plan = api.request("GET", "/plan", None)?.expect(200)?.body;
                     plan["name"] = json!("first floor");
@@ -250,6 +277,7 @@ fn main_ways_of_an_operator_in_chromium() {
                         reaches(&first, 1, GATEWAY).await?;
                     }
                 }
+                "send packets that are dropped" => send_dropped(&first).await?,
                 "folder" => answer = site.0.join("console-backup").display().to_string(),
                 other => bail!("the script asks for {other}"),
             }

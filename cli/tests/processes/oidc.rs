@@ -331,6 +331,64 @@ fn a_core_starts_without_its_openid_provider() {
     });
 }
 
+/// OWASP ASVS V9.2: nothing is sent to a provider whose certificate is of no authority that the
+/// core trusts.
+#[test]
+fn a_provider_with_an_unknown_certificate_gets_no_request() {
+    const SCRIPT: &str = r#"
+import http.server, ssl, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        print("request", self.path, flush=True)
+        self.send_error(404)
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2], sys.argv[3])
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print("ready", flush=True)
+server.serve_forever()
+"#;
+    in_namespace(|| async {
+        let site = oidc_site("oidc-tls")?;
+        let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_string()])?;
+        let (certificate, key) = (site.0.join("id.pem"), site.0.join("id.key"));
+        std::fs::write(&certificate, pair.cert.pem())?;
+        std::fs::write(&key, pair.signing_key.serialize_pem())?;
+        let config =
+            std::fs::read_to_string(site.config())?.replace("issuer: \"http:", "issuer: \"https:");
+        std::fs::write(site.config(), &config)?;
+        let mut python = Command::new("python3")
+            .args(["-c", SCRIPT, &PORT.to_string()])
+            .args([&certificate, &key])
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut lines = BufReader::new(python.stdout.take().context("standard output")?).lines();
+        ensure!(lines.next_line().await?.as_deref() == Some("ready"), "no provider");
+        let core = site.start(&[])?;
+        let refused = Caller::tcp().post("/session/oidc", json!({}))?.expect(503)?;
+        ensure!(refused.body["detail"].to_string().contains("certificate"), "{}", refused.body);
+        core.stop()?;
+        let trusting = config.replace("oidc: {", &format!("oidc: {{ ca: {certificate:?},"));
+        std::fs::write(site.config(), trusting)?;
+        let core = site.start(&[])?;
+        // This provider has no description.
+        let asked = Caller::tcp().post("/session/oidc", json!({}))?.expect(502)?;
+        ensure!(asked.body["detail"].to_string().contains("404"), "{}", asked.body);
+        core.stop()?;
+        // That of the core that trusts it is the only one.
+        python.start_kill()?;
+        let mut requests = Vec::new();
+        while let Some(line) = lines.next_line().await? {
+            requests.push(line);
+        }
+        ensure!(requests == ["request /.well-known/openid-configuration"], "{requests:?}");
+        Ok(())
+    });
+}
+
 /// The button of the console in a real Chromium.
 #[test]
 fn the_console_signs_in_with_an_openid_provider_in_chromium() {

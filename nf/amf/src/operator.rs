@@ -36,7 +36,7 @@ struct PageRequest {
     descending: bool,
     /// Maximum number of contexts, at most [`MAX_PAGE`].
     limit: usize,
-    /// Digits that the IMSI contains.
+    /// Text that the SUPI contains.
     search: String,
     /// The state, as [`Summary::status`] names it.
     state: String,

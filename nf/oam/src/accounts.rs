@@ -452,6 +452,22 @@ mod tests {
         assert!(!verify_password("another one", &admin.hash));
         assert!(admin.hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", admin.hash);
         assert_eq!(remove_user(&store, FIRST_ADMINISTRATOR).unwrap_err().problem().status, 409);
+        // 120 bits at least in letters and digits, and another one for each core.
+        let other = make_first_administrator(&Store::in_memory().unwrap()).unwrap().unwrap();
+        assert!(password.len() >= 20 && password != other, "{password}");
+    }
+
+    #[test]
+    fn equal_passwords_have_different_hashes() {
+        let store = Store::in_memory().unwrap();
+        let [one, other] = ["eva", "otto"].map(|name| {
+            add_user(&store, name, Role::Viewer, "a long passphrase").unwrap();
+            user(&store, name).unwrap().unwrap().hash
+        });
+        assert_ne!(one, other, "the hashes have no salt");
+        let salt = |hash: &str| hash.split('$').nth(4).map(str::len);
+        // 128 bits in base64.
+        assert!(salt(&one) >= Some(22), "{one}");
     }
 
     #[test]
@@ -495,6 +511,10 @@ mod tests {
         let id = sessions.start(session).unwrap();
         let hour = Duration::from_secs(3600);
         assert_eq!(sessions.find(&id, hour, hour).unwrap().csrf, csrf);
+        // 256 bits in base64, another one at each sign-in, and stored as a hash.
+        let other = sessions.start(Session::of_local("otto").unwrap()).unwrap();
+        assert!(id.len() == 43 && other.len() == 43 && id != other, "{id} {other}");
+        assert!(!sessions.all().contains_key(&id) && sessions.all().contains_key(&sha256(&id)));
         assert!(sessions.find("another", hour, hour).is_none());
         sessions.end_of_user("eva", Some(&id));
         assert!(sessions.find(&id, hour, hour).is_some());

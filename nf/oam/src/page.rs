@@ -18,6 +18,8 @@ use utoipa::ToSchema;
 pub const MAX_LIMIT: usize = 1000;
 /// Longest time until a body has arrived: who sends none must not keep a connection.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum length of a cursor: a SUPI and a character behind it, in base64.
+const MAX_CURSOR: usize = (martlet_store::MAX_SUPI + char::MAX.len_utf8()).div_ceil(3) * 4;
 /// Number of items on a page if the request has none.
 pub const DEFAULT_LIMIT: usize = 100;
 
@@ -50,12 +52,13 @@ pub fn write_cursor(position: &str) -> String {
 pub fn read_cursor(cursor: Option<&str>) -> Result<String, Failure> {
     let Some(cursor) = cursor else { return Ok(String::new()) };
     let wrong = || Failure::field("cursor", "not a cursor", "send `next` of the page before");
-    if cursor.len() > 256 {
+    if cursor.len() > MAX_CURSOR {
         return Err(wrong());
     }
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     let text = String::from_utf8(bytes).map_err(|_| wrong())?;
-    match text.chars().all(|c| c.is_ascii_graphic()) {
+    // The realm of an NAI may have characters beyond ASCII.
+    match !text.chars().any(char::is_control) {
         true => Ok(text),
         false => Err(wrong()),
     }
@@ -67,15 +70,31 @@ pub fn if_match(headers: &HeaderMap) -> Result<String, Failure> {
     value.map(str::to_string).ok_or_else(Failure::precondition_required)
 }
 
-/// Refuses a change if the caller sends `If-Match` without the current entity tag. The header may
-/// be left out.
-pub fn check_if_match(headers: &HeaderMap, current: &str) -> Result<(), Failure> {
+/// Refuses a change if the caller sends `If-Match` without the current entity tag, or if there is
+/// no version: `current` is `None`. The header may be left out.
+pub fn check_if_match(headers: &HeaderMap, current: Option<&str>) -> Result<(), Failure> {
     if !headers.contains_key(header::IF_MATCH) {
         return Ok(());
     }
-    match matches(&if_match(headers)?, current) {
+    let wanted = if_match(headers)?;
+    match current.is_some_and(|current| matches(&wanted, current)) {
         true => Ok(()),
         false => Err(Failure::stale()),
+    }
+}
+
+/// Refuses a change if the caller sends `If-None-Match` and that is met by the current version: `*`
+/// by any, so that the caller replaces nothing that it does not know (RFC 9110, 13.1.2). `current`
+/// is the entity tag, or `None` if there is no version. The header may be left out.
+pub fn check_if_none_match(headers: &HeaderMap, current: Option<&str>) -> Result<(), Failure> {
+    let Some(value) = headers.get(header::IF_NONE_MATCH) else { return Ok(()) };
+    let wanted = value.to_str().map_err(|_| {
+        let remedy = "write *, or an ETag that was read";
+        Failure::field("If-None-Match", "it has characters beyond ASCII", remedy)
+    })?;
+    match current.is_some_and(|current| matches(wanted, current)) {
+        true => Err(Failure::exists()),
+        false => Ok(()),
     }
 }
 
@@ -199,7 +218,14 @@ mod tests {
         let cursor = write_cursor("imsi-001010000000001");
         assert_eq!(read_cursor(Some(&cursor)).unwrap(), "imsi-001010000000001");
         assert_eq!(read_cursor(None).unwrap(), "");
-        for wrong in ["%", "a b", &"A".repeat(300), &write_cursor("\n")] {
+        for user in ["u".repeat(martlet_store::MAX_SUPI - "nai-@bücher.example".len()), "u".into()]
+        {
+            for end in ["", "\u{10ffff}"] {
+                let longest = format!("nai-{user}@bücher.example{end}");
+                assert_eq!(read_cursor(Some(&write_cursor(&longest))).unwrap(), longest);
+            }
+        }
+        for wrong in ["%", "a b", &"A".repeat(400), &write_cursor("\n")] {
             assert!(read_cursor(Some(wrong)).is_err(), "{wrong}");
         }
     }
@@ -216,5 +242,17 @@ mod tests {
     fn an_entity_tag_of_a_list_matches() {
         assert!(matches("\"a\", \"b\"", "\"b\"") && matches("*", "\"c\""));
         assert!(!matches("\"a\"", "\"b\""));
+    }
+
+    #[test]
+    fn what_exists_is_not_created_again() {
+        let check = |wanted: &'static str, current| {
+            let headers =
+                HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_static(wanted))]);
+            check_if_none_match(&headers, current).is_ok()
+        };
+        assert!(check("*", None) && !check("*", Some("\"a\"")));
+        assert!(check("\"a\"", Some("\"b\"")) && !check("\"a\", \"b\"", Some("\"b\"")));
+        assert!(check_if_none_match(&HeaderMap::new(), Some("\"a\"")).is_ok());
     }
 }

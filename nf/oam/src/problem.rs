@@ -126,6 +126,17 @@ impl Failure {
         .remedy("read it again, and apply the change to the current version")
     }
 
+    /// The resource was created since the caller looked for it.
+    pub fn exists() -> Self {
+        Self::new(
+            StatusCode::PRECONDITION_FAILED,
+            "stale",
+            "The resource was changed meanwhile",
+            "If-None-Match has the current version, or is * while there is one",
+        )
+        .remedy("read it, and apply the change to the current version")
+    }
+
     /// `If-Match` is missing.
     pub fn precondition_required() -> Self {
         Self::new(

@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::version::TLS13;
 use tower::ServiceExt;
 
 /// Maximum number of connections of each listener. More are closed at once.
@@ -113,7 +114,7 @@ fn acceptor(certificate: &Path, key: &Path) -> std::io::Result<TlsAcceptor> {
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(&[&TLS13])
         .map_err(|error| wrong(certificate, &error))?
         .with_no_client_auth()
         .with_single_cert(certificates, private)

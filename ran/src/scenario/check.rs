@@ -11,13 +11,17 @@ use martlet_config::{Finding, Report};
 use martlet_nas::PduSessionTypeValue;
 use martlet_sctp::StackChoice;
 use martlet_security::identity::Imsi;
-use martlet_security::nas_5gs::{HomeNetworkPublicKey, RoutingIndicator};
+use martlet_security::nas_5gs::{HomeNetworkPublicKey, RoutingIndicator, Supi};
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
 /// Most UEs of a scenario.
 const MAX_UES: u64 = 1_000_000;
+/// What stands for the number of a UE in its group.
+const NUMBER: &str = "{n}";
+/// Maximum length of an NAI in bytes (RFC 7542, 2.3).
+const MAX_NAI: usize = 253;
 
 /// Parses a scenario. Errors name the file `name`.
 ///
@@ -115,6 +119,16 @@ impl Scenario {
         } else if self.ue_config(ues, 0).is_err() {
             wrong("mnc_digits", "2 or 3".into());
         }
+        let last = ues.count.saturating_sub(1);
+        if let Some(Err(why)) = nai_of(ues, last) {
+            wrong("nai", why.to_string());
+        } else if let Some(nai) = &ues.nai
+            && ues.count > 1
+            && !nai.contains(NUMBER)
+        {
+            let example = nai.replacen('@', "-{n}@", 1);
+            wrong("nai", format!("`{nai}` is the SUPI of several UEs: write `{example}`"));
+        }
         if ues
             .imeisv
             .as_ref()
@@ -141,7 +155,7 @@ impl Scenario {
         if let NetnsText(Some(name)) = &ues.netns
             && !matches!(name.as_str(), "auto" | "none")
             && ues.count > 1
-            && !name.contains("{n}")
+            && !name.contains(NUMBER)
         {
             wrong(
                 "netns",
@@ -259,6 +273,7 @@ impl Scenario {
             (None, None) => return Err(SectionError::NoOperatorKey),
         };
         let mut config = UeConfig::new(&imsi, mnc_digits, ues.k.0, operator_key)?;
+        config.nai = nai_of(ues, n).transpose()?;
         config.sqn = ues.sqn;
         config.suci = suci(ues)?;
         if let Some(digits) = &ues.routing_indicator {
@@ -315,6 +330,17 @@ fn imsi_of(ues: &UeSection, n: u32) -> Option<String> {
     let next = ues.imsi.parse::<u64>().ok()?.checked_add(n.into())?;
     let text = format!("{next:0width$}", width = ues.imsi.len());
     (text.len() == ues.imsi.len()).then_some(text)
+}
+
+/// The network-specific identifier of UE number `n` of a group, if the group has one.
+fn nai_of(ues: &UeSection, n: u32) -> Option<Result<String, SectionError>> {
+    let nai = ues.nai.as_ref()?.replace(NUMBER, &n.to_string());
+    let wrong = |reason: String| SectionError::Nai { nai: nai.clone(), reason };
+    Some(match Supi::network_specific(&nai) {
+        Err(error) => Err(wrong(error.to_string())),
+        Ok(_) if nai.len() > MAX_NAI => Err(wrong(format!("{} bytes", nai.len()))),
+        Ok(_) => Ok(nai),
+    })
 }
 
 fn suci(ues: &UeSection) -> Result<SuciScheme, SectionError> {
@@ -392,7 +418,7 @@ impl UeSection {
         match self.netns.0.as_deref() {
             None | Some("none") => Netns::None,
             Some("auto") => Netns::Auto,
-            Some(name) => Netns::Named(name.replace("{n}", &n.to_string())),
+            Some(name) => Netns::Named(name.replace(NUMBER, &n.to_string())),
         }
     }
 
@@ -496,6 +522,7 @@ steps:
 
     #[test]
     fn errors_are_reported_with_their_line() {
+        let long = "u".repeat(253 - "-0@plant.example".len() + 1);
         for (from, to, word) in [
             ("gnb_id: 1", "gnb_id: one", "not a number"),
             ("    n3: 127.0.0.2", "    n3: 127.0.0.2\n    colour: red", "colour"),
@@ -513,6 +540,9 @@ steps:
             ("hex: 7e00", "hex: xy", "hexadecimal"),
             ("key_id: 1", "key_id: 0", "key_id"),
             ("netns: auto", "netns: ue", "ue-{n}"),
+            ("netns: auto", "nai: user@realm", "write user@realm"),
+            ("netns: auto", "nai: user@plant.example", "write `user-{n}@plant.example`"),
+            ("netns: auto", &format!("nai: \"{long}-{{n}}@plant.example\""), "253 bytes at most"),
         ] {
             let report = report(from, to);
             // The error is in the last changed line.
@@ -521,6 +551,15 @@ steps:
             assert!(report.contains(&format!("x.yaml:{line}:")), "{to}, line {line}: {report}");
             assert!(report.contains(word), "{to}: {report}");
         }
+    }
+
+    #[test]
+    fn a_group_has_network_specific_identifiers() {
+        let text = GOOD.replace("netns: auto", "nai: \"sensor-{n}@plant.example\"");
+        let scenario = parse("x.yaml", &text).unwrap_or_else(|report| panic!("{report}"));
+        let config = scenario.ue_config(&scenario.ues[0], 2).unwrap();
+        assert_eq!(config.supi(), "nai-sensor-2@plant.example");
+        assert_eq!(config.imsi.as_str(), "001010000000003");
     }
 
     #[test]

@@ -9,6 +9,17 @@ pub enum SectionError {
     /// The IMSI of a UE of the group.
     #[error("the IMSI is invalid, or has too few digits for the group")]
     Imsi,
+    /// The network-specific identifier of a UE of the group.
+    #[error(
+        "`{nai}` is not an NAI ({reason}): write user@realm, such as sensor-{{n}}@plant.example, \
+         of 253 bytes at most"
+    )]
+    Nai {
+        /// The identifier.
+        nai: String,
+        /// Why it is none.
+        reason: String,
+    },
     /// No gNB for the group.
     #[error("no gNB for the group")]
     NoGnb,

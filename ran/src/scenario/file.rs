@@ -103,6 +103,10 @@ pub struct UeSection {
     /// Number of UEs.
     #[serde(default = "one")]
     pub count: u32,
+    /// Network-specific identifier, `user@realm`, which is the SUPI in place of the IMSI
+    /// (TS 23.003, 28.7.2); `{n}` is the number of the UE in the group, from 0. The IMSI still
+    /// names the namespace.
+    pub nai: Option<String>,
     /// Digits of the MNC in the IMSI; absent: as in the gNB's PLMN.
     pub mnc_digits: Option<usize>,
     /// K.

@@ -2,7 +2,6 @@
 //! counted, and refused with `strict: true`.
 //!
 //! The matches are exhaustive, so that a new entry needs a test.
-use crate::n2::element_order::initial_ue_message;
 use crate::sbi::proxy::{AT, Proxy};
 use crate::security::attack_n4::{NEIGHBOUR, Neighbour, claim_of};
 use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
@@ -203,7 +202,7 @@ fn n2_quirks_are_tolerated_unless_strict() {
 async fn element_order(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
     let core = core.insert(TestCore::start(Sbi::Local, with_strictness(is_strict)).await?);
     let gnb = RawGnb::set_up(core, 1).await?;
-    gnb.send(initial_ue_message()?).await?;
+    gnb.send(gnb.disordered_initial_ue_message(1, &from_hex(REGISTRATION_REQUEST))).await?;
     match gnb.next().await?.kind() {
         Kind::Initiating_DownlinkNASTransport => Ok(true),
         Kind::Initiating_ErrorIndication => Ok(false),

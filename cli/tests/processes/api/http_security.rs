@@ -57,7 +57,7 @@ client = http.client.HTTPSConnection(
 client.request("POST", "/api/v1/session", sys.argv[1], {"content-type": "application/json"})
 response = client.getresponse()
 print(response.status, response.headers["set-cookie"])
-for version in [ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1]:
+for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1]:
     stream = socket.create_connection(("127.0.0.1", 9080), timeout=5)
     try:
         context(version).wrap_socket(stream)
@@ -86,7 +86,7 @@ for version in [ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1]:
             ensure!(cookie.contains(part), "{part} is not in {cookie}");
         }
         ensure!(cookie.contains("; Secure") && !cookie.contains("Domain"), "{cookie}");
-        ensure!(text.matches("refused").count() == 2, "{text}");
+        ensure!(text.matches("refused").count() == 3, "{text}");
         core.stop()
     });
 }
@@ -120,6 +120,14 @@ fn attack_web_page_asks_the_api() {
         let head = page.to_lowercase();
         ensure!(head.contains("script-src 'self'") && head.contains("frame-ancestors 'none'"));
         ensure!(!head.contains("unsafe-inline"), "{page}");
+        let head = head.split_once("\r\n\r\n").context("a head")?.0;
+        for line in ["x-content-type-options: nosniff", "referrer-policy: no-referrer"] {
+            ensure!(head.contains(line), "no {line} in {head}");
+        }
+        // Nothing names the program or its version.
+        for name in ["server:", "x-powered-by:", "martlet", env!("CARGO_PKG_VERSION")] {
+            ensure!(!head.contains(name), "{name} is in {head}");
+        }
         core.stop()
     });
 }

@@ -1,19 +1,22 @@
 //! The northbound API of a running core: a caller of it for tests, and the tests, by subject.
 mod accounts;
 mod backups;
+mod changes;
 mod configuration;
 mod flood;
 mod http_security;
 mod lab_runs;
 mod location;
 mod memory;
-mod operations;
+mod nai;
+mod scopes;
 mod subscribers;
 mod ues;
 
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -207,4 +210,25 @@ pub fn supis(api: &Caller, list: &str) -> Result<Vec<String>> {
             None => return Ok(seen),
         }
     }
+}
+
+/// All operations of the description: method and path.
+pub fn described(api: &Caller) -> Result<BTreeSet<(String, String)>> {
+    let document = api.get("/openapi.json")?;
+    let paths = document["paths"].as_object().context("paths")?;
+    let methods = |(path, item): (&String, &Value)| {
+        let methods = item.as_object().into_iter().flatten();
+        methods.map(|(method, _)| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
+    };
+    Ok(paths.iter().flat_map(methods).collect())
+}
+
+/// The path of something that does not exist.
+pub fn nothing(path: &str) -> String {
+    let id = if path.starts_with("/gnbs") { "00101-999999" } else { "999999" };
+    path.replace("{supi}", "imsi-001010000000099")
+        .replace("{id}", id)
+        .replace("{name}", "unknown")
+        .replace("{plot}", "none")
+        .replace("{seid}", "0xfffffffffffffff0")
 }

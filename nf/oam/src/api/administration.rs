@@ -186,7 +186,7 @@ fn views(store: &Store) -> Result<Vec<UserView>, Failure> {
 /// Refuses a change if the users are others than those whose entity tag the caller has read.
 async fn check_users(oam: &Oam, headers: &HeaderMap) -> Result<(), Failure> {
     let users = oam.store(views).await?;
-    page::check_if_match(headers, &oam.tag(&json!(users)))
+    page::check_if_match(headers, Some(&oam.tag(&json!(users))))
 }
 
 /// Add a user

@@ -241,7 +241,10 @@ fn without_image(plan: &Plan) -> Value {
 /// Set the plan of the map
 #[utoipa::path(
     put, path = "/plan", tag = "network", request_body = Plan,
-    params(("If-Match" = Option<String>, Header, description = "the ETag that was read")),
+    params(
+        ("If-Match" = Option<String>, Header, description = "the ETag that was read"),
+        ("If-None-Match" = Option<String>, Header, description = "*: only if there is no plan"),
+    ),
     responses(
         (status = 204, description = "set"),
         (status = 412, body = ProblemDetails, content_type = "application/problem+json",
@@ -280,7 +283,9 @@ pub async fn set_plan(
     }
     let _alone = oam.compared.lock().await;
     let before = stored_plan(&oam).await?;
-    page::check_if_match(&headers, &oam.tag(&json!(before)))?;
+    let tag = before.as_ref().map(|plan| oam.tag(&json!(plan)));
+    page::check_if_match(&headers, tag.as_deref())?;
+    page::check_if_none_match(&headers, tag.as_deref())?;
     let text = json!(plan).to_string();
     oam.store(move |store| Ok(store.put_context("", PLAN, "plan", &text)?)).await?;
     let (old, new) = (json!(before.as_ref().map(without_image)), without_image(&plan));

@@ -286,6 +286,25 @@ mod tests {
         }
     }
 
+    /// OWASP ASVS V7.4.1, V7.4.3: the last handler answers, without what is inside.
+    #[tokio::test]
+    async fn a_panic_is_a_problem_without_its_text() {
+        use http_body_util::BodyExt;
+        use tower::Service;
+        async fn fails() -> &'static str {
+            panic!("text of the program")
+        }
+        let mut router = Router::new()
+            .route("/", axum::routing::get(fails))
+            .layer(CatchPanicLayer::custom(panicked));
+        let response = router.call(Request::default()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body = String::from_utf8_lossy(&body);
+        assert!(body.contains("urn:martlet:problem:internal"), "{body}");
+        assert!(!body.contains("text of the program") && !body.contains(".rs"), "{body}");
+    }
+
     /// A new path below an unknown word would need an administrator; the words are all known.
     #[test]
     fn every_operation_needs_what_the_table_says() {

@@ -33,7 +33,7 @@ pub struct ListQuery {
     #[serde(default)]
     #[param(inline, required = false)]
     order: Order,
-    /// First digits of the IMSI, or the whole MSISDN.
+    /// First digits of the IMSI, the whole MSISDN, or `nai-` and the beginning of an NAI.
     search: Option<String>,
     /// Only with this data network.
     dnn: Option<String>,
@@ -132,9 +132,8 @@ fn page(store: &Store, query: &ListQuery) -> Result<SubscriberPage, Failure> {
         }
     }
     if is_descending && after.is_empty() {
-        // The last printable character of ASCII: this sorts behind all SUPIs with the prefix, and
-        // may be in a cursor.
-        after = format!("{prefix}{}", "~".repeat(16));
+        // The last character of all: this sorts behind all SUPIs with the prefix.
+        after = format!("{prefix}{}", char::MAX);
     }
     let is_filtered = !filter.is_empty();
     let mut scanned = 0;
@@ -276,6 +275,15 @@ impl From<StoreError> for Refusal {
     }
 }
 
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Store(error) => error.into(),
+            Refusal::Failure(failure) => *failure,
+        }
+    }
+}
+
 /// Changes a subscriber if its entity tag is that of `If-Match`.
 async fn change_with(
     oam: &Arc<Oam>,
@@ -309,11 +317,7 @@ async fn change_with(
                 *subscriber = made;
                 Ok(())
             });
-            let changed = changed.map_err(|refusal| match refusal {
-                Refusal::Store(error) => error.into(),
-                Refusal::Failure(failure) => *failure,
-            })?;
-            let changed = changed.ok_or_else(|| unknown(&name))?;
+            let changed = changed.map_err(Failure::from)?.ok_or_else(|| unknown(&name))?;
             Ok((before, changed))
         })
         .await?;
@@ -420,12 +424,13 @@ pub async fn remove(
     let (shared, name) = (oam.clone(), supi.clone());
     let removed = oam
         .store(move |store| {
-            let subscriber = store.subscriber(&name)?.ok_or_else(|| unknown(&name))?;
-            if !page::matches(&wanted, &shared.tag(&tagged(&subscriber))) {
-                return Err(Failure::stale());
-            }
-            store.remove(&name)?;
-            Ok(subscriber)
+            let removed = store.remove_if(&name, |subscriber| {
+                match page::matches(&wanted, &shared.tag(&tagged(subscriber))) {
+                    true => Ok(()),
+                    false => Err(Refusal::Failure(Failure::stale().into())),
+                }
+            });
+            removed.map_err(Failure::from)?.ok_or_else(|| unknown(&name))
         })
         .await?;
     oam.record(&caller, "subscriber.remove", &supi, json!(view(&removed)?), Value::Null).await?;
@@ -498,5 +503,11 @@ mod tests {
         assert_eq!(found(r#"{"dnn": "ims"}"#), ["imsi-001010000000010"]);
         assert_eq!(found(r#"{"group": "sensors"}"#), ["imsi-001010000000012"]);
         assert!(page(&store, &query(r#"{"search": "x"}"#)).is_err());
+        // Text of an NAI is a value of the statement, not a part of it.
+        for text in ["nai-' OR '1'='1", "nai-%", "nai-_", "nai-\"; DROP TABLE subscriber; --"] {
+            let found = found(&json!({"search": text, "limit": 10}).to_string());
+            assert!(found.is_empty(), "{text}: {found:?}");
+        }
+        assert_eq!(store.count().unwrap(), 25);
     }
 }

@@ -159,8 +159,8 @@ pub async fn list(
     let limit = page::limit(query.limit)?;
     let after = page::read_cursor(query.cursor.as_deref())?;
     let mut search = query.search.unwrap_or_default();
-    if search.len() > 64 {
-        return Err(Failure::field("search", "too long", "write digits or an IP address"));
+    if search.len() > martlet_store::MAX_SUPI {
+        return Err(Failure::field("search", "longer than a SUPI", "write 257 bytes at most"));
     }
     let mut supis = Vec::new();
     let is_nai = search.starts_with("nai-") || search.contains('@');

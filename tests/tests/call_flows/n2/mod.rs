@@ -1,7 +1,7 @@
 //! NG interface procedures (TS 38.413, 8).
 pub mod amf_configuration_update;
 pub mod amf_status_indication;
-pub mod element_order;
+mod element_order;
 pub mod gnb_failure;
 pub mod malformed;
 pub mod ng_reset;

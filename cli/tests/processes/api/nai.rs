@@ -1,0 +1,78 @@
+//! A SUPI that is a network-specific identifier of the longest length (TS 23.003, 28.7.2): wherever
+//! the API takes a SUPI.
+use super::*;
+use martlet_tests::in_namespace;
+
+/// An NAI of 253 bytes.
+fn longest_nai(user: &str) -> String {
+    let realm = "plant.example.com";
+    format!("{user}{}@{realm}", "u".repeat(253 - user.len() - 1 - realm.len()))
+}
+
+#[test]
+fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
+    in_namespace(|| async {
+        let site = api_site("api-nai")?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let (first, second) = (longest_nai("sensor-1"), longest_nai("sensor-2"));
+        let body = |nai: &str| {
+            let mut body = subscriber(1);
+            body["supi"] = format!("nai-{nai}").into();
+            body
+        };
+        for nai in [&first, &second] {
+            api.post("/subscribers", body(nai))?.expect(201)?;
+        }
+        let refused = api.post("/subscribers", body(&format!("a{first}")))?.expect(400)?.body;
+        ensure!(refused["field"] == "supi", "{refused}");
+
+        // The cursor of a page has the whole SUPI.
+        let both = [format!("nai-{first}"), format!("nai-{second}")];
+        ensure!(supis(&api, "/subscribers?limit=1&search=nai-sensor")? == both);
+        let descending = supis(&api, "/subscribers?limit=1&search=nai-sensor&order=desc")?;
+        ensure!(descending.iter().eq(both.iter().rev()), "{descending:?}");
+        ensure!(supis(&api, &format!("/subscribers?limit=10&search=nai-{first}"))? == both[..1]);
+
+        let gnb = gnb().await?;
+        let mut ues = Vec::new();
+        for (n, nai) in [(1, &first), (2, &second)] {
+            let mut config = ue_config(n)?;
+            config.nai = Some(nai.clone());
+            let ue = gnb.new_ue(config)?;
+            ue.register().await?;
+            ues.push(ue);
+        }
+        ensure!(supis(&api, "/ues?limit=1&search=nai-sensor")? == both);
+        for search in [first.clone(), format!("nai-{first}")] {
+            ensure!(supis(&api, &format!("/ues?limit=10&search={search}"))? == both[..1]);
+        }
+        let beyond = format!("/ues?search=nai-{first}m");
+        api.request("GET", &beyond, None)?.expect(400)?;
+
+        let path = format!("/ues/nai-{first}");
+        ensure!(api.get(&path)?["state"] == "registered, connected");
+        let history = api.get(&format!("{path}/history"))?.to_string();
+        ensure!(history.contains("registered"), "{history}");
+        let recording = api.post(&format!("{path}/messages"), json!({"seconds": 1}))?;
+        let recording = ended(&api, &recording.expect(202)?.body, Duration::from_secs(10))?;
+        ensure!(recording["state"] == "succeeded", "{recording}");
+        let periodic = json!({"supi": both[0], "interval_s": 60, "seconds": 60});
+        api.post("/location-requests", periodic)?.expect(201)?;
+        let select = json!({"select": {"supis": both}, "add_groups": ["sensors"]});
+        let changed = api.post("/subscriber-changes", select)?.expect(202)?.body;
+        let changed = ended(&api, &changed, Duration::from_secs(10))?;
+        ensure!(changed["result"]["done"] == 2, "{changed}");
+        let done = tokio::task::spawn_blocking({
+            let (api, path) = (api.clone(), path.clone());
+            move || api.post(&format!("{path}/release"), json!({}))
+        });
+        done.await??.expect(200)?;
+        let log = api.get(&format!("/audit?target=nai-{first}"))?;
+        let actions: Vec<_> = log["items"].as_array().into_iter().flatten().collect();
+        for what in ["subscriber.create", "ue.record-messages", "ue.release"] {
+            ensure!(actions.iter().any(|entry| entry["what"] == what), "no {what} in {log}");
+        }
+        core.stop()
+    });
+}
