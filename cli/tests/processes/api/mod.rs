@@ -8,6 +8,7 @@ mod lab_runs;
 mod location;
 mod memory;
 mod operations;
+mod restores;
 mod subscribers;
 mod ues;
 

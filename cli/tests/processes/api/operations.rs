@@ -104,11 +104,12 @@ const NETWORK: &[(&str, &[&str])] = &[
 /// Operations that need the scope `administration`.
 const ADMINISTRATION: &[(&str, &[&str])] = &[
     ("GET", &["/audit", "/backups", "/certificates", "/configuration", "/tokens", "/users"]),
-    ("POST", &["/backups", "/configuration/check", "/lab-runs", "/tokens", "/users"]),
+    ("GET", &["/restores", "/restores/preview"]),
+    ("POST", &["/backups", "/configuration/check", "/lab-runs", "/restores", "/tokens", "/users"]),
     ("PUT", &["/configuration", "/data-networks", "/policies", "/slices", "/uplink-classifiers"]),
     ("PUT", &["/functions/{name}/draining", "/plan"]),
     ("PATCH", &["/users/{name}"]),
-    ("DELETE", &["/tokens/{id}", "/users/{name}"]),
+    ("DELETE", &["/restores", "/tokens/{id}", "/users/{name}"]),
 ];
 
 /// What a change takes of `If-Match`.
@@ -177,6 +178,8 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/tokens", "token.create", After, No),
     ("DELETE", "/tokens/{id}", "token.remove", Before, No),
     ("POST", "/backups", "backup.create", After, No),
+    ("POST", "/restores", "restore.stage", After, Needed),
+    ("DELETE", "/restores", "restore.withdraw", Before, Honoured),
 ];
 
 /// Operations that change nothing although they are no GET, and those with a test of their own.
@@ -510,7 +513,10 @@ fn of_accounts(walk: &Walk, site: &Site, secrets: &mut Vec<String>) -> Result<()
     walk.recorded("DELETE", "/session")?;
     walk.change_at("DELETE", "/users/{name}", "/users/eva", Value::Null, "/users")?;
     let body = json!({"folder": site.0.join("backup")});
-    walk.ended(&walk.change("POST", "/backups", body, "")?)?;
+    walk.ended(&walk.change("POST", "/backups", body.clone(), "")?)?;
+    let preview = format!("/restores/preview?folder={}", site.0.join("backup").display());
+    walk.change("POST", "/restores", body, &preview)?;
+    walk.change("DELETE", "/restores", Value::Null, "/restores")?;
     Ok(())
 }
 
