@@ -8,6 +8,7 @@ mod chaos_sets;
 mod chf_set;
 mod commands;
 mod console;
+mod console_restore;
 mod console_switch;
 mod console_tables;
 mod core_dump;
