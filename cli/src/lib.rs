@@ -2,6 +2,7 @@
 //! program `martlet` adds the commands.
 #![forbid(unsafe_code)]
 
+pub mod backups;
 pub mod config;
 pub mod core;
 pub mod exchange;

@@ -1,9 +1,10 @@
 // Users, API tokens, the audit log, backup, certificates and version.
-import { call, get, job, post } from "../api.js";
+import { call, get, post } from "../api.js";
 import { confirmed } from "../confirm.js";
 import { conflict, field, fill, h, say, showProblem, table, time } from "../dom.js";
 import { T } from "../text.js";
 import { update } from "../update.js";
+import { backups } from "./backups.js";
 
 const ROLES = ["viewer", "operator", "administrator"];
 const SCOPES = ["read", "subscribers", "network", "administration"];
@@ -16,8 +17,8 @@ export async function administration(at, _, context) {
     h("dt", {}, "API"), h("dd", {}, h("a", { href: "/api/v1/openapi.json" }, "/api/v1, OpenAPI 3.1"))),
   table(T.functionVersions, [T.name, T.state, T.restarts], functions.map((f) => [f.name.toUpperCase(), h("span", { class: f.running ? "good" : "bad" }, f.running ? T.running : T.notRunning), f.restarts]), T.nothing),
   h("p", {}, h("a", { href: "#/policies" }, T.toConfiguration)));
-  fill(at, h("div", { class: "grid wide" }, await users(), await tokens(), await backup(), h("div", {}, await certificates(), program)),
-    await audit());
+  fill(at, h("div", { class: "grid wide" }, await users(), await tokens(), h("div", {}, await certificates(), program)),
+    await backups(), await audit());
 }
 
 async function users() {
@@ -79,25 +80,6 @@ async function tokens() {
   h("div", { class: "buttons" }, h("button", { class: "main" }, T.addToken)));
   await show();
   return h("section", {}, h("h2", {}, T.tokens), listed, form);
-}
-
-async function backup() {
-  const listed = h("div");
-  async function show() {
-    const made = await get("/backups");
-    update(listed, table(T.lastBackups, [T.when, T.who, T.state], made.map((one) => [time(one.created), one.by, one.state]), T.nothing));
-  }
-  await show();
-  const told = h("div", { role: "status" });
-  const form = h("form", { onsubmit: async (event) => {
-    event.preventDefault();
-    try {
-      const ended = await job(await post("/backups", { folder: form.elements.folder.value }));
-      fill(told, T.backupMade(ended.result.folder)); await show();
-    } catch (error) { showProblem(form, error, told); }
-  } }, field("folder", T.backupFolder, { required: true, value: "/var/backups/martlet" }), told,
-  h("div", { class: "buttons" }, h("button", { class: "main" }, T.makeBackup)));
-  return h("section", {}, h("h2", {}, T.backup), form, listed);
 }
 
 async function certificates() {

@@ -529,8 +529,8 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   assert.ok(await tokens.evaluate((section) => section.contains(document.activeElement)), "the focus of what is gone");
   await page.getByLabel("New folder on the core's machine").fill(await please("folder"));
   await page.getByRole("button", { name: "Make a backup" }).click();
-  await page.getByText("Restore it with martlet restore").waitFor();
-  await page.getByRole("region", { name: "Backups since the start" }).getByRole("cell", { name: "succeeded" }).waitFor();
+  await page.getByText("It has the operator's key.").waitFor();
+  await page.getByRole("region", { name: "Backups", exact: true }).getByRole("cell", { name: "admin", exact: true }).waitFor();
   await page.getByRole("region", { name: "Certificates" }).getByText(/^valid for [1-9]\d* days$/).first().waitFor();
   await check("administration");
   await inDark(async () => {

@@ -13,6 +13,14 @@ pub enum StoreError {
         /// SQLite's error.
         reason: String,
     },
+    /// The file is not an intact database.
+    #[error("database {path} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A later version has written the database.
     #[error(
         "database has schema version {found}, and this program supports up to {supported}: use a \

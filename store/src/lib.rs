@@ -33,6 +33,7 @@ mod database;
 mod database_url;
 mod error;
 mod group_commit;
+pub mod inspection;
 mod postgres;
 mod postgres_client;
 mod postgres_connection;

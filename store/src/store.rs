@@ -420,16 +420,7 @@ impl Store {
     }
 
     pub(crate) fn parsed(&self, row: &Row) -> Result<Subscriber, StoreError> {
-        let mut profile: serde_json::Value = serde_json::from_str(&row.profile)?;
-        for field in SEALED_FIELDS {
-            if let Some(serde_json::Value::String(text)) = profile.pointer_mut(&format!("/{field}"))
-            {
-                *text = self.seal.open_text(&format!("{}/{field}", row.supi), text)?.0;
-            }
-        }
-        let mut subscriber: Subscriber = serde_json::from_value(profile)?;
-        subscriber.sqn = row.sqn;
-        Ok(subscriber)
+        opened(&self.seal, row)
     }
 
     /// Encrypts the keys of a database of an earlier version, which stored them as they are.
@@ -453,6 +444,19 @@ impl Store {
             after = last.supi.clone();
         }
     }
+}
+
+/// A subscriber of a row, with its keys decrypted.
+pub(crate) fn opened(seal: &Seal, row: &Row) -> Result<Subscriber, StoreError> {
+    let mut profile: serde_json::Value = serde_json::from_str(&row.profile)?;
+    for field in SEALED_FIELDS {
+        if let Some(serde_json::Value::String(text)) = profile.pointer_mut(&format!("/{field}")) {
+            *text = seal.open_text(&format!("{}/{field}", row.supi), text)?.0;
+        }
+    }
+    let mut subscriber: Subscriber = serde_json::from_value(profile)?;
+    subscriber.sqn = row.sqn;
+    Ok(subscriber)
 }
 
 /// A subscriber of a row, with zeros in place of its keys, and without TUAK.

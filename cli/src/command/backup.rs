@@ -3,11 +3,13 @@ use crate::api_client::Api;
 use crate::config_args::ConfigArgs;
 use crate::oam_client::{self, Endpoint};
 use crate::runtime;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
+use hyper::Method;
+use martlet::backups::{self, BackupError, KEY};
 use martlet::config::{Config, database_name};
-use martlet_store::{DatabaseUrl, KEY_VARIABLE};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use martlet_store::KEY_VARIABLE;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,54 +26,20 @@ pub struct BackupArgs {
 #[derive(Args)]
 pub struct RestoreArgs {
     /// Folder of `martlet backup`
-    folder: PathBuf,
+    #[arg(required_unless_present = "withdraw")]
+    folder: Option<PathBuf>,
     /// Replace existing databases and keys
     #[arg(long)]
     replace: bool,
+    /// Withdraw the restore that waits for the next start
+    #[arg(long, conflicts_with_all = ["folder", "replace"])]
+    withdraw: bool,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Name of the operator's key in a backup.
-const KEY: &str = "operator.key";
-/// Name of the configuration in a backup, for reference.
-const CONFIGURATION: &str = "martlet.yaml";
 /// How long a running core may take to answer.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// A database file and its name in a backup.
-fn files(config: &Config) -> Result<Vec<(PathBuf, String)>> {
-    let subscribers = config.database();
-    let DatabaseUrl::File(main) = &subscribers else {
-        bail!(
-            "udr.path is {}: back PostgreSQL up with pg_dump, and the operator's key with it",
-            database_name(&subscribers)
-        );
-    };
-    let mut files = vec![(main.clone(), "subscribers.db".to_string())];
-    let stores = [
-        ("amf", &config.amf.context_store.database),
-        ("smf", &config.smf.context_store.database),
-        ("chf", &config.chf.context_store.database),
-    ];
-    for (function, database) in stores {
-        let url = match database.as_str() {
-            "" => subscribers.for_function(function),
-            other => Some(DatabaseUrl::parse(other)),
-        };
-        if let Some(DatabaseUrl::File(file)) = url {
-            files.push((file, format!("{function}.db")));
-        }
-    }
-    Ok(files)
-}
-
-fn key_file(config: &Config) -> Option<PathBuf> {
-    match config.udr.key_file.as_str() {
-        "" => config.database().key_file(),
-        file => Some(file.into()),
-    }
-}
 
 /// Has a running core make the backup, so that its audit log names it. A core without the right to
 /// write there refuses, and the caller copies the files.
@@ -116,82 +84,123 @@ pub fn backup(args: &BackupArgs) -> Result<()> {
     Ok(())
 }
 
-/// Copies databases, key and configuration into a new folder. Returns the names of the copies.
-pub fn copy(config: &Config, file: Option<&Path>, folder: &Path) -> Result<Vec<String>> {
-    let files = files(config)?;
-    ensure!(
-        files[0].0.exists(),
-        "there is no database {}: select the core's configuration with -c or MARTLET_CONFIG",
-        files[0].0.display()
-    );
-    std::fs::DirBuilder::new().mode(0o700).create(folder).with_context(|| {
-        format!("{}: the folder must not exist, and the one around it must", folder.display())
-    })?;
-    let mut copied = Vec::new();
-    for (file, name) in files.into_iter().filter(|(file, _)| file.exists()) {
-        martlet_store::connection::copy_sqlite(&file, &folder.join(&name))?;
-        copied.push(name);
-    }
-    if let Some(key) = key_file(config).filter(|file| file.exists()) {
-        copy_new(&key, &folder.join(KEY))?;
-        copied.push(KEY.to_string());
-    }
-    if let Some(file) = file {
-        copy_new(file, &folder.join(CONFIGURATION))?;
-        copied.push(CONFIGURATION.to_string());
-    }
-    Ok(copied)
+fn copy(config: &Config, file: Option<&Path>, folder: &Path) -> Result<Vec<String>> {
+    backups::copy(config, file, folder, None).map(|made| made.files).map_err(with_remedy)
 }
 
-/// Puts the files of a backup in the places that the configuration names.
+fn with_remedy(error: BackupError) -> anyhow::Error {
+    anyhow!("{error}: {}", error.remedy())
+}
+
+/// Restores a backup: at once, or by the next start of the core if it runs.
 pub fn restore(args: &RestoreArgs) -> Result<()> {
     let config = args.config.load()?;
-    let files = files(&config)?;
-    let oam = Endpoint::of_core(&config);
-    let status = runtime::block_on(oam_client::status_within(&oam, STATUS_TIMEOUT));
-    if let Ok(status) = status {
-        ensure!(
-            status["database"] != database_name(&config.database()),
-            "a core runs with this database at {oam}: stop it first"
-        );
+    let targets = backups::targets(&config).map_err(with_remedy)?;
+    let running = running(&config)?;
+    let Some(folder) = &args.folder else {
+        return match running {
+            Some(api) => runtime::block_on(withdraw_over_api(&api)),
+            None => withdrawn(backups::withdraw(&config).map_err(with_remedy)?.is_some()),
+        };
+    };
+    let folder = std::path::absolute(folder)?;
+    let seen = match &running {
+        Some(api) => runtime::block_on(preview_over_api(api, &folder))?,
+        None => (serde_json::json!(backups::preview(&config, &folder).map_err(with_remedy)?), None),
+    };
+    print_preview(&seen.0);
+    if let Some(taken) = targets.iter().find(|target| target.file.exists() && !args.replace) {
+        bail!("{} exists: --replace replaces it", taken.file.display());
     }
-    let backup = &args.folder;
-    ensure!(
-        backup.join(&files[0].1).is_file(),
-        "{} is not a folder of `martlet backup`: it has no {}",
-        backup.display(),
-        files[0].1
-    );
-    let mut copies: Vec<(PathBuf, PathBuf)> =
-        files.into_iter().map(|(file, name)| (backup.join(name), file)).collect();
-    if let Some(key) = key_file(&config) {
-        copies.push((backup.join(KEY), key));
+    if let Some(api) = running {
+        return runtime::block_on(stage_over_api(&api, &folder, seen.1));
     }
-    copies.retain(|(from, _)| from.is_file());
-    if let Some((_, taken)) = copies.iter().find(|(_, to)| to.exists()).filter(|_| !args.replace) {
-        bail!("{} exists: --replace replaces it", taken.display());
+    if let Some(file) = backups::in_use(&config).map_err(with_remedy)? {
+        return Err(with_remedy(BackupError::InUse(file)));
     }
-    for (from, to) in &copies {
-        // The journals of the old database do not belong to the new one: SQLite would write their
-        // content into it.
-        for end in [""].into_iter().chain(martlet_sandbox::JOURNALS) {
-            let old = PathBuf::from(format!("{}{end}", to.display()));
-            if old.exists() {
-                std::fs::remove_file(&old).with_context(|| old.display().to_string())?;
-            }
-        }
-        copy_new(from, to)?;
+    let by = format!("uid:{}", nix::unistd::geteuid());
+    backups::stage(&config, &folder, &by).map_err(with_remedy)?;
+    let last = backups::carry_out(&config).map_err(with_remedy)?;
+    let last = last.context("another process has carried the restore out")?;
+    ensure!(last.error.is_none(), "nothing was replaced: {}", last.error.unwrap_or_default());
+    println!("{} files restored from {}", last.staged.files.len(), folder.display());
+    if let Some(replaced) = last.replaced {
+        println!("the replaced files are in {replaced}");
     }
-    println!("{} files restored from {}", copies.len(), backup.display());
     Ok(())
 }
 
-/// Copies a file to a new one that only its owner can read.
-fn copy_new(from: &Path, to: &Path) -> Result<()> {
-    let mut source = std::fs::File::open(from).with_context(|| from.display().to_string())?;
-    let mut open = std::fs::OpenOptions::new();
-    let opened = open.write(true).create_new(true).mode(0o600).open(to);
-    let mut target = opened.with_context(|| to.display().to_string())?;
-    std::io::copy(&mut source, &mut target).with_context(|| to.display().to_string())?;
-    target.sync_all().with_context(|| to.display().to_string())
+/// The API of a core that runs with the databases of a configuration.
+///
+/// # Errors
+/// Such a core runs, and its API cannot be reached.
+fn running(config: &Config) -> Result<Option<Api>> {
+    let oam = Endpoint::of_core(config);
+    let status = runtime::block_on(oam_client::status_within(&oam, STATUS_TIMEOUT));
+    let is_this = |status: &Value| status["database"] == database_name(&config.database());
+    if !status.is_ok_and(|status| is_this(&status)) {
+        return Ok(None);
+    }
+    let api = Api::of_running_core(config);
+    api.map(Some).with_context(|| format!("a core runs with this database at {oam}: stop it first"))
+}
+
+fn print_preview(seen: &Value) {
+    let count = |name: &str| seen["subscribers"][name].as_u64();
+    let shown = |name: &str| count(name).map_or("?".into(), |n| n.to_string());
+    let made = seen["made"].as_i64().and_then(|at| jiff::Timestamp::from_second(at).ok());
+    println!(
+        "backup of {} with {} subscribers; now there are {}",
+        made.map_or("?".into(), |made| made.to_string()),
+        shown("in_backup"),
+        shown("now")
+    );
+    println!(
+        "{} subscribers are lost, {} come back, {} get the data of the backup",
+        shown("lost"),
+        shown("back"),
+        shown("changed")
+    );
+    if let Some(since) = seen["changes_since"].as_u64() {
+        println!("{since} changes since the backup are lost");
+    }
+}
+
+async fn preview_over_api(api: &Api, folder: &Path) -> Result<(Value, Option<String>)> {
+    let path = format!("/restores/preview?folder={}", query(&folder.display().to_string()));
+    let response = api.request(Method::GET, &path, &[], None).await?;
+    let tag = response.tag.clone();
+    Ok((response.ok()?, tag))
+}
+
+/// A value of a query.
+fn query(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    text.bytes()
+        .map(|byte| match plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+async fn stage_over_api(api: &Api, folder: &Path, tag: Option<String>) -> Result<()> {
+    let tag = tag.context("the preview has no entity tag")?;
+    let body = serde_json::json!({"folder": folder.display().to_string()});
+    let headers = [("if-match", tag.as_str())];
+    api.request(Method::POST, "/restores", &headers, Some(&body)).await?.ok()?;
+    println!("staged: the next start of the core restores {}", folder.display());
+    Ok(())
+}
+
+async fn withdraw_over_api(api: &Api) -> Result<()> {
+    let response = api.request(Method::DELETE, "/restores", &[], None).await?;
+    withdrawn(response.status != 404)?;
+    response.ok().map(drop)
+}
+
+fn withdrawn(was_staged: bool) -> Result<()> {
+    ensure!(was_staged, "no restore is staged");
+    println!("withdrawn: the next start restores nothing");
+    Ok(())
 }

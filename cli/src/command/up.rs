@@ -5,8 +5,9 @@ use crate::log::LogArgs;
 use crate::reload::Reloader;
 use crate::supervisor::{self, FunctionCommand};
 use crate::{northbound, runtime, trim, watchdog};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
+use martlet::backups;
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
 use martlet::sandbox::{self, Files};
@@ -40,6 +41,10 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
     let mut config = Config::load(file.as_deref())?;
     config.fabric.set_socket();
     config.security.set_user();
+    // With the rights of the start, and before a function opens a database.
+    if let Err(error) = backups::carry_out(&config) {
+        bail!("{error}: {}", error.remedy());
+    }
     if args.split {
         let sbi = args.sbi.unwrap_or(Sbi::Fabric);
         anyhow::ensure!(

@@ -3,9 +3,9 @@
 use super::configuration;
 use super::event_tail::EventTail;
 use super::further_upfs;
-use crate::command::backup;
 use crate::oam_client::{self, Endpoint};
 use crate::reload::{self, Reloader};
+use martlet::backups;
 use martlet::config::{Config, database_name};
 use martlet::core::function_names;
 use martlet::exchange::{self, Format};
@@ -13,6 +13,7 @@ use martlet::pki::Certificate;
 use martlet::ue_history;
 use martlet_nf::AskSource;
 use martlet_nf::oam::StatusSource;
+use martlet_oam::backups::{Backup, RestorePreview, Restores, StagedRestore};
 use martlet_oam::{
     AccessError, AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
     ImportedSubscribers,
@@ -79,9 +80,8 @@ impl Files {
         Ok(ImportedSubscribers { subscribers, lost })
     }
 
-    fn back_up(&self, folder: &Path) -> Result<Vec<String>, AccessError> {
-        backup::copy(&self.config, self.file.as_deref(), folder)
-            .map_err(|error| AccessError::Refused { status: 409, detail: format!("{error:#}") })
+    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
+        Ok(backups::copy(&self.config, self.file.as_deref(), folder, Some(by))?)
     }
 
     fn certificates(&self) -> Vec<Value> {
@@ -186,8 +186,32 @@ impl CoreAccess for LocalAccess {
         self.files.read_subscribers(format, text)
     }
 
-    fn back_up(&self, folder: &Path) -> Result<Vec<String>, AccessError> {
-        self.files.back_up(folder)
+    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
+        self.files.back_up(folder, by)
+    }
+
+    fn backups(&self) -> Result<Vec<Backup>, AccessError> {
+        Ok(backups::list(&self.files.config)?)
+    }
+
+    fn preview_restore(&self, folder: &Path) -> Result<RestorePreview, AccessError> {
+        Ok(backups::preview(&self.files.config, folder)?)
+    }
+
+    fn stage_restore(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError> {
+        Ok(backups::stage(&self.files.config, folder, by)?)
+    }
+
+    fn withdraw_restore(&self) -> Result<Option<StagedRestore>, AccessError> {
+        Ok(backups::withdraw(&self.files.config)?)
+    }
+
+    fn restores(&self) -> Result<Restores, AccessError> {
+        Ok(backups::state(&self.files.config)?)
+    }
+
+    fn restore_recorded(&self) -> Result<(), AccessError> {
+        Ok(backups::recorded(&self.files.config)?)
     }
 
     fn configuration(&self) -> Result<Configuration, AccessError> {
@@ -326,8 +350,32 @@ impl CoreAccess for SplitAccess {
         self.files.read_subscribers(format, text)
     }
 
-    fn back_up(&self, folder: &Path) -> Result<Vec<String>, AccessError> {
-        self.files.back_up(folder)
+    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
+        self.files.back_up(folder, by)
+    }
+
+    fn backups(&self) -> Result<Vec<Backup>, AccessError> {
+        Ok(backups::list(&self.files.config)?)
+    }
+
+    fn preview_restore(&self, folder: &Path) -> Result<RestorePreview, AccessError> {
+        Ok(backups::preview(&self.files.config, folder)?)
+    }
+
+    fn stage_restore(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError> {
+        Ok(backups::stage(&self.files.config, folder, by)?)
+    }
+
+    fn withdraw_restore(&self) -> Result<Option<StagedRestore>, AccessError> {
+        Ok(backups::withdraw(&self.files.config)?)
+    }
+
+    fn restores(&self) -> Result<Restores, AccessError> {
+        Ok(backups::state(&self.files.config)?)
+    }
+
+    fn restore_recorded(&self) -> Result<(), AccessError> {
+        Ok(backups::recorded(&self.files.config)?)
     }
 
     fn configuration(&self) -> Result<Configuration, AccessError> {

@@ -114,7 +114,12 @@ fn open(config: &Config, access: Arc<dyn CoreAccess>) -> Result<(Arc<Oam>, Optio
     let key_file = Some(&config.udr.key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
     let store = Store::open_at(&config.database(), key_file.as_deref())?;
     let hosts = config.oam.hosts.clone();
-    Ok(Oam::new(config.oam.api.clone(), hosts, access, Arc::new(store))?)
+    let opened = Oam::new(config.oam.api.clone(), hosts, access, Arc::new(store))?;
+    if let Err(failure) = api::restores::record_last(&opened.0) {
+        let detail = &failure.problem().detail;
+        tracing::error!(detail, "the audit log has no entry of the last restore");
+    }
+    Ok(opened)
 }
 
 fn endpoint(config: &Config) -> server::Endpoint {

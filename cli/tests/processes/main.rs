@@ -11,6 +11,7 @@ mod console;
 mod console_accessibility;
 mod console_lines;
 mod console_radio;
+mod console_restore;
 mod console_switch;
 mod console_tables;
 mod core_dump;

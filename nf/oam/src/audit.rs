@@ -1,6 +1,7 @@
 //! The append-only log of changes, in the store: who, what, before and after without secrets. Each
 //! entry has the hash of the entry before, so that a removed or changed one is noticed.
 use crate::accounts;
+use crate::backups::AuditPosition;
 use crate::caller::Caller;
 use crate::problem::Failure;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -12,8 +13,8 @@ use utoipa::ToSchema;
 
 /// Kind of the contexts of entries in the store.
 const ENTRY: &str = "oam-audit";
-/// Kind of the context with the number and hash of the last entry.
-const HEAD: &str = "oam-audit-head";
+/// Kind and key of the context with the number and hash of the last entry.
+pub const HEAD: (&str, &str) = ("oam-audit-head", "last");
 /// Entries that one read looks at: each is a read of the store.
 const MAX_SCANNED: usize = 5000;
 /// Members that an entry never has, at any depth.
@@ -30,7 +31,8 @@ pub struct AuditEntry {
     /// Who did it.
     #[schema(example = "admin")]
     pub who: String,
-    /// How the caller came: `socket`, `session` or `token`.
+    /// How the caller came: `socket`, `session` or `token`; `start` for a restore that was staged
+    /// before, and that the start of the core carried out.
     pub via: String,
     /// What was done.
     #[schema(example = "subscriber.change")]
@@ -161,7 +163,7 @@ impl Audit {
         let text = to_text(&entry)?;
         store.put_context("", ENTRY, &key(entry.number), &text)?;
         let head = Head { number: entry.number, hash: hash(&text) };
-        store.put_context("", HEAD, "last", &to_text(&head)?)?;
+        store.put_context("", HEAD.0, HEAD.1, &to_text(&head)?)?;
         if let Some(oldest) = entry.number.checked_sub(max_entries) {
             store.remove_context("", ENTRY, &key(oldest))?;
         }
@@ -181,6 +183,24 @@ impl Audit {
         filter: &AuditFilter,
     ) -> Result<AuditEntries, Failure> {
         self.list_within(MAX_SCANNED, store, before, limit, filter)
+    }
+
+    /// The number of entries after a position; `None` if the log has another entry there.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub fn since(store: &Store, position: &AuditPosition) -> Result<Option<u64>, Failure> {
+        let head = head(store)?;
+        let Some(since) = head.number.checked_sub(position.number) else { return Ok(None) };
+        let hash = match since {
+            0 => Some(head.hash),
+            _ => {
+                let next = store.context("", ENTRY, &key(position.number + 1))?;
+                let next = next.and_then(|text| serde_json::from_str::<AuditEntry>(&text).ok());
+                next.map(|entry| entry.previous)
+            }
+        };
+        Ok(hash.filter(|hash| *hash == position.hash).map(|_| since))
     }
 
     fn list_within(
@@ -224,7 +244,7 @@ impl Audit {
 }
 
 fn head(store: &Store) -> Result<Head, Failure> {
-    let value = store.context("", HEAD, "last")?;
+    let value = store.context("", HEAD.0, HEAD.1)?;
     Ok(value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default())
 }
 
@@ -271,6 +291,13 @@ mod tests {
         let page = audit.list(&store, Some(7), 2, &all).unwrap();
         assert_eq!(page.entries.iter().map(|entry| entry.number).collect::<Vec<_>>(), [6, 5]);
         assert_eq!(page.next, Some(5));
+        // The position of a backup: of this log, of its last entry, and of another log.
+        let of = |number: u64| entries[(7 - number) as usize].previous.clone();
+        let since = |number: u64, hash: String| {
+            Audit::since(&store, &AuditPosition { number, hash }).unwrap()
+        };
+        assert_eq!((since(5, of(5)), since(8, head(&store).unwrap().hash)), (Some(3), Some(0)));
+        assert_eq!((since(5, of(4)), since(9, of(5)), since(2, of(5))), (None, None, None));
         // A changed entry is noticed.
         let text = store.context("", ENTRY, &key(6)).unwrap().unwrap();
         store.put_context("", ENTRY, &key(6), &text.replace("admin", "mallory")).unwrap();

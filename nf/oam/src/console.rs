@@ -51,6 +51,7 @@ const ASSETS: &[Asset] = assets! {
     "pages/map.js" "text/javascript; charset=utf-8",
     "pages/policies.js" "text/javascript; charset=utf-8",
     "pages/administration.js" "text/javascript; charset=utf-8",
+    "pages/backups.js" "text/javascript; charset=utf-8",
 };
 
 /// Answers with a file of the console.

@@ -10,6 +10,7 @@
 //! | [`accounts`] | users, API tokens and sessions |
 //! | [`authentication`] | who calls, and what the caller may do |
 //! | [`audit`] | the append-only log of changes |
+//! | [`backups`] | backups, and the restore that the next start carries out |
 //! | [`events`] | the ring of events, read as Server-Sent Events with resume |
 //! | [`oidc`] | sign-in with OpenID Connect |
 //! | [`caller`] | how a request arrived, and who sent it |
@@ -30,6 +31,7 @@ pub mod accounts;
 pub mod api;
 pub mod audit;
 pub mod authentication;
+pub mod backups;
 pub mod caller;
 mod completion;
 mod config;

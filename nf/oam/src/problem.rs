@@ -74,6 +74,12 @@ impl Failure {
         failure.remedy(remedy)
     }
 
+    /// Names the field that is wrong.
+    pub fn at(mut self, field: &str) -> Self {
+        self.problem.field = Some(field.into());
+        self
+    }
+
     /// Several fields are invalid: each field, and what is wrong.
     pub fn fields(detail: impl Into<String>, fields: Vec<(String, String)>) -> Self {
         let mut failure =

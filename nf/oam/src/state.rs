@@ -75,6 +75,8 @@ pub struct Oam {
     pub locations: LocationRequests,
     /// Held while users, or the plan, are compared with an entity tag and changed.
     pub compared: tokio::sync::Mutex<()>,
+    /// Held while the staged restore is compared and changed.
+    pub restores: tokio::sync::Mutex<()>,
     /// A permit for each change that runs.
     pub changes: Arc<Semaphore>,
     audit: Audit,
@@ -126,6 +128,7 @@ impl Oam {
             groups: GroupCache::default(),
             locations: LocationRequests::default(),
             compared: tokio::sync::Mutex::default(),
+            restores: tokio::sync::Mutex::default(),
             changes: Arc::new(Semaphore::new(CHANGES)),
             audit: Audit::default(),
             store,
@@ -184,6 +187,11 @@ impl Oam {
         }
         tracing::info!(who = change.who, what, target = change.target, "changed over the API");
         self.audit.append(store, change, self.config.audit_entries)
+    }
+
+    /// Records a change in the audit log. Blocks.
+    pub fn append_now(&self, change: Change) -> Result<(), Failure> {
+        self.append(&self.store, change)
     }
 
     /// The audit log.

@@ -81,6 +81,8 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/tokens", "token.create", After, No),
     ("DELETE", "/tokens/{id}", "token.remove", Before, No),
     ("POST", "/backups", "backup.create", After, No),
+    ("POST", "/restores", "restore.stage", After, Needed),
+    ("DELETE", "/restores", "restore.withdraw", Before, Honoured),
 ];
 
 /// Operations that change nothing although they are no GET, and those with a test of their own.
@@ -325,7 +327,10 @@ fn of_accounts(walk: &Walk, site: &Site, secrets: &mut Vec<String>) -> Result<()
     walk.recorded("DELETE", "/session")?;
     walk.change_at("DELETE", "/users/{name}", "/users/eva", Value::Null, "/users")?;
     let body = json!({"folder": site.0.join("backup")});
-    walk.ended(&walk.change("POST", "/backups", body, "")?)?;
+    walk.ended(&walk.change("POST", "/backups", body.clone(), "")?)?;
+    let preview = format!("/restores/preview?folder={}", site.0.join("backup").display());
+    walk.change("POST", "/restores", body, &preview)?;
+    walk.change("DELETE", "/restores", Value::Null, "/restores")?;
     Ok(())
 }
 

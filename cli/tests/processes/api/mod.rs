@@ -9,6 +9,7 @@ mod lab_runs;
 mod location;
 mod memory;
 mod nai;
+mod restores;
 mod scopes;
 mod subscribers;
 mod ues;

@@ -99,11 +99,12 @@ const NETWORK: &[(&str, &[&str])] = &[
 /// Operations that need the scope `administration`.
 const ADMINISTRATION: &[(&str, &[&str])] = &[
     ("GET", &["/audit", "/backups", "/certificates", "/configuration", "/tokens", "/users"]),
-    ("POST", &["/backups", "/configuration/check", "/lab-runs", "/tokens", "/users"]),
+    ("GET", &["/restores", "/restores/preview"]),
+    ("POST", &["/backups", "/configuration/check", "/lab-runs", "/restores", "/tokens", "/users"]),
     ("PUT", &["/configuration", "/data-networks", "/policies", "/slices", "/uplink-classifiers"]),
     ("PUT", &["/functions/{name}/draining", "/plan"]),
     ("PATCH", &["/users/{name}"]),
-    ("DELETE", &["/tokens/{id}", "/users/{name}"]),
+    ("DELETE", &["/restores", "/tokens/{id}", "/users/{name}"]),
 ];
 
 /// Users of each role, and tokens with one scope each, at every operation: who lacks its scope is

@@ -1,6 +1,8 @@
 //! Users, API tokens, the audit log, backups and certificates.
+use super::restores::folder_of;
 use crate::accounts::{self, ApiToken, Role, Scope, User};
 use crate::audit::{AuditEntries, AuditEntry, AuditFilter};
+use crate::backups::Backup;
 use crate::caller::{Caller, Via};
 use crate::jobs::Job;
 use crate::page::{self, Body, Query};
@@ -13,7 +15,6 @@ use http::{HeaderMap, StatusCode};
 use martlet_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 use zeroize::Zeroizing;
@@ -419,24 +420,25 @@ pub async fn audit(
     Ok(Json(AuditPage { next: next.map(|n| page::write_cursor(&n.to_string())), items, intact }))
 }
 
-/// List backups of this session of the core
+/// List backups
+///
+/// Those that the API has made, also before this start of the core, the latest first.
 #[utoipa::path(
     get, path = "/backups", tag = "administration",
     responses(
-        (status = 200, body = Vec<Job>, description = "the jobs"),
+        (status = 200, body = Vec<Backup>, description = "the backups"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "the caller is no administrator"),
     )
 )]
-pub async fn backups(State(oam): State<Arc<Oam>>) -> Json<Vec<Job>> {
-    let jobs = oam.jobs.list();
-    Json(jobs.into_iter().filter(|job| job.kind == "backup").collect())
+pub async fn backups(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<Backup>>, Failure> {
+    Ok(Json(oam.core_blocking(|core| core.backups()).await??))
 }
 
 /// Make a backup
 ///
 /// A job. It copies the databases at one moment, the operator's key and the configuration into a
-/// new folder. `martlet restore FOLDER` restores it while the core does not run.
+/// new folder. `POST /restores` restores it at the next start of the core.
 #[utoipa::path(
     post, path = "/backups", tag = "administration", request_body = BackupRequest,
     responses(
@@ -450,14 +452,7 @@ pub async fn back_up(
     caller: Caller,
     Body(request): Body<BackupRequest>,
 ) -> Result<(StatusCode, Json<Job>), Failure> {
-    let folder = PathBuf::from(&request.folder);
-    let is_plain = folder.components().all(|part| {
-        use std::path::Component;
-        matches!(part, Component::RootDir | Component::Normal(_))
-    });
-    if !folder.is_absolute() || !is_plain || request.folder.len() > 1024 {
-        return Err(Failure::field("folder", "not an absolute path", "write /path/of/new/folder"));
-    }
+    let folder = folder_of(&request.folder, "write /path/of/new/folder")?;
     if folder.exists() {
         return Err(Failure::field("folder", "it exists", "write the path of a new folder"));
     }
@@ -467,8 +462,9 @@ pub async fn back_up(
         // Before: the files are copied although the job is cancelled, and the key is one of them.
         let begun = json!({"folder": target});
         shared.record(&by, "backup.create", &target, Value::Null, begun).await?;
-        let files = shared.core_blocking(move |core| core.back_up(&folder)).await??;
-        Ok(json!({"folder": target, "files": files}))
+        let name = by.name.clone();
+        let made = shared.core_blocking(move |core| core.back_up(&folder, &name)).await??;
+        Ok(json!(made))
     })?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }

@@ -12,6 +12,7 @@ mod live_trace;
 mod location_requests;
 mod oidc;
 mod overview;
+pub mod restores;
 mod services;
 mod session;
 mod sim_batches;
@@ -162,6 +163,8 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(administration::remove_token))
         .routes(routes!(administration::audit))
         .routes(routes!(administration::backups, administration::back_up))
+        .routes(routes!(restores::show, restores::stage, restores::withdraw))
+        .routes(routes!(restores::preview))
         .routes(routes!(administration::certificates))
 }
 
