@@ -156,8 +156,7 @@ impl BackupError {
                 "check that it exists, and that the core's user may read and write it".into()
             }
             BackupError::HalfDone(_) => {
-                "mend what the error names, and start again: the start goes on with the restore"
-                    .into()
+                "mend what the error names, and start again: the start continues the restore".into()
             }
         }
     }

@@ -1,5 +1,5 @@
 //! A folder that is held open: what is done below it is done in this folder, although a user who
-//! may rename it puts another one, or a link, in its place meanwhile.
+//! may rename it replaces it meanwhile by another one, or by a link.
 use super::BackupError;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, open, openat, renameat};
@@ -27,7 +27,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder that the configuration names. Files in it may be anybody's.
+    /// Opens a folder that the configuration names. Files in it may belong to any user.
     pub fn open(path: &Path, owners: &[u32]) -> Result<Self, BackupError> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let opened = open(path, flags, Mode::empty());
@@ -54,8 +54,8 @@ impl Folder {
         BackupError::Untrusted { path: self.file(name), reason }
     }
 
-    /// Opens a folder in this one that a trusted user owns, and that nobody else can write. `None`
-    /// if it does not exist.
+    /// Opens a folder in this one that a trusted user owns, and that no other user can write.
+    /// `None` if it does not exist.
     pub fn subfolder(&self, name: &str) -> Result<Option<Self>, BackupError> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let opened = match openat(&self.opened, name, flags, Mode::empty()) {

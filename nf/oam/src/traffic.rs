@@ -375,7 +375,7 @@ mod tests {
                 line(N9, own, "127.0.0.9:8805", [0.0, 8.0]),
             ]
         );
-        // The UPF has not counted anew.
+        // The UPF has not counted again.
         assert_eq!(sampler.take(&at(3000, 7)).lines, lines);
     }
 

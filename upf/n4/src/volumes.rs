@@ -2,7 +2,7 @@
 //!
 //! Nothing is counted per packet for them. Each session belongs to a line on its access side and
 //! to one on its core side. What it has forwarded since the last look is added to both, when
-//! somebody reads the volumes and before the session changes its lines or ends.
+//! the volumes are read and before the session changes its lines or ends.
 use super::N4;
 use martlet_pfcp::ie::Interface;
 use martlet_upf_rules::{Action, Direction, Far, Pdr, Session};

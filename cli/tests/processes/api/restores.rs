@@ -287,7 +287,7 @@ fn a_restore_without_room_is_refused_and_leaves_no_copies() {
     });
 }
 
-/// What was staged is damaged meanwhile: the core starts with its data, and says so.
+/// What was staged is damaged meanwhile: the core starts with its data, and reports it.
 #[test]
 fn a_restore_that_cannot_be_carried_out_leaves_the_data_and_is_reported() {
     in_namespace_within(LONGEST, || async {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Bytes of a packet of [`ping`].
 const PACKET: u64 = 52;
-/// Time between two polls: UPFs count anew after half a second.
+/// Time between two polls: UPFs count again after half a second.
 const INTERVAL: Duration = Duration::from_millis(700);
 
 /// The monitor of the northbound API, which polls a core and further UPFs.
@@ -222,10 +222,10 @@ fn lines_of_a_classifier_and_its_anchor_are_apart() {
         upf.until_sessions(1).await?;
         reaches(&first, 1, GATEWAY).await?;
         meter.poll(&core, Some(&upf)).await;
-        let most = 8.0 * 200.0 * PACKET as f64;
+        let max = 8.0 * 200.0 * PACKET as f64;
         let rates = meter.overview.lines.iter().map(|line| [line.uplink_bps, line.downlink_bps]);
-        ensure!(rates.flatten().all(|bps| (0.0..most).contains(&bps)), "{:#?}", meter.overview);
-        ensure!((0.0..most).contains(&meter.overview.uplink_bps), "{:#?}", meter.overview);
+        ensure!(rates.flatten().all(|bps| (0.0..max).contains(&bps)), "{:#?}", meter.overview);
+        ensure!((0.0..max).contains(&meter.overview.uplink_bps), "{:#?}", meter.overview);
         echo(&first, from, 7).await?;
         meter.poll(&core, Some(&upf)).await;
         meter.expect(N3, SECOND, ONE, [7, 7])?;

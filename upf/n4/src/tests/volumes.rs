@@ -54,7 +54,7 @@ fn bytes_count_at_the_gnb_that_serves_the_session() {
     smf.accepted(seid, to(GNB));
     up(&mut smf, teid, b"before");
     smf.bench.send_n6(7000, b"down");
-    // The handover comes before anybody has read the volumes.
+    // The handover comes before the volumes are read.
     smf.accepted(seid, to(OTHER_GNB));
     up(&mut smf, teid, b"after the handover");
     let volumes = counted(&mut smf);
