@@ -294,7 +294,7 @@ mod tests {
         async fn fails() -> &'static str {
             panic!("text of the program")
         }
-        let mut router = Router::new()
+        let mut router: Router = Router::new()
             .route("/", axum::routing::get(fails))
             .layer(CatchPanicLayer::custom(panicked));
         let response = router.call(Request::default()).await.unwrap();
