@@ -522,7 +522,8 @@ steps:
 
     #[test]
     fn errors_are_reported_with_their_line() {
-        let long = "u".repeat(253 - "-0@plant.example".len() + 1);
+        let user = "u".repeat(253 - "-0@plant.example".len() + 1);
+        let long = format!("nai: \"{user}-{{n}}@plant.example\"");
         for (from, to, word) in [
             ("gnb_id: 1", "gnb_id: one", "not a number"),
             ("    n3: 127.0.0.2", "    n3: 127.0.0.2\n    colour: red", "colour"),
@@ -542,7 +543,7 @@ steps:
             ("netns: auto", "netns: ue", "ue-{n}"),
             ("netns: auto", "nai: user@realm", "write user@realm"),
             ("netns: auto", "nai: user@plant.example", "write `user-{n}@plant.example`"),
-            ("netns: auto", &format!("nai: \"{long}-{{n}}@plant.example\""), "253 bytes at most"),
+            ("netns: auto", long.as_str(), "253 bytes at most"),
         ] {
             let report = report(from, to);
             // The error is in the last changed line.

@@ -297,10 +297,11 @@ mod tests {
         async fn fails() -> &'static str {
             panic!("text of the program")
         }
-        let mut router = Router::new()
+        let mut router: Router = Router::new()
             .route("/", axum::routing::get(fails))
             .layer(CatchPanicLayer::custom(panicked));
-        let response = router.call(Request::default()).await.unwrap();
+        let request: Request = Request::default();
+        let response = router.call(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let body = String::from_utf8_lossy(&body);
