@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { inBrowser } from "./browser.mjs";
 
-await inBrowser(async ({ page, please, step, checkBoth, firstStart }) => {
+await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
   await firstStart();
   const figures = page.locator(".picture .on-line");
   // The cells of a line as text: interface, from, to, uplink, downlink.
@@ -60,7 +60,9 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart }) => {
   await checkBoth("overview-lines-many");
 
   step("a lost gNB is shown first, without a line");
-  await please("lose a gNB");
+  await go("Radio");
+  await page.getByRole("row", { name: /gnb-12/ }).getByRole("button", { name: "Abort the association" }).click();
+  await go("Overview");
   await page.locator(".picture .node.bad + text").filter({ hasText: "gnb-12: lost" }).waitFor();
   await please("stop");
   await until("the lines are idle again", async () => await page.locator(".picture .line.busy").count() === 0);

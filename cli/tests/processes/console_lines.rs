@@ -65,7 +65,6 @@ fn lines_of_the_picture_have_live_figures_in_chromium() {
                         gnbs.push(Gnb::connect(gnb_config(n, "127.0.0.5:38412")?).await?);
                     }
                 }
-                "lose a gNB" => drop(gnbs.pop()),
                 other => bail!("the script asks for {other}"),
             }
             script.answer("done").await?;
