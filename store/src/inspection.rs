@@ -134,7 +134,7 @@ fn open_read_only(uri: &str) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(uri, flags)?;
-    // Any user may have written the file.
+    // The file may come from any user.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)

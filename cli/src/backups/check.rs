@@ -81,6 +81,10 @@ pub(super) fn check(config: &Config, backup: &Path) -> Result<Checked, BackupErr
             Ok(status) if !status.is_file() => {
                 return Err(refuse(format!("{} is no file", target.name)));
             }
+            // A function has created it and never opened it.
+            Ok(status) if status.len() == 0 && target.name != SUBSCRIBERS => {
+                emptied.extend(target.file.exists().then_some(target.name));
+            }
             Ok(_) => names.push(target.name),
             Err(_) if target.file.exists() => emptied.push(target.name),
             Err(_) => {}

@@ -156,7 +156,7 @@ impl BackupError {
                 "check that it exists, and that the core's user may read and write it".into()
             }
             BackupError::HalfDone(_) => {
-                "mend what the error names, and start again: the start continues the restore".into()
+                "mend what the error names, and start again: the start completes the restore".into()
             }
         }
     }

@@ -1,5 +1,5 @@
 //! A folder that is held open: what is done below it is done in this folder, although a user who
-//! may rename it replaces it meanwhile by another one, or by a link.
+//! may rename it makes another one, or a link, of the same name meanwhile.
 use super::BackupError;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, open, openat, renameat};
@@ -27,7 +27,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder that the configuration names. Files in it may belong to any user.
+    /// Opens a folder that the configuration names. Files in it may be of any user.
     pub fn open(path: &Path, owners: &[u32]) -> Result<Self, BackupError> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let opened = open(path, flags, Mode::empty());

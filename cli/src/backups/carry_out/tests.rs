@@ -103,8 +103,8 @@ impl Drop for Site {
 }
 
 /// The number of moves of the restore of [`Site::with_backup`].
-fn moves() -> usize {
-    let site = Site::with_backup("moves");
+fn moves(name: &str) -> usize {
+    let site = Site::with_backup(name);
     stage(&site.config, &site.backup(), "eva").unwrap();
     let mut moves = 0;
     let mut count = || {
@@ -149,7 +149,7 @@ fn a_restore_replaces_all_files_and_keeps_the_replaced_ones_as_a_backup() {
 
 #[test]
 fn a_restore_that_is_killed_at_any_move_is_completed_by_the_next_start() {
-    for n in 0..moves() {
+    for n in 0..moves("killed") {
         let site = Site::with_backup(&format!("killed-{n}"));
         stage(&site.config, &site.backup(), "eva").unwrap();
         let mut left = n;
@@ -167,7 +167,7 @@ fn a_restore_that_is_killed_at_any_move_is_completed_by_the_next_start() {
 
 #[test]
 fn a_restore_that_fails_at_any_move_leaves_the_old_files() {
-    for n in 0..moves() {
+    for n in 0..moves("failed") {
         let site = Site::with_backup(&format!("failed-{n}"));
         stage(&site.config, &site.backup(), "eva").unwrap();
         let mut left = n;
