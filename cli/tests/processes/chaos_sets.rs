@@ -140,6 +140,18 @@ impl Setup<'_> {
         Ok(())
     }
 
+    /// Starts members again whose database was away when they started, as a service manager does.
+    fn start_ended(&self) -> Result<()> {
+        for (n, other) in self.others.borrow_mut().iter_mut().enumerate() {
+            let has_ended = other.as_mut().map_or(Ok(true), ExtraFunction::has_ended)?;
+            if has_ended {
+                let again = ExtraFunction::start_again(self.site, NAMES[n].0, Some(GROUPS[n]))?;
+                *other = Some(again);
+            }
+        }
+        Ok(())
+    }
+
     /// How many both members have, of what their status counts. `None` while one of them does not
     /// answer: it may have restored a context that the other one's UE has left.
     fn count(&self, n: usize, of: impl Fn(&serde_json::Value) -> Option<u64>) -> Option<u64> {
@@ -294,6 +306,7 @@ async fn run(site: &Site, server: &TestPostgres, seed: u64, length: Duration) ->
             done = faults => done?,
             failed = try_join_all(procedures) => drop(failed?),
         }
+        setup.start_ended()?;
         let give_up = Instant::now() + RECOVERY;
         try_join_all(ues.iter().map(|ue| recover(gnbs, ue, give_up))).await?;
         // Each UE is served by one AMF, and has one session at one SMF.
