@@ -170,6 +170,8 @@ impl Setup<'_> {
     ) -> Result<()> {
         let give_up = Instant::now() + RECOVERY;
         while self.count(n, &of) != Some(wanted) {
+            // It may end a while after its start.
+            self.start_ended()?;
             ensure!(Instant::now() < give_up, "{what}: {:?}, not {wanted}", self.count(n, &of));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -306,7 +308,6 @@ async fn run(site: &Site, server: &TestPostgres, seed: u64, length: Duration) ->
             done = faults => done?,
             failed = try_join_all(procedures) => drop(failed?),
         }
-        setup.start_ended()?;
         let give_up = Instant::now() + RECOVERY;
         try_join_all(ues.iter().map(|ue| recover(gnbs, ue, give_up))).await?;
         // Each UE is served by one AMF, and has one session at one SMF.
