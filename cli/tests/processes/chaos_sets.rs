@@ -140,6 +140,18 @@ impl Setup<'_> {
         Ok(())
     }
 
+    /// Starts members again whose database was away when they started, as a service manager does.
+    fn start_ended(&self) -> Result<()> {
+        for (n, other) in self.others.borrow_mut().iter_mut().enumerate() {
+            let has_ended = other.as_mut().map_or(Ok(true), ExtraFunction::has_ended)?;
+            if has_ended {
+                let again = ExtraFunction::start_again(self.site, NAMES[n].0, Some(GROUPS[n]))?;
+                *other = Some(again);
+            }
+        }
+        Ok(())
+    }
+
     /// How many both members have, of what their status counts. `None` while one of them does not
     /// answer: it may have restored a context that the other one's UE has left.
     fn count(&self, n: usize, of: impl Fn(&serde_json::Value) -> Option<u64>) -> Option<u64> {
@@ -158,6 +170,8 @@ impl Setup<'_> {
     ) -> Result<()> {
         let give_up = Instant::now() + RECOVERY;
         while self.count(n, &of) != Some(wanted) {
+            // It may end a while after its start.
+            self.start_ended()?;
             ensure!(Instant::now() < give_up, "{what}: {:?}, not {wanted}", self.count(n, &of));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

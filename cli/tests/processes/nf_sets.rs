@@ -122,6 +122,11 @@ impl ExtraFunction {
         kill_process(self.0.id())
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait()?.is_some())
+    }
+
     /// Waits until it has ended.
     pub async fn ended(mut self) -> Result<()> {
         let give_up = tokio::time::Instant::now() + Duration::from_secs(10);

@@ -68,6 +68,8 @@ struct Run {
     ends: AtomicBool,
     /// Instances are being replaced.
     is_disturbed: AtomicBool,
+    /// No packets are sent any more.
+    traffic_ends: AtomicBool,
     /// Registrations since the start.
     registrations: AtomicU32,
 }
@@ -257,16 +259,15 @@ async fn check(loads: &mut [Load]) -> Result<()> {
     Ok(())
 }
 
-/// Sends packets from one UE to another one until the end of the run. Returns the longest time
+/// Sends packets from one UE to another one until `traffic_ends`. Returns the longest time
 /// without one that arrives.
 async fn traffic(from: Ue, to: Ue, run: Arc<Run>) -> Result<Duration> {
     let addresses = with_sessions(&[&from, &to]).await?;
     let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
     for sequence in (1..=u16::MAX).cycle() {
-        if run.ends.load(Ordering::Relaxed) {
+        if run.traffic_ends.load(Ordering::Relaxed) {
             break;
         }
-        // A UE whose connection was released sends a service request with the packet.
         let _ = from.send_ip(1, ping(addresses[0], addresses[1], sequence)).await;
         let received = tokio::time::timeout(Duration::from_millis(50), to.recv_ip()).await;
         longest = longest.max(last.elapsed());
@@ -362,6 +363,10 @@ async fn replace_all(site: &Site) -> Result<()> {
     restart_own(site, &core, "upf").await?;
     until_associated(site, &core).await?;
     check(&mut loads).await.context("while the UPFs were replaced")?;
+    run.traffic_ends.store(true, Ordering::Relaxed);
+    let pause = packets.await??;
+    println!("longest time without a packet: {pause:?}");
+    ensure!(pause < PROMISE, "no packet for {pause:?}");
 
     let (mut replaced, mut associations) = (Vec::new(), Vec::new());
     for (old, Instance { name, kind, more }) in all {
@@ -392,9 +397,6 @@ async fn replace_all(site: &Site) -> Result<()> {
     run.undisturbed().await;
     run.ends.store(true, Ordering::Relaxed);
     total(loads).await?.check(40)?;
-    let pause = packets.await??;
-    println!("longest time without a packet: {pause:?}");
-    ensure!(pause < PROMISE, "no packet for {pause:?}");
     drop((second_nrf, second_upf));
     for association in associations {
         association.shutdown().await;

@@ -6,7 +6,8 @@
 //! AMF -> gNBs   AMF STATUS INDICATION          first messages of UEs go to another AMF
 //! AMF <-> UEs   the running procedures end
 //! AMF -> gNB    UE CONTEXT RELEASE COMMAND     for a UE that has been quiet for QUIET
-//! AMF -> gNBs   end of the associations        without connections, or after LIMIT
+//! other AMF     asks for UEs that return       for HANDOVER_TIME
+//! AMF -> gNBs   end of the associations        then, or after LIMIT
 //! ```
 //!
 //! An AMF without another member in its set ends its associations at once: no other AMF could serve
@@ -25,6 +26,8 @@ use tokio::sync::watch;
 /// The connection of a UE is released when no message about it has arrived for this time: it may be
 /// between two procedures, or its session between SMF and gNB.
 const QUIET: Duration = Duration::from_millis(500);
+/// How long the AMF gives UEs that it has released to the AMF that they reach.
+const HANDOVER_TIME: Duration = Duration::from_millis(500);
 /// Time for all of this, without the associations. A supervisor kills a function after 3 s.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Time for gNBs to take the indication.
@@ -70,7 +73,11 @@ pub(crate) async fn run(amf: &Arc<Amf>) {
     let _ = tokio::time::timeout(INDICATION_LIMIT, gnbs).await;
     if has_others {
         let left = LIMIT.saturating_sub(started.elapsed());
-        let in_time = tokio::time::timeout(left, connections_end(amf)).await.is_ok();
+        let ended = async {
+            connections_end(amf).await;
+            tokio::time::sleep(HANDOVER_TIME).await;
+        };
+        let in_time = tokio::time::timeout(left, ended).await.is_ok();
         let (left, ms) = (amf.tables.connected_ues().len(), started.elapsed().as_millis() as u64);
         tracing::info!(in_time, left, ms, "procedures ended before the stop");
         amf.store_contact(false);

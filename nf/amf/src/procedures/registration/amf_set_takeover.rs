@@ -19,14 +19,17 @@ use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
-use martlet_sbi::Multipart;
-use martlet_sbi_api::common::AccessType;
+use martlet_sbi::{Multipart, content_type};
+use martlet_sbi_api::common::{AccessType, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
-    AmfCommunicationClient, TransferReason, UeContextTransferReqData,
+    AmfCommunicationClient, N1MessageClass, N1MessageContainer, TransferReason,
+    UeContextTransferReqData, UeContextTransferStatus, UeRegStatusUpdateReqData,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The content identity of the UE's message.
+const NAS: &str = "nas";
 /// Time for the other AMF to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a UE of an AMF that stops waits for its end, and the interval between two looks.
@@ -41,11 +44,24 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     let peer_ue = amf.peer_ue_of_guti(&guti).await?;
     verify(&peer_ue.ue, nas)?;
     let procedure = Procedure::start("set_takeover");
-    if former_after_stop(&amf, &peer_ue.owner, &guti).await != Former::Absent {
-        procedure.failed("alive");
-        return None;
+    let mut former = former(&amf, &peer_ue.owner, &guti.to_string(), &guti).await;
+    let mut handed_over = false;
+    if former == Former::Leaving {
+        handed_over = gives_ue(&amf, &peer_ue.owner, &guti, nas).await;
+        if !handed_over {
+            former = former_after_stop(&amf, &peer_ue.owner, &guti).await;
+        }
     }
-    let Some(persisted) = peer_ue.take_over().await else {
+    let taken = match former {
+        // It has dropped its context.
+        Former::Leaving if handed_over => Some(peer_ue.ue),
+        Former::Leaving | Former::Serving => {
+            procedure.failed("alive");
+            return None;
+        }
+        Former::Absent => peer_ue.take_over().await,
+    };
+    let Some(persisted) = taken else {
         procedure.failed("claimed");
         return None;
     };
@@ -120,7 +136,26 @@ async fn former(amf: &Arc<Amf>, of: &AmfId, ue_context_id: &str, guti: &Guti) ->
     }
 }
 
-/// The same, after an AMF that is about to stop has stopped: its contexts can be taken over then.
+/// Asks an AMF that is drained or stops for a UE: it verifies the UE's message, and drops its
+/// context. Returns whether it has.
+async fn gives_ue(amf: &Arc<Amf>, of: &AmfId, guti: &Guti, nas: &Bytes) -> bool {
+    let given = async {
+        let peer = amf.former_amf(of, guti).await?.peer;
+        let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
+        let mut body =
+            UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
+        let content = RefToBinaryData { content_id: NAS.into() };
+        body.reg_request = Some(N1MessageContainer::new(N1MessageClass::FiveGMm, content));
+        let body = Multipart::new(body).part(NAS, content_type::NAS, nas.clone());
+        client.ue_context_transfer(&guti.to_string(), body).await?;
+        let status = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
+        client.registration_status_update(&guti.to_string(), status).await
+    };
+    given.await.is_ok()
+}
+
+/// As [`former`], after an AMF that is about to stop has stopped: its contexts can be taken over
+/// then.
 async fn former_after_stop(amf: &Arc<Amf>, of: &AmfId, guti: &Guti) -> Former {
     let ue_context_id = guti.to_string();
     let give_up = Instant::now() + STOP_TIMEOUT;

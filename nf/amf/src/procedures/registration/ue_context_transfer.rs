@@ -371,11 +371,16 @@ pub(crate) fn transfer_to(
         let (Some(security), Some(nas)) = (&mut ue.security, nas) else {
             return Err(no("no request or no keys to verify it"));
         };
-        let is_request = |inbound: &Inbound| {
-            matches!(
-                &inbound.message,
-                Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(_))
-            )
+        // A drained AMF also gives the UE away for other first messages.
+        let is_leaving = *ue.amf.context.draining().borrow();
+        let is_request = |inbound: &Inbound| match &inbound.message {
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(_)) => true,
+            Nas5gsMessage::Gmm(
+                _,
+                Nas5gmmMessage::ServiceRequest(_)
+                | Nas5gmmMessage::DeregistrationRequestUeOriginating(_),
+            ) => is_leaving,
+            _ => false,
         };
         let uplink = match &ue.reallocation {
             // This AMF has verified and counted it before it rerouted it.

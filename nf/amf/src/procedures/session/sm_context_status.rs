@@ -44,9 +44,12 @@ async fn smf_changed(ue: &mut Ue, psi: u8, notification: &SmContextStatusNotific
     let criteria = Criteria { nf_instance_id: Some(id), ..Default::default() };
     match ue.amf.context.discover(NfType::Smf, "nsmf-pdusession", &criteria).await {
         Ok(smf) => {
-            tracing::info!(supi = ue.label(), psi, smf = %smf.root(), "SMF of the session changed");
-            if let Some(session) = ue.sessions.get_mut(&psi) {
+            // An audit of the session reports the SMF that serves it already.
+            let Some(session) = ue.sessions.get_mut(&psi) else { return };
+            if session.context.root != *smf.root() {
                 session.context.root = smf.root().clone();
+                let supi = ue.label();
+                tracing::info!(supi, psi, smf = %smf.root(), "SMF of the session changed");
             }
         }
         Err(problem) => {
