@@ -18,6 +18,12 @@ export async function backups() {
     update(staged, state.staged && waiting(state.staged, tag), state.last && result(state.last));
   }
 
+  // A new folder where the core may write.
+  async function proposed() {
+    const { backup_folder: folder } = await get("/restores");
+    return folder ? `${folder}/backup-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}` : "";
+  }
+
   const waiting = (one, tag) => h("div", { class: "cause", "data-key": "staged" }, h("h3", {}, T.restoreStaged),
     h("p", {}, T.restoreWaits(one.folder, time(one.made), one.subscribers)),
     h("p", { class: "soft" }, T.restoreStagedBy(one.by, time(one.staged))),
@@ -80,7 +86,7 @@ export async function backups() {
       const ended = await job(await post("/backups", { folder: form.elements.folder.value }));
       fill(told, T.backupMade(ended.result.folder)); await show();
     } catch (error) { showProblem(form, error, told); }
-  } }, field("folder", T.backupFolder, { required: true, value: "/var/backups/martlet" }), told,
+  } }, field("folder", T.backupFolder, { required: true, value: await proposed() }), told,
   h("div", { class: "buttons" }, h("button", { class: "main" }, T.makeBackup)));
   const others = h("div");
   const other = h("form", { onsubmit: async (event) => {

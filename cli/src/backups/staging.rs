@@ -159,11 +159,13 @@ fn staged_in(control: &Folder) -> Result<Option<StagedRestore>, BackupError> {
 /// # Errors
 /// It cannot be read.
 pub fn state(config: &Config) -> Result<Restores, BackupError> {
-    if databases(config).is_err() {
-        return Ok(Restores::default());
-    }
-    let Some(control) = open_control(config, false)? else { return Ok(Restores::default()) };
-    Ok(Restores { staged: staged_in(&control)?, last: control.read_json(LAST)? })
+    let Ok(databases) = databases(config) else { return Ok(Restores::default()) };
+    let folder = std::path::absolute(folder_of(&databases[0].file)).ok();
+    let backup_folder = folder.map(|folder| folder.display().to_string());
+    let Some(control) = open_control(config, false)? else {
+        return Ok(Restores { backup_folder, ..Restores::default() });
+    };
+    Ok(Restores { staged: staged_in(&control)?, last: control.read_json(LAST)?, backup_folder })
 }
 
 /// Withdraws the staged restore, and removes its copies. `None` if none is staged.

@@ -3,7 +3,7 @@
 use crate::api::{api_site, first_password};
 use crate::console::BrowserScript;
 use crate::site::*;
-use anyhow::{Result, bail};
+use anyhow::bail;
 use martlet_tests::{in_namespace_within, skip};
 use std::time::Duration;
 

@@ -161,4 +161,9 @@ pub struct Restores {
     /// The last one.
     #[serde(default)]
     pub last: Option<LastRestore>,
+    /// The folder of the subscriber database: the core may make backups in it. Others may be out of
+    /// its reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/var/lib/martlet")]
+    pub backup_folder: Option<String>,
 }

@@ -157,7 +157,7 @@ pub async fn withdraw(
 ) -> Result<StatusCode, Failure> {
     let _alone = oam.restores.lock().await;
     let restores = oam.core_blocking(|core| core.restores()).await??;
-    page::check_if_match(&headers, &oam.tag(&json!(restores)))?;
+    page::check_if_match(&headers, Some(&oam.tag(&json!(restores))))?;
     let withdrawn = oam.core_blocking(|core| core.withdraw_restore()).await??;
     let withdrawn = withdrawn.ok_or_else(|| Failure::not_found("no restore is staged"))?;
     let folder = withdrawn.folder.clone();
