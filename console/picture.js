@@ -15,10 +15,11 @@ const sum = (lines) => ({ up: lines.reduce((n, line) => n + line.uplink_bps, 0),
 const figure = ({ up, down }) => `↑ ${shortRate(up)} ↓ ${shortRate(down)}`;
 const loadOf = ({ up, down }) => LOADS.filter((least) => up + down > least).length;
 
-// The boxes of the access side: gNBs, the unhealthy ones first, and peers that no gNB is known for.
+// The boxes of the access side: gNBs, the unhealthy ones first, and peers with throughput that no gNB
+// is known for.
 function accessNodes(o) {
   const known = new Set(o.gnb_figures.map((gnb) => gnb.id));
-  const strangers = [...new Set(o.lines.filter((line) => line.interface === "n3" && !known.has(line.peer)).map((line) => line.peer))]
+  const strangers = [...new Set(o.lines.filter((line) => line.interface === "n3" && !known.has(line.peer) && line.uplink_bps + line.downlink_bps > 0).map((line) => line.peer))]
     .filter((peer) => o.gnb_figures.length < 256 || peer.includes(".") || peer.includes(":"));
   const gnbs = [...o.gnb_figures].sort((a, b) => (a.state === "connected") - (b.state === "connected"))
     .map((gnb) => ({ peers: [gnb.id], name: `${T.gnb} ${gnb.name}${gnb.state === "connected" ? "" : `: ${T.gnbState[gnb.state]}`}`,

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { inBrowser } from "./browser.mjs";
 
-await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
+await inBrowser(async ({ page, please, step, checkBoth, firstStart, go, confirm }) => {
   await firstStart();
   const figures = page.locator(".picture .on-line");
   // The cells of a line as text: interface, from, to, uplink, downlink.
@@ -25,8 +25,9 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
   await page.getByText("Throughput of each line").click();
   await page.getByText("No figures of the UPF 127.0.0.77:8805").waitFor();
   await until("both gNBs have a line", async () => (await row("gnb-1")).length === 5 && (await row("gnb-2")).length === 5);
-  await until("the lines are idle", async () => (await row("gnb-1"))[3] === "0.0 bit/s");
-  assert.equal(await page.locator(".picture .line.busy").count(), 0);
+  // The sessions have just been tried.
+  await until("the lines are idle", async () => (await row("gnb-1"))[3] === "0.0 bit/s"
+    && await page.locator(".picture .line.busy").count() === 0);
   // Lines of the UPF that answers: of two gNBs, and of the data networks.
   const networks = (await figures.allTextContents()).length - 2;
   assert.ok(networks >= 1, `${networks} figures of data networks`);
@@ -39,13 +40,13 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
   assert.equal((await row("gnb-2"))[3], "0.0 bit/s");
   assert.match((await row("internet"))[4], /^[6-9]\.\d kbit\/s$/);
   // The line of the gNB, and that of the data network.
-  assert.equal(await page.locator(".picture .line.busy").count(), 2);
+  await until("two lines are busy", async () => await page.locator(".picture .line.busy").count() === 2);
 
   step("the other one, too");
   await please("send at both gNBs");
   await until("the figure of the data network changes", async () => /^1[4-9] kbit\/s$/.test((await row("internet"))[3]));
   assert.match((await row("gnb-2"))[4], /^[6-9]\.\d kbit\/s$/);
-  assert.equal(await page.locator(".picture .line.busy").count(), 3);
+  await until("three lines are busy", async () => await page.locator(".picture .line.busy").count() === 3);
   await checkBoth("overview-lines");
   await page.setViewportSize({ width: 375, height: 700 });
   await page.locator(".picture").scrollIntoViewIfNeeded();
@@ -62,6 +63,7 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
   step("a lost gNB is shown first, without a line");
   await go("Radio");
   await page.getByRole("row", { name: /gnb-12/ }).getByRole("button", { name: "Abort the association" }).click();
+  await confirm("Abort the association");
   await go("Overview");
   await page.locator(".picture .node.bad + text").filter({ hasText: "gnb-12: lost" }).waitFor();
   await please("stop");

@@ -104,7 +104,7 @@ fn top_shows_each_page_of_a_live_core_in_a_terminal() {
         ensure!(overview.colours_of("↑ uplink")?.contains(&CYAN));
         functions.has(&["AMF", "SMF", "UPF", "● runs", "1 of 1 UPFs associated"])?;
         ensure!(functions.colours_of("SMF")?.contains(&GREEN));
-        gnbs.has(&["gnb-1", "00101-1", "● set up"])?;
+        gnbs.has(&["gnb-1", "00101-000001", "● set up"])?;
         ues.has(&["001010000000001", "001010000000002", "10.45.0.", "● connected", "○ idle"])?;
         ensure!(ues.colours_of("001010000000001")?.contains(&GREEN));
         drops.has(&["foreign_source", "per second"])?;

@@ -4,6 +4,7 @@ mod backups;
 mod changes;
 mod configuration;
 mod flood;
+mod further_upfs;
 mod http_security;
 mod lab_runs;
 mod location;

@@ -52,8 +52,16 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
 
         let path = format!("/ues/nai-{first}");
         ensure!(api.get(&path)?["state"] == "registered, connected");
-        let history = api.get(&format!("{path}/history"))?.to_string();
-        ensure!(history.contains("registered"), "{history}");
+        // Entries are written once a second.
+        let give_up = Instant::now() + Duration::from_secs(10);
+        loop {
+            let history = api.get(&format!("{path}/history"))?.to_string();
+            if history.contains("registered") {
+                break;
+            }
+            ensure!(Instant::now() < give_up, "{history}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
         let recording = api.post(&format!("{path}/messages"), json!({"seconds": 1}))?;
         let recording = ended(&api, &recording.expect(202)?.body, Duration::from_secs(10))?;
         ensure!(recording["state"] == "succeeded", "{recording}");

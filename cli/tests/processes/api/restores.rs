@@ -247,7 +247,8 @@ fn backups_that_cannot_be_restored_are_refused_with_the_remedy() {
         is(self::refused(&api, "/no/such/folder")?, 422, "no-backup")?;
         is(self::refused(&api, "/var/../etc")?, 400, "invalid-field")?;
         is(self::refused(&api, "relative")?, 400, "invalid-field")?;
-        ensure!(api.get("/restores")? == json!({"staged": null, "last": null}));
+        let nothing = json!({"staged": null, "last": null, "backup_folder": site.0});
+        ensure!(api.get("/restores")? == nothing);
         ensure!(!site.0.join("martlet.db.restores/staged").exists(), "copies are left");
 
         // A backup of an earlier version has no description.
