@@ -30,7 +30,8 @@ fn a_upf_with_a_configuration_of_its_own_has_figures_while_it_answers() {
         let upf = "upf: { n4: { address: \"127.0.0.9:8805\" }, n6: { mode: none }, \
                    n3: { address: \"127.0.0.9:2152\" } }\n";
         let second = ExtraFunction::start(&site, "upf", upf)?;
-        let socket = site.0.join("other-upf.sock");
+        // A function that runs alone adds its name.
+        let socket = site.0.join("other-upf-upf.sock");
         let config = std::fs::read_to_string(site.config())?;
         let api = format!("oam: {{ api: {{ listen: \"{ADDRESS}\" }}, upfs: [{socket:?}],");
         let config = config.replace("oam: {", &api);
