@@ -69,7 +69,10 @@ fn a_drained_upf_rejects_associations_until_the_draining_ends() {
     // A session whose establishment began before the SMF knew of it.
     let mut late = establishment();
     late.cp_fseid.seid = 2;
-    late.create_pdrs[0].pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, 77].into());
+    let address = Some([10, 45, 0, 77].into());
+    for pdr in &mut late.create_pdrs {
+        pdr.pdi.ue_ip_addresses.iter_mut().for_each(|one| one.ipv4 = address);
+    }
     let (late, _) = smf.establish(late);
     smf.delete(seid);
     smf.delete(late);
