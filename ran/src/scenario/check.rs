@@ -541,7 +541,7 @@ steps:
             ("hex: 7e00", "hex: xy", "hexadecimal"),
             ("key_id: 1", "key_id: 0", "key_id"),
             ("netns: auto", "netns: ue", "ue-{n}"),
-            ("netns: auto", "nai: user@realm", "write user@realm"),
+            ("netns: auto", "nai: \"sensor-{n}\"", "write user@realm"),
             ("netns: auto", "nai: user@plant.example", "write `user-{n}@plant.example`"),
             ("netns: auto", long.as_str(), "253 bytes at most"),
         ] {
