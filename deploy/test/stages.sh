@@ -25,11 +25,7 @@ workspace() {
 # A binding of the SBI changes how messages are carried, a datapath how packets are: they are
 # independent, so one run can change both. `other` is one of the two bindings that a test does not
 # have, so that each test runs on two of three, and the tests of a procedure on all.
-# Call flows wait more than they compute.
-xdp() {
-    MARTLET_TEST_SBI=other MARTLET_TEST_DATAPATH=xdp RUST_TEST_THREADS=$((2 * $(nproc))) \
-        "${call_flows[@]}"
-}
+xdp() { MARTLET_TEST_SBI=other MARTLET_TEST_DATAPATH=xdp "${call_flows[@]}"; }
 # Two at a time, since each switch takes much memory.
 switch() {
     "$CARGO" build --workspace --bin martlet-switch --locked || return
