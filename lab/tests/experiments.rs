@@ -412,6 +412,20 @@ fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
         }
         ensure!(html.contains("Its values claim nothing"), "a short run claims no promise");
         let upf: Value = serde_json::from_str(&lab.text("upf/summary.json")?)?;
+        let value = |id: &str| {
+            let figures = upf["figures"].as_array().context("figures")?;
+            let figure =
+                figures.iter().find(|figure| figure["id"] == id).context(id.to_string())?;
+            figure["value"].as_f64().context(id.to_string())
+        };
+        // Never 0: the generator alone uses CPU time.
+        ensure!(value("onboard_busy.xdp.sessions500.median")? > 0.0, "{upf}");
+        ensure!(value("same_load_busy.kernel.60.median")? > 0.0, "{upf}");
+        lab.has(&["upf/onboard-loss.png", "upf/onboard-heat.png", "upf/onboard-sessions.png"])?;
+        let raw = lab.text("upf/raw.csv")?;
+        for part in ["onboard,", "same_load,"] {
+            ensure!(raw.lines().any(|line| line.starts_with(part)), "no {part} in raw.csv");
+        }
         let judged = upf["promises"].as_array().context("promises")?;
         ensure!(
             !judged.is_empty() && judged.iter().all(|row| row["verdict"] == "not measured"),

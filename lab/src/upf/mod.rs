@@ -171,15 +171,17 @@ mod tests {
 
     /// The measured values mean nothing in a debug build.
     #[test]
-    fn every_part_writes_raw_data_figures_and_plots() {
+    fn cost_links_and_n4_write_raw_data_figures_and_plots() {
         if !nix::unistd::geteuid().is_root() {
             return println!("SKIPPED: network namespaces and eBPF programs need root");
         }
         let folder = std::env::temp_dir().join(format!("martlet-lab-upf-{}", std::process::id()));
         let options = RunArgs { out: Some(folder.clone()), quick: true, ..RunArgs::default() };
-        let args = UpfArgs { run: options, least: true, ..UpfArgs::default() };
+        // `reproduce` has a test that runs the study on a board.
+        let parts = vec![Part::Cost, Part::Links, Part::N4];
+        let args = UpfArgs { run: options, least: true, parts, ..UpfArgs::default() };
         let report = run(&args).unwrap();
-        for heading in ["Cost of a packet", "Packets over links", "## N4", "satellite board"] {
+        for heading in ["Cost of a packet", "Packets over links", "## N4"] {
             assert!(report.contains(heading), "no {heading:?} in {report}");
         }
         let summary: serde_json::Value =
@@ -193,29 +195,14 @@ mod tests {
         assert!(value("pps.xdp.downlink_64.median") > 0.0);
         assert!(value("n4.xdp.delete_500") > 0.0);
         assert_eq!(value("lost.xdp.while_1000_modified"), 0.0);
-        // Never 0: the generator alone uses CPU time.
-        assert!(value("onboard_busy.xdp.sessions500.median") > 0.0);
-        assert!(value("same_load_busy.kernel.60.median") > 0.0);
-        let plots = [
-            "cost",
-            "cost-of-rules",
-            "loss",
-            "cpu",
-            "sizes",
-            "onboard-loss",
-            "onboard-heat",
-            "onboard-sessions",
-        ];
-        for plot in plots {
+        for plot in ["cost", "cost-of-rules", "loss", "cpu", "sizes"] {
             assert_eq!(
                 &std::fs::read(folder.join(format!("{plot}.png"))).unwrap()[..4],
                 b"\x89PNG"
             );
         }
         let raw = std::fs::read_to_string(folder.join("raw.csv")).unwrap();
-        for part in
-            ["cost,", "full_rate,", "rate,", "latency,", "control,", "onboard,", "same_load,"]
-        {
+        for part in ["cost,", "full_rate,", "rate,", "latency,", "control,"] {
             assert!(raw.lines().any(|line| line.starts_with(part)), "no {part} in raw.csv");
         }
         std::fs::remove_dir_all(&folder).unwrap();
