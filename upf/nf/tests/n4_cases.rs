@@ -23,9 +23,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A case: its name, and what is played.
 type Case = (&'static str, fn(&mut Lab));
 
-fn cases() -> Vec<Case> {
-    let all = [associations::CASES, refusals::CASES, forwarding::CASES, usage::CASES];
-    all.into_iter().flatten().copied().collect()
+/// The cases in groups. Cases of usage wait for seconds, so they are two groups.
+fn groups() -> [Vec<Case>; 4] {
+    let (first, second) = usage::CASES.split_at(usage::CASES.len() / 2);
+    let messages = [associations::CASES, refusals::CASES].concat();
+    [messages, forwarding::CASES.to_vec(), first.to_vec(), second.to_vec()]
 }
 
 fn on(datapath: DatapathChoice) -> UpfConfig {
@@ -46,8 +48,23 @@ fn on(datapath: DatapathChoice) -> UpfConfig {
     config
 }
 
-/// Plays all cases against one UPF.
+/// Plays all cases, each group against a UPF of its own at the same time.
 fn play(datapath: DatapathChoice) {
+    let groups = groups();
+    let count: usize = groups.iter().map(Vec::len).sum();
+    let failed: Vec<&str> = std::thread::scope(|scope| {
+        let start = |cases| scope.spawn(move || play_group(datapath, cases));
+        let running = groups.map(start);
+        running.into_iter().flat_map(|group| group.join().expect("the group ends")).collect()
+    });
+    assert_eq!(failed, [""; 0]);
+    eprintln!("{count} cases");
+    assert!(count >= 97);
+}
+
+/// Plays cases against one UPF, and returns the names of those that failed.
+fn play_group(datapath: DatapathChoice, cases: Vec<Case>) -> Vec<&'static str> {
+    let (names, result) = std::sync::mpsc::channel();
     in_namespace(move || {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -58,22 +75,18 @@ fn play(datapath: DatapathChoice) {
             .expect("the UPF starts");
         let mut lab = Lab::new(upf.status_source());
         lab.associate();
-        let cases = cases();
-        let mut failed = Vec::new();
-        for (name, case) in &cases {
+        for (name, case) in cases {
             eprintln!("{name}");
             let played = catch_unwind(AssertUnwindSafe(|| case(&mut lab)));
             if played.is_err() || lab.sessions() != 0 {
-                failed.push(*name);
+                names.send(name).expect("the test waits for names");
                 lab.reset();
             }
         }
-        assert_eq!(failed, [""; 0]);
-        eprintln!("{} cases", cases.len());
-        assert!(cases.len() >= 97);
         drop(stop);
         runtime.block_on(upf.finished()).expect("the UPF ends without error");
     });
+    result.into_iter().collect()
 }
 
 #[test]
