@@ -8,6 +8,9 @@ use martlet_tests::{
 };
 use std::time::Duration;
 
+/// A packet that is not received is sent again after this time.
+const RETRANSMISSION: Duration = Duration::from_secs(1);
+
 /// Short timers: unreachable UEs are deregistered after two seconds.
 fn with_short_timers(config: &mut Config) {
     config.amf.timers.t3512_s = 1;
@@ -77,8 +80,14 @@ fn gnb_is_removed_when_its_heartbeats_fail() {
         gnb.lost().await;
         ue.wait_idle().await?;
         ue.move_to(&other).await?;
-        peer_ue.send_ip(1, ping(from, to, 3)).await?;
-        let (_, packet) = ue.recv_ip().await?;
+        // The UPF may still send a first packet to the lost gNB: the AMF has released the UE, but
+        // the SMF has yet to deactivate the session.
+        let (_, packet) = loop {
+            peer_ue.send_ip(1, ping(from, to, 3)).await?;
+            if let Ok(packet) = tokio::time::timeout(RETRANSMISSION, ue.recv_ip()).await {
+                break packet?;
+            }
+        };
         ensure!(sequence_of(&packet) == Some(3), "{packet:02x?}");
         ue.deregister().await?;
         peer_ue.deregister().await?;
