@@ -41,6 +41,9 @@ pub struct ServeArgs {
     /// Minutes after which a run is ended
     #[arg(long, default_value_t = 10)]
     pub limit_min: u64,
+    /// Nice value of a run: with 19 it takes the CPU time that nobody else wants
+    #[arg(long, default_value_t = 19, value_parser = clap::value_parser!(u8).range(0..=19))]
+    pub nice: u8,
     /// The program that runs experiments; this one if absent
     #[arg(long, value_name = "FILE", hide = true)]
     pub program: Option<PathBuf>,
@@ -184,11 +187,11 @@ impl Server {
         outcome.map(|()| json!({"report": report}))
     }
 
-    /// Runs an experiment with the lowest priority, and without the environment of this process.
+    /// Runs an experiment with its nice value, and without the environment of this process.
     async fn experiment(&self, name: &str, folder: &Path, to: &mut OwnedWriteHalf) -> Result<()> {
         send(to, json!({"progress": format!("{name} begins")})).await?;
         let mut child = tokio::process::Command::new("nice")
-            .args(["-n", "19"])
+            .args(["-n", &self.args.nice.to_string()])
             .arg(&self.program)
             .args(["--log", "warn", name, "--quick", "--out"])
             .arg(folder)

@@ -310,7 +310,8 @@ fn a_quick_run_of_the_lab_is_started_and_stopped_in_chromium() {
         while let Some(request) = script.request().await? {
             ensure!(request == "serve", "the script asks for {request}");
             let child = Command::new(&program)
-                .args(["serve", "--limit-min", "8", "--socket"])
+                // Beside other tests a run of the lowest priority may never end.
+                .args(["serve", "--limit-min", "8", "--nice", "0", "--socket"])
                 .arg(&socket)
                 .arg("--out")
                 .arg(&reports)

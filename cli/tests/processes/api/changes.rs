@@ -403,6 +403,7 @@ fn every_change_compares_entity_tags_and_is_in_the_audit_log() {
             out: site.0.join("lab"),
             user: Vec::new(),
             limit_min: 1,
+            nice: 19,
             program: Some("/bin/false".into()),
         };
         let lab = tokio::spawn(martlet_lab::serve::serve(lab));

@@ -43,7 +43,12 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
             ue.register().await?;
             ues.push(ue);
         }
-        ensure!(supis(&api, "/ues?limit=1&search=nai-sensor")? == both);
+        // The AMF may have yet to take REGISTRATION COMPLETE.
+        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while supis(&api, "/ues?limit=1&search=nai-sensor")? != both {
+            ensure!(std::time::Instant::now() < give_up, "{}", api.get("/ues")?);
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
         for search in [first.clone(), format!("nai-{first}")] {
             ensure!(supis(&api, &format!("/ues?limit=10&search={search}"))? == both[..1]);
         }
