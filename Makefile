@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful bench bench-update \
+.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful bench bench-update \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 
@@ -211,6 +211,10 @@ lint: packages-test ## Check form and habits: formatting, clippy, docs, spelling
 	@PATH="$(LINT)/bin:$$PATH" bash deploy/lint/run.sh
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+audit: packages-build ## Check all dependencies with cargo-deny: known vulnerabilities, licences, duplicates, sources (compiles it once)
+	@bash deploy/lint/tools.sh audit
+	PATH="$(LINT)/bin:$$PATH" cargo-deny --log-level error check
 
 package: packages-build ## Package the crates that can be published by themselves, and build what was packaged
 	$(CARGO) package --locked $(addprefix -p ,$(shell python3 deploy/lint/packages.py --list))

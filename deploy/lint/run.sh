@@ -22,13 +22,7 @@ check "commit subjects" python3 deploy/lint/commits.py
 check "spelling" typos --format brief
 check "Markdown" rumdl check --quiet .
 check "unused dependencies" cargo-machete --skip-target-dir
-check "licences, duplicates, sources" cargo-deny --log-level error check licenses bans sources
-# The database of advisories is a Git repository, which not every machine reaches.
-if timeout 60 cargo-deny --log-level off fetch db >/dev/null 2>&1; then
-    check "advisories" cargo-deny --log-level error check advisories
-else
-    echo "SKIPPED: advisories: the database cannot be reached from this machine"
-fi
+check "licences, sources, banned crates" python3 deploy/lint/dependencies.py
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'lint failed: %s\n' "${failed[@]}" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the checkers of `make lint` into target/lint: typos and rumdl from PyPI, cargo-deny and
-# cargo-machete from crates.io (compiled once; some minutes). With the argument `docs`, mdbook for
-# `make docs`.
+# Installs the checkers of `make lint` into target/lint: typos, rumdl and license-expression from
+# PyPI, cargo-machete from crates.io (compiled once; a minute). With the argument `docs`, mdbook for
+# `make docs`; with `audit`, cargo-deny for `make audit` (some minutes).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=target/lint
@@ -28,9 +28,13 @@ if [ "${1:-lint}" = docs ]; then
     cargo_tool mdbook 0.5.4 --no-default-features --features search
     exit
 fi
+if [ "${1:-lint}" = audit ]; then
+    cargo_tool cargo-deny 0.20.2
+    exit
+fi
 
 [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
 python_tool typos 1.52.0
 python_tool rumdl 0.3.0
+python_tool license-expression 30.4.4
 cargo_tool cargo-machete 0.9.2
-cargo_tool cargo-deny 0.20.2
