@@ -41,7 +41,7 @@ pub struct ServeArgs {
     /// Minutes after which a run is ended
     #[arg(long, default_value_t = 10)]
     pub limit_min: u64,
-    /// Nice value of a run: with 19 it takes the CPU time that nobody else wants
+    /// Nice value of a run: with 19 it takes only CPU time that is left over
     #[arg(long, default_value_t = 19, value_parser = clap::value_parser!(u8).range(0..=19))]
     pub nice: u8,
     /// The program that runs experiments; this one if absent
