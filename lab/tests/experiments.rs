@@ -191,13 +191,13 @@ fn scale_measures_sets_over_postgresql_and_fits_a_law() {
             eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
             return Ok(());
         }
-        let lab = Lab::run("scale", &["--sets", "--quick", "--ues", "24"])?;
-        for members in [1, 2, 4] {
+        let lab = Lab::run("scale", &["--sets", "--quick", "--ues", "12"])?;
+        for members in [1, 2] {
             let id = |what: &str| format!("sets.members{members}.udrs1.{what}");
             lab.between(0.0, f64::INFINITY, &[&id("function_cpu"), &id("database_cpu")])?;
             lab.between(0.0, f64::INFINITY, &[&id("set_rate"), &id("core_rate")])?;
         }
-        lab.between(0.0, f64::INFINITY, &["sets.members4.udrs2.core_rate", "sets.usl.rate"])?;
+        lab.between(0.0, f64::INFINITY, &["sets.members2.udrs2.core_rate", "sets.usl.rate"])?;
         // A registration waits for the database at least once.
         lab.between(5.0, f64::INFINITY, &["sets.database_ms5.registration"])?;
         lab.has(&["report.md", "raw.csv", "sets.svg", "sets.png"])

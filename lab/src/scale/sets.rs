@@ -10,7 +10,7 @@
 //! on a machine with fewer CPUs.
 use super::usl::Usl;
 use super::{CONCURRENCY, FLUSH_TIME, ScaleArgs, delay_proxy, establish_session};
-use crate::core::{CoreProcess, family, ue_config, wait_for_association};
+use crate::core::{CoreProcess, family, status_at, ue_config, wait_for_association};
 use crate::process_usage::cpu_ns;
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
@@ -25,15 +25,41 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Members of the AMF set, and of the SMF set.
-const MEMBERS: [u8; 3] = [1, 2, 4];
-/// Round trips to the database, added by a proxy.
-const DELAYS_MS: [u64; 4] = [0, 1, 2, 5];
-/// Registrations for each member before those that are measured: discovery, connections, prepared
-/// statements, and memory that is touched for the first time.
-const WARM_UP: u64 = 64;
-/// Measurements of each size of the sets.
-const ROUNDS: usize = 5;
+/// What is measured.
+struct Plan {
+    /// Members of the AMF set, which are those of the SMF set, and UDRs.
+    sizes: &'static [(u8, u8)],
+    /// Round trips to the database, added by a proxy.
+    delays_ms: &'static [u64],
+    /// Measurements of each size of the sets.
+    rounds: usize,
+    load: Load,
+}
+
+/// The registrations at a core, for each member.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// Before those that are measured: discovery, connections, prepared statements, and memory that
+    /// is touched for the first time.
+    warm_up: u64,
+    measured: u64,
+    at_a_time: usize,
+}
+
+impl Plan {
+    fn new(quick: bool, ues: u64) -> Plan {
+        if !quick {
+            let load = Load { warm_up: 64, measured: ues.min(400), at_a_time: CONCURRENCY };
+            let sizes = &[(1, 1), (2, 1), (4, 1), (4, 2)];
+            return Plan { sizes, delays_ms: &[0, 1, 2, 5], rounds: 5, load };
+        }
+        let load = Load { warm_up: 8, measured: ues.min(40), at_a_time: 8 };
+        Plan { sizes: &[(1, 1), (2, 1), (2, 2)], delays_ms: &[5], rounds: 1, load }
+    }
+}
+
+/// Last lines of logs in an error.
+const LOG_LINES: usize = 8;
 /// Timeout for the start of all members.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -128,28 +154,44 @@ pub(super) fn run(args: &ScaleArgs) -> Result<String> {
     let mut output = Output::create("scale", &args.run, "members,udrs,database_ms,what,value")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // The default of `--ues` is for the experiment without sets.
-    let ues = if args.run.quick { args.ues.min(40) } else { args.ues.min(400) };
-    let rounds = if args.run.quick { 1 } else { ROUNDS };
-    runtime.block_on(measure_all(&args.core.program()?, ues, rounds, &mut output))?;
+    let plan = Plan::new(args.run.quick, args.ues);
+    runtime.block_on(measure_all(&args.core.program()?, &plan, &mut output))?;
     output.finish()
 }
 
-async fn measure_all(program: &Path, ues: u64, rounds: usize, output: &mut Output) -> Result<()> {
+/// The last lines of the logs in a folder.
+fn last_lines(folder: &Path) -> String {
+    let mut text = String::new();
+    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if file.path().extension().is_some_and(|extension| extension == "log") {
+            let log = std::fs::read_to_string(file.path()).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+                let _ = writeln!(text, "{}: {line}", file.file_name().to_string_lossy());
+            }
+        }
+    }
+    text
+}
+
+async fn measure_all(program: &Path, plan: &Plan, output: &mut Output) -> Result<()> {
     let of_members = |members, udrs| Deployment { number: 0, members, udrs, delay: None };
-    let mut sizes: Vec<Deployment> = MEMBERS.map(|members| of_members(members, 1)).to_vec();
-    sizes.push(of_members(4, 2));
-    let delayed = DELAYS_MS
-        .map(|ms| Deployment { delay: Some(Duration::from_millis(ms)), ..of_members(1, 1) });
-    let in_turn = std::iter::repeat_n(sizes.as_slice(), rounds).flatten().chain(&delayed);
-    let count = rounds * sizes.len() + delayed.len();
+    let sizes: Vec<Deployment> =
+        plan.sizes.iter().map(|(members, udrs)| of_members(*members, *udrs)).collect();
+    let with_delay =
+        |ms: &u64| Deployment { delay: Some(Duration::from_millis(*ms)), ..of_members(1, 1) };
+    let delayed: Vec<Deployment> = plan.delays_ms.iter().map(with_delay).collect();
+    let in_turn = std::iter::repeat_n(sizes.as_slice(), plan.rounds).flatten().chain(&delayed);
+    let count = plan.rounds * sizes.len() + delayed.len();
     let mut progress = Progress::new("deployments", count as u64);
     let mut all: Vec<(Deployment, Vec<Measured>)> = Vec::new();
     for (number, deployment) in (0..).zip(in_turn.copied()) {
         let deployment = Deployment { number, ..deployment };
         let folder = output.folder().join(format!("deployment-{number}"));
-        let measured = measure(program, &folder, deployment, ues)
-            .await
-            .with_context(|| format!("{deployment:?}; logs: {}", folder.display()))?;
+        let measured =
+            measure(program, &folder, deployment, plan.load).await.with_context(|| {
+                format!("{deployment:?}; logs: {}\n{}", folder.display(), last_lines(&folder))
+            })?;
         std::fs::remove_dir_all(&folder)?;
         record(output, deployment, &measured)?;
         match all.iter_mut().find(|(known, _)| known.is_like(&deployment)) {
@@ -167,7 +209,7 @@ async fn measure_all(program: &Path, ues: u64, rounds: usize, output: &mut Outpu
     for (deployment, measured) in &medians {
         figures(output, *deployment, measured)?;
     }
-    report(output, &medians, &ratios, ues)
+    report(output, &medians, &ratios, plan.load)
 }
 
 /// The rate of two members to that of one, measured in the same round.
@@ -277,7 +319,7 @@ async fn start(
         }
     }
     let deadline = Instant::now() + START_TIMEOUT;
-    while !is_complete(&core, deployment) {
+    while !is_complete(&core, folder, deployment) {
         for member in &mut members {
             if let Some(status) = member.child.try_wait()? {
                 bail!("{} ended ({status})", member.name);
@@ -300,8 +342,8 @@ async fn start(
     Ok(Running { core, members, gnbs, next: 0 })
 }
 
-/// Whether the NRF has all members, and the UPF is associated with all SMFs.
-fn is_complete(core: &CoreProcess, deployment: Deployment) -> bool {
+/// Whether the NRF has all members, and all SMFs are associated with the UPF.
+fn is_complete(core: &CoreProcess, folder: &Path, deployment: Deployment) -> bool {
     let status = core.status().unwrap_or_default();
     let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
     let of = |name: &str| {
@@ -311,12 +353,21 @@ fn is_complete(core: &CoreProcess, deployment: Deployment) -> bool {
     let count = |kind: &str| {
         registered.iter().filter(|nf| nf["type"] == kind && nf["status"] == "REGISTERED").count()
     };
-    let associations = of("upf")["associations"].as_array().map_or(0, Vec::len);
+    // As the SMFs see it, which have no session before the UPF's response.
+    let is_associated = |member: u8| {
+        let of_smf = match member {
+            0 => core.status_of("smf"),
+            _ => status_at(&folder.join(format!("oam-smf-{member}-smf.sock"))),
+        };
+        let of_smf = of_smf.unwrap_or_default();
+        let upfs = of_smf["nfs"][0]["status"]["upfs"].as_array().cloned().unwrap_or_default();
+        upfs.iter().any(|upf| upf["associated"] == true)
+    };
     let members = usize::from(deployment.members);
     count("AMF") >= members
         && count("SMF") >= members
         && count("UDR") >= usize::from(deployment.udrs)
-        && associations >= members
+        && (0..deployment.members).all(is_associated)
 }
 
 impl Running {
@@ -361,7 +412,7 @@ async fn measure(
     program: &Path,
     folder: &Path,
     deployment: Deployment,
-    ues: u64,
+    load: Load,
 ) -> Result<Measured> {
     std::fs::create_dir_all(folder)?;
     // Sockets are named with their whole path.
@@ -376,10 +427,10 @@ async fn measure(
             format!("postgresql://martlet@{proxy}/postgres?sslmode=disable")
         }
     };
-    let alone = ues / 2;
+    let alone = load.measured / 2;
     let members = u64::from(deployment.members);
-    let (warm_up, ues) = (WARM_UP * members, ues * members);
-    let at_a_time = CONCURRENCY * usize::from(deployment.members);
+    let (warm_up, ues) = (load.warm_up * members, load.measured * members);
+    let at_a_time = load.at_a_time * usize::from(deployment.members);
     let mut running = start(program, &folder, &database, deployment, warm_up + ues + alone).await?;
     attach_all(&running.new_ues(warm_up)?, at_a_time).await?;
     let measured = running.new_ues(ues)?;
@@ -462,10 +513,11 @@ fn report(
     output: &mut Output,
     all: &[(Deployment, Measured)],
     ratios: &[f64],
-    ues: u64,
+    load: Load,
 ) -> Result<()> {
+    let Load { measured, at_a_time, .. } = load;
     let mut text = format!(
-        "For each member {ues} registrations with a PDU session, {CONCURRENCY} at a time; one \
+        "For each member {measured} registrations with a PDU session, {at_a_time} at a time; one \
          process for each function, HTTP/2, PostgreSQL; medians of {} rounds. CPU times are per \
          registration with its session. The rate of the set is that at which its busiest AMF or \
          SMF uses one CPU; the rate of the core is that of its busiest function.\n\n\

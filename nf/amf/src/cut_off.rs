@@ -19,7 +19,6 @@ use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
 /// Interval between two looks at the lease.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -27,29 +26,6 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const CONFIRMATION: Duration = Duration::from_millis(1500);
 /// Time limit of the request to the NRF.
 const NRF_TIMEOUT: Duration = Duration::from_millis(1500);
-
-/// Whether the AMF is cut off.
-pub(crate) struct CutOff(watch::Sender<bool>);
-
-impl Default for CutOff {
-    fn default() -> Self {
-        CutOff(watch::Sender::new(false))
-    }
-}
-
-impl CutOff {
-    /// Whether it is cut off now.
-    pub fn is_active(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Returns when the AMF is cut off.
-    pub async fn begins(&self) {
-        let mut state = self.0.subscribe();
-        // The sender lives as long as this.
-        let _ = state.wait_for(|is_cut_off| *is_cut_off).await;
-    }
-}
 
 /// Watches the lease until the shutdown.
 pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
@@ -62,7 +38,7 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
             () = shutdown.wait() => return,
         }
         let Some(overdue) = amf.contexts.overdue() else {
-            if amf.cut_off.0.send_replace(false) {
+            if amf.cut_off.set(false) {
                 tracing::warn!("lease renewed: gNBs are accepted again");
             }
             amf.context.set_operative(true);
@@ -73,7 +49,7 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
             continue;
         }
         amf.context.set_operative(false);
-        let Some(limit) = limit.filter(|_| !amf.cut_off.is_active()) else { continue };
+        let Some(limit) = limit.filter(|_| !amf.cut_off.is_set()) else { continue };
         match another_serves(&amf).await {
             true => drop(other_since.get_or_insert_with(Instant::now)),
             false => other_since = None,
@@ -89,7 +65,7 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
                 gnbs = amf.gnbs.set_up(),
                 "lease not renewed: associations closed, so that gNBs use another AMF of the set"
             );
-            amf.cut_off.0.send_replace(true);
+            amf.cut_off.set(true);
         }
     }
 }

@@ -11,6 +11,7 @@ mod config;
 mod consumers;
 mod cut_off;
 mod dispatch;
+mod flag;
 mod former_associations;
 mod lease;
 mod metrics;
@@ -36,6 +37,7 @@ pub use config::{
 pub use n2::prepare_raw_socket;
 
 use concurrency::Concurrency;
+use flag::Flag;
 use martlet_context_store::ContextStore;
 use martlet_event_queue as event_queue;
 use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
@@ -51,14 +53,13 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sctp::{Listener, SctpStack};
 use n2::Gnbs;
-use procedures::n2::planned_removal::{self, PlannedRemoval};
-use procedures::n2::{amf_configuration_update, overload_control};
+use procedures::n2::{amf_configuration_update, overload_control, planned_removal};
 use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
 use procedures::registration::amf_reallocation;
 use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::Semaphore;
 use ue::tables::{Summary, Tables};
@@ -80,15 +81,17 @@ pub struct Amf {
     /// The stored UE contexts.
     contexts: ContextStore,
     /// Whether the AMF is cut off from the database of its set.
-    cut_off: cut_off::CutOff,
-    /// What the AMF ends before it stops.
-    removal: PlannedRemoval,
+    cut_off: Flag,
+    /// Whether the AMF has ended what it had begun, before it stops.
+    procedures_ended: Flag,
     /// UE contexts of the other AMFs of the set.
     peers: takeover::PeerIndexes,
     /// Limits the restored UEs that call their SMFs at the same time.
     restorations: Semaphore,
     /// Subscriptions to UE events (TS 29.518, 5.3).
     event_subscriptions: EventSubscriptions,
+    /// Whether the UDM returns subscription data in its response to a subscription.
+    immediate_reports: AtomicBool,
     /// Subscription data that UEs have in common.
     subscriptions: shared_data::SharedSubscriptions,
     /// Answers of the NSSF that still hold.
@@ -133,11 +136,12 @@ impl Amf {
             concurrency,
             congestion_rejects: AtomicU64::new(0),
             contexts,
-            cut_off: cut_off::CutOff::default(),
-            removal: PlannedRemoval::default(),
+            cut_off: Flag::default(),
+            procedures_ended: Flag::default(),
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
+            immediate_reports: AtomicBool::new(false),
             subscriptions: shared_data::SharedSubscriptions::default(),
             nssf_answers: nssf_answers::NssfAnswers::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),
@@ -188,7 +192,7 @@ impl NetworkFunction for Amf {
         routes.extend(NAMF_EVTS.routes(self.clone()));
         // Another AMF of the set takes over what requests concern.
         let amf = self.clone();
-        refuse_while(routes, move || amf.cut_off.is_active())
+        refuse_while(routes, move || amf.cut_off.is_set())
     }
 
     fn profile(&self, profile: &mut NfProfile) {

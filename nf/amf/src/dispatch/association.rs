@@ -46,7 +46,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
         refused("not_allowed", address, "gNB address refused: add it to amf.n2.allow");
         return association.abort();
     }
-    if amf.cut_off.is_active() {
+    if amf.cut_off.is_set() {
         refused("cut_off", address, "association refused: the database of the set is away");
         return association.abort();
     }
@@ -116,7 +116,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                     break;
                 }
             }
-            () = amf.cut_off.begins() => {
+            () = amf.cut_off.until_set() => {
                 amf_status_indication::unavailable(&amf, &gnb).await;
                 overload_control::start(&gnb);
                 // A gNB that does not confirm the end must not keep it open.
@@ -127,7 +127,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 break;
             }
             // After the AMF STATUS INDICATION.
-            () = amf.removal.is_over() => {
+            () = amf.procedures_ended.until_set() => {
                 association.shutdown().await;
                 break;
             }

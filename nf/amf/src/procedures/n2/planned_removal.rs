@@ -21,7 +21,6 @@ use martlet_ngap::ngap::{Cause, CauseMisc};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
 /// The connection of a UE is released when no message about it has arrived for this time: it may be
 /// between two procedures, or its session between SMF and gNB.
@@ -38,24 +37,6 @@ const ASSOCIATION_LIMIT: Duration = Duration::from_millis(500);
 const WRITE_LIMIT: Duration = Duration::from_millis(300);
 /// Interval between two looks at connections.
 const INTERVAL: Duration = Duration::from_millis(20);
-
-/// Whether the AMF has ended what it had begun.
-pub(crate) struct PlannedRemoval(watch::Sender<bool>);
-
-impl Default for PlannedRemoval {
-    fn default() -> Self {
-        PlannedRemoval(watch::Sender::new(false))
-    }
-}
-
-impl PlannedRemoval {
-    /// Returns when the associations are to end.
-    pub async fn is_over(&self) {
-        let mut state = self.0.subscribe();
-        // The sender lives as long as this.
-        let _ = state.wait_for(|is_over| *is_over).await;
-    }
-}
 
 /// Ends what the AMF has begun, and then its associations.
 pub(crate) async fn run(amf: &Arc<Amf>) {
@@ -82,7 +63,7 @@ pub(crate) async fn run(amf: &Arc<Amf>) {
         tracing::info!(in_time, left, ms, "procedures ended before the stop");
         amf.store_contact(false);
     }
-    amf.removal.0.send_replace(true);
+    amf.procedures_ended.set(true);
     let ended = async {
         while !amf.gnbs.all().is_empty() {
             tokio::time::sleep(INTERVAL).await;
