@@ -1,5 +1,7 @@
 //! Backups, and the restore that the next start of the core carries out.
+use crate::access_error::AccessError;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use utoipa::ToSchema;
 
 /// A backup that the core has made.
@@ -166,4 +168,49 @@ pub struct Restores {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "/var/lib/martlet")]
     pub backup_folder: Option<String>,
+}
+
+/// The backups of a core, and their restores. All methods block.
+pub trait Backups: Send + Sync {
+    /// Copies databases, key and configuration into a new folder.
+    ///
+    /// # Errors
+    /// This core has no files, or they cannot be copied.
+    fn make(&self, folder: &Path, by: &str) -> Result<Backup, AccessError>;
+
+    /// The backups that [`Backups::make`] has made, the latest first.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    fn list(&self) -> Result<Vec<Backup>, AccessError>;
+
+    /// Checks a backup and compares it with the present state, without `changes_since`.
+    ///
+    /// # Errors
+    /// The backup cannot be restored.
+    fn preview(&self, folder: &Path) -> Result<RestorePreview, AccessError>;
+
+    /// Checks a backup and copies it, for the next start to restore it.
+    ///
+    /// # Errors
+    /// The backup cannot be restored, or another one is staged.
+    fn stage(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError>;
+
+    /// Withdraws the staged restore; `None` if there is none.
+    ///
+    /// # Errors
+    /// Its files cannot be removed.
+    fn withdraw(&self) -> Result<Option<StagedRestore>, AccessError>;
+
+    /// What is staged, and the result of the last restore.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn restores(&self) -> Result<Restores, AccessError>;
+
+    /// Notes that the audit log has the last restore.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn recorded(&self) -> Result<(), AccessError>;
 }

@@ -1,7 +1,7 @@
 //! UEs that the AMF knows, their history, sessions and position.
 use super::subscribers::check_supi;
 use crate::caller::Caller;
-use crate::core_access::AccessError;
+use crate::access_error::AccessError;
 use crate::page::{self, Order, Query};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;

@@ -1,7 +1,7 @@
 //! The user plane: counters, drops, tables, traces and captures; and charging.
 use super::subscribers::check_supi;
 use crate::caller::Caller;
-use crate::core_access::AccessError;
+use crate::access_error::AccessError;
 use crate::jobs::{Job, Running};
 use crate::page::{self, Body};
 use crate::problem::{Failure, ProblemDetails};
