@@ -35,8 +35,8 @@ impl Backups for FileBackups {
         Ok(backups::stage(&self.config, folder, by)?)
     }
 
-    fn withdraw(&self) -> Result<Option<StagedRestore>, AccessError> {
-        Ok(backups::withdraw(&self.config)?)
+    fn withdraw(&self, by: &str) -> Result<Option<StagedRestore>, AccessError> {
+        Ok(backups::withdraw(&self.config, by)?)
     }
 
     fn restores(&self) -> Result<Restores, AccessError> {
@@ -45,5 +45,9 @@ impl Backups for FileBackups {
 
     fn recorded(&self) -> Result<(), AccessError> {
         Ok(backups::recorded(&self.config)?)
+    }
+
+    fn acknowledge(&self, by: &str) -> Result<(), AccessError> {
+        Ok(backups::acknowledge(&self.config, by)?)
     }
 }

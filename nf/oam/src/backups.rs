@@ -145,7 +145,14 @@ pub struct LastRestore {
     /// Why it was not carried out, and the core has its old data; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Folder with the files that were replaced. It can be restored like a backup.
+    /// What to do about the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// Who has acknowledged the error, or withdrawn a restore after it: its alarm is not raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_by: Option<String>,
+    /// Folder with the files that were replaced. It can be restored like a backup, until later
+    /// restores have left three more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "/var/lib/martlet/martlet.db.restores/replaced-2026-11-25T17-00-00Z")]
     pub replaced: Option<String>,
@@ -196,11 +203,12 @@ pub trait Backups: Send + Sync {
     /// The backup cannot be restored, or another one is staged.
     fn stage(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError>;
 
-    /// Withdraws the staged restore; `None` if there is none.
+    /// Withdraws the staged restore, and acknowledges an earlier one that failed; `None` if none is
+    /// staged.
     ///
     /// # Errors
     /// Its files cannot be removed.
-    fn withdraw(&self) -> Result<Option<StagedRestore>, AccessError>;
+    fn withdraw(&self, by: &str) -> Result<Option<StagedRestore>, AccessError>;
 
     /// What is staged, and the result of the last restore.
     ///
@@ -213,4 +221,10 @@ pub trait Backups: Send + Sync {
     /// # Errors
     /// It cannot be written.
     fn recorded(&self) -> Result<(), AccessError>;
+
+    /// Notes who has acknowledged that the last restore failed.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn acknowledge(&self, by: &str) -> Result<(), AccessError>;
 }

@@ -139,6 +139,8 @@ pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
 }
 
 /// Withdraw the staged restore
+///
+/// The alarm of an earlier restore that failed ends with it.
 #[utoipa::path(
     delete, path = "/restores", tag = "administration",
     params(("If-Match" = Option<String>, Header, description = "the ETag that was read")),
@@ -158,7 +160,8 @@ pub async fn withdraw(
     let _alone = oam.restores.lock().await;
     let restores = oam.core_blocking(|core| core.backups().restores()).await??;
     page::check_if_match(&headers, Some(&oam.tag(&json!(restores))))?;
-    let withdrawn = oam.core_blocking(|core| core.backups().withdraw()).await??;
+    let by = caller.name.clone();
+    let withdrawn = oam.core_blocking(move |core| core.backups().withdraw(&by)).await??;
     let withdrawn = withdrawn.ok_or_else(|| Failure::not_found("no restore is staged"))?;
     let folder = withdrawn.folder.clone();
     oam.record(&caller, "restore.withdraw", folder, json!(withdrawn), Value::Null).await?;
