@@ -30,7 +30,7 @@ export async function backups() {
     h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => withdraw(tag) }, T.restoreWithdraw)));
   const result = (last) => h("div", { "data-key": "last" }, h("h3", {}, T.restoreLast),
     h("p", { class: last.error ? "bad" : "good" }, last.error ? T.restoreFailed(time(last.at)) : T.restoreDone(time(last.at))),
-    pairs([[T.folder, last.staged.folder], [T.who, last.staged.by], last.error && [T.restoreWhy, last.error], last.replaced && [T.restoreReplaced, last.replaced]]));
+    pairs([[T.folder, last.staged.folder], [T.who, last.staged.by], last.error && [T.restoreWhy, last.error], last.remedy && [T.remedy, last.remedy], last.replaced && [T.restoreReplaced, last.replaced]]));
 
   async function withdraw(tag) {
     try {

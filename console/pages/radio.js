@@ -19,7 +19,7 @@ export async function radio(at, _, context) {
         context.may("network") ? h("button", { class: "danger", "aria-label": `${T.releaseGnb}: ${gnb.name ?? gnb.id}`, onclick: async () => {
           const name = gnb.name ?? gnb.id;
           if (!await confirmed(T.releaseGnb, T.confirmGnb(name))) return;
-          try { say((await post(`/gnbs/${gnb.id}/release`)).done); } catch (problem) { say(problem.detail); }
+          try { say((await post(`/gnbs/${encodeURIComponent(gnb.id)}/release`)).done); } catch (problem) { say(problem.detail); }
           load();
         } }, T.releaseGnb) : "",
       ]), T.nothing, gnbs.map((gnb) => gnb.id)));

@@ -22,6 +22,8 @@ use std::path::PathBuf;
 
 /// Beginning of the names of folders with replaced files.
 const REPLACED: &str = "replaced-";
+/// Folders with replaced files that are kept, with that of the last restore.
+const RETAINED_REPLACED: usize = 3;
 
 /// What happens before each move of a file. Tests end the process there, or fail the move.
 type BeforeMove<'a> = &'a mut dyn FnMut() -> Result<(), BackupError>;
@@ -116,6 +118,8 @@ fn carry_out_with(
         staged: progress.staged,
         at: now(),
         error: None,
+        remedy: None,
+        acknowledged_by: None,
         replaced: has_old.then_some(replaced),
         recorded: false,
     };
@@ -124,6 +128,9 @@ fn carry_out_with(
     control.remove(CARRYING_OUT)?;
     remove_copies(&control, config)?;
     control.sync()?;
+    if let Err(error) = remove_old_replaced(config, &control, &progress.replaced) {
+        tracing::warn!(%error, "folder of an earlier restore not removed");
+    }
     tracing::info!(
         backup = last.staged.folder,
         by = last.staged.by,
@@ -189,12 +196,29 @@ fn given_up(
     progress: InProgress,
     error: &BackupError,
 ) -> LastRestore {
-    let names = targets(config).map(|targets| copy_names(&targets)).unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(String::as_str).chain([MANIFEST]).collect();
-    if let Err(error) = control.remove_folder(&progress.replaced, &names) {
+    if let Err(error) = remove_replaced(config, control, &progress.replaced) {
         tracing::warn!(%error, "folder of the restore not removed");
     }
     failed(config, control, progress.staged, error)
+}
+
+/// Removes a folder with replaced files. One with other files stays.
+fn remove_replaced(config: &Config, control: &Folder, name: &str) -> Result<(), BackupError> {
+    let names = copy_names(&targets(config)?);
+    let names: Vec<&str> = names.iter().map(String::as_str).chain([MANIFEST]).collect();
+    control.remove_folder(name, &names)
+}
+
+/// Removes the folders of earlier restores, except the latest ones by their names. That of the last
+/// restore stays whatever the clock was.
+fn remove_old_replaced(config: &Config, control: &Folder, last: &str) -> Result<(), BackupError> {
+    let mut names = control.names(REPLACED)?;
+    names.retain(|name| name != last);
+    names.sort_unstable();
+    let old = names.len().saturating_sub(RETAINED_REPLACED - 1);
+    // One that cannot be removed, such as one with files of an operator, does not keep the others.
+    let removed = names[..old].iter().map(|name| remove_replaced(config, control, name));
+    removed.fold(Ok(()), |all, one| all.and(one))
 }
 
 /// Notes that a restore was not carried out, and removes it: a later start must not surprise with
@@ -209,8 +233,15 @@ fn failed(
         backup = staged.folder, by = staged.by, %error, remedy = error.remedy(),
         "restore not carried out, starting with the old data"
     );
-    let error = Some(format!("{error}: {}", error.remedy()));
-    let last = LastRestore { staged, at: now(), error, replaced: None, recorded: false };
+    let last = LastRestore {
+        staged,
+        at: now(),
+        error: Some(error.to_string()),
+        remedy: Some(error.remedy().to_string()),
+        acknowledged_by: None,
+        replaced: None,
+        recorded: false,
+    };
     let noted = control
         .write_json(LAST, &last)
         .and_then(|()| control.remove(STAGED))

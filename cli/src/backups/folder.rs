@@ -163,6 +163,14 @@ impl Folder {
         Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
     }
 
+    /// The names in it that begin so.
+    pub fn names(&self, beginning: &str) -> Result<Vec<String>, BackupError> {
+        let entries = std::fs::read_dir(&self.path);
+        let entries = entries.map_err(|error| BackupError::io(&self.path, error))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        Ok(names.filter(|name| name.starts_with(beginning)).collect())
+    }
+
     /// Reads JSON. `None` if there is no such file.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, BackupError> {
         if self.status(name)?.is_none() {

@@ -27,7 +27,7 @@ pub use carry_out::{carry_out, in_use};
 pub use check::preview;
 pub use copy::{copy, list};
 pub use error::BackupError;
-pub use staging::{control_folder, recorded, stage, state, withdraw};
+pub use staging::{acknowledge, control_folder, recorded, stage, state, withdraw};
 
 use crate::config::{Config, database_name};
 use martlet_store::DatabaseUrl;

@@ -168,11 +168,12 @@ pub fn state(config: &Config) -> Result<Restores, BackupError> {
     Ok(Restores { staged: staged_in(&control)?, last: control.read_json(LAST)?, backup_folder })
 }
 
-/// Withdraws the staged restore, and removes its copies. `None` if none is staged.
+/// Withdraws the staged restore, and removes its copies. Who does so has seen that an earlier one
+/// failed. `None` if none is staged.
 ///
 /// # Errors
 /// It cannot be removed.
-pub fn withdraw(config: &Config) -> Result<Option<StagedRestore>, BackupError> {
+pub fn withdraw(config: &Config, by: &str) -> Result<Option<StagedRestore>, BackupError> {
     if databases(config).is_err() {
         return Ok(None);
     }
@@ -182,6 +183,7 @@ pub fn withdraw(config: &Config) -> Result<Option<StagedRestore>, BackupError> {
     control.remove(STAGED)?;
     control.sync()?;
     remove_copies(&control, config)?;
+    acknowledge_in(&control, by)?;
     Ok(Some(staged))
 }
 
@@ -193,4 +195,22 @@ pub fn recorded(config: &Config) -> Result<(), BackupError> {
     let Some(control) = open_control(config, false)? else { return Ok(()) };
     let Some(last) = control.read_json::<LastRestore>(LAST)? else { return Ok(()) };
     control.write_json(LAST, &LastRestore { recorded: true, ..last })
+}
+
+/// Notes who has acknowledged that the last restore failed, so that it is no alarm any more.
+///
+/// # Errors
+/// It cannot be written.
+pub fn acknowledge(config: &Config, by: &str) -> Result<(), BackupError> {
+    match open_control(config, false)? {
+        Some(control) => acknowledge_in(&control, by),
+        None => Ok(()),
+    }
+}
+
+fn acknowledge_in(control: &Folder, by: &str) -> Result<(), BackupError> {
+    let last = control.read_json::<LastRestore>(LAST)?;
+    let is_open = |last: &LastRestore| last.error.is_some() && last.acknowledged_by.is_none();
+    let Some(last) = last.filter(is_open) else { return Ok(()) };
+    control.write_json(LAST, &LastRestore { acknowledged_by: Some(by.into()), ..last })
 }

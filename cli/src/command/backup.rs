@@ -92,6 +92,11 @@ fn with_remedy(error: BackupError) -> anyhow::Error {
     anyhow!("{error}: {}", error.remedy())
 }
 
+/// Who runs this command, as the audit log names users of the socket.
+fn caller() -> String {
+    format!("uid:{}", nix::unistd::geteuid())
+}
+
 /// Restores a backup: at once, or by the next start of the core if it runs.
 pub fn restore(args: &RestoreArgs) -> Result<()> {
     let config = args.config.load()?;
@@ -100,7 +105,9 @@ pub fn restore(args: &RestoreArgs) -> Result<()> {
     let Some(folder) = &args.folder else {
         return match running {
             Some(api) => runtime::block_on(withdraw_over_api(&api)),
-            None => withdrawn(backups::withdraw(&config).map_err(with_remedy)?.is_some()),
+            None => {
+                withdrawn(backups::withdraw(&config, &caller()).map_err(with_remedy)?.is_some())
+            }
         };
     };
     let folder = std::path::absolute(folder)?;
@@ -118,11 +125,12 @@ pub fn restore(args: &RestoreArgs) -> Result<()> {
     if let Some(file) = backups::in_use(&config).map_err(with_remedy)? {
         return Err(with_remedy(BackupError::InUse(file)));
     }
-    let by = format!("uid:{}", nix::unistd::geteuid());
-    backups::stage(&config, &folder, &by).map_err(with_remedy)?;
+    backups::stage(&config, &folder, &caller()).map_err(with_remedy)?;
     let last = backups::carry_out(&config).map_err(with_remedy)?;
     let last = last.context("another process has carried the restore out")?;
-    ensure!(last.error.is_none(), "nothing was replaced: {}", last.error.unwrap_or_default());
+    if let Some(error) = last.error {
+        bail!("nothing was replaced: {error}: {}", last.remedy.unwrap_or_default());
+    }
     println!("{} files restored from {}", last.staged.files.len(), folder.display());
     if let Some(replaced) = last.replaced {
         println!("the replaced files are in {replaced}");

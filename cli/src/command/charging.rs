@@ -7,6 +7,7 @@ use crate::table::table;
 use anyhow::{Result, bail};
 use clap::Args;
 use hyper::Method;
+use martlet_sbi::path_segment;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -37,12 +38,7 @@ pub fn run(args: ChargingArgs) -> Result<()> {
     {
         bail!("--set {value:?}: write a number of bytes, or unlimited");
     }
-    let segments = ["charging".to_string()].into_iter().chain(supi.clone());
-    let question = segments.chain(args.set.clone()).collect::<Vec<_>>().join("/");
-    let path = match (&supi, &args.set) {
-        (Some(supi), Some(_)) => format!("/charging/{supi}"),
-        _ => "/charging".into(),
-    };
+    let (path, question) = resources(supi.as_deref(), args.set.as_deref());
     let mut request = Request::get(path, "chf", &question)
         .or_say("no CHF is running: set chf.enabled in the configuration")
         .within(TIMEOUT);
@@ -61,6 +57,17 @@ pub fn run(args: ChargingArgs) -> Result<()> {
     }
     show(&answer);
     Ok(())
+}
+
+/// The path of the API, and the request for the CHF.
+fn resources(supi: Option<&str>, set: Option<&str>) -> (String, String) {
+    let segment = supi.map(path_segment);
+    let path = match (&segment, set) {
+        (Some(segment), Some(_)) => format!("/charging/{segment}"),
+        _ => "/charging".into(),
+    };
+    let segments = ["charging"].into_iter().chain(segment.as_deref()).chain(set);
+    (path, segments.collect::<Vec<_>>().join("/"))
 }
 
 /// Removes the accounts and records of other subscribers.
@@ -112,4 +119,22 @@ fn record(record: &Value) -> Vec<String> {
         record["uplink"].to_string(),
         record["downlink"].to_string(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_supi_is_one_segment_of_the_path_and_of_the_request() {
+        let of = |supi, set| {
+            let (path, question) = resources(supi, set);
+            format!("{path} {question}")
+        };
+        assert_eq!(of(None, None), "/charging charging");
+        let nai = Some("nai-a/b?c@x.example");
+        assert_eq!(of(nai, None), "/charging charging/nai-a%2Fb%3Fc%40x.example");
+        let set = "/charging/nai-a%2Fb%3Fc%40x.example charging/nai-a%2Fb%3Fc%40x.example/9";
+        assert_eq!(of(nai, Some("9")), set);
+    }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use hyper::Method;
 use martlet_lcs_position::GeoPoint;
+use martlet_sbi::path_segment;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -74,7 +75,9 @@ fn interval(text: &str) -> Result<Duration, IntervalError> {
 
 /// Requests the position of a UE: LocationData of TS 29.572, and the transport in `userPlane`.
 async fn request(core: &CoreClient, supi: &str) -> Result<Value> {
-    let request = Request::get(format!("/ues/{supi}/location"), "lmf", &format!("locate/{supi}"))
+    let segment = path_segment(supi);
+    let (path, question) = (format!("/ues/{segment}/location"), format!("locate/{segment}"));
+    let request = Request::get(path, "lmf", &question)
         .change(Method::POST, None)
         .or_say("no LMF is running")
         .within(TIMEOUT);

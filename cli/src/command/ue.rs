@@ -6,6 +6,7 @@ use crate::runtime;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use martlet::ue_history;
+use martlet_sbi::path_segment;
 
 /// Shows data of a UE.
 #[derive(Args)]
@@ -77,7 +78,7 @@ pub fn run(args: UeArgs) -> Result<()> {
 
 /// The latest events of a UE that a running core has recorded.
 async fn recorded(api: &Api, supi: &str, last: usize) -> Result<Vec<serde_json::Value>> {
-    let path = format!("/ues/{supi}/history?last={}", last.clamp(1, 1000));
+    let path = format!("/ues/{}/history?last={}", path_segment(supi), last.clamp(1, 1000));
     let history = api.get(&path).await?;
     let mut events = history["items"].as_array().cloned().unwrap_or_default();
     if events.is_empty() {

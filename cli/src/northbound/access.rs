@@ -1,11 +1,11 @@
 //! How the function reaches its core: in the same process, or over the sockets of the functions'
 //! processes.
+use super::backups::FileBackups;
 use super::configuration;
 use super::event_tail::EventTail;
 use super::further_upfs;
 use crate::oam_client::{self, Endpoint};
 use crate::reload::{self, Reloader};
-use martlet::backups;
 use martlet::config::{Config, database_name};
 use martlet::core::function_names;
 use martlet::exchange::{self, Format};
@@ -13,14 +13,14 @@ use martlet::pki::Certificate;
 use martlet::ue_history;
 use martlet_nf::AskSource;
 use martlet_nf::oam::StatusSource;
-use martlet_oam::backups::{Backup, RestorePreview, Restores, StagedRestore};
+use martlet_oam::backups::Backups;
 use martlet_oam::{
     AccessError, AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
     ImportedSubscribers,
 };
 use serde_json::{Value, json};
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -33,9 +33,15 @@ struct Files {
     config: Config,
     file: Option<PathBuf>,
     tail: EventTail,
+    backups: FileBackups,
 }
 
 impl Files {
+    fn new(config: &Config, file: Option<PathBuf>) -> Self {
+        let backups = FileBackups::new(config, file.clone());
+        Files { config: config.clone(), file, tail: EventTail::default(), backups }
+    }
+
     fn history_file(&self) -> Option<PathBuf> {
         self.config.oam.history.file(&self.config.udr.path, None)
     }
@@ -78,10 +84,6 @@ impl Files {
             .map_err(|error| AccessError::Refused { status: 400, detail: format!("{error:#}") })?;
         let lost = losses.fields().map(str::to_string).collect();
         Ok(ImportedSubscribers { subscribers, lost })
-    }
-
-    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
-        Ok(backups::copy(&self.config, self.file.as_deref(), folder, Some(by))?)
     }
 
     fn certificates(&self) -> Vec<Value> {
@@ -127,7 +129,7 @@ impl LocalAccess {
         asks: Vec<AskSource>,
         reloader: Arc<Mutex<Reloader>>,
     ) -> Self {
-        let files = Files { config: config.clone(), file, tail: EventTail::default() };
+        let files = Files::new(config, file);
         LocalAccess { core: Handle::current(), status, asks: Arc::new(asks), reloader, files }
     }
 }
@@ -186,32 +188,8 @@ impl CoreAccess for LocalAccess {
         self.files.read_subscribers(format, text)
     }
 
-    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
-        self.files.back_up(folder, by)
-    }
-
-    fn backups(&self) -> Result<Vec<Backup>, AccessError> {
-        Ok(backups::list(&self.files.config)?)
-    }
-
-    fn preview_restore(&self, folder: &Path) -> Result<RestorePreview, AccessError> {
-        Ok(backups::preview(&self.files.config, folder)?)
-    }
-
-    fn stage_restore(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError> {
-        Ok(backups::stage(&self.files.config, folder, by)?)
-    }
-
-    fn withdraw_restore(&self) -> Result<Option<StagedRestore>, AccessError> {
-        Ok(backups::withdraw(&self.files.config)?)
-    }
-
-    fn restores(&self) -> Result<Restores, AccessError> {
-        Ok(backups::state(&self.files.config)?)
-    }
-
-    fn restore_recorded(&self) -> Result<(), AccessError> {
-        Ok(backups::recorded(&self.files.config)?)
+    fn backups(&self) -> &dyn Backups {
+        &self.files.backups
     }
 
     fn configuration(&self) -> Result<Configuration, AccessError> {
@@ -267,7 +245,7 @@ pub struct SplitAccess {
 impl SplitAccess {
     /// Access over the sockets of the functions' processes.
     pub fn new(config: &Config, file: Option<PathBuf>) -> Self {
-        SplitAccess { files: Files { config: config.clone(), file, tail: EventTail::default() } }
+        SplitAccess { files: Files::new(config, file) }
     }
 
     fn endpoint(&self, function: &str) -> Endpoint {
@@ -350,32 +328,8 @@ impl CoreAccess for SplitAccess {
         self.files.read_subscribers(format, text)
     }
 
-    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
-        self.files.back_up(folder, by)
-    }
-
-    fn backups(&self) -> Result<Vec<Backup>, AccessError> {
-        Ok(backups::list(&self.files.config)?)
-    }
-
-    fn preview_restore(&self, folder: &Path) -> Result<RestorePreview, AccessError> {
-        Ok(backups::preview(&self.files.config, folder)?)
-    }
-
-    fn stage_restore(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError> {
-        Ok(backups::stage(&self.files.config, folder, by)?)
-    }
-
-    fn withdraw_restore(&self) -> Result<Option<StagedRestore>, AccessError> {
-        Ok(backups::withdraw(&self.files.config)?)
-    }
-
-    fn restores(&self) -> Result<Restores, AccessError> {
-        Ok(backups::state(&self.files.config)?)
-    }
-
-    fn restore_recorded(&self) -> Result<(), AccessError> {
-        Ok(backups::recorded(&self.files.config)?)
+    fn backups(&self) -> &dyn Backups {
+        &self.files.backups
     }
 
     fn configuration(&self) -> Result<Configuration, AccessError> {

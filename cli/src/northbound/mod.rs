@@ -1,6 +1,7 @@
 //! The function `oam`: the northbound API and the console. In one process it has a thread and a
 //! runtime of its own, so that its work takes no time of the core's thread.
 mod access;
+mod backups;
 mod configuration;
 mod edit;
 mod event_tail;

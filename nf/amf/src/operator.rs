@@ -90,7 +90,7 @@ pub(crate) fn answer(
     amf: &Arc<Amf>,
     question: &str,
 ) -> Option<BoxFuture<'static, Result<Value, Problem>>> {
-    let words: Vec<String> = question.strip_prefix("amf/")?.split('/').map(Into::into).collect();
+    let words = martlet_nf::oam::segments(question.strip_prefix("amf/")?);
     let amf = amf.clone();
     Some(Box::pin(async move {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

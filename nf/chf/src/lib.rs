@@ -165,7 +165,8 @@ impl NetworkFunction for Chf {
         self: &Arc<Self>,
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
-        let words: Vec<&str> = question.split('/').collect();
+        let words = martlet_nf::oam::segments(question);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (supi, left, version) = match words.as_slice() {
             ["charging"] => {
                 let shown = self.show(None);

@@ -137,7 +137,7 @@ impl NetworkFunction for Lmf {
             let points = self.points();
             return Some(Box::pin(std::future::ready(Ok(points))));
         }
-        let supi = question.strip_prefix("locate/")?.to_string();
+        let supi = martlet_sbi::segment_text(question.strip_prefix("locate/")?);
         let shared = self.shared.clone();
         Some(Box::pin(async move { shared.locate(&supi).await }))
     }

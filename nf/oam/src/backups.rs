@@ -1,5 +1,7 @@
 //! Backups, and the restore that the next start of the core carries out.
+use crate::access_error::AccessError;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use utoipa::ToSchema;
 
 /// A backup that the core has made.
@@ -143,7 +145,14 @@ pub struct LastRestore {
     /// Why it was not carried out, and the core has its old data; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Folder with the files that were replaced. It can be restored like a backup.
+    /// What to do about the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// Who has acknowledged the error, or withdrawn a restore after it: its alarm is not raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_by: Option<String>,
+    /// Folder with the files that were replaced. It can be restored like a backup, until later
+    /// restores have left three more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "/var/lib/martlet/martlet.db.restores/replaced-2026-11-25T17-00-00Z")]
     pub replaced: Option<String>,
@@ -166,4 +175,56 @@ pub struct Restores {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "/var/lib/martlet")]
     pub backup_folder: Option<String>,
+}
+
+/// The backups of a core, and their restores. All methods block.
+pub trait Backups: Send + Sync {
+    /// Copies databases, key and configuration into a new folder.
+    ///
+    /// # Errors
+    /// This core has no files, or they cannot be copied.
+    fn make(&self, folder: &Path, by: &str) -> Result<Backup, AccessError>;
+
+    /// The backups that [`Backups::make`] has made, the latest first.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    fn list(&self) -> Result<Vec<Backup>, AccessError>;
+
+    /// Checks a backup and compares it with the present state, without `changes_since`.
+    ///
+    /// # Errors
+    /// The backup cannot be restored.
+    fn preview(&self, folder: &Path) -> Result<RestorePreview, AccessError>;
+
+    /// Checks a backup and copies it, for the next start to restore it.
+    ///
+    /// # Errors
+    /// The backup cannot be restored, or another one is staged.
+    fn stage(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError>;
+
+    /// Withdraws the staged restore, and acknowledges an earlier one that failed; `None` if none is
+    /// staged.
+    ///
+    /// # Errors
+    /// Its files cannot be removed.
+    fn withdraw(&self, by: &str) -> Result<Option<StagedRestore>, AccessError>;
+
+    /// What is staged, and the result of the last restore.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn restores(&self) -> Result<Restores, AccessError>;
+
+    /// Notes that the audit log has the last restore.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn recorded(&self) -> Result<(), AccessError>;
+
+    /// Notes who has acknowledged that the last restore failed.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn acknowledge(&self, by: &str) -> Result<(), AccessError>;
 }

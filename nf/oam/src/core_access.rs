@@ -1,97 +1,14 @@
 //! What the function needs of the core that it belongs to.
-use crate::backups::{Backup, RestorePreview, Restores, StagedRestore};
-use crate::problem::Failure;
-use http::StatusCode;
+use crate::access_error::AccessError;
+use crate::backups::Backups;
 use martlet_store::Subscriber;
 use serde_json::Value;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 
 /// A future of [`CoreAccess`].
 pub type CoreFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Why the core did not do what was requested.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum AccessError {
-    /// No function of the core serves the request, or its process does not answer.
-    #[error("{0}")]
-    Unavailable(String),
-    /// The function refused.
-    #[error("{detail}")]
-    Refused {
-        /// HTTP status.
-        status: u16,
-        /// Why.
-        detail: String,
-    },
-    /// This core cannot do it.
-    #[error("{0}")]
-    Unsupported(String),
-    /// A backup cannot be made or restored.
-    #[error("{detail}")]
-    Backup {
-        /// HTTP status.
-        status: StatusCode,
-        /// The last part of the problem's type, and its title.
-        kind: (&'static str, &'static str),
-        /// What is wrong.
-        detail: String,
-        /// What to do.
-        remedy: String,
-        /// Whether the folder of the request is wrong.
-        is_folder: bool,
-    },
-    /// Values of a configuration are wrong.
-    #[error("{detail}")]
-    Invalid {
-        /// All errors, each with its line.
-        detail: String,
-        /// Each error that names a key: the key, and what is wrong.
-        fields: Vec<(String, String)>,
-    },
-}
-
-impl From<AccessError> for Failure {
-    fn from(error: AccessError) -> Self {
-        match error {
-            AccessError::Unavailable(detail) => Failure::unavailable(detail),
-            AccessError::Invalid { detail, fields } => Failure::fields(detail, fields),
-            AccessError::Backup { status, kind: (kind, title), detail, remedy, is_folder } => {
-                let failure = Failure::new(status, kind, title, detail).remedy(&remedy);
-                if is_folder { failure.at("folder") } else { failure }
-            }
-            AccessError::Refused { status: 404, detail } => Failure::not_found(detail),
-            AccessError::Refused { status: 400, detail } => {
-                Failure::new(StatusCode::BAD_REQUEST, "refused", "The core refused", detail)
-            }
-            AccessError::Refused { status: 409, detail } => Failure::conflict(detail),
-            AccessError::Refused { status: 501, detail } | AccessError::Unsupported(detail) => {
-                Failure::new(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "unsupported",
-                    "This core cannot do that",
-                    detail,
-                )
-            }
-            AccessError::Refused { status: 504, detail } => Failure::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "no-answer",
-                "The UE did not answer",
-                detail,
-            ),
-            AccessError::Refused { status: 400..=499, detail } => Failure::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "refused",
-                "The core refused",
-                detail,
-            ),
-            AccessError::Refused { detail, .. } => {
-                Failure::new(StatusCode::BAD_GATEWAY, "refused", "The core refused", detail)
-            }
-        }
-    }
-}
 
 /// The configuration file.
 #[derive(Debug, Clone, Default)]
@@ -172,47 +89,8 @@ pub trait CoreAccess: Send + Sync + 'static {
         text: &str,
     ) -> Result<ImportedSubscribers, AccessError>;
 
-    /// Copies databases, key and configuration into a new folder. Blocks.
-    ///
-    /// # Errors
-    /// This core has no files, or they cannot be copied.
-    fn back_up(&self, folder: &Path, by: &str) -> Result<Backup, AccessError>;
-
-    /// The backups that [`CoreAccess::back_up`] has made, the latest first. Blocks.
-    ///
-    /// # Errors
-    /// The list cannot be read.
-    fn backups(&self) -> Result<Vec<Backup>, AccessError>;
-
-    /// Checks a backup and compares it with the present state, without `changes_since`. Blocks.
-    ///
-    /// # Errors
-    /// The backup cannot be restored.
-    fn preview_restore(&self, folder: &Path) -> Result<RestorePreview, AccessError>;
-
-    /// Checks a backup and copies it, for the next start to restore it. Blocks.
-    ///
-    /// # Errors
-    /// The backup cannot be restored, or another one is staged.
-    fn stage_restore(&self, folder: &Path, by: &str) -> Result<StagedRestore, AccessError>;
-
-    /// Withdraws the staged restore; `None` if there is none. Blocks.
-    ///
-    /// # Errors
-    /// Its files cannot be removed.
-    fn withdraw_restore(&self) -> Result<Option<StagedRestore>, AccessError>;
-
-    /// What is staged, and the result of the last restore. Blocks.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn restores(&self) -> Result<Restores, AccessError>;
-
-    /// Notes that the audit log has the last restore. Blocks.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    fn restore_recorded(&self) -> Result<(), AccessError>;
+    /// Its backups and restores.
+    fn backups(&self) -> &dyn Backups;
 
     /// The configuration. Blocks.
     ///

@@ -27,6 +27,7 @@
 // An error is the answer that a caller gets, and is rare.
 #![allow(clippy::result_large_err)]
 
+mod access_error;
 pub mod accounts;
 pub mod api;
 pub mod audit;
@@ -62,10 +63,11 @@ mod subscriber_groups;
 mod throttle;
 pub mod traffic;
 
+pub use access_error::AccessError;
 pub use config::ApiConfig;
 pub use config_error::ConfigError;
 pub use core_access::{
-    AccessError, AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
+    AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
     ImportedSubscribers,
 };
 pub use state::{Oam, StartError};

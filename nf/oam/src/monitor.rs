@@ -1,5 +1,6 @@
 //! Figures of the core, alarms, and events from their differences. One poll serves all viewers.
 use crate::accounts;
+use crate::backups::LastRestore;
 use crate::core_status::of;
 use crate::traffic::{LineFigures, LineInterface, Sampler, Traffic, ip_of};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ const POINTS: usize = 300;
 const POOL_ALARM: f64 = 0.9;
 /// Days before the end of a certificate from which an alarm is raised.
 const CERTIFICATE_ALARM_DAYS: i64 = 30;
+
+/// Identity of the alarm of a restore that the start did not carry out.
+pub const RESTORE_FAILED: &str = "restore-failed";
 
 /// How serious an alarm is (ITU-T X.733).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -226,6 +230,8 @@ struct State {
     alarms: BTreeMap<String, Alarm>,
     /// gNBs that were there once, by identity.
     known_gnbs: BTreeMap<String, String>,
+    /// The last restore, if it failed and no user has acknowledged that.
+    failed_restore: Option<LastRestore>,
     sampler: Sampler,
 }
 
@@ -262,10 +268,19 @@ impl Monitor {
         if let Some(gnb) = id.strip_prefix("gnb-lost:") {
             state.known_gnbs.remove(gnb);
         }
+        if id == RESTORE_FAILED {
+            state.failed_restore = None;
+        }
         let alarm = state.alarms.get_mut(id)?;
         let before = alarm.clone();
         alarm.acknowledged_by = Some(by.to_string());
         Some((before, alarm.clone()))
+    }
+
+    /// Notes the last restore, whose failure is an alarm.
+    pub fn note_restore(&self, last: Option<LastRestore>) {
+        let is_open = |last: &LastRestore| last.error.is_some() && last.acknowledged_by.is_none();
+        self.state().failed_restore = last.filter(is_open);
     }
 
     /// Takes a status. Returns the events that it causes.
@@ -550,6 +565,16 @@ fn alarms(state: &State, status: &Value, now: &Overview, certificates: &[Value])
             "check the disk or the PostgreSQL server",
         );
     }
+    if let Some(failed) = &state.failed_restore {
+        let (folder, error) = (&failed.staged.folder, failed.error.as_deref().unwrap_or_default());
+        let remedy = failed.remedy.as_deref().unwrap_or("see the log of the start");
+        raise(
+            RESTORE_FAILED.into(),
+            Severity::Major,
+            format!("the restore of {folder} failed, and the core has its old data: {error}"),
+            &format!("{remedy}; then stage the restore again, or acknowledge the alarm"),
+        );
+    }
     for certificate in certificates {
         let days = certificate["days"].as_i64().unwrap_or(i64::MAX);
         let file = certificate["file"].as_str().unwrap_or_default();
@@ -611,6 +636,35 @@ mod tests {
         assert_eq!(monitor.overview().switch.map(|s| (s.sessions, s.moved_on)), Some((4, 6)));
         monitor.take(&with(false), &[]);
         assert_eq!(monitor.alarms()[0].id, "switch-lost");
+    }
+
+    #[test]
+    fn a_failed_restore_is_an_alarm_until_one_succeeds_or_it_is_acknowledged() {
+        let failed: LastRestore = serde_json::from_value(json!({
+            "staged": {"folder": "/b1", "made": 1, "subscribers": 2, "by": "eva", "staged": 3,
+                "files": []},
+            "at": 4, "error": "amf.db is damaged", "remedy": "use another backup",
+        }))
+        .unwrap();
+        let monitor = Monitor::default();
+        let raised = |last: &LastRestore| {
+            monitor.note_restore(Some(last.clone()));
+            monitor.take(&status(json!([]), 1), &[]);
+            monitor.alarms()
+        };
+        let alarm = raised(&failed).remove(0);
+        assert_eq!((alarm.id.as_str(), alarm.severity), (RESTORE_FAILED, Severity::Major));
+        assert!(alarm.what.contains("/b1") && alarm.what.contains("amf.db is damaged"));
+        assert!(alarm.remedy.starts_with("use another backup; "), "{}", alarm.remedy);
+        let succeeded = LastRestore { error: None, ..failed.clone() };
+        assert!(raised(&succeeded).is_empty());
+        assert_eq!(raised(&failed).len(), 1);
+        let acknowledged = LastRestore { acknowledged_by: Some("ida".into()), ..failed.clone() };
+        assert!(raised(&acknowledged).is_empty());
+        assert_eq!(raised(&failed).len(), 1);
+        monitor.acknowledge(RESTORE_FAILED, "ida").unwrap();
+        monitor.take(&status(json!([]), 1), &[]);
+        assert!(monitor.alarms().is_empty(), "it ends with the acknowledgement");
     }
 
     #[test]

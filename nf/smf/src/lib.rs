@@ -152,8 +152,8 @@ impl NetworkFunction for Smf {
             let supis = self.sessions.supis_of(address.parse().ok()?);
             return Some(Box::pin(std::future::ready(Ok(serde_json::json!(supis)))));
         }
-        let supi = question.strip_prefix("smf/sessions/")?;
-        let sessions = self.sessions.describe(supi);
+        let supi = martlet_sbi::segment_text(question.strip_prefix("smf/sessions/")?);
+        let sessions = self.sessions.describe(&supi);
         Some(Box::pin(std::future::ready(Ok(serde_json::json!(sessions)))))
     }
 

@@ -76,7 +76,7 @@ pub use patch::PatchError;
 pub use problem::{InvalidParam, Problem, ProblemDetails, TransportFailure};
 #[doc(hidden)]
 pub use query::invalid_query_parameter;
-pub use query::{Query, QueryParams, QueryValue, path_segment};
+pub use query::{Query, QueryParams, QueryValue, path_segment, segment_text};
 pub use reply::{Created, Reply, StatusReply};
 pub use router::{Exchange, Handler, PathParams, Route, Router, Tap};
 

@@ -162,6 +162,11 @@ pub fn path_segment(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The text of a segment of a path, as [`path_segment`] encodes it. Wrong escapes stay as they are.
+pub fn segment_text(segment: &str) -> String {
+    percent_decode(segment, false)
+}
+
 /// RFC 3986, 2.3.
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
@@ -217,13 +222,13 @@ mod tests {
     #[test]
     fn segments_stay_one_segment() {
         assert!(matches!(path_segment("imsi-001010000000001"), Cow::Borrowed(_)));
-        for text in ["nai-a/b@c.example", "nai-?x#y", "nai-%61", "nai-a b", "nai-\u{e9}"] {
+        for text in ["nai-a/b@c.example", "nai-?x#y", "nai-%61", "nai-a b", "nai-\u{e9}", "a+b"] {
             let segment = path_segment(text);
             assert!(
                 !segment.contains(['/', '?', '#', ' ', '@']) && segment.is_ascii(),
                 "{segment}"
             );
-            assert_eq!(percent_decode(&segment, false), text);
+            assert_eq!(segment_text(&segment), text);
         }
     }
 

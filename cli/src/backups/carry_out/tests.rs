@@ -1,6 +1,6 @@
 //! Restores that are interrupted, fail, or are not what was staged.
 use super::*;
-use crate::backups::{control_folder, copy, preview, stage, state, withdraw};
+use crate::backups::{acknowledge, control_folder, copy, preview, stage, state, withdraw};
 use martlet_store::{DatabaseUrl, Secret, Store, Subscriber, inspection};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -187,12 +187,71 @@ fn a_restore_that_fails_at_any_move_leaves_the_old_files() {
     }
 }
 
+/// A restore of copies that were damaged.
+fn fail(site: &Site) -> LastRestore {
+    stage(&site.config, &site.backup(), "eva").unwrap();
+    std::fs::write(site.control().join(COPIES).join("amf.db"), "damaged").unwrap();
+    carry_out(&site.config).unwrap().unwrap()
+}
+
+#[test]
+fn a_failed_restore_is_acknowledged_by_a_user_and_by_the_withdrawal_of_another() {
+    let site = Site::with_backup("acknowledged");
+    acknowledge(&site.config, "ida").unwrap();
+    assert_eq!(state(&site.config).unwrap().last, None, "nothing to acknowledge");
+    let acknowledged = || state(&site.config).unwrap().last.unwrap().acknowledged_by;
+    let last = fail(&site);
+    assert!(last.error.unwrap().contains("amf.db"));
+    assert!(last.remedy.unwrap().contains("backup"));
+    assert_eq!(acknowledged(), None);
+    acknowledge(&site.config, "ida").unwrap();
+    acknowledge(&site.config, "eva").unwrap();
+    assert_eq!(acknowledged().as_deref(), Some("ida"), "the first one stays");
+    fail(&site);
+    assert_eq!(acknowledged(), None, "another failure");
+    stage(&site.config, &site.backup(), "eva").unwrap();
+    assert_eq!(acknowledged(), None);
+    withdraw(&site.config, "eva").unwrap().unwrap();
+    assert_eq!(acknowledged().as_deref(), Some("eva"));
+    stage(&site.config, &site.backup(), "eva").unwrap();
+    carry_out(&site.config).unwrap().unwrap();
+    acknowledge(&site.config, "ida").unwrap();
+    assert_eq!(acknowledged(), None, "it did not fail");
+}
+
+#[test]
+fn the_replaced_files_of_the_last_three_restores_are_retained() {
+    let site = Site::with_backup("retained");
+    stage(&site.config, &site.backup(), "eva").unwrap();
+    let folder = |name: &str| site.control().join(format!("{REPLACED}{name}"));
+    // One of a clock that was ahead, and one with a file of the operator's.
+    let earlier = ["2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04", "2099-01-01"];
+    for name in earlier {
+        control(&site).created(&format!("{REPLACED}{name}")).unwrap();
+        for file in [SUBSCRIBERS, "subscribers.db-wal", "chf.db", KEY, MANIFEST] {
+            std::fs::write(folder(name).join(file), "old").unwrap();
+        }
+    }
+    std::fs::write(folder("2020-01-01").join("notes"), "mine").unwrap();
+    let last = carry_out(&site.config).unwrap().unwrap();
+    assert!(site.is_old(), "{last:?}");
+    assert!(Path::new(&last.replaced.unwrap()).is_dir());
+    let retained = earlier.map(|name| folder(name).exists());
+    assert_eq!(retained, [true, false, false, true, true]);
+    assert_eq!(std::fs::read_dir(folder("2020-01-01")).unwrap().count(), 1, "the notes");
+    assert!(folder("2020-01-04").join(SUBSCRIBERS).exists());
+}
+
+fn control(site: &Site) -> Folder {
+    open_control(&site.config, false).unwrap().unwrap()
+}
+
 #[test]
 fn a_withdrawn_restore_is_not_carried_out() {
     let site = Site::with_backup("withdrawn");
-    assert!(withdraw(&site.config).unwrap().is_none());
+    assert!(withdraw(&site.config, "eva").unwrap().is_none());
     stage(&site.config, &site.backup(), "eva").unwrap();
-    assert_eq!(withdraw(&site.config).unwrap().unwrap().by, "eva");
+    assert_eq!(withdraw(&site.config, "eva").unwrap().unwrap().by, "eva");
     assert!(carry_out(&site.config).unwrap().is_none());
     assert!(site.is_new());
 }

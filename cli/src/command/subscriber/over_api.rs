@@ -2,6 +2,7 @@
 use crate::api_client::Api;
 use anyhow::{Context, Result, bail, ensure};
 use hyper::Method;
+use martlet_sbi::path_segment;
 use martlet_store::{Secret, Subscriber};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -90,7 +91,7 @@ pub async fn change(
     written: &Written<'_>,
     change: impl Fn(&mut Subscriber) -> Result<()>,
 ) -> Result<bool> {
-    let path = format!("/subscribers/{supi}");
+    let path = format!("/subscribers/{}", path_segment(supi));
     for _ in 0..ATTEMPTS {
         let read = api.request(Method::GET, &path, &[], None).await?;
         ensure!(read.status != 404, "there is no subscriber {supi}");
@@ -150,7 +151,7 @@ pub async fn list(
 pub async fn remove(api: &Api, supis: &[String]) -> Result<u64> {
     let mut removed = 0;
     for supi in supis {
-        let (path, any) = (format!("/subscribers/{supi}"), [("if-match", "*")]);
+        let (path, any) = (format!("/subscribers/{}", path_segment(supi)), [("if-match", "*")]);
         let response = api.request(Method::DELETE, &path, &any, None).await?;
         if response.status == 404 {
             continue;

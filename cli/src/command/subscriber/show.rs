@@ -4,6 +4,7 @@ use super::values::supi;
 use crate::runtime;
 use anyhow::{Context, Result};
 use clap::Args;
+use martlet_sbi::path_segment;
 
 /// Arguments of `martlet subscriber show`.
 #[derive(Args)]
@@ -23,7 +24,8 @@ const HIDDEN: &str = "(hidden; --keys shows it)";
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let supi = supi(&args.supi);
     if let Some(api) = args.database.api()?.filter(|_| !args.keys) {
-        let mut value = runtime::block_on(api.get(&format!("/subscribers/{supi}")))?;
+        let mut value =
+            runtime::block_on(api.get(&format!("/subscribers/{}", path_segment(&supi))))?;
         value["key"] = HIDDEN.into();
         value["opc"] = HIDDEN.into();
         println!("{}", serde_json::to_string_pretty(&value)?);

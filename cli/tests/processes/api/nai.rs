@@ -13,9 +13,13 @@ fn longest_nai(user: &str) -> String {
 fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
     in_namespace(|| async {
         let site = api_site("api-nai")?;
+        let config = std::fs::read_to_string(site.config())?;
+        std::fs::write(site.config(), format!("{config}chf: {{ enabled: true }}\n"))?;
         let core = site.start(&[])?;
         let api = Caller::socket(&site);
-        let (first, second) = (longest_nai("sensor-1"), longest_nai("sensor-2"));
+        // The second one has what a path or a query has to encode (RFC 7542, 2.2).
+        let second = "sensor-2/a?b#c%2Fd+e\u{e9}";
+        let (first, second) = (longest_nai("sensor-1"), longest_nai(second));
         let body = |nai: &str| {
             let mut body = subscriber(1);
             body["supi"] = format!("nai-{nai}").into();
@@ -55,8 +59,27 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
         let beyond = format!("/ues?search=nai-{first}m");
         api.request("GET", &beyond, None)?.expect(400)?;
 
-        let path = format!("/ues/nai-{first}");
-        ensure!(api.get(&path)?["state"] == "registered, connected");
+        ensure!(api.get(&format!("/ues/nai-{first}"))?["state"] == "registered, connected");
+        let segment = martlet_sbi::path_segment(&both[1]).into_owned();
+        ensure!(api.get(&format!("/subscribers/{segment}"))?["supi"] == both[1]);
+        let path = format!("/ues/{segment}");
+        let shown = api.get(&path)?;
+        ensure!(shown["supi"] == both[1] && shown["state"] == "registered, connected", "{shown}");
+        ues[1].establish_pdu_session(martlet_ran::PduSessionRequest::default()).await?;
+        let sessions = api.get(&format!("{path}/sessions"))?;
+        ensure!(sessions.as_array().is_some_and(|all| all.len() == 1), "{sessions}");
+        let quota = Some(json!({"bytes": 1_000_000}));
+        let charging = format!("/charging/{segment}");
+        api.with("if-match", "*").request("PUT", &charging, quota)?.expect(200)?;
+        let account = api.get(&charging)?;
+        ensure!(account["accounts"][&both[1]]["left"].is_u64(), "{account}");
+        // The UE has no LPP: the AMF knows it, and the LMF refuses.
+        let located = tokio::task::spawn_blocking({
+            let (api, path) = (api.clone(), format!("{path}/location"));
+            move || api.post(&path, json!({}))
+        });
+        let located = located.await??;
+        ensure!(located.status != 400 && located.status != 404, "{located:?}");
         // Entries are written once a second.
         let give_up = Instant::now() + Duration::from_secs(10);
         loop {
@@ -67,10 +90,17 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
             ensure!(Instant::now() < give_up, "{history}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+        for arguments in [&["ue", &both[1], "history"][..], &["charging", &both[1]]] {
+            let mut command = std::process::Command::new(MARTLET);
+            let shown = command.args(arguments).arg("-c").arg(site.config()).output()?;
+            let text = String::from_utf8_lossy(&shown.stdout);
+            let error = String::from_utf8_lossy(&shown.stderr);
+            ensure!(shown.status.success() && text.contains("sensor-2/"), "{text}{error}");
+        }
         let recording = api.post(&format!("{path}/messages"), json!({"seconds": 1}))?;
         let recording = ended(&api, &recording.expect(202)?.body, Duration::from_secs(10))?;
         ensure!(recording["state"] == "succeeded", "{recording}");
-        let periodic = json!({"supi": both[0], "interval_s": 60, "seconds": 60});
+        let periodic = json!({"supi": both[1], "interval_s": 60, "seconds": 60});
         api.post("/location-requests", periodic)?.expect(201)?;
         let select = json!({"select": {"supis": both}, "add_groups": ["sensors"]});
         let changed = api.post("/subscriber-changes", select)?.expect(202)?.body;
@@ -81,7 +111,7 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
             move || api.post(&format!("{path}/release"), json!({}))
         });
         done.await??.expect(200)?;
-        let log = api.get(&format!("/audit?target=nai-{first}"))?;
+        let log = api.get(&format!("/audit?target={segment}"))?;
         let actions: Vec<_> = log["items"].as_array().into_iter().flatten().collect();
         for what in ["subscriber.create", "ue.record-messages", "ue.release"] {
             ensure!(actions.iter().any(|entry| entry["what"] == what), "no {what} in {log}");

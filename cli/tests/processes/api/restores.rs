@@ -305,6 +305,19 @@ fn a_restore_that_cannot_be_carried_out_leaves_the_data_and_is_reported() {
         let restores = api.get("/restores")?;
         ensure!(restores["staged"].is_null(), "{restores}");
         ensure!(restores["last"]["error"].to_string().contains("amf.db"), "{restores}");
+        let alarms = api.get("/alarms")?;
+        let failed = alarms.as_array().into_iter().flatten().find(|a| a["id"] == "restore-failed");
+        let failed = failed.context("no alarm")?;
+        ensure!(failed["what"].to_string().contains("amf.db"), "{failed}");
+        ensure!(failed["remedy"].to_string().contains("stage the restore again"), "{failed}");
+        let acknowledged = api.post("/alarms/restore-failed/acknowledgement", json!({}))?;
+        let by = acknowledged.expect(200)?.body["acknowledged_by"].clone();
+        ensure!(api.get("/restores")?["last"]["acknowledged_by"] == by && by.is_string());
+        let give_up = Instant::now() + Duration::from_secs(10);
+        while api.get("/alarms")?.to_string().contains("restore-failed") {
+            ensure!(Instant::now() < give_up, "the alarm stays");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         let log = api.get("/audit?action=restore.fail")?;
         ensure!(log["items"][0]["after"]["error"].is_string(), "{log}");
         let text = std::fs::read_to_string(site.0.join("core.log"))?;

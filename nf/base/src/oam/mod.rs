@@ -9,7 +9,7 @@
 mod argument;
 mod token;
 
-pub use argument::{read_argument, write_argument};
+pub use argument::{read_argument, segments, write_argument};
 pub use token::Token;
 
 use crate::{AskSource, Ready};

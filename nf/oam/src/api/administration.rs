@@ -432,7 +432,7 @@ pub async fn audit(
     )
 )]
 pub async fn backups(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<Backup>>, Failure> {
-    Ok(Json(oam.core_blocking(|core| core.backups()).await??))
+    Ok(Json(oam.core_blocking(|core| core.backups().list()).await??))
 }
 
 /// Make a backup
@@ -463,7 +463,7 @@ pub async fn back_up(
         let begun = json!({"folder": target});
         shared.record(&by, "backup.create", &target, Value::Null, begun).await?;
         let name = by.name.clone();
-        let made = shared.core_blocking(move |core| core.back_up(&folder, &name)).await??;
+        let made = shared.core_blocking(move |core| core.backups().make(&folder, &name)).await??;
         Ok(json!(made))
     })?;
     Ok((StatusCode::ACCEPTED, Json(job)))

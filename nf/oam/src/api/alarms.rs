@@ -1,6 +1,6 @@
 //! Alarms.
 use crate::caller::Caller;
-use crate::monitor::Alarm;
+use crate::monitor::{Alarm, RESTORE_FAILED};
 use crate::poll;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
@@ -25,7 +25,7 @@ pub async fn list(State(oam): State<Arc<Oam>>) -> Json<Vec<Alarm>> {
 
 /// Acknowledge an alarm
 ///
-/// The alarm of a lost gNB ends with it.
+/// The alarm of a lost gNB, and that of a restore that failed, end with it.
 #[utoipa::path(
     post, path = "/alarms/{id}/acknowledgement", tag = "network",
     params(("id" = String, Path, example = "gnb-lost:00101-000001")),
@@ -40,6 +40,10 @@ pub async fn acknowledge(
     Path(id): Path<String>,
     caller: Caller,
 ) -> Result<Json<Alarm>, Failure> {
+    if id == RESTORE_FAILED {
+        let by = caller.name.clone();
+        oam.core_blocking(move |core| core.backups().acknowledge(&by)).await??;
+    }
     let alarms = oam.monitor.acknowledge(&id, &caller.name);
     let (before, after) =
         alarms.ok_or_else(|| Failure::not_found(format!("no alarm {id} is raised")))?;

@@ -1,6 +1,6 @@
 //! Functions: the whole status, the functions of the network, and draining.
+use crate::access_error::AccessError;
 use crate::caller::Caller;
-use crate::core_access::AccessError;
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;

@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use crate::location_requests::{LocationRequest, position};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
+use crate::resource_path::segment;
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -98,7 +99,7 @@ fn run(
                 _ = ticks.tick() => {}
                 () = tokio::time::sleep_until(end) => break,
             }
-            let located = shared.core.ask("lmf", format!("locate/{supi}")).await;
+            let located = shared.core.ask("lmf", format!("locate/{}", segment(&supi))).await;
             let outcome = match located {
                 Ok(location) => position(&location).ok_or_else(|| "no position".to_string()),
                 Err(error) => Err(error.to_string()),

@@ -51,7 +51,7 @@ pub(super) fn folder_of(text: &str, remedy: &str) -> Result<PathBuf, Failure> {
 /// Checks a backup, and compares it with the present state.
 async fn look(oam: &Arc<Oam>, folder: &str) -> Result<RestorePreview, Failure> {
     let folder = folder_of(folder, "write the folder of a backup")?;
-    let mut preview = oam.core_blocking(move |core| core.preview_restore(&folder)).await??;
+    let mut preview = oam.core_blocking(move |core| core.backups().preview(&folder)).await??;
     if let Some(position) = preview.audit.clone() {
         preview.changes_since = oam.store(move |store| Audit::since(store, &position)).await?;
     }
@@ -117,7 +117,7 @@ pub async fn stage(
         return Err(Failure::stale());
     }
     let (folder, by) = (PathBuf::from(&request.folder), caller.name.clone());
-    let staged = oam.core_blocking(move |core| core.stage_restore(&folder, &by)).await??;
+    let staged = oam.core_blocking(move |core| core.backups().stage(&folder, &by)).await??;
     let after = json!({"backup": staged, "preview": seen});
     oam.record(&caller, "restore.stage", &request.folder, Value::Null, after).await?;
     Ok((StatusCode::ACCEPTED, Json(staged)))
@@ -134,11 +134,13 @@ pub async fn stage(
     )
 )]
 pub async fn show(State(oam): State<Arc<Oam>>) -> Result<Response, Failure> {
-    let restores = oam.core_blocking(|core| core.restores()).await??;
+    let restores = oam.core_blocking(|core| core.backups().restores()).await??;
     Ok(page::tagged(&oam.tag(&json!(restores)), restores))
 }
 
 /// Withdraw the staged restore
+///
+/// The alarm of an earlier restore that failed ends with it.
 #[utoipa::path(
     delete, path = "/restores", tag = "administration",
     params(("If-Match" = Option<String>, Header, description = "the ETag that was read")),
@@ -156,9 +158,10 @@ pub async fn withdraw(
     headers: HeaderMap,
 ) -> Result<StatusCode, Failure> {
     let _alone = oam.restores.lock().await;
-    let restores = oam.core_blocking(|core| core.restores()).await??;
+    let restores = oam.core_blocking(|core| core.backups().restores()).await??;
     page::check_if_match(&headers, Some(&oam.tag(&json!(restores))))?;
-    let withdrawn = oam.core_blocking(|core| core.withdraw_restore()).await??;
+    let by = caller.name.clone();
+    let withdrawn = oam.core_blocking(move |core| core.backups().withdraw(&by)).await??;
     let withdrawn = withdrawn.ok_or_else(|| Failure::not_found("no restore is staged"))?;
     let folder = withdrawn.folder.clone();
     oam.record(&caller, "restore.withdraw", folder, json!(withdrawn), Value::Null).await?;
@@ -171,7 +174,7 @@ pub async fn withdraw(
 /// # Errors
 /// The store or the folder of restores cannot be written.
 pub fn record_last(oam: &Oam) -> Result<(), Failure> {
-    let Some(last) = oam.core.restores()?.last.filter(|last| !last.recorded) else {
+    let Some(last) = oam.core.backups().restores()?.last.filter(|last| !last.recorded) else {
         return Ok(());
     };
     let what = if last.error.is_none() { "restore.carry-out" } else { "restore.fail" };
@@ -184,5 +187,5 @@ pub fn record_last(oam: &Oam) -> Result<(), Failure> {
         after: json!(last),
     };
     oam.append_now(change)?;
-    Ok(oam.core.restore_recorded()?)
+    Ok(oam.core.backups().recorded()?)
 }

@@ -1,9 +1,10 @@
 //! UEs that the AMF knows, their history, sessions and position.
 use super::subscribers::check_supi;
+use crate::access_error::AccessError;
 use crate::caller::Caller;
-use crate::core_access::AccessError;
 use crate::page::{self, Order, Query};
 use crate::problem::{Failure, ProblemDetails};
+use crate::resource_path::segment;
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -226,7 +227,7 @@ pub async fn show(
     Path(supi): Path<String>,
 ) -> Result<Json<UeView>, Failure> {
     check_supi(&supi)?;
-    Ok(Json(read(oam.core.ask("amf", format!("amf/ue/{supi}")).await?)?))
+    Ok(Json(read(oam.core.ask("amf", format!("amf/ue/{}", segment(&supi))).await?)?))
 }
 
 /// Show the history of a UE
@@ -277,7 +278,7 @@ pub async fn sessions(
     Path(supi): Path<String>,
 ) -> Result<Json<Vec<SessionView>>, Failure> {
     check_supi(&supi)?;
-    let sessions = oam.core.ask("smf", format!("smf/sessions/{supi}")).await?;
+    let sessions = oam.core.ask("smf", format!("smf/sessions/{}", segment(&supi))).await?;
     let sessions = sessions.as_array().cloned().unwrap_or_default();
     let seids = |session: &Value| -> Vec<String> {
         let upfs = session["upfs"].as_array().into_iter().flatten();
@@ -317,7 +318,8 @@ async fn request(
     what: &'static str,
 ) -> Result<Json<Done>, Failure> {
     check_supi(supi)?;
-    let answer = oam.core.ask("amf", format!("amf/ue/{supi}/{question}")).await;
+    let question = format!("amf/ue/{}/{question}", segment(supi));
+    let answer = oam.core.ask("amf", question).await;
     let outcome = match &answer {
         Ok(done) => done.clone(),
         Err(error) => json!({"failed": error.to_string()}),
@@ -422,7 +424,8 @@ pub async fn locate(
     caller: Caller,
 ) -> Result<Json<Value>, Failure> {
     check_supi(&supi)?;
-    let position = oam.core.ask("lmf", format!("locate/{supi}")).await.map_err(not_located)?;
+    let position =
+        oam.core.ask("lmf", format!("locate/{}", segment(&supi))).await.map_err(not_located)?;
     // Whose position was asked for is recorded; the position is not.
     oam.record(&caller, "ue.locate", &supi, Value::Null, Value::Null).await?;
     Ok(Json(position))

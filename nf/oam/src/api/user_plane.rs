@@ -1,10 +1,11 @@
 //! The user plane: counters, drops, tables, traces and captures; and charging.
 use super::subscribers::check_supi;
+use crate::access_error::AccessError;
 use crate::caller::Caller;
-use crate::core_access::AccessError;
 use crate::jobs::{Job, Running};
 use crate::page::{self, Body};
 use crate::problem::{Failure, ProblemDetails};
+use crate::resource_path::segment;
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -369,7 +370,7 @@ pub async fn charging_of(
     Path(supi): Path<String>,
 ) -> Result<Response, Failure> {
     check_supi(&supi)?;
-    let shown = oam.core.ask("chf", format!("charging/{supi}")).await?;
+    let shown = oam.core.ask("chf", format!("charging/{}", segment(&supi))).await?;
     Ok(page::tagged(&version_of(&oam, &supi, &shown).1, shown))
 }
 
@@ -403,15 +404,15 @@ pub async fn set_charging(
     check_supi(&supi)?;
     let wanted = page::if_match(&headers)?;
     let bytes = quota.bytes.map_or("unlimited".to_string(), |bytes| bytes.to_string());
-    let before = oam.core.ask("chf", format!("charging/{supi}")).await?;
+    let before = oam.core.ask("chf", format!("charging/{}", segment(&supi))).await?;
     let (version, tag) = version_of(&oam, &supi, &before);
     if !page::matches(&wanted, &tag) {
         return Err(Failure::stale());
     }
     let question = match wanted.trim() {
-        "*" => format!("charging/{supi}/{bytes}"),
+        "*" => format!("charging/{}/{bytes}", segment(&supi)),
         // The CHF compares once more: another quota may be set since `before` was read.
-        _ => format!("charging/{supi}/{bytes}/{version}"),
+        _ => format!("charging/{}/{bytes}/{version}", segment(&supi)),
     };
     let after = oam.core.ask("chf", question).await.map_err(|error| match error {
         AccessError::Refused { status: 412, .. } => Failure::stale(),
