@@ -6,7 +6,7 @@ import { T } from "./text.js";
 
 // gNBs with a box of their own. The others share one.
 const SHOWN = 8;
-// Lines of a box with a place for their figure.
+// Figures of the lines of a box that have a place.
 const LABELLED = 2;
 // Bits per second from which a line is wider.
 const LOADS = [0, 1e6, 1e8, 1e9];
@@ -14,6 +14,16 @@ const LOADS = [0, 1e6, 1e8, 1e9];
 const sum = (lines) => ({ up: lines.reduce((n, line) => n + line.uplink_bps, 0), down: lines.reduce((n, line) => n + line.downlink_bps, 0) });
 const figure = ({ up, down }) => `↑ ${shortRate(up)} ↓ ${shortRate(down)}`;
 const loadOf = ({ up, down }) => LOADS.filter((least) => up + down > least).length;
+
+// The figures of the lines of a box. Where there is no place for all, the last one is the sum of
+// the others.
+function figuresOf(lines) {
+  const known = lines.filter((line) => line.at).map((line) => line.at);
+  if (known.length <= LABELLED) return known.map(figure);
+  const shown = known.slice(0, LABELLED - 1); const others = known.slice(LABELLED - 1);
+  const whole = { up: others.reduce((n, at) => n + at.up, 0), down: others.reduce((n, at) => n + at.down, 0) };
+  return [...shown.map(figure), `${T.moreUpfs(others.length)} ${figure(whole)}`];
+}
 
 // The boxes of the access side: gNBs, the unhealthy ones first, and peers with throughput that no gNB
 // is known for.
@@ -66,8 +76,8 @@ export function picture(o) {
   const width = o.switch || o.lines.some((line) => line.interface === "n9") ? 150 : 190; const gap = (940 - 20 - width) / (columns.length - 1);
   const all = links(o, access, Boolean(o.switch));
   const rows = Math.max(2, ...columns.map((column) => column.nodes.length));
-  // A box with two lines needs the place of two figures.
-  const pitch = o.upfs.length > 1 ? 52 : 38;
+  // A box with two lines needs the place of two figures, and more lines cross at them.
+  const pitch = [38, 38, 52][o.upfs.length] ?? 64;
   const perRow = 6; const top = 40 + Math.ceil(functions.length / perRow) * 34; const low = top + 66;
   const middle = low + rows * pitch / 2; const height = low + rows * pitch + 16;
   const x = (c) => 10 + c * gap;
@@ -91,10 +101,11 @@ export function picture(o) {
         const from = y(c, line.from) + 14 + (atEnd ? 0 : shift); const to = y(c + 1, line.to) + 14 + (atEnd ? shift : 0);
         const load = line.at ? loadOf(line.at) : 0;
         drawn.push(h("path", { class: load ? `line busy load-${load}` : "line", d: `M${start} ${from} C ${start + bend * span} ${from}, ${start + bendToo * span} ${to}, ${x(c + 1)} ${to}` }));
-        if (!line.at || n >= LABELLED) return;
-        const own = y(atEnd ? c + 1 : c, box) + 14 + shift;
-        labels.push(h("text", { class: "rate on-line", x: atEnd ? x(c + 1) - 5 : start + 5, y: n === 0 ? own - 6 : own + 15, "text-anchor": atEnd ? "end" : "start" }, figure(line.at)));
       });
+      // The first figure is above the lines, the second one below them.
+      const own = y(atEnd ? c + 1 : c, box) + 14; const half = of.length > 1 ? 8 : 0;
+      figuresOf(of).forEach((text, n) => labels.push(h("text", { class: "rate on-line", x: atEnd ? x(c + 1) - 5 : start + 5,
+        y: n === 0 ? own - half - 6 : own + half + 15, "text-anchor": atEnd ? "end" : "start" }, text)));
     }
     const name = c === 0 ? T.n3 : last ? T.n6 : "";
     if (!name) return;

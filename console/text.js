@@ -97,6 +97,7 @@ export const T = {
   restoreStaged: "A restore waits for the next start of the core",
   restoreWaits: (folder, made, count) => `${folder}, made at ${made}, with ${count} subscribers. Start the core again to carry it out.`,
   restoreStagedBy: (by, at) => `Staged by ${by} at ${at}`, restoreWithdraw: "Withdraw the restore", restoreWithdrawn: "The restore is withdrawn.",
+  moreUpfs: (n) => `+${n} UPFs`,
   restoreLast: "Last restore", restoreDone: (at) => `Carried out at ${at}`, restoreFailed: (at) => `Not carried out at ${at}: the core has its old data`,
   restoreReplaced: "What was replaced", restoreWhy: "Why",
   certificates: "Certificates", validFor: (days) => `valid for ${days} days`, version: "Version",
