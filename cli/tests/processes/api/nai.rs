@@ -48,10 +48,10 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
             ues.push(ue);
         }
         // The AMF may have yet to take REGISTRATION COMPLETE.
-        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let give_up = Instant::now() + Duration::from_secs(10);
         while supis(&api, "/ues?limit=1&search=nai-sensor")? != both {
-            ensure!(std::time::Instant::now() < give_up, "{}", api.get("/ues")?);
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            ensure!(Instant::now() < give_up, "{}", api.get("/ues")?);
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         for search in [first.clone(), format!("nai-{first}")] {
             ensure!(supis(&api, &format!("/ues?limit=10&search={search}"))? == both[..1]);
@@ -90,12 +90,16 @@ fn a_subscriber_with_the_longest_nai_is_found_everywhere() {
             ensure!(Instant::now() < give_up, "{history}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        for arguments in [&["ue", &both[1], "history"][..], &["charging", &both[1]]] {
+        let commands = [
+            (&["ue", &both[1], "history"][..], "registered"),
+            (&["charging", &both[1]], "sensor-2/"),
+        ];
+        for (arguments, expected) in commands {
             let mut command = std::process::Command::new(MARTLET);
             let shown = command.args(arguments).arg("-c").arg(site.config()).output()?;
             let text = String::from_utf8_lossy(&shown.stdout);
             let error = String::from_utf8_lossy(&shown.stderr);
-            ensure!(shown.status.success() && text.contains("sensor-2/"), "{text}{error}");
+            ensure!(shown.status.success() && text.contains(expected), "{text}{error}");
         }
         let recording = api.post(&format!("{path}/messages"), json!({"seconds": 1}))?;
         let recording = ended(&api, &recording.expect(202)?.body, Duration::from_secs(10))?;
