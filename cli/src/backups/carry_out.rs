@@ -217,8 +217,13 @@ fn remove_old_replaced(config: &Config, control: &Folder, last: &str) -> Result<
     names.sort_unstable();
     let old = names.len().saturating_sub(RETAINED_REPLACED - 1);
     // One that cannot be removed, such as one with files of an operator, does not keep the others.
-    let removed = names[..old].iter().map(|name| remove_replaced(config, control, name));
-    removed.fold(Ok(()), |all, one| all.and(one))
+    let mut removed = Ok(());
+    for name in &names[..old] {
+        if let Err(error) = remove_replaced(config, control, name) {
+            removed = Err(error);
+        }
+    }
+    removed
 }
 
 /// Notes that a restore was not carried out, and removes it: a later start must not surprise with
