@@ -1,6 +1,7 @@
 // Sign-in, navigation and pages.
 import { beginSignIn, call, endSignIn, events, provider, session, signIn } from "./api.js";
 import { field, fill, h, say, showProblem } from "./dom.js";
+import { fromPath } from "./supi.js";
 import { T } from "./text.js";
 import { overview } from "./pages/overview.js";
 import { ues } from "./pages/ues.js";
@@ -83,8 +84,8 @@ async function show() {
   leave = [];
   if (!who) { drawHeader(); signInPage(failed); failed = null; return; }
   if (who.must_change_password) { drawHeader(); passwordPage(); return; }
-  const [name, ...rest] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
-  const page = PAGES[name] ? name : "overview";
+  const [name, ...rest] = location.hash.replace(/^#\//, "").split("/").map(fromPath);
+  const page = Object.hasOwn(PAGES, name) ? name : "overview";
   drawHeader(page);
   document.title = `${T.pages[page]} – ${T.title}`;
   fill(main, h("h1", {}, T.pages[page]));

@@ -18,3 +18,8 @@ export const shortOf = (supi) => supi.replace(/^(imsi|nai)-/, "");
 
 // A SUPI in a path of the API or in a link.
 export const inPath = (supi) => encodeURIComponent(supi);
+
+// The text of a segment of a link. A wrong escape, which a user may have typed, stays as it is.
+export function fromPath(segment) {
+  try { return decodeURIComponent(segment); } catch { return segment; }
+}

@@ -78,6 +78,8 @@ export const T = {
   difference: "Difference", users: "Users", role: "Role", addUser: "Add a user",
   firstPassword: "First password, which the user has to change", remove: "Remove",
   removeUser: "Remove the user", confirmUser: (name) => `Remove the user ${name}? Sessions and tokens of ${name} end.`,
+  removeToken: "Remove the token", confirmToken: (name, user) => `Remove the token ${name} of ${user}? Programs that use it are refused from now on.`,
+  removeRequest: "Remove the location request", confirmRequest: (supi) => `Remove the location request of ${supi}? It ends, and its positions are lost.`,
   tokens: "API tokens", addToken: "Make a token", days: "Days until it expires", scopes: "Scopes",
   tokenMade: "Copy the token now: it is not shown again.", audit: "Audit log", olderEntries: "Older entries", allEntries: (n) => `All ${n} entries are shown.`,
   intact: "The chain of hashes is intact.", notIntact: "The chain of hashes is broken: an entry was changed or removed.",

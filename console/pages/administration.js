@@ -65,7 +65,12 @@ async function tokens() {
   async function show() {
     const all = await get("/tokens");
     update(listed, table(T.tokens, [T.name, T.user, T.scopes, T.expires, ""], all.map((token) => [token.name, token.user, token.scopes.join(", "), time(token.expires),
-      h("button", { class: "danger", "aria-label": `${T.remove}: ${token.name}`, onclick: async () => { await call("DELETE", `/tokens/${token.id}`); show(); } }, T.remove)]), T.nothing, all.map((token) => token.id)));
+      h("button", { class: "danger", "aria-label": `${T.remove}: ${token.name}`, onclick: () => removed(token) }, T.remove)]), T.nothing, all.map((token) => token.id)));
+  }
+  async function removed(token) {
+    if (!await confirmed(T.removeToken, T.confirmToken(token.name, token.user))) return;
+    try { await call("DELETE", `/tokens/${token.id}`); } catch (error) { say(error.detail); }
+    await show();
   }
   const form = h("form", { onsubmit: async (event) => {
     event.preventDefault();

@@ -2,6 +2,7 @@
 // Tracks of periodic requests, their accuracy over time, cells and TRPs.
 import { call, get, post } from "../api.js";
 import { plot } from "../chart.js";
+import { confirmed } from "../confirm.js";
 import { conflict, field, fill, h, say, showProblem, table } from "../dom.js";
 import { placeLabels } from "../labels.js";
 import { position } from "./ues.js";
@@ -62,6 +63,9 @@ export async function map(at, [given], context) {
     drawList(); draw();
   }
   const act = async (method, path) => { try { await call(method, path, method === "POST" ? {} : undefined); } catch (error) { say(error.detail); } await load(); };
+  async function removed(one) {
+    if (await confirmed(T.removeRequest, T.confirmRequest(one.supi))) await act("DELETE", `/location-requests/${one.id}`);
+  }
   function drawList() {
     const named = (label, one) => ({ "aria-label": `${label}: ${one.supi}` });
     update(listed, table(T.requests, [T.supi, T.state, T.interval, T.positions, T.failures, T.lastAccuracy, ""], requests.map((one) => {
@@ -70,7 +74,7 @@ export async function map(at, [given], context) {
         last ? `${last.semi_major.toFixed(1)} m` : "–", h("div", { class: "buttons" },
           h("button", { ...named(T.showTrack, one), "aria-pressed": String(one.id === chosen), onclick: () => { chosen = one.id; drawList(); draw(); } }, T.showTrack),
           one.state === "running" && h("button", { ...named(T.stop, one), onclick: () => act("POST", `/location-requests/${one.id}/stop`) }, T.stop),
-          h("button", { class: "danger", ...named(T.remove, one), onclick: () => act("DELETE", `/location-requests/${one.id}`) }, T.remove))];
+          h("button", { class: "danger", ...named(T.remove, one), onclick: () => removed(one) }, T.remove))];
     }), T.nothing, requests.map((one) => one.id)));
   }
 

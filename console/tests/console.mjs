@@ -407,6 +407,13 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByLabel("Locate a UE").fill("sensor@plant.example");
   await page.getByRole("button", { name: "Locate", exact: true }).click();
   assert.equal((await ofLocation).ok(), false, "a UE that is not registered");
+  await page.getByRole("button", { name: "Remove: imsi-001010000000001" }).click();
+  const ofRequest = page.getByRole("dialog", { name: "Remove the location request", exact: true });
+  await ofRequest.getByText("Remove the location request of imsi-001010000000001?", { exact: false }).waitFor();
+  await ofRequest.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Remove: imsi-001010000000001" }).click();
+  await confirm("Remove the location request");
+  await page.getByRole("button", { name: "Remove: imsi-001010000000001" }).waitFor({ state: "detached" });
 
   step("a UE is found by its MSISDN");
   await please("change the MSISDN");
@@ -525,6 +532,12 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await tokens.getByText("Copy the token now").waitFor();
   await tokens.getByRole("cell", { name: "grafana", exact: true }).waitFor();
   await tokens.getByRole("button", { name: "Remove: grafana" }).click();
+  const ofToken = page.getByRole("dialog", { name: "Remove the token", exact: true });
+  await ofToken.getByText("Remove the token grafana of admin?", { exact: false }).waitFor();
+  await ofToken.getByRole("button", { name: "Cancel" }).click();
+  await tokens.getByRole("cell", { name: "grafana", exact: true }).waitFor();
+  await tokens.getByRole("button", { name: "Remove: grafana" }).click();
+  await confirm("Remove the token");
   await tokens.getByRole("cell", { name: "grafana", exact: true }).waitFor({ state: "detached" });
   assert.ok(await tokens.evaluate((section) => section.contains(document.activeElement)), "the focus of what is gone");
   await page.getByLabel("New folder on the core's machine").fill(await please("folder"));
