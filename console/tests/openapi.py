@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
 
 base, token, seconds, api_socket = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
@@ -122,9 +123,21 @@ def run_apart(folder):
     alone = settings(max_examples=REQUESTS, deadline=None, database=None, derandomize=True,
                      phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     of_ue = [path for path in document["paths"] if path.startswith("/ues/{supi}")]
+
+    def wait_for_ue():
+        """The last request may have deregistered the UE, which registers again after a while."""
+        until = time.monotonic() + LONGEST
+        while time.monotonic() < until:
+            if requests.get(f"{local}/ues", timeout=10).json()["items"]:
+                return
+            time.sleep(0.2)
+        sys.exit("the UE is not registered any more")
+
     for path in of_ue + list(APART):
         for method, operation in schema[path].items():
             statuses = collections.Counter()
+            wait_for_ue()
+            hooks.read.clear()
 
             @alone
             @given(case=operation.as_strategy())
