@@ -59,7 +59,7 @@ use procedures::positioning::nrppa_transport::NonUeSubscriptions;
 use procedures::registration::amf_reallocation;
 use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::Semaphore;
 use ue::tables::{Summary, Tables};
@@ -90,8 +90,6 @@ pub struct Amf {
     restorations: Semaphore,
     /// Subscriptions to UE events (TS 29.518, 5.3).
     event_subscriptions: EventSubscriptions,
-    /// Whether the UDM returns subscription data in its response to a subscription.
-    immediate_reports: AtomicBool,
     /// Subscription data that UEs have in common.
     subscriptions: shared_data::SharedSubscriptions,
     /// Answers of the NSSF that still hold.
@@ -141,7 +139,6 @@ impl Amf {
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
-            immediate_reports: AtomicBool::new(false),
             subscriptions: shared_data::SharedSubscriptions::default(),
             nssf_answers: nssf_answers::NssfAnswers::default(),
             nrppa_subscriptions: NonUeSubscriptions::default(),

@@ -182,7 +182,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let mut ue = Box::new(Ue::new(amf.clone(), handle.clone(), inbox, false));
     ue.set_started();
     persisted.take_over(&mut ue).ok()?;
-    ue.replace_previous_context().await;
+    amf.tables.claim_supi(ue.identity.supi.as_ref()?, &handle);
     ue.publish();
     ue.persist();
     tracing::info!(supi, "UE taken over from a failed AMF");
@@ -210,6 +210,4 @@ async fn report_serving_amf(ue: &mut Ue) {
         tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
         ue.registration.subscription = before;
     }
-    let subscribing = subscription_retrieval::subscribe(ue);
-    subscription_retrieval::subscribed(ue, subscribing).await;
 }

@@ -1,31 +1,23 @@
 //! Registration at the UDM and subscription retrieval (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
 //!
 //! ```text
-//! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Subscribe with an immediate report (concurrent)
-//! ```
-//!
-//! With a UDM that is not known to report immediately (TS 29.503, 6.1.8):
-//!
-//! ```text
 //! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get (concurrent)
 //! AMF -> UDM  Nudm_SDM_Subscribe, concurrent with what follows
 //! ```
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::GmmCause;
-use martlet_sbi::{Created, Problem, path_segment, trace};
+use martlet_sbi::{Problem, path_segment, trace};
 use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
 use martlet_sbi_api::nudm_sdm::{
-    DataSetName, DataSetsQuery, IMMEDIATE_REPORT, SdmSubscription, SubscriptionDataSets,
+    DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets,
 };
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::task::JoinHandle;
 
-/// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows, which does
-/// nothing if this has subscribed, too.
+/// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
     let before = ue
@@ -33,15 +25,9 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
         .subscription
         .take()
         .and_then(|subscription| subscription.sdm_subscription.clone());
-    let (registered, data) =
-        tokio::join!(register(ue, &supi, initial), data(ue, &supi, before.is_none()));
-    if let (Err(_), Ok((_, Some(id)))) = (&registered, &data) {
-        unsubscribe(ue, &supi, id.clone());
-    }
+    let (registered, data) = tokio::join!(register(ue, &supi, initial), read(ue, &supi));
     registered.map_err(|problem| refused(ue, &problem, "registration at the UDM failed"))?;
     let data = data.map_err(|problem| refused(ue, &problem, "subscription data request failed"))?;
-    let (data, subscribed) = data;
-    let before = before.or(subscribed);
     let Some(access) = data.am_data else {
         return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed));
     };
@@ -69,47 +55,6 @@ async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
     ue.amf.uecm(supi).await?.registration_3gpp(supi, registration).await.map(|_| ())
 }
 
-/// Access and mobility data and SMF selection data. Subscribes to their changes, too, if the UDM
-/// does both in one request; then returns the identity of the subscription.
-async fn data(
-    ue: &Ue,
-    supi: &Supi,
-    subscribes: bool,
-) -> Result<(SubscriptionDataSets, Option<String>), Problem> {
-    let has_reports = &ue.amf.immediate_reports;
-    if !subscribes || !has_reports.load(Ordering::Relaxed) {
-        return Ok((read(ue, supi).await?, None));
-    }
-    let mut subscription = new_subscription(ue, supi);
-    subscription.immediate_report = Some(true);
-    let made = async { ue.amf.sdm(supi).await?.subscribe(supi, subscription).await };
-    match made.await {
-        Ok(created) => {
-            let (id, report) = identity_and_report(created);
-            if let Some(report) = report.filter(|report| report.am_data.is_some()) {
-                return Ok((report, id));
-            }
-            has_reports.store(false, Ordering::Relaxed);
-            Ok((read(ue, supi).await?, id))
-        }
-        // The UDM has no subscriber, or is away.
-        Err(problem) if problem.status() == 404 || problem.transport.is_some() => Err(problem),
-        // Not to subscribe does not affect the registration.
-        Err(_) => Ok((read(ue, supi).await?, None)),
-    }
-}
-
-/// Ends a subscription, in the background.
-fn unsubscribe(ue: &Ue, supi: &Supi, id: String) {
-    let (amf, supi) = (ue.amf.clone(), supi.clone());
-    trace::spawn(trace::Origin::here(), async move {
-        let ended = async { amf.sdm(&supi).await?.unsubscribe(&supi, &id).await };
-        if let Err(problem) = ended.await {
-            tracing::debug!(%supi, %problem, "SDM subscription not ended");
-        }
-    });
-}
-
 /// Access and mobility data and SMF selection data in one Nudm_SDM_Get.
 async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
     let plmn = plmn_to_sbi(ue.guami().plmn);
@@ -119,33 +64,6 @@ async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
         ..Default::default()
     };
     ue.amf.sdm(supi).await?.get_data_sets(supi, query).await
-}
-
-/// The subscription to changes of what the AMF reads.
-fn new_subscription(ue: &Ue, supi: &Supi) -> SdmSubscription {
-    let root = ue.amf.context.api_root();
-    let segment = path_segment(supi);
-    let mut subscription = SdmSubscription::new(
-        ue.amf.instance_id.clone(),
-        format!("{root}/namf-callback/v1/sdm-change/{segment}"),
-        vec![
-            format!("nudm-sdm/v2/{segment}/am-data"),
-            format!("nudm-sdm/v2/{segment}/smf-select-data"),
-        ],
-    );
-    subscription.implicit_unsubscribe = Some(true);
-    subscription.plmn_id = Some(plmn_to_sbi(ue.guami().plmn));
-    subscription.supported_features = Some(IMMEDIATE_REPORT.into());
-    subscription
-}
-
-/// The identity of a subscription that was made, and the data in the response.
-fn identity_and_report(
-    created: Created<SdmSubscription>,
-) -> (Option<String>, Option<SubscriptionDataSets>) {
-    let id = created.body.subscription_id;
-    let id = id.or_else(|| created.location.rsplit('/').next().map(str::to_string));
-    (id.filter(|id| !id.is_empty()), created.body.report)
 }
 
 /// A Nudm_SDM_Subscribe in progress.
@@ -160,15 +78,26 @@ pub(crate) fn subscribe(ue: &Ue) -> Option<Subscribing> {
     if subscription.sdm_subscription.is_some() {
         return None;
     }
-    let subscription = new_subscription(ue, &supi);
+    let root = ue.amf.context.api_root();
+    let segment = path_segment(&supi);
+    let mut subscription = SdmSubscription::new(
+        ue.amf.instance_id.clone(),
+        format!("{root}/namf-callback/v1/sdm-change/{segment}"),
+        vec![
+            format!("nudm-sdm/v2/{segment}/am-data"),
+            format!("nudm-sdm/v2/{segment}/smf-select-data"),
+        ],
+    );
+    subscription.implicit_unsubscribe = Some(true);
+    subscription.plmn_id = Some(plmn_to_sbi(ue.guami().plmn));
     let (amf, gnb) = (ue.amf.clone(), ue.gnb());
     Some(Subscribing(trace::spawn(trace::Origin::here(), async move {
         let made = async { amf.sdm(&supi).await?.subscribe(&supi, subscription).await };
         match made.await {
             Ok(created) => {
-                let has_reports = created.body.supports_immediate_report();
-                amf.immediate_reports.store(has_reports, Ordering::Relaxed);
-                identity_and_report(created).0
+                let id = created.body.subscription_id;
+                id.or_else(|| created.location.rsplit('/').next().map(str::to_string))
+                    .filter(|id| !id.is_empty())
             }
             Err(problem) => {
                 tracing::warn!(%supi, gnb, %problem, "SDM subscription failed");
