@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use martlet::config::Config;
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub const NRF: Function = Function {
     name: "nrf",
@@ -51,7 +52,9 @@ impl CoreOfNrf {
         sbi: &str,
         change: impl FnOnce(&mut Config, &Path),
     ) -> Result<Self> {
-        let name = format!("martlet-free5gc-nrf-{}", std::process::id());
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("martlet-free5gc-nrf-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder)?;
         let database = mongodb::start(database, &folder).await?;
