@@ -2,16 +2,16 @@
 use crate::Udm;
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_sbi::{Created, Problem, path_segment};
+use martlet_sbi_api::TextList;
 use martlet_sbi_api::common::PlmnId;
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, AcknowledgeInfo, AmDataQuery, AmfInfo, DataSetName,
-    DataSetsQuery, IMMEDIATE_REPORT, IdTranslationQuery, IdTranslationResult, Nssai, PduSession,
-    PlmnQuery, SdmSubscription, SmDataQuery, SmSubsData, SmfSelectionSubscriptionData,
-    SubscriptionDataSets, UdmSubscriberDataManagement, UeContextInAmfData, UeContextInSmfData,
+    DataSetsQuery, IdTranslationQuery, IdTranslationResult, Nssai, PduSession, PlmnQuery,
+    SdmSubscription, SmDataQuery, SmSubsData, SmfSelectionSubscriptionData, SubscriptionDataSets,
+    UdmSubscriberDataManagement, UeContextInAmfData, UeContextInSmfData,
 };
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_dr::{self, FieldsQuery, ProvisionedDataQuery, ProvisionedDataSets};
-use martlet_sbi_api::{Json, TextList};
 use std::collections::BTreeMap;
 
 /// MCC and MNC as in the UDR's paths.
@@ -153,19 +153,8 @@ impl UdmSubscriberDataManagement for Udm {
         if !body.callback_reference.is_empty() {
             self.context.check_callback(&body.callback_reference).await?;
         }
-        let mut body = body;
-        body.report = None;
-        // Before the subscription: without the data there is none.
-        let report = match body.immediate_report.take() {
-            Some(true) => Some(self.immediate_report(ue_id, &body).await?),
-            _ => None,
-        };
-        // Features that both support (TS 29.500, 6.6.2).
-        let has_reports = body.supports_immediate_report();
         let created = self.udr(ue_id).await?.create_sdm_subscriptions(ue_id, body).await?;
         let mut body = created.body;
-        body.supported_features = has_reports.then(|| IMMEDIATE_REPORT.into());
-        body.report = report;
         let id = body
             .subscription_id
             .clone()
@@ -218,38 +207,7 @@ impl UdmSubscriberDataManagement for Udm {
 const REGISTRATION_DATA_SETS: [(DataSetName, &str); 2] =
     [(DataSetName::Am, "AM"), (DataSetName::SmfSel, "SMF_SEL")];
 
-/// The data set of a monitored resource, such as `nudm-sdm/v2/imsi-…/am-data`.
-fn data_set_of(uri: &str) -> Option<DataSetName> {
-    let path = uri.split('?').next().unwrap_or_default();
-    match path.trim_end_matches('/').rsplit('/').next()? {
-        "am-data" => Some(DataSetName::Am),
-        "smf-select-data" => Some(DataSetName::SmfSel),
-        "sm-data" => Some(DataSetName::Sm),
-        "ue-context-in-amf-data" => Some(DataSetName::UecAmf),
-        "ue-context-in-smf-data" => Some(DataSetName::UecSmf),
-        _ => None,
-    }
-}
-
 impl Udm {
-    /// The data that a subscription monitors.
-    async fn immediate_report(
-        &self,
-        ue_id: &str,
-        subscription: &SdmSubscription,
-    ) -> Result<SubscriptionDataSets, Problem> {
-        let monitored = &subscription.monitored_resource_uris;
-        let names = monitored.iter().filter_map(|uri| data_set_of(uri)).collect();
-        let query = DataSetsQuery {
-            dataset_names: Some(TextList(names)),
-            plmn_id: subscription.plmn_id.clone().map(|plmn| Json(plmn.into())),
-            single_nssai: subscription.single_nssai.map(Json),
-            dnn: subscription.dnn.clone(),
-            ..Default::default()
-        };
-        self.get_data_sets(ue_id, query).await
-    }
-
     /// The data sets that an AMF requests with each registration, in one request to the UDR. None
     /// if not all are requested, or if the UDR only supports requests one by one.
     async fn provisioned(

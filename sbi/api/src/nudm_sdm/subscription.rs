@@ -180,9 +180,6 @@ impl IdTranslationResult {
     }
 }
 
-/// The supported features of who supports [`SdmSubscription::immediate_report`] (TS 29.503, 6.1.8).
-pub const IMMEDIATE_REPORT: &str = "2";
-
 /// A subscription to changes of subscription data (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
@@ -242,13 +239,6 @@ impl SdmSubscription {
             supported_features: None,
             unique_subscription: None,
         }
-    }
-
-    /// Whether the supported features include feature 2, ImmediateReport (TS 29.503, 6.1.8).
-    pub fn supports_immediate_report(&self) -> bool {
-        // The last hexadecimal digit has features 1 to 4 (TS 29.571, 5.2.2).
-        let last = self.supported_features.as_ref().and_then(|text| text.chars().last());
-        last.and_then(|digit| digit.to_digit(16)).is_some_and(|digit| digit & 0b10 != 0)
     }
 }
 
