@@ -29,11 +29,13 @@ async fn with_session(gnb: &Gnb, n: u64) -> Result<(Arc<Ue>, Ipv4Addr)> {
 
 /// Sends 20 packets per second until it is aborted.
 async fn send(ue: Arc<Ue>, from: Ipv4Addr) {
+    // An interval makes up for what a busy machine delays.
+    let mut interval = tokio::time::interval(Duration::from_millis(50));
     for sequence in 0.. {
+        interval.tick().await;
         if ue.send_ip(1, ping(from, GATEWAY, sequence)).await.is_err() {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
