@@ -11,7 +11,7 @@
 use super::folder::Folder;
 use super::manifest::{MANIFEST, Manifest};
 use super::staging::{
-    CARRYING_OUT, COPIES, LAST, STAGED, copy_names, open_control, owners, remove_copies,
+    CARRYING_OUT, COPIES, LAST, STAGED, open_control, owners, remove_copies, remove_files,
 };
 use super::{BackupError, KEY, SUBSCRIBERS, Target, databases, now, targets};
 use crate::config::Config;
@@ -114,15 +114,8 @@ fn carry_out_with(
         control.remove_folder(&progress.replaced, &[MANIFEST, KEY])?;
     }
     let replaced = control.file(&progress.replaced).display().to_string();
-    let last = LastRestore {
-        staged: progress.staged,
-        at: now(),
-        error: None,
-        remedy: None,
-        acknowledged_by: None,
-        replaced: has_old.then_some(replaced),
-        recorded: false,
-    };
+    let replaced = has_old.then_some(replaced);
+    let last = LastRestore { replaced, ..LastRestore::new(progress.staged, now()) };
     control.write_json(LAST, &last)?;
     control.remove(STAGED)?;
     control.remove(CARRYING_OUT)?;
@@ -196,17 +189,10 @@ fn given_up(
     progress: InProgress,
     error: &BackupError,
 ) -> LastRestore {
-    if let Err(error) = remove_replaced(config, control, &progress.replaced) {
+    if let Err(error) = remove_files(control, config, &progress.replaced) {
         tracing::warn!(%error, "folder of the restore not removed");
     }
     failed(config, control, progress.staged, error)
-}
-
-/// Removes a folder with replaced files. One with other files stays.
-fn remove_replaced(config: &Config, control: &Folder, name: &str) -> Result<(), BackupError> {
-    let names = copy_names(&targets(config)?);
-    let names: Vec<&str> = names.iter().map(String::as_str).chain([MANIFEST]).collect();
-    control.remove_folder(name, &names)
 }
 
 /// Removes the folders of earlier restores, except the latest ones by their names. That of the last
@@ -219,7 +205,7 @@ fn remove_old_replaced(config: &Config, control: &Folder, last: &str) -> Result<
     // One that cannot be removed, such as one with files of an operator, does not keep the others.
     let mut removed = Ok(());
     for name in &names[..old] {
-        if let Err(error) = remove_replaced(config, control, name) {
+        if let Err(error) = remove_files(control, config, name) {
             removed = Err(error);
         }
     }
@@ -239,13 +225,9 @@ fn failed(
         "restore not carried out, starting with the old data"
     );
     let last = LastRestore {
-        staged,
-        at: now(),
         error: Some(error.to_string()),
         remedy: Some(error.remedy().to_string()),
-        acknowledged_by: None,
-        replaced: None,
-        recorded: false,
+        ..LastRestore::new(staged, now())
     };
     let noted = control
         .write_json(LAST, &last)

@@ -1,6 +1,7 @@
 //! The control folder: stages a restore, withdraws it, and shows what became of it.
 use super::check::{Checked, check_staged, key_of};
 use super::folder::Folder;
+use super::manifest::MANIFEST;
 use super::{BackupError, KEY, Target, databases, now, targets, with_end};
 use crate::config::Config;
 use martlet_oam::backups::{LastRestore, RestoredKey, Restores, StagedFile, StagedRestore};
@@ -49,15 +50,25 @@ pub(super) fn open_control(config: &Config, create: bool) -> Result<Option<Folde
 }
 
 /// Names that the folder of copies may have.
-pub(super) fn copy_names(targets: &[Target]) -> Vec<String> {
+fn copy_names(targets: &[Target]) -> Vec<String> {
     let ends = || [""].into_iter().chain(JOURNALS);
     let all = targets.iter().flat_map(|target| ends().map(|end| format!("{}{end}", target.name)));
     all.collect()
 }
 
 pub(super) fn remove_copies(control: &Folder, config: &Config) -> Result<(), BackupError> {
+    remove_files(control, config, COPIES)
+}
+
+/// Removes a folder with files of a backup. One with other files stays.
+pub(super) fn remove_files(
+    control: &Folder,
+    config: &Config,
+    folder: &str,
+) -> Result<(), BackupError> {
     let names = copy_names(&targets(config)?);
-    control.remove_folder(COPIES, &names.iter().map(String::as_str).collect::<Vec<_>>())
+    let names: Vec<&str> = names.iter().map(String::as_str).chain([MANIFEST]).collect();
+    control.remove_folder(folder, &names)
 }
 
 /// Stages the restore of a backup: copies its files, and checks the copies. The next start carries
@@ -210,7 +221,6 @@ pub fn acknowledge(config: &Config, by: &str) -> Result<(), BackupError> {
 
 fn acknowledge_in(control: &Folder, by: &str) -> Result<(), BackupError> {
     let last = control.read_json::<LastRestore>(LAST)?;
-    let is_open = |last: &LastRestore| last.error.is_some() && last.acknowledged_by.is_none();
-    let Some(last) = last.filter(is_open) else { return Ok(()) };
+    let Some(last) = last.filter(LastRestore::is_open_failure) else { return Ok(()) };
     control.write_json(LAST, &LastRestore { acknowledged_by: Some(by.into()), ..last })
 }

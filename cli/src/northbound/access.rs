@@ -1,6 +1,5 @@
 //! How the function reaches its core: in the same process, or over the sockets of the functions'
 //! processes.
-use super::backups::FileBackups;
 use super::configuration;
 use super::event_tail::EventTail;
 use super::further_upfs;
@@ -29,17 +28,15 @@ use tokio::runtime::Handle;
 const ASK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Files and commands, which are the same for both kinds of core.
-struct Files {
-    config: Config,
-    file: Option<PathBuf>,
+pub(super) struct Files {
+    pub(super) config: Config,
+    pub(super) file: Option<PathBuf>,
     tail: EventTail,
-    backups: FileBackups,
 }
 
 impl Files {
     fn new(config: &Config, file: Option<PathBuf>) -> Self {
-        let backups = FileBackups::new(config, file.clone());
-        Files { config: config.clone(), file, tail: EventTail::default(), backups }
+        Files { config: config.clone(), file, tail: EventTail::default() }
     }
 
     fn history_file(&self) -> Option<PathBuf> {
@@ -189,7 +186,7 @@ impl CoreAccess for LocalAccess {
     }
 
     fn backups(&self) -> &dyn Backups {
-        &self.files.backups
+        &self.files
     }
 
     fn configuration(&self) -> Result<Configuration, AccessError> {
@@ -329,7 +326,7 @@ impl CoreAccess for SplitAccess {
     }
 
     fn backups(&self) -> &dyn Backups {
-        &self.files.backups
+        &self.files
     }
 
     fn configuration(&self) -> Result<Configuration, AccessError> {

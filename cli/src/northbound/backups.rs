@@ -1,24 +1,11 @@
 //! Backups and restores of a core with files, in one process or in several.
+use super::access::Files;
 use martlet::backups;
-use martlet::config::Config;
 use martlet_oam::AccessError;
 use martlet_oam::backups::{Backup, Backups, RestorePreview, Restores, StagedRestore};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The backups of the files that a configuration names.
-pub struct FileBackups {
-    config: Config,
-    file: Option<PathBuf>,
-}
-
-impl FileBackups {
-    /// Of a configuration, and the file that it was read from.
-    pub fn new(config: &Config, file: Option<PathBuf>) -> Self {
-        FileBackups { config: config.clone(), file }
-    }
-}
-
-impl Backups for FileBackups {
+impl Backups for Files {
     fn make(&self, folder: &Path, by: &str) -> Result<Backup, AccessError> {
         Ok(backups::copy(&self.config, self.file.as_deref(), folder, Some(by))?)
     }

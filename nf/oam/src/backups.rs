@@ -161,6 +161,19 @@ pub struct LastRestore {
     pub recorded: bool,
 }
 
+impl LastRestore {
+    /// A restore without errors, and without replaced files, at this time in seconds since 1970.
+    pub fn new(staged: StagedRestore, at: u64) -> LastRestore {
+        let (error, remedy, acknowledged_by, replaced) = (None, None, None, None);
+        LastRestore { staged, at, error, remedy, acknowledged_by, replaced, recorded: false }
+    }
+
+    /// Whether it failed, and no user has acknowledged that: it is an alarm.
+    pub fn is_open_failure(&self) -> bool {
+        self.error.is_some() && self.acknowledged_by.is_none()
+    }
+}
+
 /// What is staged, and the result of the last restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Restores {

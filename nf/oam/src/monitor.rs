@@ -279,8 +279,7 @@ impl Monitor {
 
     /// Notes the last restore, whose failure is an alarm.
     pub fn note_restore(&self, last: Option<LastRestore>) {
-        let is_open = |last: &LastRestore| last.error.is_some() && last.acknowledged_by.is_none();
-        self.state().failed_restore = last.filter(is_open);
+        self.state().failed_restore = last.filter(LastRestore::is_open_failure);
     }
 
     /// Takes a status. Returns the events that it causes.

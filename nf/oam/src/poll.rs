@@ -51,10 +51,6 @@ async fn poll(oam: &Oam, age: Duration) {
             oam.core_blocking(|core| core.certificates()).await.unwrap_or_default();
         polled.certificates_at = Some(Instant::now());
     }
-    // Where it cannot be read, the last state stays.
-    if let Ok(Ok(restores)) = oam.core_blocking(|core| core.backups().restores()).await {
-        oam.monitor.note_restore(restores.last);
-    }
     let status = oam.core.status().await;
     for (kind, event) in oam.monitor.take(&status, &polled.certificates) {
         oam.events.push(kind, &event);

@@ -163,20 +163,23 @@ pub async fn withdraw(
     let by = caller.name.clone();
     let withdrawn = oam.core_blocking(move |core| core.backups().withdraw(&by)).await??;
     let withdrawn = withdrawn.ok_or_else(|| Failure::not_found("no restore is staged"))?;
+    oam.monitor.note_restore(None);
     let folder = withdrawn.folder.clone();
     oam.record(&caller, "restore.withdraw", folder, json!(withdrawn), Value::Null).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Records the restore that the start of the core has carried out, or could not, once. The entry
+/// Notes a last restore that failed, which is an alarm, and records the one that the start of the
+/// core has carried out, or could not, once. The entry
 /// follows those of the restored audit log. Blocks.
 ///
 /// # Errors
 /// The store or the folder of restores cannot be written.
 pub fn record_last(oam: &Oam) -> Result<(), Failure> {
-    let Some(last) = oam.core.backups().restores()?.last.filter(|last| !last.recorded) else {
-        return Ok(());
-    };
+    let last = oam.core.backups().restores()?.last;
+    // Only requests to this function change it while the core runs.
+    oam.monitor.note_restore(last.clone());
+    let Some(last) = last.filter(|last| !last.recorded) else { return Ok(()) };
     let what = if last.error.is_none() { "restore.carry-out" } else { "restore.fail" };
     let change = Change {
         who: last.staged.by.clone(),
