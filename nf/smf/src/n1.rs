@@ -16,6 +16,41 @@ impl EncodeError {
     }
 }
 
+/// A 5GSM message of the UE.
+#[derive(Debug)]
+pub struct Received {
+    /// PDU session identity.
+    pub id: u8,
+    /// Procedure transaction identity: 0 if unassigned, 255 if reserved.
+    pub pti: u8,
+    pub message: Nas5gsmMessage,
+}
+
+/// Reads a 5GSM message of the UE. A reserved PTI is no error here, since requests with one are
+/// rejected with #81 (TS 24.501, 7.3.1).
+///
+/// # Errors
+/// What the NAS decoder says, or that the message is of another protocol.
+pub fn decode(bytes: &[u8]) -> Result<Received, NasError> {
+    const PTI: usize = 2;
+    const RESERVED: u8 = 255;
+    let sent = bytes.get(PTI).copied().unwrap_or_default();
+    let decoded = if sent == RESERVED {
+        // The decoder refuses this PTI in every message.
+        let mut unassigned = bytes.to_vec();
+        unassigned[PTI] = 0;
+        Nas5gsMessage::decode(&unassigned)?
+    } else {
+        Nas5gsMessage::decode(bytes)?
+    };
+    match decoded {
+        Nas5gsMessage::Gsm(header, message) => {
+            Ok(Received { id: header.pdu_session_identity, pti: sent, message })
+        }
+        _ => Err(NasError::DecodingError("this is no 5GSM message".into())),
+    }
+}
+
 /// Content of a PDU SESSION ESTABLISHMENT ACCEPT.
 pub struct Accept<'a> {
     pub id: u8,
@@ -307,4 +342,32 @@ pub fn modification_reject(id: u8, pti: u8, cause: GsmCause, back_off: u32) -> V
 /// 5GSM STATUS.
 pub fn status(id: u8, pti: u8, cause: GsmCause) -> Vec<u8> {
     encode(Nas5gsMessage::new_5gsm(NasFGsmStatus::new(NasFGsmCause::from_cause(cause)), id, pti))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserved_pti_is_read_with_its_message() {
+        for pti in [0, 1, 254, 255] {
+            let rate = NasIntegrityProtectionMaximumDataRate::new(0xffff);
+            let request = NasPduSessionEstablishmentRequest::new(rate);
+            let bytes = Nas5gsMessage::new_5gsm(request, 5, pti).encode().unwrap();
+            let received = decode(&bytes).unwrap();
+            assert_eq!((received.id, received.pti), (5, pti));
+            assert!(matches!(received.message, Nas5gsmMessage::PduSessionEstablishmentRequest(_)));
+            let reject = reject(5, pti, GsmCause::InvalidPtiValue, 0);
+            assert_eq!(reject, [0x2e, 5, pti, 0xc3, 81]);
+        }
+    }
+
+    #[test]
+    fn other_protocols_and_short_messages_are_errors() {
+        // 5GMM STATUS, whose third octet is at the place of a PTI.
+        assert!(decode(&[0x7e, 0x00, 0x64, 111]).is_err());
+        assert!(decode(&[0x7e, 0x00, 0xff, 0x00]).is_err());
+        assert!(decode(&[0x2e, 0x05, 0xff]).is_err());
+        assert!(decode(&[]).is_err());
+    }
 }

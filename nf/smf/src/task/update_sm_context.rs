@@ -13,7 +13,7 @@ use crate::procedures::user_plane::{
 use crate::session::Session;
 use crate::session_event::UpdateResponse;
 use bytes::Bytes;
-use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage};
+use martlet_nas::{GsmCause, Nas5gsmMessage};
 use martlet_sbi::{ApiRoot, Multipart};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, UpCnxState};
@@ -83,11 +83,10 @@ fn change_amf(session: &mut Session, status_uri: &str) {
 
 /// Handles a 5GSM message of the UE (TS 24.501, 6.4 and 7).
 async fn handle_ue_message(session: &mut Session, message: &[u8]) -> (UpdateResponse, bool) {
-    let Ok(Nas5gsMessage::Gsm(header, message)) = Nas5gsMessage::decode(message) else {
+    let Ok(n1::Received { pti, message, .. }) = n1::decode(message) else {
         let status = n1::status(session.id, 0, GsmCause::SemanticallyIncorrectMessage);
         return (n1_response(status), true);
     };
-    let pti = header.procedure_transaction_identity;
     match message {
         Nas5gsmMessage::PduSessionReleaseRequest(_) => {
             (pdu_session_release::by_ue(session, pti).await, true)

@@ -4,18 +4,20 @@ use crate::registration::rejection::{mm, refused};
 use crate::session::pdu_session_establishment::session_of_type;
 use anyhow::ensure;
 use martlet::core::Sbi;
+use martlet_amf::CipheringName;
 use martlet_nas::{
     Nas5gsMessage, NasIntegrityProtectionMaximumDataRate, NasPduSessionEstablishmentRequest,
     PduSessionTypeValue,
 };
 use martlet_ran::ue::PduSessionRequest;
-use martlet_ran::{Gnb, Slice};
+use martlet_ran::{Gnb, Slice, UeEvent};
 use martlet_sbi_api::common::Snssai;
 use martlet_store::{SubscribedDnn, SubscribedSlice};
-use martlet_tests::{MetricDelta, TestCore, eventually, in_namespace, internet};
+use martlet_tests::{TestCore, eventually, in_namespace, internet};
 
 /// 5GSM causes (TS 24.501, 9.11.4.2).
 mod sm {
+    pub const INVALID_PTI: u8 = 81;
     pub const INSUFFICIENT_RESOURCES: u8 = 26;
     pub const IPV4_ONLY: u8 = 50;
 }
@@ -260,26 +262,35 @@ fn session_type_that_is_not_allowed_has_its_cause() {
     });
 }
 
-/// TS 24.501, 7.3.1: the SMF answers a request with an unassigned PTI by PDU SESSION ESTABLISHMENT
-/// REJECT #81, and the AMF does not return the message.
+/// TS 24.501, 7.3.1: the SMF answers a request with an unassigned or reserved PTI by PDU SESSION
+/// ESTABLISHMENT REJECT #81, and the AMF does not return the message.
 #[test]
 fn session_request_with_pti_0_is_rejected_by_the_smf() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start(Sbi::Http, |config| {
+            // The reject can be read.
+            config.amf.security.ciphering = vec![CipheringName::NEA0];
+        })
+        .await?;
         let gnb = core.gnb(1).await?;
         let ue = gnb.new_ue(core.ue_config(1))?;
         ue.register().await?;
-        let rejected = MetricDelta::of(
-            "martlet_amf_procedures_total",
-            &[("procedure", "pdu_session_establishment"), ("result", "rejected_by_smf")],
-        );
         for pti in [0, 255] {
-            let before = rejected.get();
+            let mut events = ue.subscribe().await?;
             let rate = NasIntegrityProtectionMaximumDataRate::new(0xffff);
             let request = NasPduSessionEstablishmentRequest::new(rate);
             ue.send_session_message(1, Nas5gsMessage::new_5gsm(request, 1, pti)).await?;
-            let counted = || (rejected.get() > before).then_some(());
-            eventually("the SMF's reject", counted, || rejected.get().to_string()).await?;
+            let reject = [0x2e, 1, pti, 0xc3, sm::INVALID_PTI];
+            let is_rejected = || {
+                std::iter::from_fn(|| events.try_recv().ok())
+                    .any(|event| {
+                        matches!(event, UeEvent::NasReceived(nas)
+                        if nas.windows(reject.len()).any(|part| part == reject))
+                    })
+                    .then_some(())
+            };
+            let state = || format!("no reject of PTI {pti}");
+            eventually("the SMF's reject", is_rejected, state).await?;
         }
         // A valid request succeeds.
         core.use_session_and_deregister(&ue).await?;

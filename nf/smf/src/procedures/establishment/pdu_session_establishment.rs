@@ -32,7 +32,7 @@ use crate::shared::Smf;
 use crate::up_security::UpSecurity;
 use crate::{metrics, n1};
 use martlet_nas::options::{Given, Requested};
-use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest};
+use martlet_nas::{GsmCause, Nas5gsmMessage, NasPduSessionEstablishmentRequest};
 use martlet_nf::Criteria;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
 use martlet_sbi_api::common::{
@@ -270,13 +270,11 @@ fn read_request(body: &Multipart<SmContextCreateData>, back_off: u32) -> Result<
     let wrong = |detail: &str| Problem::new(403, "N1_SM_ERROR").detail(detail);
     let part = body.json.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id));
     let bytes = part.ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("n1SmMsg"))?;
-    let message = Nas5gsMessage::decode(bytes).map_err(|e| wrong(&e.to_string()))?;
-    let Nas5gsMessage::Gsm(header, Nas5gsmMessage::PduSessionEstablishmentRequest(message)) =
-        message
-    else {
+    let n1::Received { id, pti, message } =
+        n1::decode(bytes).map_err(|error| wrong(&error.to_string()))?;
+    let Nas5gsmMessage::PduSessionEstablishmentRequest(message) = message else {
         return Err(wrong("the message is not a PDU SESSION ESTABLISHMENT REQUEST"));
     };
-    let (id, pti) = (header.pdu_session_identity, header.procedure_transaction_identity);
     if !(1..=15).contains(&id) || body.json.pdu_session_id.is_some_and(|in_body| in_body != id) {
         return Err(wrong("the PDU session identity is not 1 to 15, or differs from the AMF's"));
     }
