@@ -19,6 +19,7 @@ pub(crate) async fn run(ue: &mut Ue) {
         (nssai, access.and_then(|access| access.service_area_restriction.clone()))
     };
     let before = slices_and_areas(ue);
+    let known = ue.registration.subscription.clone();
     let outcome = subscription_retrieval::run(ue, false).await;
     if let Err(Stop::Reject(reject)) = &outcome
         && reject.cause == GmmCause::IllegalUe
@@ -28,6 +29,7 @@ pub(crate) async fn run(ue: &mut Ue) {
     }
     if let Err(stop) = outcome {
         tracing::warn!(supi = ue.label(), why = stop.label(), "changed subscription not read");
+        ue.registration.subscription = known;
         return;
     }
     let now = slices_and_areas(ue);
