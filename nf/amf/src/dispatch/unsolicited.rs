@@ -8,6 +8,7 @@ use crate::procedures::handover::{handover_cancel, n2_handover, ran_status_trans
 use crate::procedures::positioning::nrppa_transport;
 use crate::ue::{Event, HandoverPhase, Stop, Ue, Work};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 
 impl Ue {
     /// An event that the running procedure does not wait for: it ends the procedure, is queued, or
@@ -45,6 +46,12 @@ impl Ue {
                 Some(message) => Err(Stop::Preempted(Work::Event(Event::Initial(message)))),
                 None => Ok(()),
             },
+            // The target AMF is registered at the UDM, and its own notification did not arrive.
+            Event::Deregister(DeregistrationReason::UeRegistrationAreaChange)
+                if self.handover_phase() == HandoverPhase::ExecutionToOtherAmf =>
+            {
+                Err(Stop::HandedOver)
+            }
             Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }

@@ -41,6 +41,11 @@ impl Ue {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
             _ if self.cm_state() == CmState::Connected => None,
+            // After a handover from another AMF, without a registration at the UDM. The UE may have
+            // registered at another AMF since, of which the UDM does not notify this one.
+            None if self.is_registered() && self.registration.subscription.is_none() => {
+                Some(Idle::Unreachable(Instant::now()))
+            }
             None if self.is_registered() && self.registration.t3512 == 0 => None,
             None if self.is_registered() => Some(Idle::Reachable(
                 Instant::now() + timers.mobile_reachable(self.registration.t3512),

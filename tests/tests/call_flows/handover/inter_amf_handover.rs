@@ -144,3 +144,41 @@ fn failed_handover_to_another_amf_keeps_the_source_amf() {
         core.sbi_record.check(&["namf-comm ReleaseUEContext"]).await
     });
 }
+
+/// The target AMF registers at the UDM when the handover is complete. A UE that loses its context
+/// before its mobility registration, and registers at the source AMF, is served there only.
+#[test]
+fn ue_registers_at_the_source_amf_after_a_handover_to_another_amf() {
+    in_namespace(|| async {
+        let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
+        let (ue, _) = core.ue_with_session(&here, 1).await?;
+        ue.handover_to(&there).await?;
+        // The target AMF has the subscription of the UE.
+        ue.establish_pdu_session(internet()).await?;
+        ue.forget_registration().await?;
+        ue.move_to(&here).await?;
+        core.register_with_session(&ue).await?;
+        let left = async |step: &'static str| {
+            eventually(
+                step,
+                || (second.ues().1 == 0).then_some(()),
+                || format!("{:?}", second.ues()),
+            )
+            .await
+        };
+        left("the target AMF deregisters the UE").await?;
+        core.until("one UE with one session", |c| (c.registered, c.sessions) == (1, 1)).await?;
+
+        // Where the UDM does not register the target AMF, that AMF keeps the UE no longer than its
+        // connection. The SMF has registered each of the three sessions before.
+        core.until("the sessions are registered at the UDM", |_| {
+            core.sbi_record.calls("nudm-uecm Registration") == 3
+        })
+        .await?;
+        core.unsubscribe(1)?;
+        ue.handover_to(&there).await?;
+        ue.release_to_idle().await?;
+        left("the target AMF deregisters the UE in CM-IDLE").await?;
+        core.until("no session is left", |counts| counts.sessions == 0).await
+    });
+}

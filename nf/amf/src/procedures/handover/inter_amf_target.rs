@@ -6,6 +6,7 @@
 //! target AMF -> source AMF  UE context created (target container)
 //! target gNB -> target AMF  HANDOVER NOTIFY
 //! target AMF -> source AMF  N2InfoNotify (HANDOVER_COMPLETED)
+//! target AMF -> UDM         registration and subscription data
 //! ```
 use super::handover_execution::{self, Ended, FAILED_AT_TARGET};
 use super::handover_preparation::{self, Parameters, Prepared};
@@ -17,7 +18,7 @@ use crate::n2::handover_uplink::HandoverRequired;
 use crate::n2::uplink::SessionInfo;
 use crate::n2::{Gnb, NextHop};
 use crate::procedures::connection::ue_context_release;
-use crate::procedures::registration::ue_context_transfer;
+use crate::procedures::registration::{subscription_retrieval, ue_context_transfer};
 use crate::procedures::session::serving_amf_change;
 use crate::served::Tai;
 use crate::ue::{HandoverAnswer, HandoverPhase, NasExchange, Ue};
@@ -46,7 +47,9 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
                 sessions,
                 "handover from another AMF completed"
             );
-            return;
+            // The context is in the store also if this AMF ends before the UDM answers.
+            ue.persist();
+            return register(ue).await;
         }
         Err(ended) => {
             procedure.failed(ended.label());
@@ -191,6 +194,23 @@ fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
         body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
     }
     body
+}
+
+/// Registers this AMF at the UDM. TS 23.502 does so with the UE's mobility registration, but the UE
+/// may lose this context before that registration, or have no reason for it. The UDM would still
+/// name the source AMF, and not notify this one if the UE registers there.
+async fn register(ue: &mut Ue) {
+    if let Err(stop) = subscription_retrieval::run(ue, false).await {
+        // The mobility registration tries again.
+        tracing::warn!(
+            supi = ue.label(),
+            why = stop.label(),
+            "registration at the UDM after a handover failed"
+        );
+        return;
+    }
+    let subscribing = subscription_retrieval::subscribe(ue);
+    subscription_retrieval::subscribed(ue, subscribing).await;
 }
 
 /// Notifies the source AMF of the completion (N2InfoNotify).
