@@ -1,15 +1,16 @@
 //! A rolling upgrade: instances of functions are drained, stopped and started again one after the
 //! other while UEs register, and no procedure fails (TS 23.501, 5.19.3; TS 29.510, 6.1.6.3.7).
 use crate::nf_sets::{
-    ExtraFunction, SECOND_INSTANCES, internet, over_postgresql, second_amf, smf_member,
-    start_member, start_second, start_split, with_sessions,
+    ExtraFunction, SECOND_INSTANCES, TwoAmfs, gnb_of_second_amf, internet, over_postgresql,
+    over_sqlite, second_amf, smf_member, start_member, start_second, start_split, two_amfs,
+    until_reached, with_sessions,
 };
 use crate::outages::oam_of;
 use crate::redundancy::PROMISE;
-use crate::{MARTLET, Site, gnb_config, ue, until};
+use crate::{MARTLET, Site, deregister_all, gnb_config, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::{CoreProcess, status_at};
-use martlet_ran::{Gnb, Ue};
+use martlet_ran::{Gnb, Procedure, Sample, Ue};
 use martlet_tests::{ping, sequence_of};
 use nix::sys::signal::Signal::SIGTERM;
 use serde_json::Value;
@@ -417,4 +418,48 @@ fn path(file: &Path) -> String {
 #[test]
 fn instances_are_drained_and_replaced_under_load_without_a_failed_procedure() {
     over_postgresql("rolling", 6, async |site, _| upgrade(site).await);
+}
+
+/// Packets for a UE in CM-IDLE while its AMF stops as planned, and when it has stopped.
+async fn idle_ue(site: &Site) -> Result<()> {
+    let amfs = two_amfs(site, &second_amf("", ""), gnb_of_second_amf()?, 2).await?;
+    let TwoAmfs { core, other, gnbs: (first, second), ues: [from, idle, _], mut addresses } = amfs;
+    // The core's AMF keeps a context in RM-DEREGISTERED.
+    idle.service_request().await?;
+    idle.deregister().await?;
+    idle.move_to(&second).await?;
+    idle.register().await?;
+    idle.deregister().await?;
+    // With its 5G-GUTI the other AMF would fetch the context.
+    idle.forget_registration().await?;
+    idle.move_to(&first).await?;
+    addresses[1] = with_sessions(&[&idle]).await?[0];
+    idle.release_to_idle().await?;
+    let (sender, receiver) = ((&from, addresses[0]), (&idle, addresses[1]));
+    let registrations = |samples: Vec<Sample>| {
+        samples.iter().filter(|s| s.procedure == Procedure::Registration).count()
+    };
+    let before = registrations(first.samples().take());
+    martlet(&["drain", "--at", &path(&site.0.join("other-amf-amf.sock")), "amf"])?;
+    until_status(&core, "AMF", "SUSPENDED", 1).await?;
+    other.signal(SIGTERM)?;
+    let received =
+        async { until_reached(sender, receiver, 1).await.context("while its AMF stops") };
+    tokio::try_join!(other.ended(), received)?;
+    until_reached(sender, receiver, 2).await.context("when its AMF has stopped")?;
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while idle.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 0) {
+        ensure!(Instant::now() < give_up, "it has no 5G-GUTI of the other AMF");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let after = registrations(first.samples().take());
+    ensure!(before > 0 && after == 0, "{after} UEs had to register again");
+    deregister_all(&core, &[&from, &idle]).await?;
+    second.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn an_idle_ue_is_reached_while_its_amf_stops_as_planned() {
+    over_sqlite("planned-removal", 2, async |site| idle_ue(site).await);
 }

@@ -33,15 +33,18 @@ impl Amf {
         found.ok_or_else(|| unknown(ue_context_id))
     }
 
-    /// Like `find`, but takes a UE over from a failed AMF of the set.
+    /// Like `find`, but takes a UE over from a failed AMF of the set. A context in RM-DEREGISTERED
+    /// may be what is left here since the UE registered at that AMF.
     pub(crate) async fn find_in_set(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
-        let (found, amf) = (self.find(ue_context_id).ok(), self.this());
-        if let (None, Some(amf)) = (&found, amf) {
+        let found = self.find(ue_context_id).ok();
+        let is_served = found.as_ref().is_some_and(|ue| !self.tables.is_deregistered(ue.number));
+        if let (false, Some(amf)) = (is_served, self.this()) {
             // A separate task completes the takeover even if the consumer times out.
             let supi = ue_context_id.to_string();
             let taken =
                 martlet_nf::spawn(async move { amf_set_takeover::by_service(&amf, &supi).await });
-            return taken.await.ok().flatten().ok_or_else(|| unknown(ue_context_id));
+            let taken = taken.await.ok().flatten();
+            return taken.or(found).ok_or_else(|| unknown(ue_context_id));
         }
         found.ok_or_else(|| unknown(ue_context_id))
     }

@@ -176,6 +176,12 @@ impl Tables {
         self.state().ues.get(&number).map(|entry| entry.summary.clone())
     }
 
+    /// Whether a UE is in RM-DEREGISTERED, and does not register now.
+    pub fn is_deregistered(&self, number: u64) -> bool {
+        let state = self.state();
+        state.ues.get(&number).is_some_and(|ue| !ue.summary.registered && !ue.summary.registering)
+    }
+
     /// Passes the summary of each UE to `visit`, in no order.
     pub fn each(&self, mut visit: impl FnMut(&Summary)) {
         self.state().ues.values().for_each(|ue| visit(&ue.summary));

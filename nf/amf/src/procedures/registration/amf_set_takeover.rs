@@ -182,7 +182,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let mut ue = Box::new(Ue::new(amf.clone(), handle.clone(), inbox, false));
     ue.set_started();
     persisted.take_over(&mut ue).ok()?;
-    amf.tables.claim_supi(ue.identity.supi.as_ref()?, &handle);
+    ue.replace_previous_context().await;
     ue.publish();
     ue.persist();
     tracing::info!(supi, "UE taken over from a failed AMF");
