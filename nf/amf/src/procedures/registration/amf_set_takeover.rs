@@ -210,4 +210,6 @@ async fn report_serving_amf(ue: &mut Ue) {
         tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
         ue.registration.subscription = before;
     }
+    let subscribing = subscription_retrieval::subscribe(ue);
+    subscription_retrieval::subscribed(ue, subscribing).await;
 }
