@@ -50,6 +50,22 @@ printf 'suci-0-274-012-0-1-27-b2e92f836055a255837debf850b528997ce0201cb82adfe4be
 'cb02352410cddd9e730ef3fa87' |
     text suci profile-a
 printf 'suci-0-208-93-0-0-0-0000000001' | text suci null
+# SUCIs of a network-specific identifier, a GLI and a GCI (TS 23.003, 28.7.3): as text, as a mobile
+# identity, and in a registration request.
+number=0
+for output in 1-realm.example-0-0-0-user 1-5gc.mnc001.mcc001.3gppnetwork.org-012-0-0-a-b \
+    1-a-b.example-0-1-27-b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457d \
+    2-5gc.example-0000-0-0-gli 3-5gc.example-0000-0-0-gci-00-11; do
+    number=$((number + 1))
+    printf 'suci-%s' "$output" | text suci "nai-$number"
+done
+for kind in 1 2 3; do
+    nai="type$kind.rid0000.schid0.useriduser@realm.example"
+    length=$(printf %02x $((${#nai} + 1)))
+    printf "\\x${kind}1%s" "$nai" | text suci "identity-$kind"
+    printf "\\x7e\\x00\\x41\\x01\\x00\\x$length\\x${kind}1%s\\x2e\\x02\\xf0\\xf0" "$nai" |
+        text nas_plain "nai-$kind"
+done
 printf 'multipart/related; boundary="b"\n--b\r\nContent-Type: application/json\r\n\r\n{"a":1}'\
 '\r\n--b\r\nContent-Type: application/vnd.3gpp.5gnas\r\nContent-Id: n1\r\n\r\n\x7e\r\n-'\
 '-b--\r\n' |
@@ -143,6 +159,11 @@ done
 printf '%s' '{"supi":"imsi-001010000000001","key":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63'\
 'cb71954a9f4e48a5994e37a02baf","amf":"8000","sqn":"000000000020"}' |
     text subscriber small
+for supi in nai-user@realm.example 'nai-a/b?c%41' gci-00-11@5gc.example gli-x; do
+    printf '{"supi":"%s","key":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63cb71954a9f4e48a5994e3'\
+'7a02baf","amf":"8000","sqn":"000000000020"}' "$supi" |
+        text subscriber "${supi%%-*}-${#supi}"
+done
 printf '\x00\x01\x02\x03AMF\x00' | text sbi_compact short
 
 # A document and a patch; a flow description and a packet.
@@ -176,6 +197,10 @@ printf '\x01{"iss":"3fa85f64-5717-4562-b3fc-2c963f66afa6","sub":"a","aud":["UDM"
 printf '\x01imsi,key,opc,slice,dnn\n001010000000001,465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a'\
 '9f4e48a5994e37a02baf,1-0000a7,internet\n' |
     text subscriber_import csv
+printf '\x01supi,key,opc\nnai-user@realm.example,465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e'\
+'48a5994e37a02baf\ngci-00-11@5gc.example,465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e'\
+'37a02baf\n' |
+    text subscriber_import csv-supi
 printf '\x02[{"supi":"imsi-001010000000001","key":"465b5ce8b199b49faa5f0a2ee238a6bc","opc":"cd63cb'\
 '71954a9f4e48a5994e37a02baf","amf":"8000","sqn":"000000000020"}]' |
     text subscriber_import martlet

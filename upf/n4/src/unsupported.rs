@@ -11,7 +11,7 @@ const WITH_RULES: [u8; 2] = [50, 52];
 const GROUPS: [u16; 11] = [1, 9, 2, 3, 10, 4, 11, 6, 13, 7, 14];
 
 /// The elements (table 8.1.2-1).
-const UNSUPPORTED: [u16; 27] = [
+const UNSUPPORTED: [u16; 30] = [
     72,  // Dropped DL Traffic Threshold
     97,  // DL Flow Level Marking
     98,  // Header Enrichment
@@ -27,6 +27,7 @@ const UNSUPPORTED: [u16; 27] = [
     194, // Create Bridge Info for TSC
     212, // Create SRR
     213, // Update SRR
+    220, // Provide ATSSS Control Information
     242, // QoS Monitoring per QoS flow Control Information
     255, // Redundant Transmission Detection Parameters
     261, // Provide RDS Configuration Information
@@ -39,6 +40,14 @@ const UNSUPPORTED: [u16; 27] = [
     300, // MBS Session N4mb Control Information
     310, // MBS Session N4 Control Information
     316, // DSCP to PPI Control Information
+    322, // Metadata
+    334, // Protocol Description: how PDU sets and ends of data bursts are found
+];
+
+/// Elements whose flags each ask for something, and that ask for nothing without one.
+const FLAGS: [u16; 2] = [
+    251, // QER Control Indications: packet rates of CIoT and their status
+    319, // QER Indications: marks of PDU sets, ends of data bursts, congestion and MBS
 ];
 
 /// Groups within groups: a PDI within a Create PDR.
@@ -55,7 +64,8 @@ fn within(mut bytes: &[u8], depth: usize) -> Option<u16> {
         let kind = u16::from_be_bytes([head[0], head[1]]);
         let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
         let (value, rest) = rest.split_at_checked(length)?;
-        if UNSUPPORTED.contains(&kind) {
+        let asks = FLAGS.contains(&kind) && value.iter().any(|flags| *flags != 0);
+        if asks || UNSUPPORTED.contains(&kind) {
             return Some(kind);
         }
         if depth < DEEPEST

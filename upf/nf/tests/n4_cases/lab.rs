@@ -160,6 +160,11 @@ impl Lab {
     /// The same without the tunnel to the gNB.
     pub fn establish_only(&mut self, request: SessionEstablishmentRequest) -> Made {
         let answer = self.try_establish(request);
+        Self::made(&answer)
+    }
+
+    /// The session of a response that accepts it.
+    pub fn made(answer: &SessionEstablishmentResponse) -> Made {
         assert_eq!(answer.cause, Cause::ACCEPTED, "{answer:?}");
         let of_endpoint = answer.created_traffic_endpoints.iter().map(|made| made.local_fteid);
         let fteids = answer.created_pdrs.iter().map(|made| made.local_fteid).chain(of_endpoint);

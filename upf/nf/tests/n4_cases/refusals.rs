@@ -221,6 +221,14 @@ pub const CASES: &[Case] = &[
     ("IP Multicast Addressing Info", |lab| within(lab, 0, 188)),
     ("L2TP Session Information", |lab| within(lab, 0, 277)),
     ("MBS Session N4mb Control Information", |lab| within(lab, 0, 300)),
+    ("Provide ATSSS Control Information", |lab| within(lab, 0, 220)),
+    ("Metadata", |lab| within(lab, 4, 322)),
+    ("Protocol Description of PDU sets", |lab| within(lab, 1, 334)),
+    ("Protocol Description in a PDI", |lab| within(lab, 2, 334)),
+    ("PDU set marking", |lab| flagged(lab, 319, 0x08)),
+    ("marking of the end of a data burst", |lab| flagged(lab, 319, 0x02)),
+    ("ECN marking for L4S", |lab| flagged(lab, 319, 0x04)),
+    ("packet rate status reports", |lab| flagged(lab, 251, 0x01)),
     ("unknown elements and those that only inform are passed over", informing),
     ("a modification of a session that is not there", unknown_session),
     ("a modification of a rule that is not there", unknown_rule),
@@ -336,6 +344,41 @@ fn within(lab: &mut Lab, group: u16, unsupported: u16) {
         panic!("another answer")
     };
     assert_eq!(outcome(&answer), (NOT_SUPPORTED, Some(unsupported)));
+}
+
+/// A Create QER and an Update QER whose element has a flag. Without it, both are accepted, and
+/// packets pass.
+fn flagged(lab: &mut Lab, kind: u16, flag: u8) {
+    let with = |lab: &mut Lab, group: u16, packet: Packet, seid: u64, flags: u8| {
+        let (number, mut out) = (if seid == 0 { 50 } else { 52 }, Vec::new());
+        insert(&packet.encode()[16..], group, &ie(kind, &[flags]), &mut out);
+        lab.raw(number, seid, &out)
+    };
+    let new = || Packet::session(0, 1, establishment());
+    let Message::SessionEstablishmentResponse(answer) = with(lab, 7, new(), 0, flag) else {
+        panic!("another answer")
+    };
+    assert_eq!(outcome(&answer), (NOT_SUPPORTED, Some(kind)));
+    let Message::SessionEstablishmentResponse(answer) = with(lab, 7, new(), 0, 0) else {
+        panic!("another answer")
+    };
+    assert_eq!(answer.cause, Cause::ACCEPTED);
+    let made = Lab::made(&answer);
+    let update = || {
+        let update_qers = vec![UpdateQer { qer_id: QerId(1), ..UpdateQer::default() }];
+        let request = SessionModificationRequest { update_qers, ..Default::default() };
+        Packet::session(made.seid, 1, request)
+    };
+    for (flags, expected) in [(flag, (NOT_SUPPORTED, Some(kind))), (0, (1, None))] {
+        let Message::SessionModificationResponse(answer) =
+            with(lab, 14, update(), made.seid, flags)
+        else {
+            panic!("another answer")
+        };
+        assert_eq!((answer.cause.0, answer.offending_ie.map(|ie| ie.0)), expected);
+    }
+    lab.passes_up(made, 7000);
+    lab.delete(made);
 }
 
 /// Copies elements, and appends one to each group of a type.
