@@ -3,7 +3,8 @@
 backticks, as [file.rs](path/file.rs) `first`, `second`, means functions of that file.
 
 In docs/security.md each row of a table with a column "test" names a test: a function with an
-attribute `test`. A renamed test then fails here, not in the eyes of a reader.
+attribute `test`. A renamed test then fails here, not in the eyes of a reader. In CONFORMANCE.md
+each source file in the columns "code" and "test" has a function, and those of "test" are tests.
 """
 import functools
 import re
@@ -24,6 +25,10 @@ MACRO = re.compile(r"\b([a-z0-9_]+)\b")
 # What stands in place of a test in the last column.
 INSTEAD = re.compile(r"^(?:the same\b|by design\b)")
 SECURITY = "docs/security.md"
+CONFORMANCE = "CONFORMANCE.md"
+SOURCE = re.compile(r"\]\(([^)#\s]+\.rs)\)(?!,? `)")
+# Functions that one test calls in turn.
+CASES = re.compile(r"/\w+_cases/")
 
 
 @functools.cache
@@ -67,8 +72,29 @@ def rows(text: str):
             yield number, title, cells
 
 
+def conformance(text: str):
+    """The faults of the columns "code" and "test", with their lines."""
+    titles = []
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            titles = []
+        elif not titles:
+            titles = cells
+        elif "code" in titles and len(cells) == len(titles):
+            for column in ("code", "test"):
+                cell = cells[titles.index(column)]
+                for link in SOURCE.findall(cell):
+                    yield number, f"no function of {link} is named"
+                if column == "test" and not CASES.search(cell):
+                    for fault in named(CONFORMANCE, cell, True):
+                        yield number, fault
+
+
 def faults(page: str):
     text = (ROOT / page).read_text(encoding="utf-8")
+    if page == CONFORMANCE:
+        yield from conformance(text)
     if page != SECURITY:
         for number, line in enumerate(text.splitlines(), 1):
             for fault in named(page, line, False):
