@@ -19,7 +19,7 @@ const MAX_BODY: usize = 64 << 20;
 const TIMEOUT: Duration = Duration::from_secs(70);
 /// How long the API of a core that starts may take until it listens.
 const START: Duration = Duration::from_secs(5);
-/// Time between two looks at a job, the first and the longest one.
+/// Interval between two reads of a job: the first and the longest one.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 const LAST_LOOK: Duration = Duration::from_millis(200);
 
@@ -82,7 +82,7 @@ impl Api {
             return None;
         }
         let socket = config.api_socket();
-        // Whom the socket does not admit learns so from the request.
+        // A user that the socket does not admit gets an error for the request.
         let is_there = std::os::unix::net::UnixStream::connect(&socket)
             .map_or_else(|error| error.kind() == std::io::ErrorKind::PermissionDenied, |_| true);
         is_there.then(|| Api { socket, connection: Mutex::default() })

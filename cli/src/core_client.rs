@@ -27,7 +27,7 @@ pub struct Request {
     function: &'static str,
     question: String,
     timeout: Duration,
-    /// What is said if there is no such function.
+    /// The error if there is no such function.
     missing: &'static str,
 }
 
@@ -64,7 +64,7 @@ impl Request {
         Request { timeout, ..self }
     }
 
-    /// With another message if there is no such function.
+    /// Sets the error for the case that there is no such function.
     pub fn or_say(self, missing: &'static str) -> Self {
         Request { missing, ..self }
     }
@@ -152,5 +152,5 @@ impl CoreClient {
     }
 }
 
-/// What is said if there is no UPF.
+/// The error if there is no UPF.
 pub const NO_UPF: &str = "no UPF runs in this core";

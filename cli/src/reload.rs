@@ -57,7 +57,7 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    /// Remembers the values of the file as the process started with them.
+    /// Stores the values of the file with which the process started.
     pub fn new(
         file: Option<PathBuf>,
         functions: Vec<(&'static str, Reload)>,

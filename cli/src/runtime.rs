@@ -48,7 +48,7 @@ pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
 }
 
 /// Makes the kernel terminate this process when its parent ends. Without its supervisor it would
-/// run on and occupy its addresses.
+/// keep running and occupy its addresses.
 pub fn exit_with_parent(parent: u32) -> Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM)?;
     if nix::unistd::getppid().as_raw() != parent as i32 {

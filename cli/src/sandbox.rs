@@ -10,8 +10,8 @@ use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
 use std::path::{Path, PathBuf};
 
-/// What every function reads: names of hosts, the time zone, certificates of servers, and what the
-/// kernel reports of CPUs and of the process itself.
+/// Files that every function reads: host names, the time zone, certificates of servers, and what
+/// the kernel reports about CPUs and the process itself.
 const READ: [&str; 18] = [
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -92,7 +92,7 @@ fn user_plane(upf: &UpfConfig, policy: &mut Policy) {
     let mut needed = CapsHashSet::from([Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW]);
     if native == DatapathChoice::Xdp {
         needed.extend([Capability::CAP_BPF, Capability::CAP_PERFMON]);
-        // To remove them from the file system of BPF at the end.
+        // To remove them from the BPF file system at the end.
         needed.extend(upf.xdp.pin.is_some().then_some(Capability::CAP_DAC_OVERRIDE));
     }
     let namespaces = [&upf.n3.netns, &upf.n6.netns];

@@ -3,8 +3,8 @@
 //!
 //! A function that cannot start at all, with exit code 1 at its first start, ends the start of the
 //! core: its configuration or its machine is wrong. After that only the operator ends the core. A
-//! function that crashes is restarted at once, and after further crashes with a
-//! [`back_off`]. The others run on.
+//! function that crashes is restarted at once, and after further crashes with a [`back_off`]. The
+//! others keep running.
 use crate::log::{LogArgs, LogFormat};
 use crate::oam_client::{self, Endpoint};
 use crate::{northbound, runtime, trim};

@@ -15,7 +15,7 @@ pub fn after_start() {
             Ok(bytes) => tracing::debug!(bytes, "unmapped code of the start"),
             Err(error) => tracing::debug!(%error, "code of the start stays mapped"),
         }
-        // The last read of /proc/self: from now on no process of the same user may look into it.
+        // The last read of /proc/self: from now on no process of the same user may read it.
         if let Err(error) = nix::sys::prctl::set_dumpable(false) {
             tracing::warn!(%error, "other processes of this user can read the memory of this one");
         }
@@ -50,7 +50,8 @@ pub fn again() {
 /// Returns freed memory of the start to the kernel: the description of an API is a megabyte of
 /// small values, which is made once and dropped.
 pub fn return_freed_memory() {
-    // SAFETY: the allocator takes its locks for it, and only pages without live blocks go.
+    // SAFETY: the allocator takes its locks for it, and only pages without live blocks are
+    // released.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::malloc_trim(0);

@@ -30,11 +30,11 @@ pub fn with_environment(
             };
             match value_of(name, &variable) {
                 Ok(value) => out.push_str(&value),
-                Err(message) => {
+                Err(error) => {
                     let line = n as u64 + 1;
                     let key = keys.at(line, before.len() as u64 + 1).unwrap_or_default();
                     let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-                    wrong.push(format!("{file}:{line}: {key}{message}"));
+                    wrong.push(format!("{file}:{line}: {key}{error}"));
                 }
             }
             rest = &after[end..];
@@ -45,27 +45,37 @@ pub fn with_environment(
     if wrong.is_empty() { Ok(out) } else { Err(Report { lines: wrong }) }
 }
 
-/// The value of a variable, or what is wrong with it.
-fn value_of(name: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+/// What is wrong with a variable, without its value.
+#[derive(Debug, thiserror::Error)]
+enum VariableError {
+    #[error("`${{` begins the name of an environment variable: write one such as ${{POD_IP}}")]
+    Name,
+    #[error(
+        "the environment variable {0} is not set: set it, or write the value in place of ${{{0}}}"
+    )]
+    NotSet(String),
+    #[error(
+        "the value of the environment variable {0} has a space, a quotation mark, a backslash or \
+         #: write it in the file, or percent-encoded if it is part of a URL"
+    )]
+    Characters(String),
+}
+
+/// The value of a variable.
+fn value_of(
+    name: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<String, VariableError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(is_name) || name.starts_with(|c: char| c.is_numeric()) {
-        return Err("`${` begins the name of an environment variable: write one such as \
-                    ${POD_IP}"
-            .into());
+        return Err(VariableError::Name);
     }
-    let Some(value) = variable(name).filter(|value| !value.is_empty()) else {
-        return Err(format!(
-            "the environment variable {name} is not set: set it, or write the value in place of \
-             ${{{name}}}"
-        ));
-    };
+    let value = variable(name).filter(|value| !value.is_empty());
+    let value = value.ok_or_else(|| VariableError::NotSet(name.into()))?;
     let is_plain = |c: char| c.is_ascii_graphic() && !['"', '\'', '\\', '`', '#'].contains(&c);
     match value.chars().all(is_plain) {
         true => Ok(value),
-        false => Err(format!(
-            "the value of the environment variable {name} has a space, a quotation mark, a \
-             backslash or #: write it in the file, or percent-encoded if it is part of a URL"
-        )),
+        false => Err(VariableError::Characters(name.into())),
     }
 }
 

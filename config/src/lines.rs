@@ -33,7 +33,7 @@ impl Lines {
         self.0.is_empty()
     }
 
-    /// The path of the last key that begins at a place of the file or before it.
+    /// The path of the last key that begins at a position of the file or before it.
     pub fn at(&self, line: u64, column: u64) -> Option<&str> {
         let before = self.0.iter().filter(|(_, at)| **at <= (line, column));
         before.max_by_key(|(path, at)| (**at, path.len())).map(|(path, _)| path.as_str())

@@ -100,7 +100,7 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
         let path = match error {
             // The path of a duplicate is not in the map of paths.
             Error::DuplicateMappingKey { key, .. } => key.clone().unwrap_or_default(),
-            // The place is that of a key in the section, or of the section.
+            // The position is that of a key in the section, or of the section.
             Error::SerdeMissingField { .. } => {
                 let path = lines.at(line, column).unwrap_or_default();
                 match path.rsplit_once('.') {
@@ -215,7 +215,7 @@ fn hidden_in(path: &str, text: &str) -> String {
     if is_secret(path) { "the value is not valid".into() } else { text.to_string() }
 }
 
-/// The text of an error, without the place, which stands before it.
+/// The text of an error, without its position in the file, which precedes it.
 fn syntax(error: &Error) -> String {
     let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
     let first = text.lines().next().unwrap_or_default();
@@ -262,7 +262,7 @@ impl Text {
         else {
             return false;
         };
-        // A value may begin below its key, and a flow collection goes on over several lines.
+        // A value may begin below its key, and a flow collection may span several lines.
         while first > 0 && self.0.get(first).is_some_and(|line| !begins_entry(line)) {
             first -= 1;
         }

@@ -4,7 +4,7 @@
 
 /// A run with at least so many digits of a number or key is hidden. An IPv4 address has 12.
 const MIN_DIGITS: usize = 13;
-/// What stands in place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "(hidden)";
 
 /// The message without what looks like a key, and without the passwords of URLs.

@@ -6,7 +6,7 @@ use crate::{Finding, Lines};
 
 /// An old path and the new one. In a path, `[]` stands for the index of a list item and `*` for the
 /// key of a map entry; both paths hold the same number of them, in the same order. An empty new
-/// path means that the key is gone; the third column says what to do instead.
+/// path means that the key was removed; the third column says what to do instead.
 type Row = (&'static str, &'static str, &'static str);
 
 /// One table for each section, so that changes to different sections do not meet in one place.

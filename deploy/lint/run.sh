@@ -15,6 +15,7 @@ check "widths" python3 deploy/lint/width.py
 check "words" python3 deploy/lint/words.py
 check "references" python3 deploy/lint/references.py
 check "tests that pages name" python3 deploy/lint/named_tests.py
+check "module style" python3 deploy/lint/modules.py
 check "import circles" python3 deploy/lint/circles.py
 check "panics" python3 deploy/lint/panics.py
 check "publishable crates" python3 deploy/lint/packages.py

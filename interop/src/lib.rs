@@ -4,7 +4,7 @@
 //! Each interface has one table, an enum in a module of its own: an entry has the deviation and its
 //! clause, who shows it, what Martlet does, and the configuration key that refuses it. Code that
 //! tolerates a deviation names its entry, and calls [`Quirk::met`], which counts it for the peer
-//! and logs the first time. [`status`] says which peers deviate.
+//! and logs the first time. [`status`] lists the peers that deviate.
 //!
 //! ```
 //! use martlet_interop::{N2Quirk, Quirk};

@@ -12,7 +12,7 @@ pub enum NotReady {
         kind: &'static str,
         /// Its address, without secrets.
         peer: String,
-        /// Since the begin of the outage.
+        /// Time since the outage began.
         duration: Duration,
     },
     /// The function waits for something. The text says for what, and what to do.

@@ -2,7 +2,7 @@
 use caps::errors::CapsError;
 use nix::errno::Errno;
 
-/// A step that failed. The process runs on with the right.
+/// A step that failed. The process keeps running, with the right that it could not give up.
 #[derive(Debug, thiserror::Error)]
 pub enum ReductionError {
     /// A resource limit.

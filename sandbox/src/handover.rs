@@ -274,7 +274,7 @@ mod tests {
             [54321; 4]
         );
 
-        // A user who owns the folder plants links to files of root.
+        // A user who owns the folder creates links to files of root.
         let secret = std::env::temp_dir().join(format!("martlet-secret-{}", std::process::id()));
         std::fs::write(&secret, "root's").unwrap();
         symlink(&secret, folder.join("martlet.link")).unwrap();

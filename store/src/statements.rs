@@ -55,7 +55,7 @@ static PUT_AND_ADVANCE: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Advances the sequence numbers of subscribers by a block. Rows that others change are left out:
-/// this statement waits for none, so that no other one is rolled back for its sake.
+/// this statement does not wait for them, so that it causes no rollback of another one.
 static ADVANCE_UNLOCKED: LazyLock<String> = LazyLock::new(|| {
     let last = last_of_next_sql("sqn");
     format!(

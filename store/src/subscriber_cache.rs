@@ -1,8 +1,8 @@
 //! The cache of subscribers that are read from a server.
 //!
 //! An entry is valid until the change of its subscriber is seen among the changes in the database.
-//! Without a look at them nothing is cached. Contexts, which another UDR may write without such a
-//! change, are valid for [`CONTEXT_VALIDITY`]: a procedure's time.
+//! Unless these changes are read, nothing is cached. Contexts, which another UDR may write without
+//! such a change, are valid for [`CONTEXT_VALIDITY`]: a procedure's time.
 use crate::Subscriber;
 use crate::sqn_block::{Block, Taken};
 use crate::statements::Contexts;

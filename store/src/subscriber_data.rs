@@ -198,8 +198,8 @@ impl SubscriberData {
         }
     }
 
-    /// Waits for `interval`, or until the server notifies changes, and looks at them. Call it
-    /// again and again: subscribers are cached only meanwhile. Returns whether there may be any.
+    /// Waits for `interval`, or until the server notifies changes, and reads them. Call it in a
+    /// loop: subscribers are cached only while one is running. Returns whether there may be any.
     ///
     /// # Errors
     /// The database fails.

@@ -1,5 +1,5 @@
 //! A request handler of a function, which runs in the task of its caller.
-use crate::here::Entered;
+use crate::current_function::Entered;
 use crate::tasks::{Slot, Tasks};
 use pin_project_lite::pin_project;
 use std::future::Future;
@@ -76,7 +76,7 @@ impl<F: Future> Future for Handler<F> {
             let poll = || {
                 let polled = this.work.as_mut().as_pin_mut().map(|work| work.poll(context));
                 #[cfg(debug_assertions)]
-                crate::here::fault_point();
+                crate::current_function::fault_point();
                 polled
             };
             catch_unwind(AssertUnwindSafe(poll))

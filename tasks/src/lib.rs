@@ -1,14 +1,14 @@
 //! The tasks of the network functions (NFs) of a process.
 //!
 //! Several NFs share one async runtime, and call each other within one task. This crate keeps them
-//! apart, so that one NF can be ended and started again while the others serve on:
+//! apart, so that one NF can be ended and started again while the others keep serving:
 //!
 //! | module | idea |
 //! | --- | --- |
 //! | `tasks` | [`Tasks`]: all tasks and request handlers of one life of an NF, which end together |
 //! | `member` | a spawned task: its panic is counted, and tasks that it spawns belong to the same NF |
 //! | `handler` | a request handler, which runs in the task of its caller |
-//! | `here`, `names` | which NF the current thread runs |
+//! | `current_function`, `names` | which NF the current thread runs |
 //! | `watchdog` | detects an NF that blocks its thread |
 //!
 //! ```
@@ -33,8 +33,8 @@
 //! [`Tasks::failed`].
 #![forbid(unsafe_code)]
 
+mod current_function;
 mod handler;
-mod here;
 mod member;
 mod names;
 mod tasks;

@@ -1,5 +1,5 @@
 //! A spawned task of a function.
-use crate::here::{self, Entered};
+use crate::current_function::{self, Entered};
 #[cfg(debug_assertions)]
 use crate::tasks::Fault;
 use crate::tasks::{Slot, Tasks};
@@ -17,7 +17,7 @@ pub fn spawn<F>(work: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    match here::current() {
+    match current_function::current() {
         Some(tasks) => tasks.spawn(work),
         None => tokio::spawn(work),
     }
@@ -29,7 +29,7 @@ pub fn spawn_essential<F>(what: &'static str, work: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    match here::current() {
+    match current_function::current() {
         Some(tasks) => tasks.spawn_essential(what, work),
         None => tokio::spawn(work),
     }
@@ -61,7 +61,7 @@ impl Tasks {
     {
         let slot = self.reserve();
         let handle = tokio::spawn(Member::new(self.clone(), slot, essential, work));
-        // Another thread may have run it to its end already; then its entry is another one's.
+        // Another thread may have completed it already; its entry then belongs to another task.
         self.set(slot, handle.abort_handle());
         if self.is_ending() {
             handle.abort();
@@ -137,7 +137,7 @@ impl<F: Future> Future for Member<F> {
             let _entered = Entered::enter(unwinding.tasks);
             let polled = work.poll(context);
             #[cfg(debug_assertions)]
-            crate::here::fault_point();
+            crate::current_function::fault_point();
             polled
         };
         unwinding.is_over = true;

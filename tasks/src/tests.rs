@@ -1,5 +1,5 @@
 //! Tests of all parts together.
-use crate::{HandlerEnd, Tasks, here, spawn};
+use crate::{HandlerEnd, Tasks, current_function, spawn};
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -78,11 +78,11 @@ fn a_handler_runs_as_its_own_function_and_its_panic_spares_the_caller() {
         let (caller, callee) = (Tasks::new("test-caller"), Tasks::new("test-callee"));
         let of_callee = callee.clone();
         let outcome = caller.spawn(async move {
-            let own = || here::current().map(|tasks| tasks.name());
+            let own = || current_function::current().map(|tasks| tasks.name());
             assert_eq!(own(), Some("test-caller"));
             let name = of_callee.handle(async {
                 tokio::task::yield_now().await;
-                here::current().map(|tasks| tasks.name())
+                current_function::current().map(|tasks| tasks.name())
             });
             assert_eq!(name.await, Ok(Some("test-callee")));
             let panicked = of_callee.handle(async {
@@ -94,6 +94,6 @@ fn a_handler_runs_as_its_own_function_and_its_panic_spares_the_caller() {
         });
         assert_eq!(outcome.await.unwrap(), Some("test-caller"));
         assert_eq!((caller.panics(), callee.panics()), (0, 1));
-        assert!(here::current().is_none() && callee.is_empty());
+        assert!(current_function::current().is_none() && callee.is_empty());
     });
 }

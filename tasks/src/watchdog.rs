@@ -3,7 +3,7 @@
 //! A thread runs one function at a time. If the same poll is in progress at two observations in a
 //! row, the function has blocked the thread for the time between them: it computes without an
 //! await, or waits for a lock or a disk. Rust cannot interrupt it.
-use crate::here::{self, Activity};
+use crate::current_function::{self, Activity};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Observer {
     /// The threads that have been in the same poll since an earlier observation.
     pub fn observe(&mut self) -> Vec<Blocked> {
         self.observed.retain(|observed| observed.thread.strong_count() > 0);
-        here::threads().iter().filter_map(|thread| self.check(thread)).collect()
+        current_function::threads().iter().filter_map(|thread| self.check(thread)).collect()
     }
 
     fn check(&mut self, thread: &Arc<Activity>) -> Option<Blocked> {

@@ -95,7 +95,7 @@ pub(super) fn check(config: &Config, backup: &Path) -> Result<Checked, BackupErr
     }
     for described in manifest.iter().flat_map(|manifest| &manifest.files) {
         let file = backup.join(&described.name);
-        // A name is one of ours, or not looked at.
+        // Only files with known names are read.
         let is_ours = targets.iter().any(|target| target.name == described.name);
         if (is_ours || described.name == KEY) && !file.exists() {
             return Err(BackupError::Damaged { file, reason: "it is missing".into() });

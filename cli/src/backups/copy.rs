@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Name of the list of backups in the control folder.
 const LIST: &str = "backups.json";
-/// Backups that the list has at most. The oldest ones go.
+/// Maximum number of backups in the list. The oldest ones are removed from it.
 const MAX_LISTED: usize = 100;
 
 /// Makes a consistent copy of each database, of the key and of the configuration in a new folder,

@@ -1,5 +1,5 @@
-//! A folder that is held open: what is done below it is done in this folder, although a user who
-//! may rename it makes another one, or a link, of the same name meanwhile.
+//! A folder that is held open. All operations are on this folder, even if a user renames it
+//! meanwhile and creates another one, or a link, of the same name.
 use super::BackupError;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, FcntlArg, OFlag, fcntl, open, openat, renameat};
@@ -215,7 +215,7 @@ impl Folder {
         renameat(&self.opened, name, &to.opened, as_name).map_err(self.failed(name))
     }
 
-    /// Moves a file into a folder, also of another file system. Its new place has all of it or
+    /// Moves a file into a folder, also of another file system. The destination has all of it or
     /// nothing at any time.
     pub fn move_to(&self, name: &str, to: &Folder, as_name: &str) -> Result<(), BackupError> {
         match renameat(&self.opened, name, &to.opened, as_name) {

@@ -14,7 +14,7 @@ const MAX_LENGTH: u64 = 64 << 10;
 /// The description of a backup. Earlier versions wrote none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Whether all files were copied. It is first written without.
+    /// Whether all files were copied. It is first written as incomplete.
     pub complete: bool,
     /// When it was made, seconds since 1970.
     pub made: u64,

@@ -1,4 +1,4 @@
-//! The control folder: stages a restore, withdraws it, and shows what became of it.
+//! The control folder: stages a restore, withdraws it, and shows its result.
 use super::check::{Checked, check_staged, key_of};
 use super::folder::Folder;
 use super::manifest::MANIFEST;
@@ -146,7 +146,7 @@ fn copy(
     names.iter().map(staged).collect()
 }
 
-/// Bytes that are left for this user.
+/// Free bytes for this user.
 fn free(folder: &Path) -> Result<u64, BackupError> {
     let status = nix::sys::statvfs::statvfs(folder);
     let status = status.map_err(|error| BackupError::io(folder, error))?;
@@ -198,7 +198,7 @@ pub fn withdraw(config: &Config, by: &str) -> Result<Option<StagedRestore>, Back
     Ok(Some(staged))
 }
 
-/// Notes that the audit log has the last restore.
+/// Records that the audit log has the last restore.
 ///
 /// # Errors
 /// It cannot be written.
@@ -208,7 +208,7 @@ pub fn recorded(config: &Config) -> Result<(), BackupError> {
     control.write_json(LAST, &LastRestore { recorded: true, ..last })
 }
 
-/// Notes who has acknowledged that the last restore failed, so that it is no alarm any more.
+/// Records who has acknowledged that the last restore failed, which ends its alarm.
 ///
 /// # Errors
 /// It cannot be written.

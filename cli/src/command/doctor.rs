@@ -1,4 +1,4 @@
-//! `martlet doctor`: looks at the machine, and says what will not work and how to mend it.
+//! `martlet doctor`: checks the machine, and reports what will not work and how to fix it.
 use crate::config_args::ConfigArgs;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -21,13 +21,13 @@ pub struct DoctorArgs {
 enum Grade {
     /// It works.
     Good,
-    /// It works, but worse than it could.
+    /// It works, but not as well as it could.
     Note,
-    /// Something of the configuration will not work.
+    /// A part of the configuration will not work.
     Fault,
 }
 
-/// One check: what was looked at, what was found, and the remedy unless it is good.
+/// One check: its subject, the finding, and the remedy unless the finding is good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Check {
     grade: Grade,

@@ -61,11 +61,11 @@ pub enum Command {
     Drain(drain::DrainArgs),
     /// Check a configuration file
     Check(check::CheckArgs),
-    /// Look at this machine, and say what will not work and how to mend it
+    /// Check this machine, and report what will not work and how to fix it
     Doctor(doctor::DoctorArgs),
     /// Copy the databases and the operator's key; the core may run
     Backup(backup::BackupArgs),
-    /// Put the databases and the operator's key of a backup back
+    /// Restore the databases and the operator's key from a backup
     Restore(backup::RestoreArgs),
     /// Make the certificates and keys of the network functions
     #[command(subcommand)]

@@ -33,8 +33,8 @@ pub struct NfArgs {
     supervisor: Option<u32>,
 }
 
-/// A function that had started failed. The supervisor of `up --split` starts it again, whereas it
-/// takes the exit code 1 of the first start for a wrong configuration.
+/// A function that had started failed. The supervisor of `up --split` starts it again. Exit code 1
+/// of the first start means a wrong configuration instead.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct FunctionFailed(#[from] StartError);

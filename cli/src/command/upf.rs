@@ -198,7 +198,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Prints a packet that is wanted. Returns whether more may follow.
+    /// Prints a packet that passes the filter. Returns whether more may follow.
     fn packet(&mut self, packet: &Value) -> bool {
         if !self.args.matches(packet) {
             return true;

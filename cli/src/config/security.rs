@@ -24,7 +24,7 @@ pub struct SecuritySection {
     pub seccomp: SeccompMode,
     /// Whether to restrict file access with Landlock, if the kernel has it.
     pub landlock: bool,
-    /// The user, once it was looked up.
+    /// The user, after its lookup.
     #[serde(skip)]
     found: Option<User>,
 }

@@ -1,4 +1,4 @@
-//! A function of this process: started again when it ends by itself, while the others serve on.
+//! A function of this process: started again when it ends by itself, while the others keep serving.
 //!
 //! A panic of an essential task, or an error of the function, ends it: its tasks are dropped where
 //! they wait, and with them its sockets and its handle to the context store, as when a process is

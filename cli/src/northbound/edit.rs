@@ -32,7 +32,7 @@ pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError
     if !after.is_empty() {
         after.push('\n');
     }
-    // What was not understood is seen here: the text must mean what is wanted and nothing else.
+    // A misread line is detected here: the text must have exactly the wanted values.
     match parse(&after) {
         Some(read) if read == wanted => Ok(after),
         _ => Err(EditError::Unknown(path.join("."))),
@@ -167,7 +167,7 @@ fn member(out: &mut String, key: &str, value: &Value, indent: usize) {
                 let mut text = String::new();
                 match item {
                     Value::Object(members) if !members.is_empty() => {
-                        // What an item is called comes first.
+                        // The name of an item comes first.
                         let is_name = |key: &str| ["name", "dnn", "sst"].contains(&key);
                         let (names, rest): (Vec<_>, Vec<_>) =
                             members.iter().partition(|(key, _)| is_name(key));

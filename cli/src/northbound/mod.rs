@@ -68,7 +68,7 @@ pub async fn start(config: &Config, access: Arc<dyn CoreAccess>) -> Result<North
     Ok(Northbound { stop: Some(stop), thread: Some(thread), socket, address })
 }
 
-/// What the thread says once it listens.
+/// The result of the thread's start.
 struct Bound {
     socket: PathBuf,
     address: Option<SocketAddr>,

@@ -166,8 +166,8 @@ impl<S: Socket> Association<S> {
         SctpError::MessageTooLarge { size, limit }
     }
 
-    /// The peer restarted the association (RFC 9260, 5.2): this one ends, the new one goes to the
-    /// listener.
+    /// The peer restarted the association (RFC 9260, 5.2): this one ends, and the listener gets the
+    /// new one.
     fn restart(&self, streams: u16) {
         self.end(End::Restarted);
         let inner = &self.0;

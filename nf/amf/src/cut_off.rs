@@ -20,7 +20,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Interval between two looks at the lease.
+/// Interval between two checks of the lease.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// How long another AMF must have served while this one could not.
 const CONFIRMATION: Duration = Duration::from_millis(1500);
@@ -70,8 +70,8 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
     }
 }
 
-/// Whether another AMF of the set serves UEs. Also if the NRF does not answer: this AMF has lost
-/// more than the database then.
+/// Whether another AMF of the set serves UEs. True also if the NRF does not answer, since this AMF
+/// has then lost more than the database.
 async fn another_serves(amf: &Amf) -> bool {
     let Some(guami) = amf.served.guamis.first() else { return false };
     let query = SearchQuery {

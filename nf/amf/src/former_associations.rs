@@ -1,14 +1,14 @@
 //! gNBs of a former process that was killed while it used SCTP in user space.
 //!
-//! The kernel knows nothing of these associations, so that it does not end them. The gNBs would
-//! notice at their next heartbeat only. The AMF therefore stores what an association needs to be
+//! The kernel has no state of these associations, so it does not end them. The gNBs would detect
+//! the loss only at their next heartbeat. The AMF therefore stores what an association needs to be
 //! aborted, and its successor sends the ABORT: the gNBs set up new associations at once.
 use martlet_context_store::{ContextStore, StoredContexts};
 use martlet_sctp::{Association, AssociationRecord, SctpStack};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// In front of the identities of stored associations; those of UEs are numbers.
+/// Prefix of the keys of stored associations. The keys of UE contexts are numbers.
 const PREFIX: &str = "n2/";
 
 /// The stored form.

@@ -160,7 +160,7 @@ pub(crate) fn overloads() {
     OVERLOADS.inc();
 }
 
-/// Counts the end of all associations for want of a lease.
+/// Counts that the AMF closed all associations because it could not renew its lease.
 pub(crate) fn cut_off() {
     CUT_OFFS.inc();
 }

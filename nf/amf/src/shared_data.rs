@@ -47,7 +47,7 @@ struct Interned<T>(Mutex<Values<T>>);
 
 struct Values<T> {
     by_hash: HashMap<u64, Weak<T>>,
-    /// Values that found no room since unused ones were removed.
+    /// Values that did not fit since unused ones were removed.
     refused: usize,
 }
 

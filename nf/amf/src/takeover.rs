@@ -25,7 +25,7 @@ const MIN_READ_INTERVAL: Duration = Duration::from_secs(1);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval between two readings of the database's clock, which a takeover needs.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(30);
-/// Interval between two looks for other members, while there is none.
+/// Interval between two searches for other members, while there is none.
 const MEMBERS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The contexts of one peer, by the identities of their UEs.

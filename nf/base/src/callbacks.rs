@@ -180,7 +180,7 @@ impl Callbacks {
             let at = Instant::now();
             match self.functions().await {
                 Ok(functions) => (known.functions, known.at) = (functions, Some(at)),
-                // What was registered a minute ago is used on while the NRF is away.
+                // While the NRF does not answer, the addresses of its last answer stay valid.
                 Err(problem) if is_known => {
                     tracing::debug!(%problem, "addresses not refreshed");
                     known.at = Some(at);

@@ -313,8 +313,7 @@ impl Transport for Watched {
             let mut waiting = PendingRequest::new(&self.inner, &self.discovery, to, &request);
             let answer = self.once(to, request).await;
             waiting.answered();
-            // One that takes its time may be at work on the request: another one is not asked to do
-            // the same.
+            // A slow producer may still process the request: no other one is asked to do the same.
             let gone = |problem: &Problem| {
                 problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST"
             };

@@ -574,8 +574,8 @@ impl NfStatusCallback for Discovery {
         state.replacements.clear();
         match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
             Some(changed) => state.entries.retain(|_, entries| entries.target != *changed),
-            // The type of an instance that went is not told: what is dropped too much is only asked
-            // for again.
+            // The notification has no type of an instance that deregistered. Results that are
+            // dropped without need are only requested again.
             None => state.entries.clear(),
         }
         Ok(())
@@ -614,7 +614,7 @@ fn weight(affinity: &str, root: &ApiRoot) -> u64 {
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // The last bytes would decide alone otherwise.
+    // Otherwise the last bytes alone would decide.
     hash ^ (hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

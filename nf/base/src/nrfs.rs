@@ -1,5 +1,5 @@
 //! The NRFs of a network. A function registers with each of them, so that each knows all functions.
-//! Other requests go to one of them, and to the next one when it does not answer.
+//! Other requests are sent to one of them, and to the next one when it does not answer.
 use crate::discovery::is_absence;
 use martlet_outage::Dependency;
 use martlet_sbi::{ApiRoot, BoxFuture, Peer, Problem, Request, Response, Transport};

@@ -3,7 +3,7 @@
 //! one load.
 //!
 //! Each message has identities, such as `imsi-001010000000001`, `amf-ue:7` or `cp:3`. Functions
-//! say which identities belong together ([`same`]), and the reader selects the messages of a UE.
+//! report which identities belong together ([`same`]), and the reader selects the messages of a UE.
 //! Keys in messages are overwritten with zeros before they are stored.
 use crate::capture::{self, Link};
 use base64::Engine;
@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Entries that are kept. The oldest go first.
+/// Maximum number of entries. The oldest are removed first.
 const MAX_ENTRIES: usize = 8192;
-/// Bytes of messages that are kept.
+/// Maximum bytes of messages.
 const MAX_BYTES: usize = 8 << 20;
 /// Longest recording.
 const MAX_SECONDS: u64 = 3600;
@@ -60,7 +60,7 @@ struct Recorder {
     last: u64,
     recordings: u32,
     until: Option<Instant>,
-    /// Tells processes apart for the reader.
+    /// Distinguishes processes for the reader.
     process: u32,
 }
 
@@ -166,7 +166,7 @@ fn store(message: Message<'_>, us: u64) {
     recorder().push(exported.len() + 512, value);
 }
 
-/// Says that identities belong to the same UE. They are made only if messages are recorded.
+/// Reports that identities belong to the same UE. They are made only if messages are recorded.
 pub fn same(identities: impl FnOnce() -> Vec<String>) {
     if is_on() {
         let identities = identities();
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(recorder.entries.len(), 1);
         recorder.begin(60);
         recorder.end();
-        assert!(!recorder.entries.is_empty(), "another recording goes on");
+        assert!(!recorder.entries.is_empty(), "another recording is in progress");
         recorder.end();
         assert!(recorder.entries.is_empty());
     }

@@ -102,8 +102,8 @@ async fn finished(
         task = tasks.failed() => Ok(Err(StartError(task))),
     };
     for task in beside {
-        // The registration ends by itself, after it has taken the function's profile back; the
-        // server is stopped.
+        // The registration ends by itself, after it has deregistered the function; the server is
+        // stopped.
         task.abort();
     }
     let name = tasks.name();
@@ -217,7 +217,7 @@ async fn start_within<F: NetworkFunction>(
 
     let shutdown = environment.shutdown.clone();
     let (run, task_context) = (function.clone().run(shutdown), context.clone());
-    // The profile stays at the NRF while the function ends what it has begun.
+    // The profile stays at the NRF while the function ends its running procedures.
     let (end, ended) = Shutdown::new();
     let registered = registration::maintain(task_context, profile, ended);
     let is_nrf = name == "nrf";

@@ -49,7 +49,7 @@ impl Chf {
         self.notify.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Stores changed accounts and records, and removes those that are gone.
+    /// Stores changed accounts and records, and deletes those that were removed.
     fn persist(&self, accounts: &Accounts, changed: &[Key]) {
         for key in changed {
             let value = match key {

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 256;
 /// Time limit of the write of a new account.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often the owner of an account is looked for, while it changes.
+/// Attempts to find the owner of an account while it changes.
 const ATTEMPTS: usize = 4;
 
 /// A member's own entry; its value is the API root of its services.

@@ -150,8 +150,8 @@ impl PeerContexts {
     }
 
     /// Removes a context from its owner and returns it. Of several members that try, one succeeds.
-    /// Waits for the end of the owner's lease. `None` when the context is gone, or when its owner
-    /// renewed the lease.
+    /// Waits for the end of the owner's lease. `None` when the context does not exist, or when its
+    /// owner renewed the lease.
     ///
     /// # Errors
     /// The database fails, or the value was encrypted with another operator's key.

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 const ENTRY: &str = "oam-audit";
 /// Kind and key of the context with the number and hash of the last entry.
 pub const HEAD: (&str, &str) = ("oam-audit-head", "last");
-/// Entries that one read looks at: each is a read of the store.
+/// Entries that one request examines: each is a read of the store.
 const MAX_SCANNED: usize = 5000;
 /// Members that an entry never has, at any depth.
 const SECRETS: [&str; 8] = ["key", "opc", "op", "topc", "tuak", "password", "hash", "secret"];
@@ -31,8 +31,8 @@ pub struct AuditEntry {
     /// Who did it.
     #[schema(example = "admin")]
     pub who: String,
-    /// How the caller came: `socket`, `session` or `token`; `start` for a restore that was staged
-    /// before, and that the start of the core carried out.
+    /// How the request arrived: `socket`, `session` or `token`; `start` for a restore that was
+    /// staged before, and that the start of the core carried out.
     pub via: String,
     /// What was done.
     #[schema(example = "subscriber.change")]
@@ -125,9 +125,9 @@ impl AuditFilter {
 pub struct AuditEntries {
     /// The entries that the filter selects.
     pub entries: Vec<AuditEntry>,
-    /// The number to read on before; `None` at the end of the log.
+    /// The number before which to continue; `None` at the end of the log.
     pub next: Option<u64>,
-    /// Whether the chain of hashes of all entries looked at is intact.
+    /// Whether the chain of hashes of all examined entries is intact.
     pub is_intact: bool,
 }
 
@@ -170,8 +170,8 @@ impl Audit {
         Ok(())
     }
 
-    /// The entries before a number that a filter selects. A read looks at a bounded number of
-    /// entries, so that there may be fewer than `limit`, or none, although the log goes on.
+    /// The entries before a number that a filter selects. A request examines a bounded number of
+    /// entries, so that there may be fewer than `limit`, or none, although the log has more.
     ///
     /// # Errors
     /// The store does not answer.
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(numbers(AuditFilter { from: past, to: future, ..of_target.clone() }), [7]);
         assert!(numbers(AuditFilter { from: future, ..of_target.clone() }).is_empty());
         assert!(numbers(AuditFilter { to: past, ..of_target.clone() }).is_empty());
-        // Nothing is found in the first part of the log, and the next read goes on there.
+        // The first part of the log has no match, and the next request continues there.
         let first = audit.list_within(2, &store, None, 9, &of_target).unwrap();
         assert_eq!((first.entries.len(), first.next), (0, Some(8)));
         let second = audit.list_within(2, &store, first.next, 9, &of_target).unwrap();

@@ -119,7 +119,7 @@ pub struct StagedRestore {
     /// When it was staged, seconds since 1970.
     #[schema(example = 1_764_086_400)]
     pub staged: u64,
-    /// Files that the start puts into the place of the present ones.
+    /// Files that replace the present ones at the start.
     pub files: Vec<StagedFile>,
 }
 
@@ -235,7 +235,7 @@ pub trait Backups: Send + Sync {
     /// It cannot be written.
     fn recorded(&self) -> Result<(), AccessError>;
 
-    /// Notes who has acknowledged that the last restore failed.
+    /// Records who has acknowledged that the last restore failed.
     ///
     /// # Errors
     /// It cannot be written.

@@ -3,8 +3,8 @@ use crate::problem::Failure;
 use crate::state::Oam;
 use axum::response::{IntoResponse, Response};
 
-/// Runs a change to its end, although the client may disconnect before: a change that was made is
-/// then in the audit log. The number of changes at a time is limited.
+/// Completes a change even if the client disconnects, so that each change that was made is in the
+/// audit log. The number of changes at a time is limited.
 pub async fn to_its_end(
     oam: &Oam,
     change: impl Future<Output = Response> + Send + 'static,

@@ -32,7 +32,7 @@ pub struct ConfigurationEdit {
     pub value: Value,
 }
 
-/// What became of a changed configuration.
+/// The result of a configuration change.
 #[derive(Debug, Clone, Default)]
 pub struct AppliedConfiguration {
     /// Keys that were changed in the file.
@@ -120,7 +120,7 @@ pub trait CoreAccess: Send + Sync + 'static {
         edits: &[ConfigurationEdit],
     ) -> Result<String, AccessError>;
 
-    /// There are no viewers for a while: memory that only a poll needs can go.
+    /// There are no viewers for a while: memory that only a poll needs can be released.
     fn rests(&self) {}
 
     /// The version of the program.

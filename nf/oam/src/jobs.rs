@@ -1,4 +1,5 @@
-//! Jobs: work that takes longer than a request. Their number is bounded; the oldest ended ones go.
+//! Jobs: work that takes longer than a request. Their number is bounded; the oldest ended ones are
+//! removed.
 use crate::accounts;
 use crate::problem::Failure;
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 /// Requests that run at the same time.
 pub const MAX_RUNNING: usize = 32;
-/// Requests that are kept; the oldest ended ones go.
+/// Maximum number of requests; the oldest ended ones are removed.
 const MAX_REQUESTS: usize = 100;
 /// Latest positions of a request.
 const MAX_POSITIONS: usize = 1000;
@@ -46,7 +46,7 @@ pub struct Position {
     pub semi_minor: f64,
     /// Degrees from north to the major axis.
     pub orientation: f64,
-    /// How messages to the UE went: `userPlane`, or absent.
+    /// How messages to the UE were carried: `userPlane`, or absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
 }

@@ -264,7 +264,7 @@ impl Monitor {
     /// Acknowledges an alarm. Returns it as it was before, and as it is now.
     pub fn acknowledge(&self, id: &str, by: &str) -> Option<(Alarm, Alarm)> {
         let mut state = self.state();
-        // A gNB that was taken away for good has no alarm any more.
+        // A gNB that was removed permanently has no alarm any more.
         if let Some(gnb) = id.strip_prefix("gnb-lost:") {
             state.known_gnbs.remove(gnb);
         }
@@ -467,7 +467,7 @@ fn rates(traffic: &Traffic, now: &mut Overview) {
     now.lines.clone_from(&traffic.lines);
 }
 
-/// Which gNBs came and which were lost.
+/// Which gNBs were added and which were lost.
 fn gnb_events(state: &mut State, status: &Value, events: &mut Vec<(&'static str, Value)>) {
     let Some(amf) = of(status, "amf") else { return };
     let mut present = BTreeSet::new();

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 /// Maximum number of items on a page.
 pub const MAX_LIMIT: usize = 1000;
-/// Longest time until a body has arrived: who sends none must not keep a connection.
+/// Maximum time until a body has arrived: a client that sends none must not hold a connection.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum length of a cursor: a SUPI and a character behind it, in base64.
 const MAX_CURSOR: usize = (martlet_store::MAX_SUPI + char::MAX.len_utf8()).div_ceil(3) * 4;

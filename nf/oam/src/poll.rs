@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Interval of the polls with viewers.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Interval of the polls without viewers, which notice lost gNBs. Who reads figures, alarms or
+/// Interval of the polls without viewers, which detect lost gNBs. A reader of figures, alarms or
 /// events then gets those of a new poll.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 /// Time from the last viewer until the core rests.

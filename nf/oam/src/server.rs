@@ -123,8 +123,8 @@ fn acceptor(certificate: &Path, key: &Path) -> std::io::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Binds the socket for its owner, or for all if other users are configured: who connects is
-/// checked by the user that the kernel reports.
+/// Binds the socket for its owner, or for all if other users are configured: each client is checked
+/// by the user that the kernel reports.
 async fn bind_socket(path: &Path, users: &[u32]) -> std::io::Result<UnixListener> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// Messages of all UEs that one recording looks at.
+/// Messages of all UEs that one recording examines.
 const MAX_ITEMS: usize = 20_000;
 /// Messages of a UE in the result.
 const MAX_MESSAGES: usize = 2000;

@@ -1,5 +1,5 @@
-//! Who has which GTP-U address: the cell of the gNB that sent it, and the UPF that allocated it.
-//! Figures of the user plane name the peers of a UPF with it.
+//! The owner of each GTP-U address: the cell of the gNB that sent it, or the UPF that allocated it.
+//! The figures of the user plane use it to name the peers of a UPF.
 use crate::user_plane_path::UserPlanePath;
 use martlet_sbi_api::common::Ncgi;
 use serde_json::{Map, Value, json};

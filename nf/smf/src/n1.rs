@@ -30,7 +30,7 @@ pub struct Received {
 /// rejected with #81 (TS 24.501, 7.3.1).
 ///
 /// # Errors
-/// What the NAS decoder says, or that the message is of another protocol.
+/// The error of the NAS decoder, or that the message belongs to another protocol.
 pub fn decode(bytes: &[u8]) -> Result<Received, NasError> {
     const PTI: usize = 2;
     const RESERVED: u8 = 255;
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn other_protocols_and_short_messages_are_errors() {
-        // 5GMM STATUS, whose third octet is at the place of a PTI.
+        // 5GMM STATUS, whose third octet is where a 5GSM message has its PTI.
         assert!(decode(&[0x7e, 0x00, 0x64, 111]).is_err());
         assert!(decode(&[0x7e, 0x00, 0xff, 0x00]).is_err());
         assert!(decode(&[0x2e, 0x05, 0xff]).is_err());

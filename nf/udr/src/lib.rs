@@ -39,7 +39,7 @@ pub struct Udr {
 /// Time limit of the last writes at the end.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
-/// Interval at which the UDR looks whether writes fail, and then probes them.
+/// Interval at which the UDR checks whether writes fail, and probes them if so.
 const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Udr {

@@ -50,7 +50,7 @@ impl RawUe {
         self.take_sent()
     }
 
-    /// The messages that the UE wants to send.
+    /// The messages that the UE has to send.
     pub fn take_sent(&mut self) -> Vec<Vec<u8>> {
         let mut sent = Vec::new();
         while let Some(action) = self.nas.poll_action() {

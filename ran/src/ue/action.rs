@@ -166,7 +166,7 @@ pub enum Abort {
     Timeout,
     /// The network rejected the authentication.
     AuthenticationRejected,
-    /// The network failed to authenticate itself, and did not mend it before T3520.
+    /// The network failed to authenticate itself, also with further requests before T3520 expired.
     NetworkNotAuthentic,
     /// The UE refused the security mode command: 5GMM cause.
     SecurityModeRejected(u8),

@@ -72,7 +72,7 @@ impl LocalSockets {
         Ok(listener)
     }
 
-    /// Who could write the folder could listen in place of a function.
+    /// A user who can write the folder could listen in place of a function.
     fn check_folder(&self) -> Result<()> {
         let status = std::fs::symlink_metadata(&self.folder)?;
         let (owner, mode) = (status.uid(), status.mode() & 0o777);

@@ -177,7 +177,7 @@ async fn respond(
     let mut serving = connection.begin();
     let (parts, mut incoming) = request.into_parts();
     let convert = |response, incoming| convert_response(response, incoming, connection);
-    // Before the body: who is not authorised takes no memory.
+    // Before the body is read, so that a client without authorisation takes no memory.
     let certificate = served.certificate.as_deref();
     let check =
         |guard: &Guard| (guard.0)(&parts.method, &parts.headers, parts.uri.path(), certificate);

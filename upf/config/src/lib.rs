@@ -83,9 +83,9 @@ pub struct N4Config {
     pub allow: Vec<Network>,
     /// Port of the SMF to which requests go; 8805 but in a lab.
     pub peer_port: u16,
-    /// T1: milliseconds after which a request is sent again.
+    /// T1: milliseconds until a request is retransmitted.
     pub t1_ms: u64,
-    /// N1: how often a request is sent in all.
+    /// N1: transmissions of a request in total.
     pub n1: u8,
     /// Seconds between heartbeats to an SMF; 0 sends none.
     pub heartbeat_s: u64,
@@ -186,13 +186,13 @@ pub struct N3Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceCheck {
-    /// The gNB to which the session's downlink goes, or went until a moment ago. Packets of others
-    /// wait half a second for a path switch to them.
+    /// The gNB that receives the session's downlink, or did until a moment ago. Packets of other
+    /// senders wait half a second for a path switch to them.
     #[default]
     Session,
-    /// Any peer: for gNBs that send from another address than they receive at.
+    /// Any peer: for gNBs that send from an address other than the one at which they receive.
     Peer,
-    /// Anyone who knows the TEID.
+    /// Any sender that knows the TEID.
     Off,
 }
 
@@ -269,7 +269,7 @@ pub struct N6Config {
     /// Networks that UEs may not reach, in addition to the addresses of this machine and of the
     /// core: those of N2, N3, N4 and N9, for example.
     pub deny: Vec<Network>,
-    /// What they may reach all the same.
+    /// Exceptions, which UEs may reach.
     pub allow: Vec<AllowedService>,
     /// Addresses of the core that other sections of the configuration name.
     #[serde(skip)]
@@ -301,7 +301,7 @@ pub struct NetworkInstanceConfig {
     pub via: Option<Ipv4Addr>,
 }
 
-/// A forwarding policy: traffic takes the way of a network instance.
+/// A forwarding policy: traffic leaves by a network instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForwardingPolicyConfig {
@@ -400,7 +400,7 @@ impl UeToUeOfNetworks {
         found.map_or(UeToUe::Allow, |(_, ue_to_ue)| *ue_to_ue)
     }
 
-    /// Whether packets to other UEs have to be looked at: some network does not allow them.
+    /// Whether packets to other UEs have to be checked: some network does not allow them.
     pub fn any(&self) -> bool {
         !self.0.is_empty()
     }

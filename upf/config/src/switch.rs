@@ -25,7 +25,7 @@ pub struct SwitchConfig {
     /// The switch process that the UPF starts. Left out, one runs already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<SwitchRun>,
-    /// File of the token that the switch wants from its controllers. A switch on another machine
+    /// File of the token that the switch requires from its controllers. A switch on another machine
     /// needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
@@ -101,7 +101,7 @@ pub enum SwitchEngine {
     /// DPDK's software switch, in the switch's own process.
     #[default]
     Swx,
-    /// The kernel, at the entrances of ports.
+    /// The kernel: XDP programs at the ports.
     Xdp,
 }
 

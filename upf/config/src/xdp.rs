@@ -68,8 +68,8 @@ pub struct XdpConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct XdpNatConfig {
-    /// Public addresses, at most 8. A UE always has the same one. Those that the machine does not
-    /// have yet it gets.
+    /// Public addresses, at most 8. A UE always has the same one. The UPF adds those that the
+    /// machine does not have yet.
     pub addresses: Vec<Ipv4Addr>,
     /// The first port that UEs get. Where the machine has the address for itself too, its own
     /// sockets must not use these.

@@ -1,6 +1,7 @@
 //! Uplink packets that arrive before the path switch that admits their sender: a target gNB sends
-//! as soon as the UE is there, and the SMF tells the UPF a moment later. They wait for it, for a
-//! bounded time and in bounded number, so that no other sender's packets get in and none is lost.
+//! as soon as the UE has arrived, and the SMF modifies the session a moment later. A bounded number
+//! of packets waits for the path switch, for a bounded time, so that none is lost and no other
+//! sender's packets are accepted.
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};

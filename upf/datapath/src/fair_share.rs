@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time after a look at all sessions that found no surplus: it takes long where there are many.
+/// Pause after a scan of all sessions that found no surplus: a scan of many takes long.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How long a share stays in force after the buffer was full.
 const IN_FORCE: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const IN_FORCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct FairShare(Mutex<Option<Look>>);
 
-/// The last look at all sessions.
+/// The last scan of all sessions.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     at: Instant,
@@ -36,7 +36,7 @@ impl FairShare {
         self.last().filter(in_force).map_or(usize::MAX, |look| look.share)
     }
 
-    /// Whether it is time to look at all sessions again.
+    /// Whether it is time to scan all sessions again.
     pub fn is_due(&self, now: Instant) -> bool {
         let is_over = |look: Look| now.saturating_duration_since(look.at) >= INTERVAL;
         self.last().is_none_or(|look| !look.in_vain || is_over(look))
@@ -51,7 +51,7 @@ impl FairShare {
         (packets < share).then_some(share)
     }
 
-    /// The look found packets beyond the shares.
+    /// The scan found packets beyond the shares.
     pub fn found_surplus(&self) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(look) = &mut *last {
@@ -61,7 +61,7 @@ impl FairShare {
 }
 
 /// How many packets a session with more than its share loses: an eighth more than it has too many,
-/// so that the next packets find room without another look at all sessions.
+/// so that the next packets find room without another scan of all sessions.
 pub fn surplus(packets: usize, share: usize) -> usize {
     if packets <= share { 0 } else { packets - (share - share / 8) }
 }

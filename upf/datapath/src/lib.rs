@@ -139,7 +139,7 @@ pub trait Datapath: Send + 'static {
         Err(CommandError::Unsupported { datapath: self.name(), command: "captures" })
     }
 
-    /// How far that is, or the last one was; with `end` it ends.
+    /// The progress of the capture, or the result of the last one. `end` stops it.
     fn capture(&self, _end: bool) -> Option<CaptureStatus> {
         None
     }
@@ -289,7 +289,7 @@ pub enum Event {
 /// Which volume was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
-    /// The threshold: report and go on.
+    /// The threshold: report, and continue.
     Threshold,
     /// The quota: report, and drop packets until a new quota is granted.
     Quota,
@@ -303,6 +303,6 @@ pub type EventSender = mpsc::Sender<Event>;
 pub struct Signals {
     /// Events for N4.
     pub events: mpsc::Receiver<Event>,
-    /// Why the datapath can go on no longer.
+    /// Why the datapath cannot continue.
     pub failures: mpsc::Receiver<String>,
 }

@@ -71,7 +71,7 @@ impl N4 {
                 .into();
         }
         // A new recovery time stamp is the proof that the SMF has lost its sessions. Without it
-        // they carry traffic on, until the SMF restores them or the retention time ends.
+        // they continue to forward traffic, until the SMF restores them or the retention time ends.
         if let Some(id) = old
             && self.associations.get(&id).is_some_and(|a| a.recovery == request.recovery)
         {

@@ -193,7 +193,7 @@ impl Context {
         self.stored.whole()
     }
 
-    /// The session's rules, right but for F-SEIDs, TEIDs and addresses of the UE.
+    /// The session's rules, correct except for F-SEIDs, TEIDs and addresses of the UE.
     pub fn rules(&self) -> &Session {
         self.stored.rules()
     }

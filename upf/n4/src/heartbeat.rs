@@ -59,8 +59,8 @@ impl N4 {
         }
     }
 
-    /// A heartbeat was not answered however often it was sent. Sessions carry traffic on until the
-    /// retention is over.
+    /// No transmission of a heartbeat was answered. Sessions continue to forward traffic until the
+    /// retention time is over.
     pub(super) fn heartbeat_failed(&mut self, id: u64, now: Moment) {
         let Some(association) = self.associations.get_mut(&id) else { return };
         if association.reachable {

@@ -1,4 +1,4 @@
-//! Who may be an SMF here, and which peers of N3 the datapath knows.
+//! Which nodes may be SMFs, and which peers of N3 the datapath knows.
 use super::{Moment, N4};
 use martlet_upf_datapath::Datapath;
 use martlet_upf_rules::{Prefix, Session};
@@ -18,7 +18,7 @@ pub(super) fn loopback() -> Vec<Prefix> {
     ]
 }
 
-/// Has the datapath know the peers of a session before its rules send to them.
+/// Introduces the peers of a session to the datapath, before its rules send to them.
 pub(super) fn introduce(
     known: &mut HashSet<IpAddr>,
     session: &Session,

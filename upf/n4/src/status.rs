@@ -180,7 +180,7 @@ impl N4 {
         self.datapath.begin_capture(folder, request).map(|status| json!(status))
     }
 
-    /// How far it is; with `end` it ends.
+    /// The progress of the capture; `end` stops it.
     pub fn capture(&self, end: bool) -> Result<Value, CommandError> {
         self.datapath.capture(end).map(|status| json!(status)).ok_or(CommandError::NoCapture)
     }

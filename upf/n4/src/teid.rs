@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// Attempts to draw a TEID that the datapath finds without a slow lookup.
 const TRIES: usize = 8;
 
-/// Those that are in use. They are drawn at random, so that one cannot be guessed from another.
+/// The TEIDs in use. They are drawn at random, so that one cannot be guessed from another.
 #[derive(Default)]
 pub(super) struct Teids {
     used: HashSet<u32>,
@@ -59,7 +59,7 @@ impl Teids {
 pub(super) struct Choice<'a> {
     teids: &'a mut Teids,
     settings: &'a Settings,
-    /// Those that the session has already.
+    /// The TEIDs that the session has already.
     own: BTreeSet<u32>,
     /// One for each CHOOSE ID.
     chosen: HashMap<u8, LocalTunnel>,

@@ -1,4 +1,4 @@
-//! Elements of session requests that ask for something that is not done here. A request with one of
+//! Elements of session requests that ask for something that is not supported. A request with one of
 //! them is rejected with "Service not supported" and the element's type, so that no SMF believes
 //! that it applies. Elements that only inform, and unknown ones, are passed over (TS 29.244, 7.6).
 use martlet_pfcp::Header;

@@ -1,8 +1,8 @@
 //! Bytes by peer of N3 and N9, and by data network: the lines between the UPF and its neighbours.
 //!
-//! Nothing is counted per packet for them. Each session belongs to a line on its access side and
-//! to one on its core side. What it has forwarded since the last look is added to both, when
-//! the volumes are read and before the session changes its lines or ends.
+//! Nothing is counted per packet for them. Each session belongs to a line on its access side and to
+//! one on its core side. What it has forwarded since the last read is added to both, when the
+//! volumes are read and before the session changes its lines or ends.
 use super::N4;
 use martlet_pfcp::ie::Interface;
 use martlet_upf_rules::{Action, Direction, Far, Pdr, Session};
@@ -102,7 +102,7 @@ fn growth(now: Bytes, before: Bytes) -> Bytes {
 /// The lines of a session, and what has been added to them.
 #[derive(Debug, Default)]
 pub(super) struct SessionLines {
-    /// Bytes that the datapath had counted at the last look.
+    /// Bytes that the datapath had counted at the last read.
     seen: Bytes,
     access: Option<u16>,
     core: CoreLines,
@@ -124,7 +124,7 @@ struct PdrLine {
     pdr: u16,
     number: u16,
     direction: Direction,
-    /// Its bytes at the last look.
+    /// Its bytes at the last read.
     seen: u64,
 }
 
@@ -139,7 +139,7 @@ pub(super) struct Volumes {
 /// Bytes of each line since the start of the UPF.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineVolumes {
-    /// Milliseconds from the start of the UPF to the look.
+    /// Milliseconds from the start of the UPF to the read.
     pub at_ms: u64,
     /// By peer on the access side: the N3 address of a gNB, or the N9 address of a UPF.
     pub access: BTreeMap<IpAddr, Bytes>,

@@ -44,7 +44,7 @@ impl RuleError {
         }
     }
 
-    /// A rule whose element asks for something that is not done here: "Service not supported".
+    /// A rule whose element asks for something that is not supported: "Service not supported".
     pub fn not_supported<T: IeValue>(rule: FailedRuleId, why: impl Into<String>) -> Self {
         RuleError {
             cause: Cause::SERVICE_NOT_SUPPORTED,

@@ -9,7 +9,7 @@ const CUSTOMER: u16 = 0x8100;
 /// EtherType of a service VLAN tag (IEEE 802.1ad).
 const SERVICE: u16 = 0x88a8;
 
-/// The header fields of a frame that filters look at.
+/// The header fields of a frame that filters match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EthernetHeader {
     /// Receiver.

@@ -22,7 +22,7 @@ pub struct StoredSession {
 fn teids(session: &mut Session) -> impl Iterator<Item = &mut u32> {
     let ours =
         session.pdrs.values_mut().filter_map(|pdr| pdr.local.as_mut()).map(|local| &mut local.teid);
-    // A FAR that others have, too, is not copied for having been looked at.
+    // A FAR that others share is not copied when it is only read.
     let with_tunnel = session.fars.values_mut_if(|far| far.tunnel.is_some());
     ours.chain(with_tunnel.filter_map(|far| far.tunnel.as_mut()).map(|tunnel| &mut tunnel.teid))
 }
@@ -65,7 +65,7 @@ impl StoredSession {
         session
     }
 
-    /// Its rules, right but for F-SEIDs, TEIDs and addresses of the UE.
+    /// Its rules, correct except for F-SEIDs, TEIDs and addresses of the UE.
     pub fn rules(&self) -> &Session {
         &self.rules
     }

@@ -180,7 +180,7 @@ impl Answers {
     }
 
     fn look_up(&mut self, from: SocketAddr, sequence: u32, digest: u64, now: Instant) -> Seen {
-        // As long as the sender may repeat it, and some more for the way.
+        // As long as the sender may repeat it, and some more for the network delay.
         let lifetime = self.limits.t1 * (u32::from(self.limits.n1) + 1);
         while let Some((since, key)) = self.order.front() {
             if now.saturating_duration_since(*since) < lifetime

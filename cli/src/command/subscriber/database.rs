@@ -30,7 +30,7 @@ pub(super) struct Opened {
     is_new: bool,
 }
 
-/// How long a running core may take to say which database it uses.
+/// Timeout of the request for the database that a running core uses.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Opened {

@@ -75,7 +75,7 @@ pub struct Written<'a> {
     pub amf: Option<[u8; 2]>,
 }
 
-/// A subscriber of the API, with keys that mean nothing.
+/// A subscriber of the API, with meaningless keys.
 fn parse(mut view: Value) -> Result<Subscriber> {
     let members = view.as_object_mut().context("the API answered otherwise")?;
     for name in ["key", "opc"] {
@@ -84,7 +84,7 @@ fn parse(mut view: Value) -> Result<Subscriber> {
     serde_json::from_value(view).context("the API answered otherwise")
 }
 
-/// Changes a subscriber, and keeps what others change meanwhile. Returns whether it differs now.
+/// Changes a subscriber, and keeps concurrent changes of others. Returns whether it differs now.
 pub async fn change(
     api: &Api,
     supi: &str,

@@ -84,7 +84,7 @@ async fn watch(
 }
 
 impl Screen {
-    /// Handles a key. Returns whether the command goes on.
+    /// Handles a key. Returns whether the command continues.
     fn press(&mut self, key: KeyEvent) -> bool {
         let before = self.page;
         match key.code {

@@ -394,7 +394,7 @@ impl Session {
                 Err(error) => break Err(ChannelError::tls(error)),
             }
         };
-        // The flow control update goes with the answer, unless that is late.
+        // The flow control update is sent with the answer, unless that is late.
         let update = chunks.finalize().should_transmit();
         self.unannounced += into.len() - before;
         if update && self.unannounced >= MAX_UNANNOUNCED {

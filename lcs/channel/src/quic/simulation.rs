@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 /// Delay and rate (bytes per millisecond) of each direction.
 const UP: (Duration, u64) = (Duration::from_millis(14), 1_875);
 const DOWN: (Duration, u64) = (Duration::from_millis(5), 6_250);
-/// Rounds in a row; then the client is left alone for so long, as in the lab, where others have
-/// their turn.
+/// Rounds in a row, and the pause after them: in the lab, other clients run meanwhile.
 const BLOCK: usize = 50;
 const PAUSE: Duration = Duration::from_secs(60);
-/// How long the client looks after its connection before it is left alone.
+/// How long the client drives its connection before the pause.
 const IDLE: Duration = Duration::from_millis(60);
 
 /// A direction.

@@ -18,8 +18,8 @@ const MAX_INITIAL_MTU: u16 = 3500;
 /// Receive window, bytes: several of the largest messages.
 pub(super) const RECEIVE_WINDOW: u32 = 262_144;
 
-/// Ack-eliciting threshold of the LMF: more datagrams than a message has. The acknowledgement goes
-/// with the answer, since a separate one could delay the answer by a radio retransmission.
+/// Ack-eliciting threshold of the LMF: more datagrams than a message has. The acknowledgement is
+/// sent with the answer, since a separate one could delay the answer by a radio retransmission.
 const ACK_THRESHOLD: u32 = 100;
 
 pub(super) fn transport(options: &Options) -> TransportConfig {

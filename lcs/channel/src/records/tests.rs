@@ -73,7 +73,7 @@ fn padding_is_removed_up_to_the_maximum_record_size() {
         let (mut inner, mut wire) = (vec![7; content], Vec::new());
         inner.push(APPLICATION_DATA);
         inner.resize(content + 1 + padding, 0);
-        // The last zero goes where `seal` writes the type.
+        // The last zero is where `seal` writes the type.
         let kind = inner.pop().unwrap();
         one.tx.seal(kind, &inner, &mut wire).unwrap();
         let mut opened = Vec::new();

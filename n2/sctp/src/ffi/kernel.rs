@@ -51,8 +51,8 @@ struct AssocParams {
     local_rwnd: u32,
     cookie_life: u32,
 }
-/// Packed, and aligned to 4, in the kernel's header: the fields stand without gaps, hence bytes
-/// for those that are off their alignment; the end is filled up.
+/// Packed, and aligned to 4, in the kernel's header: the fields have no gaps, so those that are not
+/// aligned are byte arrays; the end is padded.
 #[repr(C)]
 struct PaddrParams {
     assoc_id: i32,

@@ -108,7 +108,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 } else if let Some(at) = retry_at.map(|at| at + amf.config.n2.setup_timeout())
                     && at > now
                 {
-                    // NG SETUP FAILURE told it to wait.
+                    // NG SETUP FAILURE contained a time to wait.
                     deadline = at;
                 } else if timed {
                     refused("setup_timeout", address, "association aborted: no NG SETUP in time");
@@ -161,7 +161,7 @@ pub(crate) async fn serve(
     ended(&amf, &gnb);
 }
 
-/// Adds an association. One without NG setup may have to end for it.
+/// Adds an association. At the limit, one without NG setup ends to make room.
 fn add_gnb(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Arc<Gnb> {
     let gnb = Arc::new(Gnb::new(amf.tables.next_number(), address, link));
     let limits = &amf.config.limits;

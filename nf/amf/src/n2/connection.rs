@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     pub context_is_set_up: bool,
     /// The key chain; `None` before the first K_gNB.
     pub next_hop: Option<NextHop>,
-    /// What the gNB has been asked to report of the UE's place.
+    /// The location reporting that the gNB was asked for.
     pub reporting: Reporting,
     /// The old AMF's name, sent with the first message.
     pub old_amf: Option<String>,

@@ -13,7 +13,7 @@ fn choice(config: &N2Config) -> StackChoice {
 }
 
 /// Opens the raw socket of SCTP in user space, if it will be used. A process that calls this before
-/// it gives up CAP_NET_RAW needs the capability no more.
+/// it drops CAP_NET_RAW does not need the capability later.
 ///
 /// # Errors
 /// Raw sockets are not permitted, or the address of `amf.n2.bind` is not one of this machine.

@@ -3,7 +3,7 @@ use super::{Gnb, downlink};
 use crate::metrics;
 use std::time::Duration;
 
-/// Time between two looks at the probed association.
+/// Interval between two checks of the probed association.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Whether the gNB of an association answers within `limit`: it acknowledges an AMF CONFIGURATION

@@ -79,7 +79,7 @@ mod tests {
         (0..=MAX).for_each(|n| changes.add(&supi(n)));
         assert!(!changes.after(start).complete, "the first one is gone");
         assert_eq!(changes.after(start + 1).supis.len(), MAX);
-        // Positions of a process before, and of no process.
+        // Positions of an earlier process, and of no process.
         assert!(!changes.after(start - 1000).complete);
         assert!(!changes.after(u64::MAX).complete);
     }

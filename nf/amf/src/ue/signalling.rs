@@ -1,4 +1,4 @@
-//! What the recorder of signalling stores of N1, and which identities belong to a UE.
+//! Passes N1 messages, and the identities of a UE, to the recorder of signalling.
 use super::Ue;
 use crate::n2::signalling::{Direction, at_gnb, connection, of_bytes};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -29,7 +29,7 @@ pub(crate) fn record(ue: &Ue, direction: Direction, message: &Nas5gsMessage) {
     });
 }
 
-/// Says which identities belong to a UE, before and after each event of its task.
+/// Reports which identities belong to a UE, before and after each event of its task.
 pub(crate) fn of_ue(ue: &Ue) {
     signalling::same(|| {
         let mut all = identities(ue);
@@ -40,7 +40,7 @@ pub(crate) fn of_ue(ue: &Ue) {
     });
 }
 
-/// Says that a message without an identity, such as PAGING, is about a UE.
+/// Reports that a message without an identity, such as PAGING, is about a UE.
 pub(crate) fn about_ue(ue: &Ue, bytes: &[u8]) {
     signalling::same(|| vec![ue.label(), of_bytes(bytes)]);
 }

@@ -16,8 +16,8 @@ impl Ue {
     pub async fn acquire_slot(&mut self, kind: Kind) -> Result<(), Stop> {
         let amf = self.amf.clone();
         let gnb = self.connection.as_ref().map_or(0, |connection| connection.gnb.number);
-        // The verified UEs of a gNB have a share of their own: a radio without keys delays only
-        // those that begin without a security context, as it does.
+        // The verified UEs of a gNB have a share of their own: a radio without keys delays only UEs
+        // that, like itself, begin without a security context.
         let share = gnb << 1 | u64::from(self.is_exchange_secure());
         let mut slot = pin!(amf.concurrency.of(kind).enter(share));
         loop {

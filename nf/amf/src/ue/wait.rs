@@ -34,7 +34,7 @@ pub(crate) enum HandoverInput {
 impl Ue {
     /// The next event, or the end of the wait at `until`.
     pub(crate) async fn next(&mut self, until: Option<Instant>) -> Awaited {
-        // Boxed, because the task of a UE at rest has no slot and stays small.
+        // Boxed, because the task of an idle UE has no slot and stays small.
         let awaited = match self.task.slot.is_some() {
             true => Box::pin(self.next_with_slot(until)).await,
             false => self.receive(until).await,

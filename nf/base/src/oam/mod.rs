@@ -49,7 +49,7 @@ static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     .expect("registered once")
 });
 
-/// Where the endpoint listens, and for whom.
+/// Where the endpoint listens, and which users it admits.
 #[derive(Debug, Clone)]
 pub struct OamEndpoint {
     /// Path of the unix socket.
@@ -162,8 +162,8 @@ impl OamServer {
     }
 }
 
-/// Binds the socket for its owner, or for all if other users are configured: who connects is
-/// checked by the user that the kernel reports.
+/// Binds the socket for its owner, or for all if other users are configured: each client is checked
+/// by the user that the kernel reports.
 async fn bind_socket(endpoint: &OamEndpoint) -> std::io::Result<UnixListener> {
     let path = &endpoint.socket;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {

@@ -46,7 +46,7 @@ impl AtCallback {
         }
         match self.attach(to, &mut request).await {
             Ok(true) => {}
-            // No token is for this consumer: its answer stands.
+            // There is no token for this consumer: its answer is final.
             Ok(false) => return answer,
             Err(problem) => {
                 tracing::debug!(consumer = %to, %problem, "no token for a notification");

@@ -164,8 +164,8 @@ fn unnumbered(text: &str) -> String {
 
 /// Change the configuration
 ///
-/// The text is checked as a whole. What the running functions can apply is applied, and what needs
-/// a restart is said.
+/// The text is checked as a whole. What the running functions can apply is applied, and the answer
+/// lists what needs a restart.
 #[utoipa::path(
     put, path = "/configuration", tag = "administration", request_body = ConfigurationText,
     params(("If-Match" = String, Header, description = "the ETag that was read, or *")),

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
-/// Time between two looks at the UPF's traced packets.
+/// Interval between two reads of the UPF's traced packets.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// A line is sent at least this often, so that the end of the reader is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);

@@ -65,7 +65,7 @@ fn tag(oam: &Oam, preview: &RestorePreview) -> String {
 
 /// Preview the restore of a backup
 ///
-/// The backup is checked whole: its files, the integrity and the schema version of its databases,
+/// The whole backup is checked: its files, the integrity and the schema version of its databases,
 /// and that the operator's key opens the keys of its subscribers. Nothing is changed.
 #[utoipa::path(
     get, path = "/restores/preview", tag = "administration", params(PreviewQuery),
@@ -86,9 +86,9 @@ pub async fn preview(
 
 /// Stage the restore of a backup
 ///
-/// The backup is checked again, and its files are copied. The next start of the core puts them into
-/// the place of the present ones, before any function opens a database, and keeps those as a backup
-/// of their own. All changes since the backup are lost.
+/// The backup is checked again, and its files are copied. The next start of the core replaces the
+/// present ones with them, before any function opens a database, and keeps those as a backup of
+/// their own. All changes since the backup are lost.
 #[utoipa::path(
     post, path = "/restores", tag = "administration", request_body = RestoreRequest,
     params(("If-Match" = String, Header, description = "the ETag of the preview, or *")),

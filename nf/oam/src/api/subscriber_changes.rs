@@ -304,7 +304,7 @@ async fn work(
     }
     if change.version.as_ref().is_some_and(|expected| *expected != version) {
         return Err(Failure::conflict("subscribers were changed since the preview")
-            .remedy("look at a new preview"));
+            .remedy("read a new preview"));
     }
     running.change(|job| job.total = Some(supis.len() as u64));
     // A job that is cancelled or fails has changed some of them: it is recorded before.

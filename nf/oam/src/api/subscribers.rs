@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
-/// Rows that one request looks at with a filter. The page has a cursor for the rest.
+/// Rows that one request with a filter reads. The page has a cursor for the rest.
 const MAX_SCANNED: usize = 2000;
 /// Rows that are read at once.
 const CHUNK: usize = 500;

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 /// The kind of the job.
 const KIND: &str = "signalling";
-/// Time between two looks at the functions.
+/// Interval between two polls of the functions.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Functions with an SBI. The UPF's messages are those of the SMF.
 const FUNCTIONS: [&str; 10] =
@@ -81,7 +81,7 @@ impl Recorders {
     async fn begin(oam: &Arc<Oam>, seconds: u64) -> Result<Self, Failure> {
         let mut begun =
             Recorders { oam: oam.clone(), functions: Vec::new(), recording: Recording::default() };
-        // Some seconds longer, so that the last look finds everything.
+        // Some seconds longer, so that the last poll returns everything.
         let question = format!("signalling/begin/{}", seconds + 10);
         for function in FUNCTIONS {
             if begun.is_in_one_process() {

@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 /// Packets that a trace collects.
 const MAX_PACKETS: usize = 2000;
-/// Time between two looks at the UPF's traced packets.
+/// Interval between two reads of the UPF's traced packets.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A trace.

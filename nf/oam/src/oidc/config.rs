@@ -28,7 +28,8 @@ pub struct OidcConfig {
     pub scopes: Vec<String>,
     /// Claim with the groups or roles of the user: a name, or a path with dots.
     pub role_claim: String,
-    /// Role for each value of the claim. Who has none is refused; of several the highest applies.
+    /// Role for each value of the claim. A user without one is refused; of several the highest
+    /// applies.
     pub roles: BTreeMap<String, Role>,
     /// Claim with the name that the console shows.
     pub name_claim: String,

@@ -23,7 +23,7 @@ impl Load {
         self.load.map_or(0, |(_, metric)| metric)
     }
 
-    /// The share of new sessions, in per cent, that are to be sent elsewhere now.
+    /// The share of new sessions, in per cent, that go to other UPFs now.
     pub fn reduction(&self, now: Instant) -> u8 {
         let overload = self.overload.filter(|(_, _, until)| until.is_none_or(|until| now < until));
         overload.map_or(0, |(_, metric, _)| metric)

@@ -108,9 +108,10 @@ pub struct N4 {
     classifiers: Vec<SocketAddr>,
     /// Seconds since 1900 at which this SMF started.
     recovery: u32,
-    /// There are sessions from before the restart of this SMF.
+    /// Whether there are sessions from before the restart of this SMF.
     has_restored_sessions: bool,
-    /// Sessions outlive this process, so that it does not release its associations at its end.
+    /// Whether sessions outlive this process, so that it does not release its associations at its
+    /// end.
     keeps_associations: bool,
     heartbeat: Duration,
     tables: Mutex<Tables>,

@@ -1,4 +1,4 @@
-//! What the recorder of signalling stores of N4.
+//! Passes N4 messages to the recorder of signalling.
 use martlet_nf::capture::Link;
 use martlet_nf::signalling::{self, Message};
 use martlet_pfcp::{Message as Pfcp, Packet};

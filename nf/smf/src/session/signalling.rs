@@ -5,7 +5,7 @@ use crate::user_plane_path::SECOND_SEID;
 use martlet_nf::signalling;
 
 impl Session {
-    /// Says which identities belong to the session, if messages are recorded.
+    /// Reports which identities belong to the session, if messages are recorded.
     pub fn record_identities(&self) {
         signalling::same(|| {
             let reference = self.reference;

@@ -60,7 +60,7 @@ async fn take_over_all(smf: &Arc<Smf>, owner: &str) -> bool {
     for batch in ids.chunks(BATCH).chain(ids.is_empty().then_some(&[][..])) {
         let mut free = Vec::new();
         for id in batch {
-            // A session that this SMF had, and lost to the failed one, ends first.
+            // A session that the failed SMF had taken over from this one ends first.
             if is_removed(smf, id).await {
                 free.push(id.clone());
             }

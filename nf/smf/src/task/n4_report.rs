@@ -24,6 +24,6 @@ pub async fn run(session: &mut Session, report: SessionReportRequest) -> bool {
     if kind.has(ReportType::DLDR) {
         downlink_data_notification::data_arrived(session);
     }
-    // User plane inactivity: the UE may be gone.
+    // User plane inactivity: the UE may no longer be reachable.
     !kind.has(ReportType::UPIR) || orphaned_session_release::run(session).await
 }

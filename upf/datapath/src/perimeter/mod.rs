@@ -55,7 +55,7 @@ pub struct Service {
 pub struct Policy {
     /// Networks that UEs may not reach.
     pub denied: Vec<Prefix>,
-    /// What they may reach all the same.
+    /// Exceptions, which UEs may reach.
     pub allowed: Vec<Service>,
     /// Their gateways.
     pub gateways: Vec<IpAddr>,

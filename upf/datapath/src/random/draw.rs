@@ -19,7 +19,7 @@ fn ue6(n: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_0045_0000 + u128::from(n)) << 64 | 7)
 }
 
-/// Draws rules and packets; the second is whether the last packet was spoiled.
+/// Draws rules and packets; the second is whether the last packet was made malformed.
 pub struct Draw(StdRng, bool);
 
 impl Draw {
@@ -307,7 +307,7 @@ impl Draw {
         }
     }
 
-    /// Changes an byte, or cuts something off or adds it, now and then.
+    /// Changes a byte, or truncates or extends the packet, with a small probability.
     fn corrupt(&mut self, bytes: &mut Vec<u8>, percent: u32) {
         if !self.chance(percent) || bytes.is_empty() {
             return;

@@ -88,7 +88,7 @@ impl Client {
         Client::connect_with(address, device, None).await
     }
 
-    /// The same with the token of a switch that wants one.
+    /// The same with the token of a switch that requires one.
     pub async fn connect_with(
         address: SocketAddr,
         device: u64,

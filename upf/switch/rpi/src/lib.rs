@@ -17,7 +17,7 @@ pub struct SwitchArgs {
     /// Device ID in P4Runtime
     #[arg(long, global = true, default_value_t = 1)]
     device: u64,
-    /// File of the switch's token, where it wants one
+    /// File of the switch's token, if it requires one
     #[arg(long, global = true, value_name = "FILE")]
     token: Option<PathBuf>,
     /// Election ID; replaces a primary controller with a lower one

@@ -18,7 +18,7 @@ pub(super) struct Flows {
     /// Flows of each binding.
     bindings: HashMap<Public, u32>,
     resting: VecDeque<(Instant, u32)>,
-    /// Flows that were alive when they were last looked at.
+    /// Flows that were alive when they were last read.
     pub alive: u32,
 }
 

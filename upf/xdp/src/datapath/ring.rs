@@ -115,8 +115,8 @@ impl Ring {
         std::mem::take(&mut *inbox)
     }
 
-    /// Frames lost on the way to a socket since the last call: none, unless the kernel and the
-    /// programs disagree on the free space.
+    /// Frames lost before they reached a socket since the last call: none, unless the kernel and
+    /// the programs disagree on the free space.
     pub fn newly_lost(&mut self) -> u64 {
         let lost = self.sockets.iter().map(Receiver::lost).sum();
         lost - std::mem::replace(&mut self.lost, lost)

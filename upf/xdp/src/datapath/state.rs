@@ -63,7 +63,7 @@ pub(super) struct Entry {
     /// Buffered packets in order.
     pub waiting: LazyBox<VecDeque<Waiting>>,
     pub waiting_bytes: usize,
-    /// The number of the first packet that has not been looked at whether it may leave.
+    /// The number of the first packet for which it is not checked yet whether it may leave.
     pub next: u32,
     pub notified: bool,
     /// Some packets have to be buffered.

@@ -37,7 +37,7 @@ impl Entry {
         !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
     }
 
-    /// These, which follow each other by their numbers, have been looked at.
+    /// These, whose numbers are consecutive, have been checked.
     fn passed(&mut self, waiting: &VecDeque<Waiting>) {
         if let Some(last) = waiting.back().filter(|last| !is_before(last.number, self.next)) {
             self.next = last.number.wrapping_add(1);

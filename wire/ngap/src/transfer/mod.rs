@@ -1,5 +1,5 @@
-//! The N2 SM information: what SMF and gNB tell each other about one PDU session, in bytes that
-//! the AMF forwards unread (TS 38.413, 9.3.4; TS 23.502, 4.3.2).
+//! The N2 SM information: what SMF and gNB exchange about one PDU session, in bytes that the AMF
+//! forwards unread (TS 38.413, 9.3.4; TS 23.502, 4.3.2).
 //!
 //! Each transfer is a struct of plain Rust values with `encode` and `decode`. Addresses are
 //! [`std::net::IpAddr`], TEIDs are numbers, bit rates are bit/s.

@@ -410,7 +410,7 @@ impl Handle {
         checked(unsafe { usrsctp_shutdown(self.0.as_ptr(), libc::SHUT_WR) })
     }
 
-    /// Gives the socket back. An association that still stands is aborted.
+    /// Closes the socket. An association that still exists is aborted.
     pub(crate) fn close(self, _library: &mut Library) {
         // SAFETY: the socket is open and, since this consumes the only handle, is closed once. The
         // library keeps it alive while it needs it; a late upcall carries a number only.

@@ -49,7 +49,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: 
             of_set.map(|(_, _, tmsi)| tmsi)
         }
     };
-    // Half of the queue is for messages that are the UE's own for sure.
+    // Half of the queue is reserved for messages that are verified as the UE's own.
     let has_room = |ue: &UeHandle| ue.sender.capacity() > ue.sender.max_capacity() / 2;
     let over_share = gnb.unverified() >= amf.config.limits.max_unverified_per_gnb;
     let known = tmsi.and_then(|tmsi| amf.tables.by_tmsi(tmsi)).filter(has_room);
@@ -90,7 +90,7 @@ fn deliver(amf: &Arc<Amf>, handle: &UeHandle, message: InitialMessage) {
     }
 }
 
-/// Rejects a UE for which there is no room, not even to send a NAS reject.
+/// Rejects a UE for which there is no context, not even one that could send a NAS reject.
 fn reject_without_context(gnb: &Gnb, ran_id: u32) -> Vec<NGAP_PDU> {
     metrics::dropped("ue");
     if let Some(suppressed) = martlet_log_limit::line("ue_limit", gnb.address.ip()) {

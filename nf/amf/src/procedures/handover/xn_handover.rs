@@ -10,7 +10,8 @@
 //!
 //! The target has to be a neighbour of the source (`amf.n2.xn_neighbours`). The target releases the
 //! source over Xn (TS 23.502, 4.9.1.2.2, step 8), so a source that was asked for the handover has
-//! no context any more when the command arrives. One that was not asked learns that its UE is gone.
+//! no context any more when the command arrives. One that was not asked is notified that its UE has
+//! left.
 use crate::Amf;
 use crate::config::XnNeighbours;
 use crate::metrics::{self, Procedure};

@@ -29,16 +29,16 @@ const QUIET: Duration = Duration::from_millis(500);
 const HANDOVER_TIME: Duration = Duration::from_millis(500);
 /// Time for all of this, without the associations. A supervisor kills a function after 3 s.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Time for gNBs to take the indication.
+/// Time for gNBs to process the indication.
 const INDICATION_LIMIT: Duration = Duration::from_millis(500);
 /// Time for the associations to end.
 const ASSOCIATION_LIMIT: Duration = Duration::from_millis(500);
 /// Time for the store to write where the AMF is asked for contexts.
 const WRITE_LIMIT: Duration = Duration::from_millis(300);
-/// Interval between two looks at connections.
+/// Interval between two checks of the connections.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Ends what the AMF has begun, and then its associations.
+/// Ends the running procedures of the AMF, and then its associations.
 pub(crate) async fn run(amf: &Arc<Amf>) {
     let started = Instant::now();
     let has_others = amf.contexts.has_other_members();

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 const NAS: &str = "nas";
 /// Time for the other AMF to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a UE of an AMF that stops waits for its end, and the interval between two looks.
+/// How long a UE of a stopping AMF waits for that AMF to end, and the interval between two checks.
 const STOP_TIMEOUT: Duration = Duration::from_secs(4);
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 

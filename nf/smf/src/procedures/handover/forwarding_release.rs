@@ -1,5 +1,5 @@
-//! Release of what a handover has left behind (TS 23.502, 4.9.1.3.3, step 14): forwarding tunnels,
-//! replaced intermediate UPFs, and the preparation of a handover that is not completed.
+//! Release of the resources that a handover leaves (TS 23.502, 4.9.1.3.3, step 14): forwarding
+//! tunnels, replaced intermediate UPFs, and the preparation of a handover that is not completed.
 use crate::n4::stop_forwarding;
 use crate::procedures::user_plane::n4_session_release;
 use crate::session::{Route, Session};

@@ -1,12 +1,12 @@
 //! Carries out a staged restore, before any function opens a database.
 //!
-//! The process may have all rights of its start, and the control folder belongs to a user with few.
-//! So the request names no path: files come from the folder of copies under names that are known
-//! here, and go to where the configuration says. No link is followed.
+//! The process may have more rights than the user who owns the control folder. So the request names
+//! no path: files come from the folder of copies under names that are known here, and replace the
+//! files that the configuration names. No link is followed.
 //!
 //! Files are moved, not written. A process that is killed between two moves leaves
-//! `carrying-out.json`, and the next start goes on from what it finds: a copy that is still in the
-//! folder of copies was not moved. If a move fails, all are undone in the same way. So the core
+//! `carrying-out.json`, and the next start continues from what it finds: a copy that is still in
+//! the folder of copies was not moved. If a move fails, all are undone in the same way. So the core
 //! starts with all old files or with all new ones.
 use super::folder::Folder;
 use super::manifest::{MANIFEST, Manifest};
@@ -36,8 +36,8 @@ struct InProgress {
     replaced: String,
 }
 
-/// Carries out the staged restore. `None` if none is staged, or a process uses the databases. With
-/// an error in the result the files are the old ones.
+/// Carries out the staged restore. `None` if none is staged, or a process uses the databases. If
+/// the result has an error, the files are the old ones.
 ///
 /// # Errors
 /// Files are neither all old nor all new. The core must not start.
@@ -48,7 +48,7 @@ pub fn carry_out(config: &Config) -> Result<Option<LastRestore>, BackupError> {
 /// A database that a process uses.
 ///
 /// # Errors
-/// A file cannot be looked at.
+/// A file cannot be read.
 pub fn in_use(config: &Config) -> Result<Option<PathBuf>, BackupError> {
     for target in databases(config)?.into_iter().filter(|target| target.file.exists()) {
         let (folder, name) = opened(config, &target)?;
@@ -168,7 +168,8 @@ fn begin(config: &Config, control: &Folder, staged: &StagedRestore) -> Result<St
     }
     let replaced = control.created(&name)?;
     replaced.write_json(MANIFEST, &Manifest { complete: true, ..Manifest::new() })?;
-    // The present key stays, and the replaced files are no backup without it.
+    // The backup has no key, so the present one stays in use. It is copied, too: the replaced files
+    // are no backup without it.
     let key = targets.iter().find(|target| target.name == KEY && target.file.exists());
     if let Some(key) = key.filter(|_| !staged.files.iter().any(|file| file.name == KEY)) {
         let failed = |error: std::io::Error| BackupError::io(&key.file, error);
@@ -182,7 +183,7 @@ fn begin(config: &Config, control: &Folder, staged: &StagedRestore) -> Result<St
     Ok(progress.replaced)
 }
 
-/// As [`failed`], after the restore was begun. The files are the old ones.
+/// Like [`failed`], for a restore that has begun. The files are the old ones.
 fn given_up(
     config: &Config,
     control: &Folder,
@@ -195,14 +196,15 @@ fn given_up(
     failed(config, control, progress.staged, error)
 }
 
-/// Removes the folders of earlier restores, except the latest ones by their names. That of the last
-/// restore stays whatever the clock was.
+/// Removes the folders of earlier restores, except the latest ones by their names. The folder of
+/// the last restore stays, even if the clock was wrong.
 fn remove_old_replaced(config: &Config, control: &Folder, last: &str) -> Result<(), BackupError> {
     let mut names = control.names(REPLACED)?;
     names.retain(|name| name != last);
     names.sort_unstable();
     let old = names.len().saturating_sub(RETAINED_REPLACED - 1);
-    // One that cannot be removed, such as one with files of an operator, does not keep the others.
+    // A folder that cannot be removed, such as one with files of an operator, does not keep the
+    // others from being removed.
     let mut removed = Ok(());
     for name in &names[..old] {
         if let Err(error) = remove_files(control, config, name) {
@@ -212,8 +214,7 @@ fn remove_old_replaced(config: &Config, control: &Folder, last: &str) -> Result<
     removed
 }
 
-/// Notes that a restore was not carried out, and removes it: a later start must not surprise with
-/// it.
+/// Records that a restore failed, and removes its request, so that no later start carries it out.
 fn failed(
     config: &Config,
     control: &Folder,

@@ -40,28 +40,29 @@ pub(crate) fn threads() -> Vec<Arc<Activity>> {
     threads.iter().filter_map(Weak::upgrade).collect()
 }
 
-struct Here {
+/// The function that a thread runs, and what it reports to the watchdog.
+struct ThreadState {
     current: Cell<Option<Tasks>>,
     activity: Arc<Activity>,
 }
 
 thread_local! {
-    static HERE: Here = {
+    static THREAD: ThreadState = {
         let activity = Arc::<Activity>::default();
         let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
         threads.push(Arc::downgrade(&activity));
-        Here { current: Cell::new(None), activity }
+        ThreadState { current: Cell::new(None), activity }
     };
 }
 
 /// The function that this thread runs.
 pub(crate) fn current() -> Option<Tasks> {
-    let look = |here: &Here| {
-        let current = here.current.take();
-        here.current.set(current.clone());
+    let read = |thread: &ThreadState| {
+        let current = thread.current.take();
+        thread.current.set(current.clone());
         current
     };
-    HERE.try_with(look).ok().flatten()
+    THREAD.try_with(read).ok().flatten()
 }
 
 /// A function runs on this thread until this is dropped.
@@ -75,9 +76,10 @@ impl<'a> Entered<'a> {
     pub fn enter(tasks: &'a mut Option<Tasks>) -> Self {
         let own = tasks.take();
         let index = own.as_ref().map_or(0, Tasks::index);
-        let enter = |here: &Here| (here.current.replace(own), here.activity.set(index));
+        let enter =
+            |thread: &ThreadState| (thread.current.replace(own), thread.activity.set(index));
         // Without thread-local data the thread is ending, and runs no function.
-        let before = HERE.try_with(enter).unwrap_or_default();
+        let before = THREAD.try_with(enter).unwrap_or_default();
         Entered { tasks, before }
     }
 }
@@ -85,11 +87,11 @@ impl<'a> Entered<'a> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let (current, function) = std::mem::take(&mut self.before);
-        let leave = |here: &Here| {
-            here.activity.set(function);
-            here.current.replace(current)
+        let leave = |thread: &ThreadState| {
+            thread.activity.set(function);
+            thread.current.replace(current)
         };
-        *self.tasks = HERE.try_with(leave).ok().flatten();
+        *self.tasks = THREAD.try_with(leave).ok().flatten();
     }
 }
 
