@@ -69,7 +69,7 @@ export function picture(o) {
   const columns = [
     { name: "gnbs", nodes: access },
     { name: "upfs", nodes: o.upfs.map((upf) => ({ name: `UPF ${upf.n4}`, bad: !upf.associated })) },
-    ...(o.switch ? [{ name: "switch", nodes: [{ name: `${T.switch}: ${o.switch.sessions} ${T.sessions}`, bad: !o.switch.connected }] }] : []),
+    ...(o.switch ? [{ name: "switch", nodes: [{ name: T.switch, below: `${o.switch.sessions} ${T.sessions}`, bad: !o.switch.connected }] }] : []),
     { name: "networks", nodes: o.data_networks.map((network) => ({ name: `${network.name} ${network.used}/${network.of}`, bad: network.of > 0 && network.used >= 0.9 * network.of })) },
   ];
   // Figures need place: with a switch for each gap, with lines between UPFs beside them.
@@ -133,7 +133,8 @@ export function picture(o) {
   const name = T.pictureOf(o, rate(o.uplink_bps), rate(o.downlink_bps));
   const kind = (one) => one.bad ? "node bad" : one.warn ? "node warned" : "node";
   const node = (one, left, at, wide) => h("g", {}, h("rect", { class: kind(one), x: left, y: at, width: wide, height: 28, rx: 5 }),
-    h("text", { x: left + 8, y: at + 19 }, cut(one.name, Math.floor((wide - 12) / 7.3))));
+    h("text", { x: left + 8, y: at + 19 }, cut(one.name, Math.floor((wide - 12) / 7.3))),
+    one.below && h("text", { class: "rate", x: left + 8, y: at + 43 }, one.below));
   return h("svg", { class: o.switch ? "picture network narrow" : "picture network", viewBox: `0 0 940 ${height}`, role: "img", "aria-label": name },
     h("rect", { class: "area", x: 10, y: 4, width: 920, height: top + 4, rx: 6 }), h("text", { class: "soft-text", x: 20, y: 24 }, T.controlPlane),
     drawn, boxes.map((one) => node(one, one.x, one.y, 139)),

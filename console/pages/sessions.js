@@ -26,7 +26,7 @@ export function flows(n4Sessions, measure) {
 export function rules(n4Sessions) {
   const rows = n4Sessions.flatMap((n4) => n4.rules.map((rule) => [rule.engine ?? n4.engine, rule.pdr, T[rule.direction] ?? "–",
     rule.forwarded?.packets ?? "–", rule.forwarded?.bytes ?? "–", rule.precedence, rule.qfis.join(", ") || "–", rule.filters,
-    `${rule.action ?? "–"} → ${rule.destination ?? "–"}`]));
+    `${(rule.action ?? "–").replace(/ \{.*\}$/, "")} → ${rule.destination ?? "–"}`]));
   return table(T.rules, [T.engine, "PDR", T.direction, T.packets, T.bytes, T.precedence, "QFI", T.filterCount, T.action], rows, T.nothing);
 }
 

@@ -8,6 +8,22 @@ import { update } from "../update.js";
 
 const POINTS = 200;
 
+// How the values of the board and of its governor are shown, in the order of the table.
+const percent = (share) => `${Number((100 * share).toPrecision(2))} %`;
+const celsius = (value) => `${value.toFixed(1)} °C`;
+const BOARD = { temperature: celsius, cpu: percent, memory: percent, frequency: (hertz) => `${Math.round(hertz / 1e6)} MHz`,
+  power: (watts) => `${watts.toFixed(2)} W` };
+const limitsOf = (limits) => Object.entries(limits).map(([name, bps]) => `${T.trafficClasses[name] ?? name}: ${rate(bps)}`).join(", ");
+const GOVERNOR = { state: String, setPoint: celsius, predicted: celsius, allowedLoad: percent, batching: (is) => (is ? T.yes : T.no),
+  limits: (limits) => limitsOf(limits) || T.nothing, simulatedThrottledMs: (ms) => (ms ? `${ms} ms` : null) };
+
+function boardRows(top) {
+  const rows = (values, kinds) => Object.entries(kinds).filter(([name]) => (values?.[name] ?? null) !== null)
+    .map(([name, show]) => [T.boardValues[name], show(values[name])]).filter(([, text]) => text !== null);
+  const without = (top.board?.temperature ?? null) === null ? [[T.temperature, T.noSensor]] : [];
+  return [...without, ...rows(top.board, BOARD), ...(top.governor ? rows(top.governor, GOVERNOR) : [[T.boardValues.state, T.off]])];
+}
+
 export async function userplane(at, _, context) {
   const shown = h("div"); const packets = h("div", { role: "status" });
   // Readings since the page was opened.
@@ -51,8 +67,8 @@ export async function userplane(at, _, context) {
       offload(top),
       h("div", { class: "grid wide" },
         table(T.dropsByReason, [T.why, T.packets], pairs(top.drops), T.nothing),
-        table(T.tables, [T.name, T.used, T.ofCapacity, "%"], top.tables.map((t) => [t.table, t.used, t.capacity, t.capacity ? ((100 * t.used) / t.capacity).toFixed(1) : "–"]), T.nothing),
-        table(T.board, [T.name, T.value], [...pairs(top.board), ...((top.board?.temperature ?? null) === null ? [[T.temperature, T.noSensor]] : []), ...(top.governor ? pairs(top.governor) : [[T.governor, T.off]])], T.nothing),
+        table(T.tables, [T.name, T.used, T.ofCapacity, "%"], top.tables.map((t) => [t.table.replaceAll("_", " "), t.used, t.capacity, t.capacity ? ((100 * t.used) / t.capacity).toFixed(1) : "–"]), T.nothing),
+        table(T.board, [T.name, T.value], boardRows(top), T.nothing),
         table(T.latencies, [T.name, T.value], pairs(top.latencyNs), T.nothing)),
       heat.length > 1 && plot([{ name: T.temperature, points: heat }], T.overTime(T.temperature), (value) => `${Number(value.toPrecision(3))} °C`),
       table(T.topSessions, [T.address, T.uplink, T.downlink, "SEID"], top.sessions.map((s) => [owner(s, s.ue), T.packetsBytes(s.uplink), T.packetsBytes(s.downlink), s.seid]), T.nothing, top.sessions.map((s) => s.seid)));

@@ -312,8 +312,10 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   // Seven of the one, and four of the other.
   assert.deepEqual(dropsAfter.map((count, n) => count - dropsBefore[n]), [7, 4], `${dropsBefore} ${dropsAfter}`);
   const board = page.getByRole("region", { name: "Temperature and governor" });
-  await board.getByRole("row", { name: /^temperature [1-9]\d*(\.\d+)?$/ }).waitFor();
-  await board.getByRole("row", { name: /^state rests, .* set point 75\.0 °C$/ }).waitFor();
+  await board.getByRole("row", { name: /^Temperature [1-9]\d*\.\d °C$/ }).waitFor();
+  await board.getByRole("row", { name: /^Governor rests, .* set point 75\.0 °C$/ }).waitFor();
+  for (const row of [/^CPU load [\d.]+ %$/, /^Memory in use [\d.]+ %$/, "CPU frequency 1500 MHz", /^Power \d\.\d\d W$/, "Set point 75.0 °C",
+    "Permitted CPU load 100 %", "Packets in batches no", "Limits of throughput none"]) await board.getByRole("row", { name: row, exact: true }).waitFor();
   await page.getByRole("img", { name: /^Temperature over the last minutes/ }).waitFor();
   await check("user-plane");
   await page.getByRole("img", { name: /^Throughput over the last minutes/ }).waitFor();
@@ -388,6 +390,8 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByLabel("Locate a UE").fill("001010000000003");
   await page.getByRole("button", { name: "Locate", exact: true }).click();
   await page.locator("svg.map text", { hasText: "001010000000003" }).waitFor();
+  await go("Overview");
+  await page.getByRole("listitem").filter({ hasText: "LMF: position determined" }).getByRole("link", { name: "imsi-001010000000003", exact: true }).waitFor();
   await go("Radio");
   await go("Map");
   await page.getByRole("region", { name: "Cells and TRPs" }).getByRole("row", { name: /^TRP 1 gNB 11 54\.092400 12\.099100$/ }).waitFor();

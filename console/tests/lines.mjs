@@ -23,19 +23,24 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go, confirm 
 
   step("lines without traffic");
   await page.getByText("Throughput of each line").click();
-  await page.getByText("No figures of the UPF 127.0.0.77:8805").waitFor();
+  await page.getByText("No figures of the UPF 127.0.0.77:8805: it").waitFor();
   await until("both gNBs have a line", async () => (await row("gnb-1")).length === 5 && (await row("gnb-2")).length === 5);
   // The sessions have just been tried.
   await until("the lines are idle", async () => (await row("gnb-1"))[3] === "0.0 bit/s"
     && await page.locator(".picture .line.busy").count() === 0);
-  // Lines of the UPF that answers: of two gNBs, and of the data networks.
-  const networks = (await figures.allTextContents()).length - 2;
-  assert.ok(networks >= 1, `${networks} figures of data networks`);
+  // Three UPFs report. A box has the figure of the line to the first one, and that of the sum of
+  // the others: those of two gNBs, and of the data networks.
+  const networks = (await figures.allTextContents()).length - 4;
+  assert.ok(networks >= 2 && networks % 2 === 0, `${networks} figures of data networks`);
+  const sums = page.locator(".picture .on-line", { hasText: "+2 UPFs" });
+  assert.deepEqual(await sums.allTextContents(), Array(2 + networks / 2).fill("+2 UPFs ↑ 0.0 ↓ 0.0"));
 
   step("one line has traffic, and its figure");
   await please("send at the first gNB");
   // 20 packets of 52 bytes per second and direction are 8.3 kbit/s.
-  await until("the figure of the first gNB", async () => /^↑ [6-9]\.\d\sk ↓ [6-9]\.\d\sk$/.test(await figures.first().textContent()));
+  await until("the figure of the first gNB", async () => /^\+2 UPFs ↑ [6-9]\.\d\sk ↓ [6-9]\.\d\sk$/.test(await sums.first().textContent()));
+  assert.equal(await figures.first().textContent(), "↑ 0.0 ↓ 0.0");
+  assert.equal(await sums.nth(1).textContent(), "+2 UPFs ↑ 0.0 ↓ 0.0");
   assert.match((await row("gnb-1"))[3], /^[6-9]\.\d kbit\/s$/);
   assert.equal((await row("gnb-2"))[3], "0.0 bit/s");
   assert.match((await row("internet"))[4], /^[6-9]\.\d kbit\/s$/);

@@ -69,5 +69,8 @@ await inBrowser(async ({ page, please, step, check, checkBoth, reads, firstStart
   await dialog.getByRole("button", { name: "Abort the association" }).click();
   await dialog.waitFor({ state: "detached" });
   await deviating.waitFor({ state: "detached" });
-  await page.getByText("gnb-1", { exact: true }).first().waitFor();
+  const interfaces = page.getByRole("region", { name: "Interfaces" });
+  await interfaces.getByRole("row", { name: /^N2 \S*00101-000002 down its association has ended$/ }).waitFor();
+  await interfaces.getByRole("row", { name: /^N2 gnb-1 up / }).waitFor();
+  await checkBoth("radio-lost");
 });

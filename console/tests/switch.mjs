@@ -36,7 +36,8 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go }) => {
 
   step("the overview has the switch");
   await go("Overview");
-  await page.locator(".picture").getByText(/^Switch: /).waitFor();
+  await page.locator(".picture").getByText("Switch", { exact: true }).waitFor();
+  await page.locator(".picture").getByText("0 PDU sessions", { exact: true }).waitFor();
   assert.equal(await page.locator(".picture .node.bad").count(), 0);
   await checkBoth("overview-switch");
 });

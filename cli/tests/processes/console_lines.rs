@@ -1,7 +1,9 @@
 //! The picture of the overview in a real Chromium: the figures of its lines appear and change while
-//! UEs of two gNBs send, a UPF without figures has none, and many gNBs share a box.
+//! UEs of two gNBs send, further UPFs are shown with their sum, a UPF without figures has none, and
+//! many gNBs share a box.
 use crate::api::{api_site, first_password};
 use crate::console::BrowserScript;
+use crate::nf_sets::ExtraFunction;
 use crate::site::*;
 use anyhow::{Context, Result, bail};
 use martlet_ran::{Gnb, PduSessionRequest, Ue};
@@ -13,9 +15,21 @@ use tokio::task::JoinSet;
 
 /// Longest time of the whole test.
 const LONGEST: Duration = Duration::from_secs(240);
-/// The second UPF never answers, as if it were another operator's.
-const CONFIGURATION: &str =
-    "smf: { upfs: [{ n4: \"127.0.0.8:8805\" }, { n4: \"127.0.0.77:8805\" }] }\n";
+/// The sessions are at the second UPF, that of the core. The last one never answers, as if it were
+/// another operator's.
+const CONFIGURATION: &str = "smf: { upfs: [{ n4: \"127.0.0.9:8805\", slices: [{ sst: 9 }] }, \
+                             { n4: \"127.0.0.8:8805\" }, \
+                             { n4: \"127.0.0.10:8805\", slices: [{ sst: 9 }] }, \
+                             { n4: \"127.0.0.77:8805\" }] }\n";
+
+/// Starts a UPF with a configuration of its own, in a folder of its own.
+fn further_upf(site: &Site, address: Ipv4Addr) -> Result<ExtraFunction> {
+    let upf = format!(
+        "upf: {{ n4: {{ address: \"{address}:8805\" }}, n3: {{ address: \"{address}:2152\" }}, \
+         n6: {{ mode: none }} }}\n"
+    );
+    ExtraFunction::start(site, "upf", &upf)
+}
 
 async fn with_session(gnb: &Gnb, n: u64) -> Result<(Arc<Ue>, Ipv4Addr)> {
     let ue = Arc::new(ue(gnb, n)?);
@@ -46,7 +60,14 @@ fn lines_of_the_picture_have_live_figures_in_chromium() {
     }
     in_namespace_within(LONGEST, || async {
         let site = api_site("console-lines")?;
+        let (one, other) = (Site::new("console-lines-upf-1")?, Site::new("console-lines-upf-2")?);
+        let _upfs = [
+            further_upf(&one, Ipv4Addr::new(127, 0, 0, 9))?,
+            further_upf(&other, Ipv4Addr::new(127, 0, 0, 10))?,
+        ];
+        let sockets = [&one, &other].map(|of| of.0.join("other-upf-upf.sock"));
         let config = std::fs::read_to_string(site.config())?;
+        let config = config.replace("oam: {", &format!("oam: {{ upfs: {sockets:?},"));
         std::fs::write(site.config(), format!("{config}{CONFIGURATION}"))?;
         let core = site.start(&[])?;
         let mut script = BrowserScript::start(&site, "lines.mjs")?;

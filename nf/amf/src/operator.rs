@@ -13,7 +13,7 @@ use crate::Amf;
 use crate::procedures::connection::{an_release, paging, ue_context_release};
 use crate::procedures::registration::{deregistration, implicit_deregistration};
 use crate::ue::tables::Summary;
-use crate::ue::{Event, OperatorRequest, Ue};
+use crate::ue::{Event, OperatorRequest, Ue, Work};
 use martlet_ngap::ngap::{Cause, CauseMisc, CauseNas};
 use martlet_sbi::{BoxFuture, Problem};
 use serde::Deserialize;
@@ -194,8 +194,21 @@ fn release_gnb(amf: &Amf, id: &str) -> Result<Value, Problem> {
     Ok(json!({"done": "the association was aborted; the gNB may set it up again"}))
 }
 
-/// Performs an operator's request in the UE's task.
-pub(crate) async fn run(ue: &mut Ue, request: OperatorRequest) -> Result<Value, Problem> {
+/// Performs an operator's request in the UE's task, and answers it.
+pub(crate) async fn run(
+    ue: &mut Ue,
+    request: OperatorRequest,
+    answer: oneshot::Sender<Result<Value, Problem>>,
+) {
+    let is_deregistration = matches!(request, OperatorRequest::Deregister);
+    if is_deregistration && ue.connection.is_none() && ue.can_be_paged() && paging::run(ue).await {
+        // The UE's answer to the paging connects it. It is deregistered then.
+        return ue.task.deferred.push_back(Work::Event(Event::Operator(request, answer)));
+    }
+    let _ = answer.send(perform(ue, request).await);
+}
+
+async fn perform(ue: &mut Ue, request: OperatorRequest) -> Result<Value, Problem> {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?request, "requested by the operator");
     match request {
         OperatorRequest::Release => match ue.connection.is_some() {
@@ -212,8 +225,7 @@ pub(crate) async fn run(ue: &mut Ue, request: OperatorRequest) -> Result<Value, 
             if !ue.can_be_paged() {
                 return Err(conflict("the UE cannot be paged: it is not registered and idle"));
             }
-            paging::run(ue).await;
-            match ue.connection.is_some() {
+            match paging::run(ue).await {
                 true => Ok(json!({"done": "the UE answered the paging"})),
                 false => Err(Problem::new(504, "UE_NOT_REACHABLE")
                     .detail("no answer to the paging: the UE is switched off or out of coverage")),

@@ -77,8 +77,19 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     let idle = api.get(&format!("/ues/{supi}"))?;
     ensure!(idle["state"] == "registered, idle", "{idle}");
     post("release").await??.expect(409)?;
-    ue.service_request().await?;
-    post("deregistration").await??.expect(200)?;
+    // An idle UE answers the paging.
+    let paged = post("paging").await??.expect(200)?.body;
+    ensure!(paged["done"] == "the UE answered the paging", "{paged}");
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while api.get(&format!("/ues/{supi}"))?["state"] != "registered, connected" {
+        ensure!(Instant::now() < give_up, "the UE is not connected");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    post("paging").await??.expect(409)?;
+    // It is paged to be notified of its deregistration, too.
+    post("release").await??.expect(200)?;
+    let deregistered = post("deregistration").await??.expect(200)?.body;
+    ensure!(deregistered["done"] == "the UE is deregistered", "{deregistered}");
     // The AMF may have removed the context already.
     let gone = api.request("GET", &format!("/ues/{supi}"), None)?;
     ensure!(gone.status == 404 || gone.body["state"] == "deregistered", "{gone:?}");

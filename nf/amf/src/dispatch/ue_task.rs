@@ -164,8 +164,7 @@ impl Ue {
             Work::Event(Event::Operator(request, answer)) => {
                 // A caller that has timed out is not served any more.
                 if !answer.is_closed() {
-                    let done = operator::run(self, request).await;
-                    let _ = answer.send(done);
+                    operator::run(self, request, answer).await;
                 }
             }
             Work::Event(Event::PlannedRemoval) => planned_removal::of_ue(self).await,

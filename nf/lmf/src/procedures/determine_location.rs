@@ -124,7 +124,7 @@ async fn ue_assisted(
     let carrier = lpp.session().carrier();
     drop(lpp);
     let (estimate, used) = outcome?;
-    tracing::info!(supi = ?input.supi.as_deref(), carrier = carrier.name(), "position determined");
+    tracing::info!(supi = input.supi.as_deref(), carrier = carrier.name(), "position determined");
     let mut data = match used {
         UsedMethod::Other(method) => {
             location_data(shared, &estimate, Some((method, PositioningMode::UeAssisted)))

@@ -1,5 +1,7 @@
 //! gNBs.
 use crate::caller::Caller;
+use crate::monitor::{GnbFigures, GnbState};
+use crate::poll;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
@@ -99,16 +101,21 @@ pub struct InterfacesView {
     )
 )]
 pub async fn interfaces(State(oam): State<Arc<Oam>>) -> Json<InterfacesView> {
-    Json(interfaces_of(&oam.core.status().await))
+    poll::refresh(&oam).await;
+    Json(interfaces_of(&oam.core.status().await, &oam.monitor.overview().gnb_figures))
 }
 
-fn interfaces_of(status: &Value) -> InterfacesView {
+/// `known` has the gNBs that were lost, too, which the AMF does not show.
+fn interfaces_of(status: &Value, known: &[GnbFigures]) -> InterfacesView {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let (mut interfaces, mut quirks) = (Vec::new(), Vec::new());
     let mut add = |interface, peer, up, detail| {
         interfaces.push(InterfaceView { interface, peer, up, detail });
     };
+    for gnb in known.iter().filter(|gnb| gnb.state == GnbState::Lost) {
+        add("N2", gnb.name.clone(), false, "its association has ended".into());
+    }
     for nf in list(&status["nfs"]) {
         let (function, own) = (text(&nf["name"]), &nf["status"]);
         for gnb in list(&own["gnbs"]) {
@@ -198,15 +205,22 @@ mod tests {
 
     #[test]
     fn interfaces_and_quirks_are_those_of_all_functions() {
-        let view = interfaces_of(&json!({"nfs": [
+        let gnb = |name: &str, state| GnbFigures { name: name.into(), state, ..Default::default() };
+        let known = [gnb("cellar", GnbState::Lost), gnb("roof", GnbState::Connected)];
+        let status = json!({"nfs": [
             {"name": "amf", "status": {"gnbs": [{"id": "00101-1", "name": "roof", "address": "a"}],
                 "quirks": [{"interface": "n2", "quirk": "x", "peer": "roof", "count": 3}]}},
             {"name": "smf", "status": {"upfs": [{"n4": "127.0.0.8:8805", "associated": false}]}},
             {"name": "upf", "status": {"sessions": [{"remote": ["0x1@10.0.0.2", "0x2@10.0.0.2"]}]}},
-        ]}));
+        ]});
+        let view = interfaces_of(&status, &known);
         let shown = view.interfaces.iter().map(|i| (i.interface, i.peer.as_str(), i.up));
-        let expected =
-            [("N2", "roof", true), ("N4", "127.0.0.8:8805", false), ("N3", "10.0.0.2", true)];
+        let expected = [
+            ("N2", "cellar", false),
+            ("N2", "roof", true),
+            ("N4", "127.0.0.8:8805", false),
+            ("N3", "10.0.0.2", true),
+        ];
         assert_eq!(shown.collect::<Vec<_>>(), expected);
         assert_eq!((view.quirks[0].function.as_str(), view.quirks[0].count), ("amf", 3));
     }

@@ -2,6 +2,7 @@
 use super::queries::{Exported, faults, samples_of};
 use crate::metrics;
 use crate::thermal;
+use crate::volumes;
 use martlet_board::BoardConfig;
 use martlet_upf_config::SimulatedConfig;
 use martlet_upf_config::UpfConfig;
@@ -18,18 +19,22 @@ fn exported() -> Exported {
     samples_of(&text)
 }
 
-/// A UPF on a hot board, with a session whose packets are forwarded, dropped and buffered.
+/// A UPF on a hot board, with a session whose packets are forwarded, dropped and buffered, and are
+/// counted for its gNB and data network.
 fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
     let mut smf = Smf::associated();
-    let (_, teid) = smf.establish(establishment());
+    let (seid, teid) = smf.establish(establishment());
+    smf.accepted(seid, to_gnb(REMOTE));
     let from = |ip| udp_packet((ip, 9000), (smf.bench.remote(), 7000), &[0; 72]);
     let (own, foreign) = (from(UE), from([10, 45, 0, 77].into()));
     smf.bench.send_n3(&g_pdu(teid, Some(9), &own));
     smf.bench.send_n3(&g_pdu(teid, Some(9), &foreign));
+    smf.accepted(seid, idle());
     smf.bench.send_n6(7000, b"waits");
     let n4 = Arc::new(Mutex::new(smf.n4));
     let snapshot = n4.clone();
     let shown = metrics::watch(Arc::new(move || {
+        volumes::count(&snapshot);
         Some(snapshot.lock().unwrap_or_else(PoisonError::into_inner).snapshot())
     }));
     martlet_upf_datapath::metrics::show(&n4.lock().unwrap().snapshot().counters);

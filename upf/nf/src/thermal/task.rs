@@ -58,13 +58,15 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(interval).await;
         let reading = shared.board.read_now();
-        let (Some(temperature), Some(load)) = (reading.hottest(), reading.cpu) else {
+        let Some(temperature) = reading.hottest() else {
             if !std::mem::replace(&mut blind, true) {
                 tracing::error!("thermal governor inactive: no temperature sensor");
             }
             continue;
         };
         blind = false;
+        // Known from the second reading on.
+        let Some(load) = reading.cpu else { continue };
         let (now, sums) = (Instant::now(), shared.bytes());
         let seconds = now.duration_since(at).as_secs_f64();
         let rates =

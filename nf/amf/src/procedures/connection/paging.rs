@@ -17,12 +17,15 @@ use std::time::Instant;
 
 /// Pages the UE in its registration area until it answers, at most `amf.timers.paging_attempts`
 /// times. The service request delivers the queued transfers; without an answer, their senders are
-/// notified.
-pub(crate) async fn run(ue: &mut Ue) {
-    if let Paged::Silent = paged(ue).await {
+/// notified. Returns whether the UE answers: its request is handled afterwards, so that the UE is
+/// not connected yet.
+pub(crate) async fn run(ue: &mut Ue) -> bool {
+    let outcome = paged(ue).await;
+    if let Paged::Silent = outcome {
         tracing::info!(supi = ue.label(), "no answer to paging");
         fail_pending(ue, N1N2MessageTransferCause::UeNotResponding);
     }
+    matches!(outcome, Paged::Answered)
 }
 
 /// Pages an idle UE to deregister it. Returns true if it answers; the deregistration then runs

@@ -100,12 +100,8 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     ue_context_release::run(ue, Cause::nas(CauseNas::deregister));
 }
 
-/// Notifies a UE that the operator deregisters. Pages it first if it is idle. Returns whether it
-/// answered.
+/// Notifies a UE that the operator deregisters, if it is connected. Returns whether it answered.
 pub(crate) async fn by_operator(ue: &mut Ue) -> bool {
-    if ue.connection.is_none() && ue.can_be_paged() {
-        paging::run(ue).await;
-    }
     if ue.connection.is_none() {
         return false;
     }
