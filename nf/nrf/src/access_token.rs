@@ -9,7 +9,7 @@ use martlet_nf::peer_certificate;
 use martlet_nf::tokens::{Audience, Claims, KeyError, SigningKey};
 use martlet_sbi::{Body, BoxFuture, PathParams, Problem, Query, Request, Response, Route};
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
-use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfProfile, NfService, NfType};
+use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfProfile, NfService, NfStatus, NfType};
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NNRF_OAUTH2, NrfAccessToken};
 use std::sync::Arc;
 
@@ -86,7 +86,11 @@ impl NrfAccessToken for Nrf {
         let (aud, scope) = {
             let state = self.state();
             let all = || state.registry.iter();
-            let consumer = client(all(), &body)?;
+            let own = self.own_profile(&body)?;
+            let consumer = match &own {
+                Some(own) => own,
+                None => client(all(), &body)?,
+            };
             let scope = match self.is_own_target(&body) {
                 true => own_scope(&body.scope)?,
                 false => {
@@ -115,6 +119,25 @@ impl NrfAccessToken for Nrf {
 }
 
 impl Nrf {
+    /// The profile of this NRF, if it is the consumer. It has no registered one, and calls no
+    /// service of others: its tokens are for status notifications alone.
+    fn own_profile(&self, body: &AccessTokenReq) -> Result<Option<NfProfile>, Problem> {
+        if body.nf_instance_id != self.context.instance_id() {
+            return Ok(None);
+        }
+        if !body.scope.split(' ').all(|scope| scope.ends_with("-callback")) {
+            return Err(refused("unauthorized_client", "the NRF only notifies"));
+        }
+        let id = body.nf_instance_id.parse();
+        let id = id.map_err(|_| refused("invalid_client", "nfInstanceId is not an identity"))?;
+        let profile = NfProfile::new(id, NfType::Nrf, NfStatus::Registered);
+        if !authorisation::is_instance(peer_certificate().as_deref(), None, &profile) {
+            let detail = "nfInstanceId is that of the holder of another certificate";
+            return Err(refused("invalid_client", detail));
+        }
+        Ok(Some(profile))
+    }
+
     /// Whether a request is for services of the NRF itself, which has no registered profile.
     fn is_own_target(&self, body: &AccessTokenReq) -> bool {
         match (&body.target_nf_instance_id, &body.target_nf_type) {
@@ -270,7 +293,6 @@ fn services(profile: &NfProfile) -> impl Iterator<Item = &NfService> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
 
     fn profile(nf_type: NfType, services: serde_json::Value) -> NfProfile {
         let id = "00000000-0000-4000-8000-000000000001".parse().unwrap();

@@ -1,27 +1,42 @@
 //! The NRF as its consumers see it, through the local binding and over HTTP/2.
+use http::header::AUTHORIZATION;
+use martlet_nf::tokens::VerifyingKey;
 use martlet_nf::{CommonConfig, Environment, Shutdown, start};
 use martlet_nrf::{Nrf, NrfConfig};
 use martlet_sbi::{
-    ApiRoot, Bindings, CallPolicy, JsonPatch, LocalBinding, PatchItem, Peer, Problem,
+    ApiRoot, Bindings, Body, CallPolicy, JsonPatch, LocalBinding, OperationInfo, PatchItem, Peer,
+    Problem, Request, Response, Route, Router,
 };
 use martlet_sbi_api::common::{Snssai, UriScheme};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::*;
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
+use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_api::{Json, TextList};
 use martlet_sbi_http::{ClientLimits, HttpBinding, ServerLimits};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 struct Consumer {
     management: NfManagementClient,
     discovery: NfDiscoveryClient,
+    tokens: NrfAccessTokenClient,
     local: LocalBinding,
     // Ends the NRF when dropped.
     _trigger: martlet_nf::ShutdownTrigger,
 }
 
 async fn nrf(http: bool, port: u16) -> Consumer {
+    nrf_with(http, port, NrfConfig::default(), |_| {}).await
+}
+
+async fn nrf_with(
+    http: bool,
+    port: u16,
+    config: NrfConfig,
+    change: impl FnOnce(&mut CommonConfig),
+) -> Consumer {
     let (trigger, shutdown) = Shutdown::new();
     let local = LocalBinding::new();
     let remote = Arc::new(HttpBinding::new(ClientLimits::default()));
@@ -41,11 +56,12 @@ async fn nrf(http: bool, port: u16) -> Consumer {
     };
     let address = format!("127.0.0.1:{port}").parse().unwrap();
     // The listener of notifications is not registered.
-    let common = CommonConfig {
+    let mut common = CommonConfig {
         callbacks_allow: vec!["listener".into()],
         ..CommonConfig::at(address, address)
     };
-    start::<Nrf>(NrfConfig::default(), &common, &environment).await.unwrap();
+    change(&mut common);
+    start::<Nrf>(config, &common, &environment).await.unwrap();
     let peer = Peer::new(
         Arc::new(bindings),
         ApiRoot::http(address.to_string()),
@@ -54,7 +70,8 @@ async fn nrf(http: bool, port: u16) -> Consumer {
     );
     Consumer {
         management: NfManagementClient::new(peer.clone()),
-        discovery: NfDiscoveryClient::new(peer),
+        discovery: NfDiscoveryClient::new(peer.clone()),
+        tokens: NrfAccessTokenClient::new(peer),
         local,
         _trigger: trigger,
     }
@@ -226,4 +243,74 @@ async fn subscribers_hear_of_instances_also_of_those_that_fall_silent() {
         .unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(listener.0.lock().unwrap().is_empty());
+}
+
+/// The callback of a subscriber that requires tokens for notifications, as free5GC's functions do
+/// for theirs.
+static NOTIFICATION: OperationInfo = OperationInfo {
+    api: "nsmf-callback",
+    version: "v1",
+    name: "NFStatusNotify",
+    method: http::Method::POST,
+    path: "/nf-status",
+    errors: &[],
+    body: None,
+};
+
+#[tokio::test]
+async fn a_subscriber_that_requires_tokens_gets_one_of_the_nrf() {
+    const KEYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/keys");
+    const OWN: &str = "00000000-0000-4000-8000-0000000000ff";
+    let config = NrfConfig { token_key: Some(format!("{KEYS}/token.pem")), ..NrfConfig::default() };
+    let public = format!("{KEYS}/token.pub.pem");
+    let consumer = nrf_with(false, 47104, config, |common| {
+        common.token_key = Some(public.clone());
+        common.instance_id = Some(OWN.into());
+    })
+    .await;
+    let (authorizations, mut received) = tokio::sync::mpsc::unbounded_channel();
+    let handler = move |_, _, request: Request| {
+        let value = request.headers.get(AUTHORIZATION).map(|it| it.to_str().unwrap().to_string());
+        let status = if value.is_some() { 204 } else { 401 };
+        authorizations.send(value).unwrap();
+        let answer: martlet_sbi::BoxFuture<'static, _> =
+            Box::pin(async move { Ok(Response::new(status, Body::empty())) });
+        answer
+    };
+    let route = Route { operation: &NOTIFICATION, handler: Arc::new(handler) };
+    consumer.local.add("127.0.0.9:80", Arc::new(Router::new().serve(vec![route])));
+    let register = async |profile: NfProfile| {
+        let id = profile.nf_instance_id.clone();
+        consumer.management.register_nf_instance(&id, profile).await.unwrap();
+    };
+    let subscriber = smf(1, "internet");
+    register(subscriber.clone()).await;
+    let data = SubscriptionData {
+        nf_status_notification_uri: "http://127.0.0.9:80/nsmf-callback/v1/nf-status".into(),
+        subscr_cond: Some(SubscrCond::nf_type(NfType::Smf)),
+        ..Default::default()
+    };
+    consumer.management.create_subscription(data).await.unwrap();
+    register(smf(2, "ims")).await;
+    assert_eq!(received.recv().await.unwrap(), None);
+    let value = received.recv().await.unwrap().unwrap();
+    let key = VerifyingKey::load(Path::new(&public)).unwrap();
+    let token = value.strip_prefix("Bearer ").unwrap();
+    let claims = key.check(token, "SMF", &subscriber.nf_instance_id).unwrap();
+    assert_eq!((claims.sub.as_str(), claims.scope.as_str()), (OWN, "nsmf-callback"));
+    // It is known from then on.
+    register(smf(3, "ims")).await;
+    assert!(received.recv().await.unwrap().is_some());
+
+    // No peer gets a token for a service in the name of the NRF.
+    let request = AccessTokenReq {
+        grant_type: "client_credentials".into(),
+        nf_instance_id: OWN.into(),
+        nf_type: Some("NRF".into()),
+        target_nf_type: Some("SMF".into()),
+        target_nf_instance_id: None,
+        scope: "nsmf-pdusession".into(),
+    };
+    let refused = consumer.tokens.access_token_request(request).await;
+    assert!(refused.is_err_and(|problem| problem.status() == 400));
 }

@@ -80,6 +80,10 @@ fn subscribed_consumers_are_notified_of_the_shutdown() {
                 && list[0].guami_list.len() == 1,
             "{list:?}"
         );
+        // Without configuration the AMF pointer is 0: UERANSIM 3.3 reads any other one wrongly, and
+        // then answers no paging.
+        let own = martlet_sbi_api::common::AmfId::from_parts(1, 1, 0);
+        ensure!(list[0].guami_list[0].amf_id == own, "{list:?}");
         Ok(())
     });
 }
