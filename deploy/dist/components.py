@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lists what a program of the workspace is made of: an SBOM, licences, a Debian copyright file.
 
-    components.py --package martlet [--package …] --name martlet --version 0.1.0 --out FOLDER
+    components.py --package martlet [--package …] --name martlet --version 0.2.0 --out FOLDER
 
 writes FOLDER/NAME.cdx.json (CycloneDX 1.5), FOLDER/NAME.licences.txt and FOLDER/NAME.copyright.
 Uses `cargo tree` (features of a build of these packages alone) and `cargo metadata`, both with

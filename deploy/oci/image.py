@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes an OCI image of `martlet` as a tar archive of an OCI layout, without a container engine.
 
-    image.py --program target/release/martlet --documents dist --version 0.1.0 --out FILE.oci.tar
+    image.py --program target/release/martlet --documents dist --version 0.2.0 --out FILE.oci.tar
 
 The image holds the program, the libraries that `ldd` names, certificates of authorities, and the
 licences. It runs as user 65532. The program has *file capabilities* (permitted, not effective):

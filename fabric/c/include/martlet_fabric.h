@@ -37,7 +37,7 @@ extern "C" {
 // empty if there was none. `-EAGAIN` sets no text.
 const char *martlet_error(void);
 
-// The version of the library, such as "0.1.0".
+// The version of the library, such as "0.2.0".
 const char *martlet_fabric_version(void);
 
 // Enables log output to standard error, from a level such as "debug" or "warn" on. Only the first

@@ -21,7 +21,7 @@ pub struct MartletDial {
     slot: Slot,
 }
 
-/// The version of the library, such as "0.1.0".
+/// The version of the library, such as "0.2.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn martlet_fabric_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
